@@ -28,9 +28,8 @@ import numpy as np
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle.by_machine import METRICS, machine_usage
-from borgtrace.overcommit import REPLAY, MachineBlock, Samples, oracle, parse_policy
+from borgtrace.overcommit import DEFAULTS, REPLAY, MachineBlock, Samples, oracle, parse_policy
 from borgtrace.overcommit.metrics import scores
-from borgtrace.overcommit.study import DEFAULTS
 from borgtrace.question import EngineTables
 from explore import make_raw
 from overcommit_python import GoogleNSigma, python_n_sigma, python_oracle, records

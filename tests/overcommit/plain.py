@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Callable
 
 import numpy as np
@@ -24,38 +25,37 @@ class Machine:
         self.n_slots = n_slots
 
     def block(self, priority: dict[int, int] | None = None) -> MachineBlock:
-        rows = sorted(
-            (task, slot, *pair)
-            for slot, found in self.samples.items()
-            for task, pair in found.items()
-        )
+        priority = priority or {}
+        rows = []
+        for slot, present in self.samples.items():
+            for task, (usage, limit) in present.items():
+                rows.append((task, slot, usage, limit))
+        rows.sort()
         tasks = sorted({row[0] for row in rows})
-        numbers = np.array([tasks.index(row[0]) for row in rows], np.int64)
-        slots = np.array([row[1] for row in rows], np.int64)
-        usage = np.array([row[2] or 0.0 for row in rows], float)
-        limits = np.array([row[3] for row in rows], float)
-        known = np.array([row[2] is not None for row in rows], bool)
-        ranks = np.array([(priority or {}).get(row[0], 0) for row in rows], np.int64)
-        samples = Samples(numbers, slots, usage, limits)
+        samples = Samples(
+            task=np.array([tasks.index(task) for task, *_ in rows], np.int64),
+            slot=np.array([slot for _, slot, _, _ in rows], np.int64),
+            usage=np.array([usage or 0.0 for _, _, usage, _ in rows], float),
+            limit=np.array([limit for *_, limit in rows], float),
+        )
         return MachineBlock(
-            samples,
-            known,
-            ranks,
-            np.array(tasks, np.int64),
-            self.n_slots,
-            np.ones(len(samples.slots)),
+            all=samples,
+            is_known=np.array([usage is not None for _, _, usage, _ in rows], bool),
+            priority=np.array([priority.get(task, 0) for task, *_ in rows], np.int64),
+            identity=np.array(tasks, np.int64),
+            n_slots=self.n_slots,
+            capacity=np.ones(len(samples.slots)),
         )
 
     def history(self, task: int, slot: int, length: float) -> History:
         """The measured samples of a task within the last `length` slots, that of `slot` included."""
-        found = (
-            (at, self.samples[at].get(task))
-            for at in sorted(self.samples)
-            if slot - length < at <= slot
-        )
-        return [
-            (at, pair[0], pair[1]) for at, pair in found if pair is not None and pair[0] is not None
-        ]
+        rows = []
+        for at in sorted(self.samples):
+            if slot - length < at <= slot and task in self.samples[at]:
+                usage, limit = self.samples[at][task]
+                if usage is not None:
+                    rows.append((at, usage, limit))
+        return rows
 
     def predicted(
         self, warmup: int, history: float, warm_peak: Callable[[int, dict[int, History]], float]
@@ -64,27 +64,32 @@ class Machine:
         peaks = []
         for slot in sorted(self.samples):
             present = self.samples[slot]
-            past = {task: self.history(task, slot, history) for task in sorted(present)}
-            warm = {
-                task: rows
-                for task, rows in past.items()
-                if present[task][0] is not None and len(rows) >= warmup
-            }
-            cold = sum(limit for task, (_, limit) in present.items() if task not in warm)
-            peaks.append(cold + (warm_peak(slot, warm) if warm else 0.0))
+            warm: dict[int, History] = {}
+            cold_limits = 0.0
+            for task, (usage, limit) in sorted(present.items()):
+                rows = self.history(task, slot, history)
+                if usage is not None and len(rows) >= warmup:
+                    warm[task] = rows
+                else:
+                    cold_limits += limit
+            peaks.append(cold_limits + (warm_peak(slot, warm) if warm else 0.0))
         return peaks
 
     def ratios(self, warm: dict[int, History]) -> list[float]:
         """Σ U ÷ Σ L of the warm tasks, for each slot of their history."""
-        sums: dict[int, list[float]] = {}
+        used: dict[int, float] = defaultdict(float)
+        limits: dict[int, float] = defaultdict(float)
         for rows in warm.values():
             for at, usage, limit in rows:
-                sums.setdefault(at, [0.0, 0.0])[0] += usage
-                sums[at][1] += limit
-        return [used / limit if limit > 0 else 0.0 for _, (used, limit) in sorted(sums.items())]
+                used[at] += usage
+                limits[at] += limit
+        return [used[at] / limits[at] if limits[at] > 0 else 0.0 for at in sorted(used)]
 
     def limit_of(self, warm: dict[int, History]) -> float:
         return sum(rows[-1][2] for rows in warm.values())
+
+    def limits_in(self, slot: int) -> float:
+        return sum(limit for _, limit in self.samples[slot].values())
 
     def futures(self, slot: int, horizon: int) -> list[float]:
         """What the tasks of a slot use together in each of the next ones, each at most its limit of now."""
@@ -92,13 +97,12 @@ class Machine:
         sums = []
         for at in range(slot + 1, slot + horizon + 1):
             later = self.samples.get(at, {})
-            sums.append(
-                sum(
-                    min(later[task][0] or 0.0, limit)
-                    for task, (_, limit) in now.items()
-                    if task in later
-                )
-            )
+            total = 0.0
+            for task in now.keys() & later.keys():
+                usage, _ = later[task]
+                _, limit = now[task]
+                total += min(usage or 0.0, limit)
+            sums.append(total)
         return sums
 
     def judged(self, horizon: int) -> list[int]:
@@ -106,21 +110,26 @@ class Machine:
         return [slot for slot in sorted(self.samples) if slot + horizon <= self.n_slots - 1]
 
 
+def used_by(warm: dict[int, History]) -> list[list[float]]:
+    """The usage of each task's history."""
+    return [[usage for _, usage, _ in rows] for rows in warm.values()]
+
+
 def ever(machine: Machine, warmup: int, statistic: Callable[[list[float]], float]) -> list[float]:
-    return machine.predicted(
-        warmup,
-        math.inf,
-        lambda _, warm: sum(statistic([usage for _, usage, _ in rows]) for rows in warm.values()),
-    )
+    def peak(_: int, warm: dict[int, History]) -> float:
+        return sum(map(statistic, used_by(warm)))
+
+    return machine.predicted(warmup, math.inf, peak)
 
 
 def task_percentile(machine: Machine, q: float, history: int, warmup: int) -> list[float]:
     def peak(_: int, warm: dict[int, History]) -> float:
-        return sum(
-            float(np.percentile([usage / limit if limit else 0.0 for _, usage, limit in rows], q))
-            * rows[-1][2]
-            for rows in warm.values()
-        )
+        total = 0.0
+        for rows in warm.values():
+            ratios = [usage / limit if limit else 0.0 for _, usage, limit in rows]
+            _, _, limit_now = rows[-1]
+            total += float(np.percentile(ratios, q)) * limit_now
+        return total
 
     return machine.predicted(warmup, history, peak)
 
@@ -136,7 +145,8 @@ def n_sigma(machine: Machine, n: float, history: int, warmup: int) -> list[float
 
 def machine_percentile(machine: Machine, q: float, history: int, warmup: int) -> list[float]:
     def peak(_: int, warm: dict[int, History]) -> float:
-        return min(1.0, float(np.percentile(machine.ratios(warm), q))) * machine.limit_of(warm)
+        percentile = float(np.percentile(machine.ratios(warm), q))
+        return min(1.0, percentile) * machine.limit_of(warm)
 
     return machine.predicted(warmup, history, peak)
 
@@ -145,12 +155,32 @@ def gpa(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
     z = statistics.NormalDist().inv_cdf(1 - rho)
 
     def peak(_: int, warm: dict[int, History]) -> float:
-        used = [[usage for _, usage, _ in rows] for rows in warm.values()]
+        used = used_by(warm)
         mean = sum(map(statistics.fmean, used))
         variance = sum(map(statistics.pvariance, used))
         return min(mean + z * math.sqrt(variance), machine.limit_of(warm))
 
     return machine.predicted(warmup, history, peak)
+
+
+def spread(values: list[float], step: float) -> dict[int, float]:
+    """The distribution of equally likely values over the cells of a grid."""
+    mass: dict[int, float] = defaultdict(float)
+    for value in values:
+        below = math.floor(value / step)
+        share = value / step - below
+        mass[below] += (1 - share) / len(values)
+        mass[below + 1] += share / len(values)
+    return mass
+
+
+def joined(first: dict[int, float], second: dict[int, float]) -> dict[int, float]:
+    """The distribution of a sum."""
+    mass: dict[int, float] = defaultdict(float)
+    for cell, probability in first.items():
+        for more, other in second.items():
+            mass[cell + more] += probability * other
+    return mass
 
 
 def convolution(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
@@ -161,23 +191,13 @@ def convolution(machine: Machine, rho: float, history: int, warmup: int) -> list
         if step == 0:
             return 0.0
         sums = {0: 1.0}
-        for rows in warm.values():
-            own: dict[int, float] = {}
-            for _, usage, _ in rows:
-                below = math.floor(usage / step)
-                share = usage / step - below
-                own[below] = own.get(below, 0.0) + (1 - share) / len(rows)
-                own[below + 1] = own.get(below + 1, 0.0) + share / len(rows)
-            joined: dict[int, float] = {}
-            for at, mass in sums.items():
-                for more, other in own.items():
-                    joined[at + more] = joined.get(at + more, 0.0) + mass * other
-            sums = joined
+        for used in used_by(warm):
+            sums = joined(sums, spread(used, step))
         total = 0.0
-        for at in sorted(sums):
-            total += sums[at]
+        for cell in sorted(sums):
+            total += sums[cell]
             if total >= 1 - rho - 1e-12:
-                return min(at * step, machine.limit_of(warm))
+                return min(cell * step, machine.limit_of(warm))
         raise AssertionError
 
     return machine.predicted(warmup, history, peak)
@@ -187,59 +207,79 @@ def saddlepoint(machine: Machine, rho: float, history: int, warmup: int) -> list
     z = statistics.NormalDist().inv_cdf(1 - rho)
 
     def peak(_: int, warm: dict[int, History]) -> float:
-        used = [[usage for _, usage, _ in rows] for rows in warm.values()]
-
-        def at(theta: float) -> tuple[float, float, float]:
-            k = mean = variance = 0.0
-            for values in used:
-                top = max(values)
-                weights = [math.exp(theta * (value - top)) for value in values]
-                first = sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
-                k += theta * top + math.log(statistics.fmean(weights))
-                mean += first
-                variance += sum(
-                    w * (v - first) ** 2 for w, v in zip(weights, values, strict=True)
-                ) / sum(weights)
-            return k, mean, variance
-
-        def root(theta: float) -> float:
-            k, mean, variance = at(theta)
-            w = math.sqrt(max(2 * (theta * mean - k), 0.0))
-            u = theta * math.sqrt(variance)
-            return w + math.log(u / w) / w if w > 0 and u > 0 else -math.inf
-
-        def searched() -> float:
-            _, mean, variance = at(0.0)
-            if variance == 0:
-                return mean
-            low = 0.0
-            high = 1 / math.sqrt(variance)
-            last = -math.inf
-            while (found := root(high)) < z:
-                if found <= last:
-                    return sum(map(max, used))
-                low = high
-                high = 2 * high
-                last = found
-            if found <= last:
-                return sum(map(max, used))
-            for _ in range(200):
-                middle = (low + high) / 2
-                low, high = (middle, high) if root(middle) < z else (low, middle)
-            return at(high)[1]
-
-        return min(searched(), machine.limit_of(warm))
+        return min(saddlepoint_quantile(used_by(warm), z), machine.limit_of(warm))
 
     return machine.predicted(warmup, history, peak)
 
 
-ReplayInput = dict[int, list[tuple[int, float]]]
+def cumulants(used: list[list[float]], theta: float) -> tuple[float, float, float]:
+    """K, K′ and K″ of a sum of tasks."""
+    k = mean = variance = 0.0
+    for values in used:
+        top = max(values)
+        weights = np.exp(theta * (np.array(values) - top))
+        mean_of_task = float(np.average(values, weights=weights))
+        squares = (np.array(values) - mean_of_task) ** 2
+        k += theta * top + math.log(weights.mean())
+        mean += mean_of_task
+        variance += float(np.average(squares, weights=weights))
+    return k, mean, variance
+
+
+def saddlepoint_root(used: list[list[float]], theta: float) -> float:
+    k, mean, variance = cumulants(used, theta)
+    w = math.sqrt(max(2 * (theta * mean - k), 0.0))
+    u = theta * math.sqrt(variance)
+    if w > 0 and u > 0:
+        return w + math.log(u / w) / w
+    return -math.inf
+
+
+def saddlepoint_quantile(used: list[list[float]], z: float) -> float:
+    _, mean, variance = cumulants(used, 0.0)
+    if variance == 0:
+        return mean
+    low = 0.0
+    high = 1 / math.sqrt(variance)
+    before = -math.inf
+    root = saddlepoint_root(used, high)
+    while before < root < z:
+        low = high
+        high = 2 * high
+        before = root
+        root = saddlepoint_root(used, high)
+    if root <= before:
+        return sum(map(max, used))
+    for _ in range(200):
+        middle = (low + high) / 2
+        if saddlepoint_root(used, middle) < z:
+            low = middle
+        else:
+            high = middle
+    _, mean, _ = cumulants(used, high)
+    return mean
+
+
+HoursOfTasks = dict[int, list[tuple[int, float]]]
 """Hour in which a window of a task ended, and its usage, of all tasks of the cell."""
+
+
+def used_under_name(
+    cell: HoursOfTasks, names: dict[int, str], task: int, before: int
+) -> list[float]:
+    """What the tasks with the name of a task used in the hours before one."""
+    if task not in names:
+        return []
+    used = []
+    for other, rows in cell.items():
+        if names.get(other) == names[task]:
+            used += [usage for hour, usage in rows if hour < before]
+    return used
 
 
 def online_gpa(
     machine: Machine,
-    cell: ReplayInput,
+    cell: HoursOfTasks,
     names: dict[int, str],
     rho: float,
     half_life: int,
@@ -251,25 +291,22 @@ def online_gpa(
     for slot in sorted(machine.samples):
         mean = variance = most = cold = 0.0
         for task, (usage, limit) in machine.samples[slot].items():
-            pooled = [
-                used
-                for other, rows in cell.items()
-                if task in names and names.get(other) == names[task]
-                for hour, used in rows
-                if hour < (slot + 1) // 12
-            ]
-            own = [
-                (2.0 ** ((at - slot) / half_life), used)
-                for at, used, _ in machine.history(task, slot, math.inf)
-            ]
-            if not pooled and (usage is None or len(own) < warmup):
+            pooled = used_under_name(cell, names, task, before=(slot + 1) // 12)
+            values = []
+            weights = []
+            for at, used, _ in machine.history(task, slot, math.inf):
+                values.append(used)
+                weights.append(2.0 ** ((at - slot) / half_life))
+            if not pooled and (usage is None or len(values) < warmup):
                 cold += limit
                 continue
-            both = own + [(prior / len(pooled), used) for used in pooled]
-            weight = sum(w for w, _ in both)
-            center = sum(w * used for w, used in both) / weight
+            for used in pooled:
+                values.append(used)
+                weights.append(prior / len(pooled))
+            center = float(np.average(values, weights=weights))
+            squares = (np.array(values) - center) ** 2
             mean += center
-            variance += sum(w * (used - center) ** 2 for w, used in both) / weight
+            variance += float(np.average(squares, weights=weights))
             most += limit
         peaks.append(min(mean + z * math.sqrt(variance), most) + cold)
     return peaks
@@ -284,15 +321,17 @@ def katalyst_hourly(
         now = (slot + 1) // 12
         hours = [0.0] * 24
         for task, (_, limit) in machine.samples[slot].items():
-            rows = [(hour, used) for hour, used in jobs.get(task, []) if now - 168 <= hour < now]
+            week = [(hour, used) for hour, used in jobs.get(task, []) if now - 168 <= hour < now]
+            is_young = not week or max(week)[0] - min(week)[0] < 24
             for k in range(24):
-                values = [used for hour, used in rows if hour % 24 == k]
-                if not rows or max(rows)[0] - min(rows)[0] < 24:
+                values = [used for hour, used in week if hour % 24 == k]
+                if is_young:
                     hours[k] += limit
                 elif values:
                     hours[k] += statistics.fmean(values) + n * statistics.pstdev(values)
         used = max(hours)
-        requested = sum(limit for _, limit in machine.samples[slot].values())
+        requested = machine.limits_in(slot)
         load = max(min(used / requested, 1.0), 0.4) if requested > 0 else 1.0
-        peaks.append(requested / max((0.6 - used) / load + requested, 1.0))
+        ratio = (0.6 - used) / load + requested
+        peaks.append(requested / max(ratio, 1.0))
     return peaks

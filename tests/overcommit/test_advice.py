@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.overcommit import MachineBlock, Samples, parse_policy
-from borgtrace.overcommit.advice import ADVICE, daily, walk
+from borgtrace.overcommit.advice import ADVICE, SUMS, sum_by_day, walk_forward
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import PeakPolicy
 from tests.cli.test_compact import store
@@ -28,115 +28,118 @@ def machine(seed: int, days: int, spread: float = 0.15) -> MachineBlock:
     usage = np.clip(0.04 * clock * (1 + noise), 0, 0.1).ravel()
     task = np.repeat(np.arange(20), n_slots)
     slot = np.tile(np.arange(n_slots), 20)
-    samples = Samples(task, slot, usage, np.full(len(task), 0.1))
-    known = np.ones(len(task), np.bool_)
     return MachineBlock(
-        samples, known, np.zeros(len(task), np.int64), np.arange(20), n_slots, np.ones(n_slots)
+        all=Samples(task, slot, usage, np.full(len(task), 0.1)),
+        is_known=np.ones(len(task), np.bool_),
+        priority=np.zeros(len(task), np.int64),
+        identity=np.arange(20),
+        n_slots=n_slots,
+        capacity=np.ones(n_slots),
     )
 
 
 def by_hand(instants: int) -> tuple[list[PeakPolicy], np.ndarray]:
     """Two machines, three policies, four days of as many instants."""
     policies = [parse_policy(text) for text in ("limit", "borg:phi=0.9", "borg:phi=0.5")]
-    found = np.zeros((2, 3, 4, 4))
-    found[..., 0] = instants
-    found[..., 2] = 100
+    sums = np.zeros((2, 3, 4), SUMS)
+    sums["instants"] = instants
+    sums["limit"] = 100
     for k, phi in enumerate((1.0, 0.9, 0.5)):
-        found[:, k, :, 3] = 100 * phi
-    return policies, found
+        sums["peak"][:, k] = 100 * phi
+    return policies, sums
 
 
 def test_a_walk_by_hand() -> None:
     """The horizon is an hour, so that a day is known late; 3,600 instants are 300 trials, just enough for 1 %."""
-    policies, found = by_hand(1_800)
+    policies, sums = by_hand(1_800)
     # The second policy fails on day 1, and from then on no interval of it is within 1 %; the third fails always.
-    found[0, 1, 1, 1] = 360
-    found[:, 2, :, 1] = 900
-    rows = walk(found, policies, 12, 0.01)
+    sums["violations"][0, 1, 1] = 360
+    sums["violations"][:, 2] = 900
+    first, second = walk_forward(sums, policies, 12, 0.01)
     # Day 2 knows day 0 alone: the instants of day 1 reach into it.
-    assert [(row["day"], row["policy"], row["rate"], row["is_kept"]) for row in rows] == [
-        (2, "borg:phi=0.9", 0.0, True),
-        (3, "limit", 0.0, True),
-    ]
-    assert [row["savings"] for row in rows] == pytest.approx([0.1, 0.0])
-    assert (rows[0]["learned"], rows[0]["learned_high"]) == (0.0, pytest.approx(0.01))
+    assert (first["day"], first["policy"]) == (2, "borg:phi=0.9")
+    assert (first["rate"], first["is_kept"]) == (0.0, True)
+    assert (second["day"], second["policy"]) == (3, "limit")
+    assert (second["rate"], second["is_kept"]) == (0.0, True)
+    assert first["savings"] == pytest.approx(0.1)
+    assert second["savings"] == pytest.approx(0.0)
+    assert first["learned"] == 0.0
+    assert first["learned_high"] == pytest.approx(0.01)
 
 
 def test_no_violation_in_too_few_trials_is_no_promise() -> None:
     """One instant less, and the second policy could violate more than 1 %: 3 x 12 / 3,599 = .010003."""
-    policies, found = by_hand(1_800)
-    found[0, :, 0, 0] -= 1
-    assert walk(found, policies, 12, 0.01)[0]["policy"] == "limit"
+    policies, sums = by_hand(1_800)
+    sums["instants"][0, :, 0] -= 1
+    assert walk_forward(sums, policies, 12, 0.01)[0]["policy"] == "limit"
 
 
 def test_the_limits_alone_are_advised_where_nothing_else_is_asked_for() -> None:
-    policies, found = by_hand(10)
-    first, _ = walk(found[:, :1], policies[:1], 12, 0.01)
+    policies, sums = by_hand(10)
+    first, _ = walk_forward(sums[:, :1], policies[:1], 12, 0.01)
     # 20 instants are fewer than two trials: any rate may go unseen, and none is above 1.
-    assert (first["policy"], first["learned"], first["learned_high"], first["rate_high"]) == (
-        "limit",
-        0.0,
-        1.0,
-        1.0,
-    )
+    assert first["policy"] == "limit"
+    assert first["learned"] == 0.0
+    assert first["learned_high"] == 1.0
+    assert first["rate_high"] == 1.0
 
 
 @pytest.mark.parametrize(("violations", "is_kept"), [(36, True), (37, False)])
 def test_a_rate_that_is_the_target_keeps_it(violations: int, *, is_kept: bool) -> None:
-    policies, found = by_hand(1_800)
-    found[0, 2, 2, 1] = violations
-    row = walk(found, policies, 12, 0.01)[0]
-    assert (row["policy"], row["rate"], row["is_kept"]) == (
-        "borg:phi=0.5",
-        violations / 3_600,
-        is_kept,
-    )
+    policies, sums = by_hand(1_800)
+    sums["violations"][0, 2, 2] = violations
+    row = walk_forward(sums, policies, 12, 0.01)[0]
+    assert row["policy"] == "borg:phi=0.5"
+    assert row["rate"] == violations / 3_600
+    assert row["is_kept"] == is_kept
 
 
 def test_a_day_without_instants_teaches_nothing_and_is_not_judged() -> None:
-    policies, found = by_hand(1_800)
-    found[:, :, 3] = 0
-    assert [row["day"] for row in walk(found, policies, 12, 0.01)] == [2]
-    policies, found = by_hand(1_800)
-    found[:, :, 0] = 0
-    assert [row["day"] for row in walk(found, policies, 12, 0.01)] == [3]
+    for empty_day, judged_day in ((3, 2), (0, 3)):
+        policies, sums = by_hand(1_800)
+        sums[:, :, empty_day] = 0
+        (row,) = walk_forward(sums, policies, 12, 0.01)
+        assert row["day"] == judged_day
 
 
 def test_the_advice_on_a_store(tmp_path: Path) -> None:
     """A task of limit .5 uses .1 in ten slots of the first day, and .4 in three of the third."""
     second = 10**6
     day = 86_400
-    begins = [600 + 300 * slot for slot in range(10)] + [
-        600 + 2 * day + 300 * slot for slot in range(3)
-    ]
-    used = [0.1] * 10 + [0.4] * 3
-    usage = [
-        f"{begin * second},{(begin + 300) * second},1,0,1,{value},0.1,{','.join('0' * 12)},0"
-        for begin, value in zip(begins, used, strict=True)
-    ]
-    events = [
-        f"{600 * second},,1,0,{where},{kind},u,1,9,0.5,0.5,0,0" for kind, where in ((0, ""), (1, 1))
-    ]
-    events.append(f"{(600 + 2 * day + 900) * second},,1,0,1,4,u,1,9,0.5,0.5,0,0")
+    zeros = ",".join("0" * 12)
+
+    def window(begin: int, cpu: float) -> str:
+        return f"{begin * second},{(begin + 300) * second},1,0,1,{cpu},0.1,{zeros},0"
+
+    def event(time: int, machine: int | str, kind: int) -> str:
+        return f"{time * second},,1,0,{machine},{kind},u,1,9,0.5,0.5,0,0"
+
+    third_day = 600 + 2 * day
+    usage = [window(600 + 300 * slot, 0.1) for slot in range(10)]
+    usage += [window(third_day + 300 * slot, 0.4) for slot in range(3)]
     cell = store(
-        tmp_path, machine_events=["0,1,0,PLATFORM,1,1"], task_events=events, task_usage=usage
+        tmp_path,
+        machine_events=["0,1,0,PLATFORM,1,1"],
+        task_events=[event(600, "", 0), event(600, 1, 1), event(third_day + 900, 1, 4)],
+        task_usage=usage,
     )
-    asked = {
-        "policies": ("limit", "borg:phi=0.5"),
-        "resources": ("cpu",),
-        "horizon": 300 * second,
-        "target": 0.5,
-    }
-    (row,) = ADVICE.run(cell, **asked).table.to_pylist()
+    result = ADVICE.run(
+        cell,
+        policies=("limit", "borg:phi=0.5"),
+        resources=("cpu",),
+        horizon=300 * second,
+        target=0.5,
+    )
+    (row,) = result.table.to_pylist()
     # Slots between two windows are not measured: nothing is used in them, and the limits are promised all the same.
-    assert (row["day"], row["policy"], row["learned"]) == (2, "borg:phi=0.5", 0.0)
+    assert row["day"] == 2
+    assert row["policy"] == "borg:phi=0.5"
+    assert row["learned"] == 0.0
     # .4 is more than the half that is promised, after each of the two slots that have one after them.
-    assert (row["instants"], row["rate"], row["savings"], row["is_kept"]) == (
-        2,
-        1.0,
-        pytest.approx(0.5),
-        False,
-    )
+    assert row["instants"] == 2
+    assert row["rate"] == 1.0
+    assert row["savings"] == pytest.approx(0.5)
+    assert row["is_kept"] is False
 
 
 @pytest.fixture(scope="module")
@@ -144,48 +147,49 @@ def cell() -> list[MachineBlock]:
     return [machine(seed, 6) for seed in range(6)]
 
 
-def test_savings_and_violations_grow_together_along_a_family(cell: list[MachineBlock]) -> None:
-    for family in ("nsigma:history=1d,n={}", "gpa:history=1d,rho={}", "borg:phi={}"):
-        steps = {
-            "nsigma": (5, 3, 2, 1, 0.5),
-            "gpa": (1e-6, 1e-3, 0.01, 0.1),
-            "borg": (0.9, 0.7, 0.6, 0.5),
-        }
-        policies = [parse_policy(family.format(value)) for value in steps[family.partition(":")[0]]]
-        found = sum(
-            np.array(
-                [
-                    (score["violations"], score["limit"] - score["peak"])
-                    for score in scores(
-                        block, DAY // 2, [policy.predict(block) for policy in policies]
-                    )
-                ]
-            )
-            for block in cell
-        )
-        assert (np.diff(found, axis=0) >= 0).all(), family
-        assert found[-1, 0] > found[0, 0]
+@pytest.mark.parametrize(
+    "family",
+    [
+        [f"nsigma:history=1d,n={n}" for n in (5, 3, 2, 1, 0.5)],
+        [f"gpa:history=1d,rho={rho}" for rho in (1e-6, 1e-3, 0.01, 0.1)],
+        [f"borg:phi={phi}" for phi in (0.9, 0.7, 0.6, 0.5)],
+    ],
+)
+def test_savings_and_violations_grow_together_along_a_family(
+    cell: list[MachineBlock], family: list[str]
+) -> None:
+    policies = [parse_policy(text) for text in family]
+    violations = np.zeros(len(family))
+    saved = np.zeros(len(family))
+    for block in cell:
+        predictions = [policy.predict(block) for policy in policies]
+        judged = scores(block, DAY // 2, predictions)
+        violations += judged["violations"]
+        saved += judged["limit"] - judged["peak"]
+    assert (np.diff(violations) >= 0).all()
+    assert (np.diff(saved) >= 0).all()
+    assert violations[-1] > violations[0]
 
 
 @pytest.mark.parametrize("target", [0.02, 0.1])
-def test_the_advice_keeps_the_rate_on_the_following_days(cell: list[MachineBlock], target: float) -> None:
-    texts = [
-        "limit",
-        *(f"borg:phi={phi}" for phi in (0.5, 0.55, 0.6, 0.65, 0.7, 0.8)),
-        "gpa:history=1d",
-        "average",
-    ]
+def test_the_advice_keeps_the_rate_on_the_following_days(
+    cell: list[MachineBlock], target: float
+) -> None:
+    texts = ["limit", "gpa:history=1d", "average"]
+    texts += [f"borg:phi={phi}" for phi in (0.5, 0.55, 0.6, 0.65, 0.7, 0.8)]
     policies = [parse_policy(text) for text in texts]
     # Six machines for a day are 288 trials of half an hour: a rate of .0104 can be told from 0.
     horizon = 6
-    found = np.stack(
-        [daily(block, horizon, [policy.predict(block) for policy in policies]) for block in cell]
-    )
-    rows = walk(found, policies, horizon, target)
+    sums = []
+    for block in cell:
+        predictions = [policy.predict(block) for policy in policies]
+        sums.append(sum_by_day(block, horizon, predictions))
+    rows = walk_forward(np.stack(sums), policies, horizon, target)
     assert [row["day"] for row in rows] == [2, 3, 4, 5]
-    instants = np.array([row["instants"] for row in rows])
-    rate = (np.array([row["rate"] for row in rows]) * instants).sum() / instants.sum()
-    assert rate <= target
-    # It does not keep it by promising nothing: the rhythm leaves a third of the limits.
-    assert min(row["savings"] for row in rows) > 0.25
-    assert all(row["rate_low"] <= row["rate"] <= row["rate_high"] for row in rows)
+    violations = sum(row["rate"] * row["instants"] for row in rows)
+    instants = sum(row["instants"] for row in rows)
+    assert violations / instants <= target
+    for row in rows:
+        # It does not keep it by promising nothing: the rhythm leaves a third of the limits.
+        assert row["savings"] > 0.25
+        assert row["rate_low"] <= row["rate"] <= row["rate_high"]

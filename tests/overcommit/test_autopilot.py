@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.overcommit.policies.tasks import moving_maximum
-from borgtrace.overcommit.recommenders import KINDS, JobSamples, Recommender
+from borgtrace.overcommit.recommenders import JobSamples, parse_recommender, recommenders
 from borgtrace.overcommit.recommenders.autopilot import Autopilot
+from borgtrace.overcommit.rolling import moving_maximum
 from tests.overcommit.jobs import Sample, exponential, percentile, random_rows, samples_of
 
 
@@ -36,7 +36,7 @@ def test_autopilots_windows_equal_their_definition(
 ) -> None:
     scale = 0.2 if resource == "cpu" else 3e8
     samples = samples_of(random_rows(2, scale), resource, is_serving=is_serving)
-    found = KINDS[name]().recommend(samples)
+    found = recommenders()[name]().recommend(samples)
     past: dict[int, list[Sample]] = defaultdict(list)
     recommended: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for i, (job, slot, value) in enumerate(
@@ -74,7 +74,7 @@ def test_what_autopilots_paper_leaves_open_is_a_parameter() -> None:
     found = replace(samples_of(rows, "memory"), size=10e8)
 
     def limits(text: str) -> list[float]:
-        return Recommender.parsed(text).recommend(found).tolist()
+        return parse_recommender(text).recommend(found).tolist()
 
     # The highest of all, of a day, of the last slot; an hour's maximum of what is recommended comes on top.
     assert limits("autopilot-max:margin=0") == pytest.approx([8e8, 16e8, 16e8, 16e8])
@@ -189,7 +189,7 @@ def test_autopilots_argmin_equals_its_definition(
         f"{name}={value}" for name, value in zip(names, weights, strict=True)
     )
     found = samples_of(rows, "cpu")
-    recommended = Recommender.parsed(text).recommend(found)
+    recommended = parse_recommender(text).recommend(found)
     limits = set()
     for job in (0, 1):
         after = {
@@ -206,7 +206,7 @@ def test_autopilots_argmin_equals_its_definition(
 def test_a_step_of_the_load_moves_the_argmin_once() -> None:
     """.1 core for a day, then .4: the limit follows within the hours in which overruns outweigh what was learned."""
     rows = [(0, slot, 0, 0.1 + 0.3 * (slot >= 288)) for slot in range(576)]
-    found = Recommender.parsed("autopilot-argmin").recommend(samples_of(rows, "cpu"))
+    found = parse_recommender("autopilot-argmin").recommend(samples_of(rows, "cpu"))
     # Before: the bucket of .1; after: that of .4, with a margin of 0 or 15 %.
     assert 0.1 < found[287] < 0.1 * 1.05 * 1.15 + 0.01
     assert 0.4 < found[-1] < 0.4 * 1.05 * 1.15 + 0.01

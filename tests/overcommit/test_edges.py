@@ -1,37 +1,33 @@
-"""Capacities, settings and rows of a back-test at their edges, by hand."""
+"""Capacities, options and rows of a back-test at their edges, by hand."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit import study
-from borgtrace.overcommit.recommenders.table import _row
+from borgtrace.overcommit import ReplayOptions
+from borgtrace.overcommit.recommenders.backtest import Tally
+from borgtrace.overcommit.recommenders.table import summarize
 from borgtrace.overcommit.replay import Capacities
-from borgtrace.overcommit.study import ReplayOptions
 from borgtrace.schema.dialects import dialect
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
 NAN = float("nan")
-STORE = cast(Any, SimpleNamespace(manifest=SimpleNamespace(dialect=dialect("2011"))))
+
+
+def slot_begin(slot: int) -> int:
+    return TRACE_START + slot * WINDOW
+
+
 # Machine 3 has .5, then 1, and is away from slot 4 on; machine 5 comes as slot 1 ends.
 MACHINES = Capacities(
-    np.array([3, 3, 3, 5, 7]),
-    np.array(
-        [
-            0,
-            TRACE_START + 2 * WINDOW,
-            TRACE_START + 4 * WINDOW,
-            TRACE_START + 2 * WINDOW - 1,
-            0,
-        ]
-    ),
-    np.array([0.5, 1.0, NAN, 0.25, NAN]),
-    np.array([0.25, 0.5, NAN, 0.125, NAN]),
+    machine=np.array([3, 3, 3, 5, 7]),
+    time=np.array([0, slot_begin(2), slot_begin(4), slot_begin(2) - 1, 0]),
+    cpu=np.array([0.5, 1.0, NAN, 0.25, NAN]),
+    memory=np.array([0.25, 0.5, NAN, 0.125, NAN]),
 )
 
 
@@ -52,21 +48,25 @@ def test_what_a_machine_was_at_the_end_of_a_slot(
 
 
 def test_the_shape_of_a_machine_is_its_last_known_one() -> None:
-    assert [MACHINES.shape(machine) for machine in (3, 5, 7, 4)] == [
-        *("CPU 1, memory 0.5", "CPU 0.25, memory 0.125", "unknown", "unknown")
-    ]
+    assert MACHINES.shape(3) == "CPU 1, memory 0.5"
+    assert MACHINES.shape(5) == "CPU 0.25, memory 0.125"
+    assert MACHINES.shape(7) == "unknown"
+    assert MACHINES.shape(4) == "unknown"
 
 
 def test_a_change_after_the_trace_is_of_no_slot() -> None:
     late = Capacities(
-        np.array([1, 1]), np.array([0, AFTER_TRACE]), np.array([0.5, 1.0]), np.array([0.5, 1.0])
+        machine=np.array([1, 1]),
+        time=np.array([0, AFTER_TRACE]),
+        cpu=np.array([0.5, 1.0]),
+        memory=np.array([0.5, 1.0]),
     )
     last = (AFTER_TRACE - TRACE_START) // WINDOW
     assert late.at(1, np.array([0, last - 1]), "cpu").tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({"resources": ("disk",)}, "--resource: .*cpu.*disk.*"),
         (
@@ -76,75 +76,29 @@ def test_a_change_after_the_trace_is_of_no_slot() -> None:
         ({"target": 0.0}, "--target: not a rate: expected above 0 and below 1, got 0"),
         ({"target": 1.0}, "--target: not a rate: expected above 0 and below 1, got 1"),
         ({"machines": -1}, r"--machines: negative: expected 0 \(all\) or more, got -1"),
-        (
-            {
-                "horizon": WINDOW,
-                "machines": 0,
-                "target": 0.999,
-            },
-            "",
-        ),
     ],
 )
-def test_settings_that_are_refused(given: dict[str, Any], message: str) -> None:
-    if not message:
-        ReplayOptions(**given)
-        return
+def test_options_that_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=f"^{message}$"):
-        ReplayOptions(**given)
+        ReplayOptions(**options)
+
+
+def test_options_at_their_bounds_are_accepted() -> None:
+    assert ReplayOptions(horizon=WINDOW, machines=0, target=0.999).horizon_slots == 1
 
 
 def test_the_last_metric_of_a_resource_counts() -> None:
     trace = dialect("2011")
-    given = ReplayOptions(metrics=("maximum_cpu", "average_memory", "average_cpu", "maximum_memory"))
-    assert [given.metric(trace, resource).name for resource in ("cpu", "memory")] == [
-        "average_cpu",
-        "maximum_memory",
-    ]
-    plain = ReplayOptions(metrics=("maximum_memory",))
-    assert plain.metric(trace, "cpu").name == ReplayOptions().metric(trace, "cpu").name
-
-
-@pytest.mark.parametrize(
-    ("policy", "is_literal", "is_refused"),
-    [("limit", True, False), ("online-gpa", True, True), ("limit", False, False)],
-)
-def test_slots_without_a_time_have_no_pools(
-    policy: str, is_literal: bool, is_refused: bool
-) -> None:
-    setting = ReplayOptions(policies=(policy,), is_literal=is_literal)
-    if not is_refused:
-        assert study._pools(STORE, "cpu", setting, study._no_forecasts) == {}
-        return
-    with pytest.raises(
-        UsageError, match=r"^--compat: its slots have no time: expected policies that need none.*"
-    ):
-        study._pools(STORE, "cpu", setting, study._no_forecasts)
-
-
-def test_a_forecaster_is_handed_over_and_other_pools_are_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[tuple[str, str]] = []
-
-    def forecasts(store: Any, resource: str, model: str) -> dict[str, Any]:
-        asked.append((resource, model))
-        return {"seasonal": "told", "persistence": "not asked for"}
-
-    monkeypatch.setattr(study, "POOLS", {"names": lambda store, metric: metric.name, "jobs": None})
-    setting = ReplayOptions(policies=("online-gpa+forecast", "limit"), model="saved")
-    found = study._pools(STORE, "memory", setting, forecasts)
-    assert found == {"names": "average_memory", "seasonal": "told"}
-    assert asked == [("memory", "saved")]
-    # Without a policy that forecasts no forecaster is made.
-    assert study._pools(STORE, "cpu", ReplayOptions(policies=("online-gpa",)), forecasts) == {
-        "names": "average_cpu"
-    }
-    assert len(asked) == 1
+    metrics = ("maximum_cpu", "average_memory", "average_cpu", "maximum_memory")
+    options = ReplayOptions(metrics=metrics)
+    assert options.metric(trace, "cpu").name == "average_cpu"
+    assert options.metric(trace, "memory").name == "maximum_memory"
+    only_memory = ReplayOptions(metrics=("maximum_memory",))
+    assert only_memory.metric(trace, "cpu").name == ReplayOptions().metric(trace, "cpu").name
 
 
 def test_a_row_of_a_back_test() -> None:
-    tally: Any = SimpleNamespace(
+    tally = Tally(
         slack=[np.array([0.0, 0.25]), np.array([0.5, 0.75, 1.0])],
         changes=[np.array([0, 0, 2]), np.array([6])],
         jobs=3,
@@ -155,23 +109,18 @@ def test_a_row_of_a_back_test() -> None:
         task_days=8,
     )
     # 24 of unused machines of a half over 12 slots; changes 0, 0, 2 and 6: the 99th percentile lies .97 of the way up.
-    assert _row(tally, 0.5, 12) == {
-        **{
-            "jobs": 3,
-            "job_days": 4,
-            "slack_mean": 0.5,
-            "slack_median": 0.5,
-            "machines": 4.0,
-        },
-        **{
-            "short": 0.25,
-            "short_task_days": 0.125,
-            "unchanged": 0.5,
-            "changes_p99": pytest.approx(2 + 4 * 0.97),
-        },
+    assert summarize(tally, 0.5, 12) == {
+        "jobs": 3,
+        "job_days": 4,
+        "slack_mean": 0.5,
+        "slack_median": 0.5,
+        "machines": 4.0,
+        "short": 0.25,
+        "short_task_days": 0.125,
+        "unchanged": 0.5,
+        "changes_p99": pytest.approx(2 + 4 * 0.97),
     }
     tally.slack = [np.empty(0)]
-    assert (_row(tally, 0.5, 12)["slack_mean"], _row(tally, 0.5, 12)["slack_median"]) == (
-        None,
-        None,
-    )
+    without_slack = summarize(tally, 0.5, 12)
+    assert without_slack["slack_mean"] is None
+    assert without_slack["slack_median"] is None

@@ -8,8 +8,20 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from borgtrace.overcommit import histogram as kernels
-from borgtrace.overcommit.histogram import FOREVER, Buckets, add, clear, find, percentile, shift
+from borgtrace.overcommit.histogram import (
+    FIRST,
+    FOREVER,
+    LAST,
+    N_STATE,
+    REFERENCE,
+    TOTAL,
+    Buckets,
+    add,
+    clear,
+    find_bucket,
+    percentile,
+    shift,
+)
 
 
 @dataclass
@@ -23,11 +35,11 @@ class Histogram:
 
     def __post_init__(self) -> None:
         self.weights = np.zeros(self.buckets.n)
-        self.state = np.zeros(4)
+        self.state = np.zeros(N_STATE)
         clear(self.weights, self.state)
 
     def add(self, value: float, weight: float = 1.0, time: float = 0.0) -> None:
-        bucket = find(value, self.buckets)
+        bucket = find_bucket(value, self.buckets)
         add(self.weights, self.state, bucket, weight, time, self.half_life)
 
     def percentile(self, share: float) -> float:
@@ -35,14 +47,14 @@ class Histogram:
 
     def merge(self, other: Histogram) -> None:
         if self.half_life < FOREVER:
-            younger = max(self.state[kernels._REFERENCE], other.state[kernels._REFERENCE])
+            younger = max(self.state[REFERENCE], other.state[REFERENCE])
             for each in (self, other):
-                if each.state[kernels._REFERENCE] < younger:
+                if each.state[REFERENCE] < younger:
                     shift(each.weights, each.state, younger, self.half_life)
         self.weights += other.weights
-        self.state[kernels._TOTAL] += other.state[kernels._TOTAL]
-        self.state[kernels._FIRST] = min(self.state[kernels._FIRST], other.state[kernels._FIRST])
-        self.state[kernels._LAST] = max(self.state[kernels._LAST], other.state[kernels._LAST])
+        self.state[TOTAL] += other.state[TOTAL]
+        self.state[FIRST] = min(self.state[FIRST], other.state[FIRST])
+        self.state[LAST] = max(self.state[LAST], other.state[LAST])
 
 
 TEN = Buckets.linear(10.0, 1.0)

@@ -9,7 +9,7 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.overcommit import parse_policy
-from borgtrace.overcommit.histogram import unit
+from borgtrace.overcommit.histogram import size_of_unit
 from borgtrace.overcommit.policies import NodePolicy
 from tests.overcommit.plain import Machine
 from tests.overcommit.test_restatement import random_machine
@@ -109,7 +109,7 @@ def test_cores_are_asked_for_and_change_the_answer() -> None:
 
 
 def test_units_are_cores_and_bytes() -> None:
-    assert (unit("cpu", 3.5, 0.0), unit("memory", 0.0, 0.5)) == (3.5, 536_870_912)
+    assert (size_of_unit("cpu", 3.5, 0.0), size_of_unit("memory", 0.0, 0.5)) == (3.5, 536_870_912)
 
 
 def test_the_last_term_of_an_explanation_is_the_prediction() -> None:

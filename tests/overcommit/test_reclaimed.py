@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from functools import partial
-from types import SimpleNamespace
-from typing import cast
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit import RECLAIMED, MachineBlock, ReplayInput, Samples, ReplayOptions, parse_policy
+from borgtrace.lifecycle.by_machine import MachineUsage
+from borgtrace.overcommit import (
+    RECLAIMED,
+    MachineBlock,
+    ReplayInput,
+    ReplayOptions,
+    Samples,
+    parse_policy,
+)
 from borgtrace.overcommit.policies import Limit, PeakPolicy, Reservation
-from borgtrace.overcommit.reclaimed import POLICIES, priced, trade_off
-from borgtrace.overcommit.replay import ReplayPart
+from borgtrace.overcommit.reclaimed import (
+    ADMITTED,
+    CAPACITY,
+    EVICTIONS,
+    EXCEEDED,
+    LIMITS,
+    N_SUMS,
+    POLICIES,
+    REQUESTED,
+    RESERVED,
+    SLOTS,
+    TASK_SLOTS,
+    admit_best_effort,
+    trade_off,
+)
+from borgtrace.overcommit.replay import Capacities, ReplayPart
 from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect
 
@@ -26,134 +46,142 @@ Task = tuple[int, float, dict[int, float | None]]
 
 
 def machine(tasks: list[Task], n_slots: int, capacity: float = 1.0) -> MachineBlock:
-    rows = [
-        (k, slot, used, limit, p)
-        for k, (p, limit, usage) in enumerate(tasks)
-        for slot, used in usage.items()
-    ]
-    task, slot, used, limit, priority = (np.array(column) for column in zip(*rows, strict=True))
-    known = np.array([value is not None for value in used])
-    usage = np.array([0.0 if value is None else value for value in used])
-    samples = Samples(task.astype(np.int64), slot.astype(np.int64), usage, limit.astype(np.float64))
-    slots = np.unique(slot)
-    numbers = np.arange(len(tasks))
+    rows = []
+    for k, (priority, limit, usage) in enumerate(tasks):
+        for slot, used in usage.items():
+            is_known = used is not None
+            rows.append((k, slot, used or 0.0, limit, is_known, priority))
+    task, slots, usages, limits, known, priorities = map(np.array, zip(*rows, strict=True))
     return MachineBlock(
-        samples, known, priority.astype(np.int64), numbers, n_slots, np.full(len(slots), capacity)
+        all=Samples(task, slots, usages, limits.astype(np.float64)),
+        is_known=known,
+        priority=priorities,
+        identity=np.arange(len(tasks)),
+        n_slots=n_slots,
+        capacity=np.full(len(np.unique(slots)), capacity),
     )
 
 
-judge = partial(priced, horizon=1, predictions=(), lowest=PRODUCTION)
+judge = partial(admit_best_effort, horizon=1, predictions=(), lowest=PRODUCTION)
 
 
 def test_a_machine_by_hand() -> None:
     """Production of limit .8 uses .2, and .6 in slot 3: it reserves .8, .5, .35, .275 and then .6."""
-    production = (
-        PRODUCTION,
-        0.8,
-        {
-            0: 0.2,
-            1: 0.2,
-            2: 0.2,
-            3: 0.6,
-            4: 0.6,
-        },
-    )
+    production = (PRODUCTION, 0.8, dict(enumerate([0.2, 0.2, 0.2, 0.6, 0.6])))
     low = (0, 0.2, dict.fromkeys(range(5), 0.2))
     high = (1, 0.5, dict.fromkeys(range(1, 5), 0.5))
-    found = judge(machine([production, low, high], 5), policies=(Limit(), EAGER))
+    by_limit, eager = judge(machine([production, low, high], 5), policies=(Limit(), EAGER))
     # Under the limit there is room for the low one alone.  Else the high one fits beside it in slot 3; there usage is
     # 1.3, both are evicted, and the low one returns in slot 4.
-    assert found == pytest.approx(
-        np.array([[5, 5, 4, 4.0, 0, 3, 1.0, 5, 0], [5, 5, 4, 2.525, 1, 3, 0.8, 4, 2]], dtype=float)
-    )
+    assert by_limit == pytest.approx([5, 5, 4, 4.0, 0, 3, 1.0, 5, 0])
+    assert eager == pytest.approx([5, 5, 4, 2.525, 1, 3, 0.8, 4, 2])
 
 
 def test_what_comes_first_and_what_goes_first() -> None:
     """Of two with one priority the one longer there is admitted; where production grows, the youngest goes."""
-    production = (
-        PRODUCTION,
-        0.7,
-        {
-            0: 0.0,
-            1: 0.0,
-            2: 0.7,
-            3: 0.7,
-        },
-    )
+    production = (PRODUCTION, 0.7, dict(enumerate([0.0, 0.0, 0.7, 0.7])))
     first = (0, 0.3, dict.fromkeys(range(4), 0.0))
     second = (0, 0.3, dict.fromkeys(range(1, 4), 0.0))
-    found = judge(machine([second, first, production], 4), policies=(EAGER,))[0]
+    (sums,) = judge(machine([second, first, production], 4), policies=(EAGER,))
     # Slot 0: reserved .7, the first enters.  Slot 1: .35, the second too.  Slot 2: .175.  Slot 3: .7, one must go.
-    assert found[6:] == pytest.approx([0.3 * (1 + 2 + 2 + 1), 6, 1])
+    assert sums[ADMITTED] == pytest.approx(0.3 * (1 + 2 + 2 + 1))
+    assert sums[TASK_SLOTS] == 6
+    assert sums[EVICTIONS] == 1
 
 
 def test_usage_that_was_not_measured_counts_as_the_limit() -> None:
     production = (PRODUCTION, 0.8, {0: None, 1: 0.0})
-    found = judge(machine([production, (0, 0.1, {0: 0.0, 1: 0.0})], 2), policies=(EAGER,))[0]
-    assert found[3] == pytest.approx(1.6)
+    best_effort = (0, 0.1, {0: 0.0, 1: 0.0})
+    (sums,) = judge(machine([production, best_effort], 2), policies=(EAGER,))
+    assert sums[RESERVED] == pytest.approx(1.6)
 
 
 def test_a_machine_without_a_known_capacity_is_not_judged() -> None:
-    found = judge(machine([(0, 0.1, {0: 0.1})], 1, np.nan), policies=(EAGER,))
-    assert not found.any()
+    sums = judge(machine([(0, 0.1, {0: 0.1})], 1, np.nan), policies=(EAGER,))
+    assert not sums.any()
 
 
-def first_out(inside: set[int], tasks: list[Task], since: dict[int, int]) -> int:
-    return min(inside, key=lambda k: (tasks[k][0], -since[k], -k))
+class PlainMachine:
+    """The same over dictionaries of tasks, slot by slot."""
 
+    def __init__(self, tasks: list[Task], policy: PeakPolicy) -> None:
+        self.priority = [priority for priority, _, _ in tasks]
+        self.limit = [limit for _, limit, _ in tasks]
+        self.usage_by_slot = [usage for _, _, usage in tasks]
+        self.policy = policy
+        self.forget()
 
-def plain(tasks: list[Task], n_slots: int, policy: PeakPolicy) -> list[float]:
-    """The same over a dict of samples."""
-    reserved: dict[int, float] = {}
-    inside: set[int] = set()
-    since: dict[int, int] = {}
-    sums: dict[str, float] = defaultdict(float)
-    for slot in range(n_slots):
-        there = {k for k, (_, _, usage) in enumerate(tasks) if slot in usage}
-        if not there:
-            reserved = {}
-            inside = set()
-            since = {}
-            continue
-        high = {k for k in there if tasks[k][0] >= PRODUCTION}
-        in_force = {k: min(tasks[k][1], reserved.get(k, tasks[k][1])) for k in high}
-        since = {k: since.get(k, slot) for k in there - high}
-        inside &= there
-        before = set(inside)
-        room = 1.0 - sum(in_force.values())
-        usage = {k: tasks[k][1] if (value := tasks[k][2][slot]) is None else value for k in there}
-        gone = 0
+    def forget(self) -> None:
+        self.reserved: dict[int, float] = {}
+        self.admitted: set[int] = set()
+        self.since: dict[int, int] = {}
 
-        while inside and sum(tasks[k][1] for k in inside) > room + 1e-9:
-            inside.remove(first_out(inside, tasks, since))
-            gone += 1
-        for k in sorted(there - high - before, key=lambda k: (-tasks[k][0], since[k], k)):
-            if sum(tasks[i][1] for i in inside) + tasks[k][1] <= room + 1e-9:
-                inside.add(k)
-        used = sum(usage[k] for k in high)
-        while inside and used + sum(usage[k] for k in inside) > 1 + 1e-9:
-            inside.remove(first_out(inside, tasks, since))
-            gone += 1
-        if isinstance(policy, Reservation):
-            for k in high:
-                target = usage[k] * (1 + policy.margin)
-                start = reserved.get(k, tasks[k][1])
-                sunk = target + (start - target) * 0.5 ** (1 / policy.half_life)
-                reserved[k] = min(tasks[k][1], max(target, sunk))
-        reserved = {k: value for k, value in reserved.items() if k in high}
-        for name, value in {
-            "slots": 1,
-            "capacity": 1,
-            "limits": sum(tasks[k][1] for k in high),
-            "reserved": sum(in_force.values()),
-            "exceeded": used > sum(in_force.values()) * (1 + 1e-9),
-            "asked": sum(tasks[k][1] for k in there - high),
-            "admitted": sum(tasks[k][1] for k in inside),
-            "task_slots": len(inside),
-            "evictions": gone,
-        }.items():
-            sums[name] += value
-    return list(sums.values())
+    def limits(self, tasks: set[int]) -> float:
+        return sum(self.limit[k] for k in tasks)
+
+    def evict_one(self) -> None:
+        def order(k: int) -> tuple[int, int, int]:
+            return (self.priority[k], -self.since[k], -k)
+
+        self.admitted.remove(min(self.admitted, key=order))
+
+    def admit(self, candidates: set[int], room: float) -> None:
+        def order(k: int) -> tuple[int, int, int]:
+            return (-self.priority[k], self.since[k], k)
+
+        for k in sorted(candidates, key=order):
+            if self.limits(self.admitted) + self.limit[k] <= room + 1e-9:
+                self.admitted.add(k)
+
+    def reserve(self, production: set[int], usage: dict[int, float]) -> None:
+        reserved = {}
+        if isinstance(self.policy, Reservation):
+            decay = 0.5 ** (1 / self.policy.half_life)
+            for k in production:
+                target = usage[k] * (1 + self.policy.margin)
+                before = self.reserved.get(k, self.limit[k])
+                decayed = target + (before - target) * decay
+                reserved[k] = min(self.limit[k], max(target, decayed))
+        self.reserved = reserved
+
+    def step(self, slot: int) -> list[float]:
+        """Return what a slot adds to the sums."""
+        usage = {}
+        for k, by_slot in enumerate(self.usage_by_slot):
+            if slot in by_slot:
+                used = by_slot[slot]
+                usage[k] = self.limit[k] if used is None else used
+        if not usage:
+            self.forget()
+            return [0.0] * N_SUMS
+        production = {k for k in usage if self.priority[k] >= PRODUCTION}
+        best_effort = usage.keys() - production
+        self.since = {k: self.since.get(k, slot) for k in best_effort}
+        self.admitted &= best_effort
+        admitted_before = set(self.admitted)
+        reserved = sum(self.reserved.get(k, self.limit[k]) for k in production)
+        room = 1.0 - reserved
+        n_evicted = 0
+        while self.admitted and self.limits(self.admitted) > room + 1e-9:
+            self.evict_one()
+            n_evicted += 1
+        self.admit(best_effort - admitted_before, room)
+        used = sum(usage[k] for k in production)
+        while self.admitted and used + sum(usage[k] for k in self.admitted) > 1 + 1e-9:
+            self.evict_one()
+            n_evicted += 1
+        self.reserve(production, usage)
+        sums = [0.0] * N_SUMS
+        sums[SLOTS] = 1
+        sums[CAPACITY] = 1
+        sums[LIMITS] = self.limits(production)
+        sums[RESERVED] = reserved
+        sums[EXCEEDED] = used > reserved * (1 + 1e-9)
+        sums[REQUESTED] = self.limits(best_effort)
+        sums[ADMITTED] = self.limits(self.admitted)
+        sums[TASK_SLOTS] = len(self.admitted)
+        sums[EVICTIONS] = n_evicted
+        return sums
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -163,54 +191,51 @@ def test_random_machines_are_as_in_plain_python(seed: int) -> None:
     for _ in range(12):
         present = np.flatnonzero(draw.random(40) < draw.uniform(0.3, 1))
         used = draw.uniform(0, 0.3, 40)
-        usage = {int(slot): None if draw.random() < 0.1 else float(used[slot]) for slot in present}
-        tasks.append((int(draw.choice([0, 1, 9, 10])), float(draw.uniform(0.02, 0.3)), usage))
+        usage: dict[int, float | None] = {}
+        for slot in present.tolist():
+            usage[slot] = None if draw.random() < 0.1 else float(used[slot])
+        priority = int(draw.choice([0, 1, 9, 10]))
+        limit = float(draw.uniform(0.02, 0.3))
+        tasks.append((priority, limit, usage))
     policies = (Limit(), EAGER, Reservation(margin=0.3, half_life=5))
-    found = judge(machine(tasks, 40), policies=policies)
-    for sums, policy in zip(found, policies, strict=True):
-        assert sums == pytest.approx(plain(tasks, 40, policy), abs=1e-9)
+    sums_by_policy = judge(machine(tasks, 40), policies=policies)
+    for sums, policy in zip(sums_by_policy, policies, strict=True):
+        plain = PlainMachine(tasks, policy)
+        expected = np.sum([plain.step(slot) for slot in range(40)], axis=0)
+        assert sums == pytest.approx(expected, abs=1e-9)
 
 
 def test_rows_are_the_sums_of_machines() -> None:
     """Two machines of capacity .5 for ten slots: .1 more admitted in each slot of each is .4 machines."""
-    found = np.zeros((2, len(POLICIES), 9))
-    found[:, :, :4] = 10, 5, 4, 4
-    found[:, :, 5:8] = 3, 1, 5
-    found[:, 1, 3] = 2
-    found[:, 1, 4] = 1
-    found[:, 1, 6] = 2
-    found[:, 1, 8] = 1
-    limit, first, *_ = trade_off(found, "cpu")
-    assert (limit["policy"], limit["saved"], limit["reclaimed"], limit["admitted"]) == (
-        "limit",
-        0,
-        0,
-        pytest.approx(1 / 3),
-    )
+    sums = np.zeros((2, len(POLICIES), N_SUMS))
+    sums[..., SLOTS] = 10
+    sums[..., CAPACITY] = 5
+    sums[..., LIMITS] = 4
+    sums[..., RESERVED] = 4
+    sums[..., REQUESTED] = 3
+    sums[..., ADMITTED] = 1
+    sums[..., TASK_SLOTS] = 5
+    sums[:, 1, RESERVED] = 2
+    sums[:, 1, EXCEEDED] = 1
+    sums[:, 1, ADMITTED] = 2
+    sums[:, 1, EVICTIONS] = 1
+    limit, first, *_ = trade_off(sums, "cpu")
+    assert limit["policy"] == "limit"
+    assert limit["saved"] == 0
+    assert limit["reclaimed"] == 0
+    assert limit["admitted"] == pytest.approx(1 / 3)
     assert first["reclaimed"] == pytest.approx(0.4)
     assert first["exceeded"] == pytest.approx(0.1)
     assert first["saved"] == pytest.approx(2 / 10 * 2)
     assert first["evictions"] == pytest.approx(288 / 5)
-    assert trade_off(np.zeros((1, len(POLICIES), 9)), "cpu") == []
-    assert RECLAIMED.plot(pa.Table.from_pylist([limit, first]))
+    assert trade_off(np.zeros((1, len(POLICIES), N_SUMS)), "cpu") == []
+    assert RECLAIMED.chart is not None
+    assert RECLAIMED.chart(pa.Table.from_pylist([limit, first]))
 
 
 def test_the_reservation_is_a_policy_of_the_table() -> None:
     """Limit .8, usage .2: .5 after the first slot, as by hand; a new task is reserved its limit."""
-    block = machine(
-        [
-            (
-                PRODUCTION,
-                0.8,
-                {
-                    0: 0.2,
-                    1: 0.2,
-                    3: 0.9,
-                },
-            )
-        ],
-        4,
-    )
+    block = machine([(PRODUCTION, 0.8, {0: 0.2, 1: 0.2, 3: 0.9})], 4)
     policy = parse_policy("reservation:margin=0,half_life=5m")
     assert policy.predict(block).peak == pytest.approx([0.5, 0.35, 0.8])
 
@@ -222,8 +247,21 @@ def test_a_negative_margin_is_refused() -> None:
 
 
 def test_without_production_nothing_is_best_effort() -> None:
-    cell = cast("Cell", SimpleNamespace(dialect=dialect("swf")))
-    with pytest.raises(
-        NotApplicable, match="the trace has no tier production, so nothing in it is best effort"
-    ):
-        RECLAIMED.rows(ReplayPart(cell, "all", "cpu", (), 1, lambda *step: None), (), ReplayOptions())
+    no_times = np.empty(0, np.int64)
+    no_numbers = np.empty(0)
+    without_tiers = ReplayInput(
+        usage=MachineUsage(Path("store")),
+        capacities=Capacities(no_times, no_times, no_numbers, no_numbers),
+        dialect=dialect("swf"),
+    )
+    part = ReplayPart(
+        input=without_tiers,
+        tasks="all",
+        resource="cpu",
+        places=(),
+        jobs=1,
+        report=lambda *step: None,
+    )
+    reason = "the trace has no tier production, so nothing in it is best effort"
+    with pytest.raises(NotApplicable, match=reason):
+        RECLAIMED.compute(part, (), ReplayOptions())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit.recommenders import KINDS, Recommender
+from borgtrace.overcommit.recommenders import parse_recommender, recommenders
 from tests.overcommit.jobs import Sample, exponential, percentile, random_rows, samples_of
 
 MEBIBYTE = 2**20
@@ -58,7 +58,7 @@ PLAIN = {
 @pytest.mark.parametrize(("name", "resource"), PLAIN)
 def test_histograms_equal_their_definition(name: str, resource: str) -> None:
     samples = samples_of(random_rows(1, 0.2 if resource == "cpu" else 3e8), resource)
-    found = KINDS[name]().recommend(samples)
+    found = recommenders()[name]().recommend(samples)
     past: dict[int, list[Sample]] = defaultdict(list)
     for i, (job, slot, value) in enumerate(
         zip(samples.job.tolist(), samples.slot.tolist(), samples.value.tolist(), strict=True)
@@ -83,7 +83,7 @@ def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
     rows = [(0, slot, task, value / (1 + task)) for slot, value in values for task in (0, 1)] + [
         (1, 313, 5, 1e8)
     ]
-    found = KINDS["katalyst"]().recommend(samples_of(rows, "memory"))
+    found = recommenders()["katalyst"]().recommend(samples_of(rows, "memory"))
     edge = exponential(1e7)
     peaks = [
         (11, 1e8, 1.0),
@@ -102,8 +102,10 @@ def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
     )
     # One slot earlier the span is a slot short of a day.
     rows = [(0, slot, 0, 1e8) for slot in (0, 287, 288, 299)]
-    assert np.isnan(KINDS["katalyst"]().recommend(samples_of(rows[:2], "memory"))).all()
-    assert np.isnan(KINDS["katalyst"]().recommend(samples_of(rows, "memory"))).tolist() == [
+    assert np.isnan(recommenders()["katalyst"]().recommend(samples_of(rows[:2], "memory"))).all()
+    assert np.isnan(
+        recommenders()["katalyst"]().recommend(samples_of(rows, "memory"))
+    ).tolist() == [
         True,
         True,
         True,
@@ -114,16 +116,16 @@ def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
 def test_crane_forgets_after_seven_days() -> None:
     # A peak of 2 cores in slot 0, then .35: it is gone in slot 2016, and not one slot earlier.
     rows = [(0, slot, 0, 2.0 if slot == 0 else 0.35) for slot in (0, 1, 2015, 2016, 2017)]
-    found = KINDS["crane"]().recommend(samples_of(rows, "cpu"))
+    found = recommenders()["crane"]().recommend(samples_of(rows, "cpu"))
     assert found.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 2.1, 0.4, 0.4)])
     # With a half-life, too; another job begins with nothing.
     rows += [(1, 5, 1, 0.35), (1, 3000, 1, 0.35)]
-    found = KINDS["crane-configured"]().recommend(samples_of(rows, "cpu"))
+    found = recommenders()["crane-configured"]().recommend(samples_of(rows, "cpu"))
     assert found[2:].tolist() == pytest.approx(
         [1.15 * upper for upper in (2.1, 0.4, 0.4, 0.4, 0.4)]
     )
     # After a week without any samples only the new one is there.
-    found = KINDS["crane"]().recommend(
+    found = recommenders()["crane"]().recommend(
         samples_of([(0, 0, 0, 2.0), (0, 3, 0, 1.5), (0, 9000, 0, 0.35)], "cpu")
     )
     assert found.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 0.4)])
@@ -142,12 +144,12 @@ def test_hpa_by_hand() -> None:
         (1, 0, 5, 0.1),
         (1, 9, 5, 0.0),
     ]
-    found = Recommender.parsed("hpa").recommend(samples_of(rows, "cpu"))
+    found = parse_recommender("hpa").recommend(samples_of(rows, "cpu"))
     assert found.tolist() == pytest.approx([0.5] * 2 + [0.75] * 4 + [0.25] * 2 + [0.5, 0.5])
     # A request of nothing has no utilization.
     zero = samples_of(rows[:1], "cpu")
     zero.request[:] = 0
-    assert KINDS["hpa"]().recommend(zero).tolist() == [0]
+    assert recommenders()["hpa"]().recommend(zero).tolist() == [0]
 
 
 @pytest.mark.parametrize(
@@ -176,5 +178,5 @@ def test_hpa_by_hand() -> None:
 )
 def test_a_recommender_that_is_none_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Recommender.parsed(text)
+        parse_recommender(text)
     assert str(caught.value).startswith(message)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit import REPLAY, parse_policy
+from borgtrace.lifecycle.by_machine import MachineUsage
+from borgtrace.overcommit import REPLAY, MachineBlock, ReplayInput, ReplayOptions, parse_policy
 from borgtrace.overcommit.metrics import SCORE, is_short
 from borgtrace.overcommit.metrics import scores as scores_of
+from borgtrace.overcommit.options import policies_by_tasks
 from borgtrace.overcommit.priorities import priorities
-from borgtrace.overcommit.replay import ReplayInput, ReplayPart
-from borgtrace.overcommit.study import ReplayOptions, _by_tasks, _nothing, sample
-from borgtrace.overcommit.table import ratio, rows_of
+from borgtrace.overcommit.rates import ratio
+from borgtrace.overcommit.replay import Capacities, ReplayPart
+from borgtrace.overcommit.replay_question import sample_machines, why_nothing_can_be_replayed
+from borgtrace.overcommit.table import rows_of
 from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect as find_dialect
 from tests.overcommit.plain import Machine
@@ -26,12 +29,13 @@ ALL = {
     "resource": "cpu",
     "tasks": "all",
     "shape": "all",
-    "horizon": 12,
+    "horizon": 1.0,
 }
+LIMIT = [parse_policy("limit")]
 
 
 @pytest.mark.parametrize(
-    ("parts", "wholes", "found", "error"),
+    ("parts", "wholes", "value", "error"),
     [
         # Residuals −1 and 1: √(2/1 · 2) / 4 = .5, times Student's 12.706.
         ((1, 3), (2, 2), 1.0, 0.5 * 12.7062),
@@ -42,9 +46,9 @@ ALL = {
     ],
 )
 def test_the_interval_of_a_ratio(
-    parts: tuple[int], wholes: tuple[int], found: float, error: float
+    parts: tuple[int], wholes: tuple[int], value: float, error: float
 ) -> None:
-    expected = (found, found - error, found + error)
+    expected = (value, value - error, value + error)
     assert ratio(np.array(parts), np.array(wholes)) == pytest.approx(expected, rel=1e-4)
 
 
@@ -56,75 +60,86 @@ def test_a_ratio_without_an_interval_or_without_anything() -> None:
 def test_policies_of_high_priority_are_judged_on_that_alone() -> None:
     limit = parse_policy("limit")
     batch = parse_policy("koordinator-batch")
-    assert _by_tasks(("all", "high"), [limit, batch]) == {"all": [limit], "high": [limit, batch]}
-    assert _by_tasks(("all",), [limit, batch]) == {"all": [limit], "high": [batch]}
-    assert _by_tasks(("all",), [batch]) == {"high": [batch]}
+    both = ("limit", "koordinator-batch")
+    options = ReplayOptions(tasks=("all", "high"), policies=both)
+    assert policies_by_tasks(options) == {"all": [limit], "high": [limit, batch]}
+    options = ReplayOptions(policies=both)
+    assert policies_by_tasks(options) == {"all": [limit], "high": [batch]}
+    options = ReplayOptions(policies=("koordinator-batch",))
+    assert policies_by_tasks(options) == {"high": [batch]}
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0])
 def test_a_target_is_a_rate_above_0_and_below_1(target: float) -> None:
     with pytest.raises(UsageError) as caught:
         ReplayOptions(target=target)
-    assert (
-        str(caught.value) == f"--target: not a rate: expected above 0 and below 1, got {target:g}"
-    )
+    expected = f"--target: not a rate: expected above 0 and below 1, got {target:g}"
+    assert str(caught.value) == expected
 
 
 def scores(*machines: tuple[int, int, float, float]) -> np.ndarray:
     """Instants, violations, Σ limits and Σ predictions of machines."""
-    found = np.zeros((len(machines), 1), SCORE)
-    for score, values in zip(found[:, 0], machines, strict=True):
-        for name, value in zip(("instants", "violations", "limit", "peak"), values, strict=True):
-            score[name] = value
-        score["severities"][0] = values[0] - values[1]
-        score["severities"][250] = values[1]
-    return found
+    out = np.zeros((len(machines), 1), SCORE)
+    for score, (instants, violations, limit, peak) in zip(out[:, 0], machines, strict=True):
+        score["instants"] = instants
+        score["violations"] = violations
+        score["limit"] = limit
+        score["peak"] = peak
+        score["severities"][0] = instants - violations
+        score["severities"][250] = violations
+    return out
 
 
 def test_machines_without_judged_slots_do_not_count() -> None:
     policy = [parse_policy("nsigma:history=10h")]
     (row,) = rows_of(scores((10, 1, 10, 5), (0, 0, 0, 0), (10, 3, 10, 7)), policy, ALL)
-    assert (row["machines"], row["instants"], row["rate"], row["savings"]) == (
-        2,
-        20,
-        0.2,
-        pytest.approx(0.4),
-    )
+    assert row["machines"] == 2
+    assert row["instants"] == 20
+    assert row["rate"] == 0.2
+    assert row["savings"] == pytest.approx(0.4)
     # Rates of .1 and .3; an interval never leaves 0 to 1.
-    assert (row["rate_p50"], row["rate_p90"], row["rate_worst"]) == pytest.approx((0.2, 0.28, 0.3))
-    assert (row["rate_low"], row["rate_high"]) == (0.0, 1.0)
-    assert (row["usable"], row["history"], row["horizon"]) == (pytest.approx(8 / 12), 10.0, 1.0)
-    assert (row["family"], row["kills"], row["severity_p99"]) == ("nsigma", None, 0.25)
+    assert row["rate_p50"] == pytest.approx(0.2)
+    assert row["rate_p90"] == pytest.approx(0.28)
+    assert row["rate_worst"] == pytest.approx(0.3)
+    assert row["rate_low"] == 0.0
+    assert row["rate_high"] == 1.0
+    assert row["usable"] == pytest.approx(8 / 12)
+    assert row["history"] == 10.0
+    assert row["horizon"] == 1.0
+    assert row["family"] == "nsigma"
+    assert row["kills"] is None
+    assert row["severity_p99"] == 0.25
     assert rows_of(scores((0, 0, 0, 0)), policy, ALL) == []
     # One judged slot is enough.
     assert rows_of(scores((1, 0, 1, 1)), policy, ALL)[0]["machines"] == 1
 
 
 def test_a_single_violation_has_a_severity() -> None:
-    found = scores((10, 1, 0.5, 0.25))
-    found["severity"] = 0.25
-    found["excess"] = 0.125
-    found["over"] = 1
-    (row,) = rows_of(found, [parse_policy("limit")], ALL)
-    assert (row["severity_given"], row["excess"], row["savings"], row["usable"]) == (
-        0.25,
-        0.125,
-        0.5,
-        1.0,
-    )
-    (row,) = rows_of(scores((10, 0, 0, 0)), [parse_policy("limit")], ALL)
-    assert [row[name] for name in ("severity_given", "excess", "savings", "usable")] == [None] * 4
+    of_one = scores((10, 1, 0.5, 0.25))
+    of_one["severity"] = 0.25
+    of_one["excess"] = 0.125
+    of_one["over"] = 1
+    (row,) = rows_of(of_one, LIMIT, ALL)
+    assert row["severity_given"] == 0.25
+    assert row["excess"] == 0.125
+    assert row["savings"] == 0.5
+    assert row["usable"] == 1.0
+    (row,) = rows_of(scores((10, 0, 0, 0)), LIMIT, ALL)
+    for name in ("severity_given", "excess", "savings", "usable"):
+        assert row[name] is None
 
 
 def test_shares_of_samples_and_days() -> None:
-    found = scores((10, 1, 10, 5), (10, 3, 10, 7))
-    found["samples"] = [[6], [10]]
-    found["cold"] = [[1], [3]]
-    found["kills"] = 2
-    found["pairs"] = 9
-    found["changes"] = 3
-    (row,) = rows_of(found, [parse_policy("limit")], {**ALL, "resource": "memory"})
-    assert (row["cold"], row["kills"], row["changes"]) == (4 / 16, 288 * 4 / 16, 288 * 6 / 18)
+    of_two = scores((10, 1, 10, 5), (10, 3, 10, 7))
+    of_two["samples"] = [[6], [10]]
+    of_two["cold"] = [[1], [3]]
+    of_two["kills"] = 2
+    of_two["pairs"] = 9
+    of_two["changes"] = 3
+    (row,) = rows_of(of_two, LIMIT, {**ALL, "resource": "memory"})
+    assert row["cold"] == 4 / 16
+    assert row["kills"] == 288 * 4 / 16
+    assert row["changes"] == 288 * 6 / 18
 
 
 def test_what_is_above_a_prediction_is_told_as_a_share_of_the_machine() -> None:
@@ -132,7 +147,8 @@ def test_what_is_above_a_prediction_is_told_as_a_share_of_the_machine() -> None:
     half = replace(block, capacity=np.full(2, 0.5))
     # Half of the limit is promised, .4 is used in the only slot that is judged: .15 of .5.
     (score,) = scores_of(half, 1, [parse_policy("borg:phi=0.5").predict(half)])
-    assert (score["over"], score["excess"]) == (1, pytest.approx(0.3))
+    assert score["over"] == 1
+    assert score["excess"] == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
@@ -152,31 +168,39 @@ def test_the_priorities_of_a_choice_of_tasks(
 
 
 def test_a_block_of_priorities_has_both_ends() -> None:
-    block = Machine({0: dict.fromkeys(range(4), (0.1, 0.5))}, 1).block(
-        {
-            0: 1,
-            1: 2,
-            2: 8,
-            3: 9,
-        }
-    )
+    machine = Machine({0: dict.fromkeys(range(4), (0.1, 0.5))}, 1)
+    block = machine.block(priority={0: 1, 1: 2, 2: 8, 3: 9})
     assert block.of_priorities(2, 8).all.task.tolist() == [1, 2]
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        "nsigma",
-        "machine-percentile",
-        "task-percentile",
-        "gpa",
-    ],
-)
+@pytest.mark.parametrize("policy", ["nsigma", "machine-percentile", "task-percentile", "gpa"])
 def test_samples_are_cold_until_a_task_is_warm(policy: str) -> None:
     # One task is there for five slots, another for two: three samples make it warm.
-    rows = {slot: {0: (0.1, 0.5)} | ({1: (0.1, 0.25)} if slot < 2 else {}) for slot in range(5)}
-    found = parse_policy(f"{policy}:history=1h,warmup=15m").predict(Machine({**rows}, 5).block())
-    assert found.n_cold == 2 + 2
+    samples = {slot: {0: (0.1, 0.5)} for slot in range(5)}
+    samples[0][1] = (0.1, 0.25)
+    samples[1][1] = (0.1, 0.25)
+    block = Machine({**samples}, 5).block()
+    prediction = parse_policy(f"{policy}:history=1h,warmup=15m").predict(block)
+    assert prediction.n_cold == 2 + 2
+
+
+@dataclass(frozen=True, eq=False)
+class EqualMachines(ReplayInput):
+    """Machines that are all alike, of a store that is nowhere."""
+
+    def block(self, place: int, resource: str) -> MachineBlock:
+        return Machine({0: {0: (0.1, 0.5)}, 1: {0: (0.4, 0.5)}}, 2).block()
+
+
+def equal_machines(**options: Any) -> EqualMachines:
+    no_times = np.empty(0, np.int64)
+    no_numbers = np.empty(0)
+    return EqualMachines(
+        usage=MachineUsage(Path("store")),
+        capacities=Capacities(no_times, no_times, no_numbers, no_numbers),
+        dialect=find_dialect("2011"),
+        **options,
+    )
 
 
 @pytest.mark.parametrize("is_literal", [False, True])
@@ -186,49 +210,46 @@ def test_policies_see_what_is_capped_and_what_the_simulator_remembers(
 ) -> None:
     # A task misses slot 1: the simulator has another one in slot 2.
     block = Machine({0: {0: (0.75, 0.5)}, 2: {0: (0.25, 0.5)}}, 3).block()
-    cell = ReplayInput(
-        *cast(tuple[Any, Any, Any], (None, None, None)), is_capped=is_capped, is_literal=is_literal
-    )
-    seen = cell.seen(block).all
+    replay_input = equal_machines(is_capped=is_capped, is_literal=is_literal)
+    seen = replay_input.as_seen(block).all
     assert seen.usage.tolist() == [0.5 if is_capped else 0.75, 0.25]
     assert seen.task.tolist() == ([0, 1] if is_literal else [0, 0])
 
 
 def test_a_sample_has_no_machine_twice_and_a_large_one_is_all() -> None:
     for seed in range(20):
-        found = sample(6, 5, seed)
-        assert found == sorted(set(found))
-        assert len(found) == 5
-        assert set(found) <= set(range(6))
-    assert sample(6, 0, 1) == sample(6, 6, 1) == sample(6, 7, 1) == [0, 1, 2, 3, 4, 5]
+        places = sample_machines(6, 5, seed)
+        assert places == sorted(set(places))
+        assert len(places) == 5
+        assert set(places) <= set(range(6))
+    for size in (0, 6, 7):
+        assert sample_machines(6, size, 1) == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_replay_says_how_many_machines_are_done() -> None:
-    machine = Machine({0: {0: (0.1, 0.5)}, 1: {0: (0.4, 0.5)}}, 2)
-    cell = SimpleNamespace(
-        usage=SimpleNamespace(folder="store"),
-        dialect=find_dialect("2011"),
-        block=lambda place, resource: machine.block(),
-        seen=lambda block: block,
-    )
     steps: list[tuple[str, int, int]] = []
-    part = ReplayPart(cast(ReplayInput, cell), "all", "cpu", range(10), 1, lambda *step: steps.append(step))
-    found = part.replay([parse_policy("limit")], 1)
-    assert found["instants"].tolist() == [[1]] * 10
+    part = ReplayPart(
+        input=equal_machines(),
+        tasks="all",
+        resource="cpu",
+        places=range(10),
+        jobs=1,
+        report=lambda *step: steps.append(step),
+    )
+    judged = part.replay(LIMIT, 1)
+    assert judged["instants"].tolist() == [[1]] * 10
     assert steps == [("replaying cpu of all tasks", 8, 10), ("replaying cpu of all tasks", 10, 10)]
 
 
 def test_the_last_metric_that_is_named_of_a_resource_is_taken() -> None:
-    setting = ReplayOptions(metrics=("average_cpu", "maximum_cpu"))
+    options = ReplayOptions(metrics=("average_cpu", "maximum_cpu"))
     google = find_dialect("2011")
-    assert [setting.metric(google, name).name for name in ("cpu", "memory")] == [
-        "maximum_cpu",
-        "average_memory",
-    ]
+    assert options.metric(google, "cpu").name == "maximum_cpu"
+    assert options.metric(google, "memory").name == "average_memory"
 
 
 def test_the_front_is_who_saves_as_much_with_fewer_violations() -> None:
-    given = [
+    policies = [
         (10, 2, 10, 5),
         (10, 2, 10, 6),
         (10, 3, 10, 5),
@@ -236,26 +257,23 @@ def test_the_front_is_who_saves_as_much_with_fewer_violations() -> None:
         (10, 2, 10, 5),
         (10, 0, 10, 10),
     ]
-    found = np.concatenate([scores(each) for each in given], axis=1)
-    rows = rows_of(found, [parse_policy("limit")] * len(given), ALL)
+    of_one_machine = np.concatenate([scores(policy) for policy in policies], axis=1)
+    rows = rows_of(of_one_machine, LIMIT * len(policies), ALL)
     # The second saves less than the first, the third violates more often; the last two are as good as any.
     assert [row["is_on_front"] for row in rows] == [True, False, False, True, True, True]
-    # Without limits nothing is saved, and nothing is better than it.
-    rows = rows_of(
-        np.concatenate([scores((10, 0, 0, 0)), scores((10, 1, 0, 0))], axis=1),
-        [parse_policy("limit")] * 2,
-        ALL,
-    )
-    assert [(row["savings"], row["is_on_front"]) for row in rows] == [(None, True), (None, True)]
+
+
+def test_without_limits_nothing_is_saved_and_nothing_is_better() -> None:
+    without_limits = [scores((10, 0, 0, 0)), scores((10, 1, 0, 0))]
+    rows = rows_of(np.concatenate(without_limits, axis=1), LIMIT * 2, ALL)
+    assert [row["savings"] for row in rows] == [None, None]
+    assert [row["is_on_front"] for row in rows] == [True, True]
 
 
 def test_only_what_is_above_rounding_is_a_violation() -> None:
     # Bounds of 1 less a ten-billionth and less a hundred-millionth.
-    assert is_short(np.ones(3), np.array([1.0, 1 - 1e-10, 1 - 1e-8])).tolist() == [
-        False,
-        False,
-        True,
-    ]
+    promised = np.array([1.0, 1 - 1e-10, 1 - 1e-8])
+    assert is_short(np.ones(3), promised).tolist() == [False, False, True]
 
 
 def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
@@ -269,46 +287,25 @@ def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
         "usable": 9.0,
         "clipped": 9.0,
     }
-    rows = [
-        *(
-            {
-                **base,
-                "policy": policy,
-                **change,
-            }
-            for policy in (paper, other)
-            for change in ({"tasks": "high"}, {"shape": "x"})
-        ),
-        *(
-            {
-                **base,
-                "policy": policy,
-                "resource": "memory",
-            }
-            for policy in (paper, other)
-        ),
-        {
-            **base,
-            "policy": paper,
-            "clipped": 0.94,
-        },
-        {
-            **base,
-            "policy": other,
-            "usable": 0.12,
-        },
-    ]
-    assert (
-        usable.measure(pa.Table.from_pylist(rows)),
-        clipped.measure(pa.Table.from_pylist(rows)),
-    ) == (0.12, 0.94)
+    rows = []
+    for policy in (paper, other):
+        rows.append({**base, "policy": policy, "tasks": "high"})
+        rows.append({**base, "policy": policy, "shape": "x"})
+        rows.append({**base, "policy": policy, "resource": "memory"})
+    not_replayed = pa.Table.from_pylist(rows)
+    rows.append({**base, "policy": paper, "clipped": 0.94})
+    rows.append({**base, "policy": other, "usable": 0.12})
+    answer = pa.Table.from_pylist(rows)
+    assert usable.measure(answer) == 0.12
+    assert clipped.measure(answer) == 0.94
     with pytest.raises(NotApplicable) as caught:
-        clipped.measure(pa.Table.from_pylist(rows[:-2]))
+        clipped.measure(not_replayed)
     assert str(caught.value) == "the policy of the claim was not replayed"
 
 
 def test_what_is_said_where_no_usage_has_a_machine_or_a_limit() -> None:
-    assert _nothing({"without_machine": 2000, "without_limit": 1}) == (
+    facts = {"without_machine": 2000, "without_limit": 1}
+    assert why_nothing_can_be_replayed(facts) == (
         "no usage can be replayed: 2,000 windows name no machine (column machine_id) or belong to tasks of an "
         "alloc set, 1 are of tasks without requests"
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.cornish_fisher import CornishFisher
@@ -33,11 +34,13 @@ def room(
     capacity: float,
     *parameters: float,
 ) -> float:
-    rows = (
-        np.array(values, np.float64)
-        for values in (state, item, [capacity, 99.0], [*parameters, 99.0])
+    slack = kind.slack(
+        np.array(state, np.float64),
+        np.array(item, np.float64),
+        np.array([capacity, 99.0]),
+        np.array([*parameters, 99.0]),
     )
-    return float(kind.slack(*rows))
+    return float(slack)
 
 
 def joined(kind: type[Estimator], state: Numbers, item: Numbers) -> list[float]:
@@ -53,9 +56,8 @@ def test_sizes_add_up_to_the_capacity() -> None:
 
 def test_the_gaussian_tail() -> None:
     # Mean .5 and deviation .2: the capacity is 2.5 deviations above.
-    assert room(Gpa, (0.3, 0.03, 9), (0.2, 0.01, 9), 1.0, 0.05) == pytest.approx(
-        0.05 - Q25, rel=1e-5
-    )
+    left = room(Gpa, (0.3, 0.03, 9), (0.2, 0.01, 9), 1.0, 0.05)
+    assert left == pytest.approx(0.05 - Q25, rel=1e-5)
     # Without variance a sum fits up to the capacity.
     assert room(Gpa, (0.5, 0, 9), (0.5, 0, 9), 1.0, 0.05) == 0.05
     assert room(Gpa, (0.5, 0, 9), (0.75, 0, 9), 1.0, 0.05) == -0.95
@@ -69,30 +71,33 @@ def test_hoeffding() -> None:
 @pytest.mark.parametrize("peaks", [(0.3, 0.5), (0.5, 0.3)])
 def test_bernstein_takes_the_higher_peak(peaks: tuple[float, float]) -> None:
     # LM/3 = 1.5 · .5 / 3 = .25.
-    expected = 2 - 0.3 - (0.25 + math.sqrt(0.25**2 + 2 * 1.5 * 0.03))
+    margin = 0.25 + math.sqrt(0.25**2 + 2 * 1.5 * 0.03)
     state = (0.1, 0.02, peaks[0], 9)
     item = (0.2, 0.01, peaks[1], 9)
-    assert room(Bernstein, state, item, 2.0, 1.5) == pytest.approx(expected)
+    assert room(Bernstein, state, item, 2.0, 1.5) == pytest.approx(2 - 0.3 - margin)
     assert joined(Bernstein, state[:3], item[:3]) == pytest.approx([0.3, 0.03, 0.5])
 
 
 def chernoff(state: Numbers, item: Numbers, capacity: float) -> float:
     """At a target of .1, where θ is 2 and 4."""
-    rows = (np.array(values, np.float64) for values in (state, item, [capacity], [0.1, 2.0, 4.0]))
-    return float(Chernoff.slack(*rows))
+    slack = Chernoff.slack(
+        np.array(state, np.float64),
+        np.array(item, np.float64),
+        np.array([capacity]),
+        np.array([0.1, 2.0, 4.0]),
+    )
+    return float(slack)
 
 
 def test_chernoff_takes_the_lowest_exponent() -> None:
     # Rows are the mean, K(2), K(4) and the peak.  2 · 1 less .5 and 4 · 1 less 1.1 are 1.5 and 2.9.
-    assert chernoff((9, 0.3, 0.5, 0.2), (9, 0.2, 0.6, 0.9), 1.0) == pytest.approx(
-        0.1 - math.exp(-2.9)
-    )
-    # Here the first θ is the better one.
-    assert chernoff((9, 0.3, 1.5, 0.2), (9, 0.2, 1.6, 0.9), 1.0) == pytest.approx(
-        0.1 - math.exp(-1.5)
-    )
+    second_is_lower = chernoff((9, 0.3, 0.5, 0.2), (9, 0.2, 0.6, 0.9), 1.0)
+    assert second_is_lower == pytest.approx(0.1 - math.exp(-2.9))
+    first_is_lower = chernoff((9, 0.3, 1.5, 0.2), (9, 0.2, 1.6, 0.9), 1.0)
+    assert first_is_lower == pytest.approx(0.1 - math.exp(-1.5))
     # No exponent is below 0: the bound is 1.
-    assert chernoff((9, 1.5, 3.0, 0.2), (9, 1.5, 3.0, 0.9), 1.0) == pytest.approx(0.1 - 1)
+    none_is_negative = chernoff((9, 1.5, 3.0, 0.2), (9, 1.5, 3.0, 0.9), 1.0)
+    assert none_is_negative == pytest.approx(0.1 - 1)
 
 
 def test_peaks_that_fit_together_pass_chernoff() -> None:
@@ -105,28 +110,36 @@ def test_peaks_that_fit_together_pass_chernoff() -> None:
     assert chernoff((*state, 0.25), (*item, 0.25), 1.0) == pytest.approx(0.1 - math.exp(-2.9))
 
 
+def covariance_room(state: Numbers, item: Numbers) -> float:
+    """On a machine of capacity 1, at a target of .1."""
+    slack = CovarianceGpa.slack(np.array(state), np.array(item), np.array([1.0]), np.array([0.1]))
+    return float(slack)
+
+
 def test_covariances_add_to_the_variance() -> None:
     state = [0.2, 0.01, 0.004, 0.1, -0.1, 0.2]
     item = [0.1, 0.02, 0.0, 0.05, 0.05, 0.1]
     # Σ of products .02 over three moments, twice.
-    together = 0.004 + 2 * 0.02 / 3
+    covariance = 0.004 + 2 * 0.02 / 3
 
     def tail(variance: float) -> float:
         return 0.5 * math.erfc(0.7 / math.sqrt(2 * variance))
 
-    rows = (np.array(values) for values in (state, item, [1.0], [0.1]))
-    assert CovarianceGpa.slack(*rows) == pytest.approx(0.1 - tail(0.03 + together))
+    assert covariance_room(state, item) == pytest.approx(0.1 - tail(0.03 + covariance))
+    expected = [0.3, 0.03, covariance, 0.15, -0.05, 0.3]
+    assert joined(CovarianceGpa, state, item) == pytest.approx(expected)
     # Tasks that seem to take turns are not believed.
-    rows = (np.array(values) for values in (state, [*item[:3], -0.05, -0.05, -0.1], [1.0], [0.1]))
-    assert CovarianceGpa.slack(*rows) == pytest.approx(0.1 - tail(0.03))
-    assert joined(CovarianceGpa, state, item) == pytest.approx(
-        [0.3, 0.03, together, 0.15, -0.05, 0.3]
-    )
-    # Without series nothing is shared.
-    assert joined(CovarianceGpa, state[:3], item[:3]) == pytest.approx([0.3, 0.03, 0.004])
-    for other, expected in ((0.5, 0.1), (0.75, -0.9)):
-        rows = (np.array(values) for values in ([0.5, 0.0, 0.0], [other, 0.0, 0.0], [1.0], [0.1]))
-        assert CovarianceGpa.slack(*rows) == pytest.approx(expected)
+    opposite = [*item[:3], -0.05, -0.05, -0.1]
+    assert covariance_room(state, opposite) == pytest.approx(0.1 - tail(0.03))
+
+
+def test_without_series_nothing_is_shared() -> None:
+    state = [0.2, 0.01, 0.004]
+    item = [0.1, 0.02, 0.0]
+    assert joined(CovarianceGpa, state, item) == pytest.approx([0.3, 0.03, 0.004])
+    constant = [0.5, 0.0, 0.0]
+    assert covariance_room(constant, [0.5, 0.0, 0.0]) == pytest.approx(0.1)
+    assert covariance_room(constant, [0.75, 0.0, 0.0]) == pytest.approx(-0.9)
 
 
 # Cumulants of a sum of mean .3, deviation .2, skewness .5 and excess 1, in two parts.
@@ -154,9 +167,9 @@ def test_where_cornish_fisher_is_no_quantile_peaks_decide() -> None:
     state = (0.2, 0.01, 0.006, 0.0, 0.4, 9)
     item = (0.1, 0.03, 0.01, 0.0, 0.5, 9)
     assert room(CornishFisher, state, item, 1.0, 2.0) == pytest.approx(0.1)
-    assert room(
-        CornishFisher, (0.2, 0, 0, 0, 9, 9), (0.1, 0, 0, 0, 9, 9), 1.0, 2.0
-    ) == pytest.approx(0.7)
+    constant_state = (0.2, 0, 0, 0, 9, 9)
+    constant_item = (0.1, 0, 0, 0, 9, 9)
+    assert room(CornishFisher, constant_state, constant_item, 1.0, 2.0) == pytest.approx(0.7)
 
 
 # A grid of eight steps to the capacity: an item of 1 to 7 steps, and a machine that holds 0, 2 or 5.
@@ -180,51 +193,44 @@ BELOW = [0.5, 0.5, 0.8, 0.8, 0.8, 1.0, 1.0, 1.0, 1.0]
     ],
 )
 def test_the_sum_of_two_distributions(capacity: float, expected: float) -> None:
-    rows = ([1.0, 0.0, 0.0, *BELOW], [2.0, 1.0, 7.0, *CELLS], [capacity], [0.2, 0.125])
-    assert Convolution.slack(*map(np.array, rows)) == pytest.approx(expected)
+    slack = Convolution.slack(
+        np.array([1.0, 0.0, 0.0, *BELOW]),
+        np.array([2.0, 1.0, 7.0, *CELLS]),
+        np.array([capacity]),
+        np.array([0.2, 0.125]),
+    )
+    assert slack == pytest.approx(expected)
 
 
 def test_a_distribution_that_joins() -> None:
     expected = [0.0, 0.2, 0.25, 0.47, 0.55, 0.61, 0.72, 0.84, 0.88]
-    assert joined(Convolution, [1.0, 0.0, 0.0, *BELOW], [2.0, 1.0, 7.0, *CELLS]) == pytest.approx(
-        [3, 0, 0, *expected]
-    )
+    state = joined(Convolution, [1.0, 0.0, 0.0, *BELOW], [2.0, 1.0, 7.0, *CELLS])
+    assert state == pytest.approx([3, 0, 0, *expected])
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 0), (3, 1, 1)])
 def test_an_observation_has_values_of_tasks(shape: tuple[int, ...]) -> None:
-    with pytest.raises(Exception, match="no observed values: expected shape") as caught:
+    expected = f"observation: no observed values: expected shape (tasks, observations), got {shape}"
+    with pytest.raises(UsageError) as caught:
         Observation(np.zeros(shape, np.float32))
-    assert (
-        str(caught.value)
-        == f"observation: no observed values: expected shape (tasks, observations), got {shape}"
-    )
+    assert str(caught.value) == expected
 
 
 def test_percentiles_are_linear_between_values() -> None:
     seen = Observation(np.float32([[3, 0, 2, 1], [4, 4, 4, 4]]))
-    expected = {
-        0: 0,
-        50: 1.5,
-        90: 2.7,
-        100: 3,
-    }
-    assert {level: seen.percentile(level).tolist() for level in expected} == {
-        level: pytest.approx([value, 4]) for level, value in expected.items()
-    }
+    for level, value in ((0, 0), (50, 1.5), (90, 2.7), (100, 3)):
+        assert seen.percentile(level).tolist() == pytest.approx([value, 4])
     assert Observation(np.float32([[0.5]])).percentile(90).tolist() == [0.5]
 
 
 def test_angles_of_generating_functions() -> None:
     # 0, and 25 steps by a third of an octave or so from .5 to 512, over the capacity.
-    found = angles(2.0)
-    assert (len(found), found[0], found[1], found[-1]) == (
-        26,
-        0.0,
-        pytest.approx(0.25),
-        pytest.approx(256.0),
-    )
-    assert found[2:] / found[1:-1] == pytest.approx(1024 ** (1 / 24))
+    theta = angles(2.0)
+    assert len(theta) == 26
+    assert theta[0] == 0.0
+    assert theta[1] == pytest.approx(0.25)
+    assert theta[-1] == pytest.approx(256.0)
+    assert theta[2:] / theta[1:-1] == pytest.approx(1024 ** (1 / 24))
 
 
 def test_a_fit_test_of_ones_own_may_divide_by_zero() -> None:

@@ -42,16 +42,25 @@ def test_the_scarcer_of_two_resources_counts_and_both_join() -> None:
 
 def test_the_first_machine_is_opened_that_takes_an_item_exactly() -> None:
     # The quarters are too small for .5 and kept; the last .5 fits no machine that is left.
-    bins, machines = place(fitted(0.5, 0.25, 0.25, 0.5), FIRST_FIT, column(0.25, 0.25, 0.5, 0.25))
-    assert (bins.tolist(), machines.tolist()) == ([0, 1, 2, -1], [2, 0, 1])
+    inventory = column(0.25, 0.25, 0.5, 0.25)
+    bins, machines = place(fitted(0.5, 0.25, 0.25, 0.5), FIRST_FIT, inventory)
+    assert bins.tolist() == [0, 1, 2, -1]
+    assert machines.tolist() == [2, 0, 1]
+
+
+def test_without_items_or_machines_nothing_is_placed() -> None:
     bins, machines = place(fitted(), FIRST_FIT, column(1.0))
-    assert (bins.tolist(), machines.tolist()) == ([], [])
-    assert place(fitted(0.5), FIRST_FIT, np.empty((0, 1)))[0].tolist() == [-1]
+    assert bins.tolist() == []
+    assert machines.tolist() == []
+    bins, _ = place(fitted(0.5), FIRST_FIT, np.empty((0, 1)))
+    assert bins.tolist() == [-1]
 
 
 def test_a_group_shares_no_machine_whatever_its_number() -> None:
     groups = np.array([2, -1, 2, 0, 2, 0])
-    bins, _ = place(fitted(*[0.125] * 6), FIRST_FIT, column(*[1.0] * 6), groups)
+    items = fitted(*[0.125] * 6)
+    inventory = column(*[1.0] * 6)
+    bins, _ = place(items, FIRST_FIT, inventory, groups)
     assert bins.tolist() == [0, 0, 1, 0, 2, 1]
 
 
@@ -68,60 +77,66 @@ def test_one_item_goes_to_a_machine_that_is_not_barred(packer: Packer, expected:
     # Room of 1, .75, .25 and 0 beyond an item of .25; the first is barred.
     states = column(0.0, 0.25, 0.5, 0.75)
     item = np.array([0.25])
-    barred = np.array([1, 0, 0, 1])
     capacities = column(1.25, 1.25, 1.0, 1.0)
-    assert choose(TEST, packer, states, item, capacities, np.empty(0), barred) == expected
-    assert choose(TEST, packer, states, item, capacities, np.empty(0), np.array([1, 1, 1, 0])) == 3
-    assert choose(TEST, packer, states, item, capacities, np.empty(0), np.ones(4, np.int64)) == -1
+
+    def chosen(barred: list[int]) -> int:
+        bars = np.array(barred)
+        return choose(TEST, packer, states, item, capacities, np.empty(0), bars)
+
+    assert chosen([1, 0, 0, 1]) == expected
+    assert chosen([1, 1, 1, 0]) == 3
+    assert chosen([1, 1, 1, 1]) == -1
 
 
-def test_an_item_that_fills_a_machine_exactly_fits() -> None:
-    for packer in (BEST_FIT, FIRST_FIT):
-        assert (
-            choose(
-                TEST,
-                packer,
-                column(0.5),
-                np.array([0.5]),
-                column(1.0),
-                np.empty(0),
-                np.zeros(1, np.int64),
-            )
-            == 0
-        )
+@pytest.mark.parametrize("packer", [BEST_FIT, FIRST_FIT])
+def test_an_item_that_fills_a_machine_exactly_fits(packer: Packer) -> None:
+    state = column(0.5)
+    item = np.array([0.5])
+    not_barred = np.zeros(1, np.int64)
+    assert choose(TEST, packer, state, item, column(1.0), np.empty(0), not_barred) == 0
 
 
 def test_states_are_summed_up_anew() -> None:
     states = column(7.0, 7.0, 7.0)
     # Machine 2 holds items 0 and 3, machine 0 item 1; machine 1 is left as it is.
-    sum_up(
-        *(
-            *TEST.adds,
-            TEST.cuts,
-            column(0.5, 0.25, 9, 0.125),
-            np.array([0, 3, 1]),
-            np.array([0, 2, 3]),
-        ),
-        *(np.array([2, 0]), np.array([1.0]), states),
-    )
+    add, other_add = TEST.adds
+    items = column(0.5, 0.25, 9, 0.125)
+    members = np.array([0, 3, 1])
+    offsets = np.array([0, 2, 3])
+    machines = np.array([2, 0])
+    empty = np.array([1.0])
+    sum_up(add, other_add, TEST.cuts, items, members, offsets, machines, empty, states)
     assert states[:, 0].tolist() == [1.25, 7.0, 1.625]
 
 
 def filled(
     sizes: list[float],
     bins: list[int],
-    m: int,
+    n_bins: int,
     *,
     groups: list[int] | None = None,
-    most: int = 5,
+    max_failures: int = 5,
 ) -> list[int]:
-    """Bins after the last one was filled up to a capacity of 1, and how many moved."""
-    found = np.array(bins)
-    moved = fill_last_bin(
-        *(*TEST.slacks, *TEST.adds, column(*sizes), np.zeros(1), np.ones(1), np.empty(0)),
-        *(np.array(groups or [-1] * len(sizes)), found, m, most),
+    """Return the bins after the last one was filled up to a capacity of 1, and how many moved."""
+    slack, other, cuts = TEST.slacks
+    add, other_add = TEST.adds
+    bins_after = np.array(bins)
+    n_moved = fill_last_bin(
+        slack,
+        other,
+        cuts,
+        add,
+        other_add,
+        column(*sizes),
+        np.zeros(1),
+        np.ones(1),
+        np.empty(0),
+        np.array(groups or [-1] * len(sizes)),
+        bins_after,
+        n_bins,
+        max_failures,
     )
-    return [*found.tolist(), moved]
+    return [*bins_after.tolist(), n_moved]
 
 
 def test_the_last_machine_is_filled_exactly_and_in_turns() -> None:
@@ -137,19 +152,23 @@ def test_the_last_machine_is_filled_exactly_and_in_turns() -> None:
 
 def test_a_group_on_the_last_machine_bars_those_that_were_there_and_those_that_moved() -> None:
     # Item 3 is there, of group 1: item 0 stays.  Item 1 moves and bars item 2, of its group.
-    assert filled([0.125] * 4, [0, 1, 1, 2], 3, groups=[1, 0, 0, 1]) == [0, 2, 1, 2, 1]
+    sizes = [0.125] * 4
+    groups = [1, 0, 0, 1]
+    assert filled(sizes, [0, 1, 1, 2], 3, groups=groups) == [0, 2, 1, 2, 1]
 
 
 def test_one_machine_is_left_as_it_is() -> None:
-    packing = Packing(np.array([0, 0]), np.ones((1, 1)), np.arange(1))
+    packing = Packing(bins=np.array([0, 0]), rows=np.ones((1, 1)), machines=np.arange(1))
     assert rebalanced(packing, fitted(0.5, 0.25)) is packing
-    assert (packing.n_bins, packing.unplaceable.tolist()) == (1, [])
+    assert packing.n_bins == 1
+    assert packing.unplaceable.tolist() == []
 
 
 def test_machines_of_two_resources_without_an_inventory() -> None:
     memory = Observation(np.float32([[0.5], [0.25], [0.5]]))
     seen = Observation(np.float32([[0.25], [0.25], [0.25]]), memory=memory)
-    packing = pack(MultiResource.of(Average(1), Average(1), 0.75), seen, rebalancing=False)
+    estimator = MultiResource.of(Average(1), Average(1), memory_capacity=0.75)
+    packing = pack(estimator, seen, rebalancing=False)
     assert packing.bins.tolist() == [0, 0, 1]
     assert packing.rows.tolist() == [[1.0, 0.75]] * 2
 
@@ -161,5 +180,7 @@ def test_above_one_half_a_machine_may_hold_more_than_its_capacity_on_average(
     # Each has a mean of .6 and a variance of .0225.  Two leave −.2, .94 deviations: they overflow at 83 %, which is
     # within 90 %; three leave −.8, three deviations.
     seen = Observation(np.float32([[0.75, 0.45]] * 3))
-    assert pack(Gpa(0.9), seen, packer=packer, rebalancing=False).bins.tolist() == [0, 0, 1]
-    assert pack(Gpa(0.8), seen, packer=packer, rebalancing=False).bins.tolist() == [0, 1, 2]
+    lax = pack(Gpa(0.9), seen, packer=packer, rebalancing=False)
+    assert lax.bins.tolist() == [0, 0, 1]
+    stricter = pack(Gpa(0.8), seen, packer=packer, rebalancing=False)
+    assert stricter.bins.tolist() == [0, 1, 2]

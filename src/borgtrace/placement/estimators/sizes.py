@@ -9,6 +9,7 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.features import MAXIMUM
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.types import Row, room_above, slack_kernel
 
@@ -145,4 +146,5 @@ class Request(SizeEstimator):
             raise UsageError("estimator request", "no requests are known", way_out=hint)
         # The highest usage is the smallest size that was never exceeded so far.
         is_known = np.isfinite(observed.request)
-        return np.where(is_known, observed.request / self.parameter, observed.peak)
+        highest = observed.moments[:, MAXIMUM]
+        return np.where(is_known, observed.request / self.parameter, highest)
