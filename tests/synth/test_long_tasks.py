@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -12,6 +10,7 @@ from borgtrace.errors import UsageError
 from borgtrace.synth import draw_long_tasks
 from borgtrace.synth.long_tasks import job_sizes
 from borgtrace.synth.model.classes import CLASSES
+from tests.synth.scripted import ScriptedGenerator
 
 
 @pytest.fixture(scope="module")
@@ -72,19 +71,28 @@ def test_same_seed_same_pool() -> None:
     assert not np.array_equal(a.offsets, c.offsets)
 
 
-def test_no_job_has_more_than_a_hundredth_of_the_pool_or_fifty_tasks() -> None:
-    """Where all jobs would be of a thousand tasks; the last one has what is left."""
-    every = SimpleNamespace(zipf=lambda exponent, size: np.full(size, 1000))
-    for n, most, jobs in (
+@pytest.mark.parametrize(
+    ("n", "largest", "n_jobs"),
+    [
         (99, 1, 99),
         (199, 1, 199),
         (200, 2, 100),
         (299, 2, 150),
         (5000, 50, 100),
         (5100, 50, 102),
-    ):
-        sizes = job_sizes(n, every)  # type: ignore[arg-type]
-        assert (max(sizes), len(sizes), sum(sizes)) == (most, jobs, n)
+    ],
+)
+def test_no_job_has_more_than_a_hundredth_of_the_pool_or_fifty_tasks(
+    n: int,
+    largest: int,
+    n_jobs: int,
+) -> None:
+    """Where all jobs would be of a thousand tasks; the last one has what is left."""
+    large_jobs = ScriptedGenerator(zipf=[[1000] * n])
+    sizes = job_sizes(n, large_jobs)  # type: ignore[arg-type]
+    assert max(sizes) == largest
+    assert len(sizes) == n_jobs
+    assert sum(sizes) == n
 
 
 def test_bad_sizes_are_refused() -> None:

@@ -20,7 +20,7 @@ from borgtrace.synth.model.machines import (
 from borgtrace.synth.model.profile import MachineShape
 from borgtrace.synth.simulate import simulation
 from borgtrace.synth.simulate.scheduler import CPU_LIMIT, TRIES, Scheduler
-from tests.synth.scripted import GOOGLE_2011, Scripted, job_of
+from tests.synth.scripted import GOOGLE_2011, ScriptedRandom, job_of
 
 
 def test_machines_have_their_shapes_by_largest_remainder_and_ids_like_the_real_ones() -> None:
@@ -110,7 +110,7 @@ def scheduler(
         np.arange(count),
         np.ones((count, 8), int),
     )
-    return Scheduler(machines, Scripted(*numbers))
+    return Scheduler(machines, ScriptedRandom(*numbers))
 
 
 def test_the_least_loaded_of_three_with_room_is_taken() -> None:
@@ -118,14 +118,14 @@ def test_the_least_loaded_of_three_with_room_is_taken() -> None:
     found.cpu = [0.5, 0.2, 0.3, 0.0]
     assert found.choose(job_of().tasks[0]) == 1
     # The fourth was not looked at.
-    assert found.random.numbers == [0.75]
+    assert found.random.remaining == [0.75]
 
 
 def test_where_nothing_has_room_nothing_is_taken_unless_it_must() -> None:
     found = scheduler(2, *[0.0] * TRIES)
     found.cpu, found.memory = [CPU_LIMIT, CPU_LIMIT - 0.05], [0.0, 0.0]
     assert found.choose(job_of().tasks[0]) == -1
-    found.random = Scripted(*[0.0] * TRIES)
+    found.random = ScriptedRandom(*[0.0] * TRIES)
     assert found.choose(job_of().tasks[0], insist=True) == 1
 
 
@@ -175,9 +175,9 @@ def test_the_lowest_priority_goes_first_and_then_the_youngest_until_there_is_roo
     assert found.victims(job_of(1, 0.1, 0.5, priority=9).tasks[0], 0) == [young, old]
     assert found.victims(job_of(1, 0.7, 0.1, priority=9).tasks[0], 0) == [young, old, other]
     assert found.victims(job_of(1, 0.2, 0.2, priority=9).tasks[0], 0) == []
-    found.random = Scripted(0.0)
+    found.random = ScriptedRandom(0.0)
     assert found.choose_victim(job_of(1, 0.8, 0.1, priority=9).tasks[0]) == 0
-    found.random = Scripted(*[0.0] * 50)
+    found.random = ScriptedRandom(*[0.0] * 50)
     assert found.choose_victim(job_of(1, 0.81, 0.1, priority=9).tasks[0]) == -1
     assert found.tasks_on(0) == [inside, old, young, other, equal]
     found.remove(old)
