@@ -181,13 +181,7 @@ def growth(
         (machines, hours * 4),
         (machines * 4, hours),
     ):
-        _, busy, peak, rows, _ = made(
-            work / "trace",
-            "2011",
-            count,
-            length,
-            2,
-        )
+        _, busy, peak, rows, _ = made(work / "trace", "2011", count, length, 2)
         print(
             f"| {count} | {length:g} | {rows / 1e6:.2f} | {1e6 * busy / rows:.2f} | {peak:.2f} |",
             flush=True,

@@ -204,13 +204,7 @@ def test_ids_are_kept_where_no_two_tasks_share_one(tmp_path):
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_what_a_synthetic_trace_holds_is_taken_too(tmp_path, generation):
-    generate(
-        tmp_path / "made",
-        generation,
-        20,
-        3.0,
-        7,
-    )
+    generate(tmp_path / "made", generation, 20, 3.0, 7)
     ingest([tmp_path / "made"], tmp_path / "store", IngestOptions(jobs=1))
     export_files(borgtrace.open(tmp_path / "store"), tmp_path / "out", "cloudsim")
     assert _check(tmp_path / "out") > 100

@@ -335,13 +335,7 @@ def test_files_of_2019_come_back_as_they_were(tmp_path):
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_files_of_a_synthetic_store_come_back_and_say_so(tmp_path, generation):
-    generate(
-        tmp_path / "made",
-        generation,
-        2,
-        1.0,
-        7,
-    )
+    generate(tmp_path / "made", generation, 2, 1.0, 7)
     ingest([tmp_path / "made"], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
     again = _again(tmp_path, "raw", store)

@@ -71,16 +71,7 @@ def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(
     assert "instance_usage      4  1.0 MB   4 files" in result.stdout
     assert "Total 1.0 MB; to fetch 1.0 MB; free disk " in result.stdout
     assert not (tmp_path / "raw").exists()
-    facts = indented(
-        run(
-            *words(
-                server,
-                tmp_path / "raw",
-                "--dry-run",
-                "--json",
-            )
-        ).stdout
-    )
+    facts = indented(run(*words(server, tmp_path / "raw", "--dry-run", "--json")).stdout)
     assert facts["bytes_to_come"] == sum(map(len, files.values()))
     assert [file["path"] for file in facts["files"]] == PATHS
 
@@ -265,31 +256,13 @@ def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(
     assert f"3 files in the store. Next: borgtrace info {thin}" in result.stderr
     assert not list((tmp_path / "a").rglob("*.gz"))
     assert run(*words_2011(rows_2011, tmp_path / "b")).exit_code == 0
-    assert (
-        run(
-            *words_2011(
-                rows_2011,
-                tmp_path / "b",
-                "--store",
-                whole,
-            )
-        ).exit_code
-        == 0
-    )
+    assert run(*words_2011(rows_2011, tmp_path / "b", "--store", whole)).exit_code == 0
     assert len(list((tmp_path / "b").rglob("*.gz"))) == 3
     manifests = [borgtrace.open(store).manifest for store in (thin, whole)]
     assert manifests[0].tables["collection_events"] == 2
     assert manifests[0].digest == manifests[1].digest
     before = rows_2011.body_bytes.total()
-    again = run(
-        *words_2011(
-            rows_2011,
-            tmp_path / "a",
-            "--store",
-            thin,
-            "--delete-raw",
-        )
-    )
+    again = run(*words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw"))
     assert again.exit_code == 0, again.exception
     assert rows_2011.body_bytes.total() == before, "what the store has is not fetched again"
 
@@ -301,14 +274,7 @@ def test_a_disk_that_is_too_small_takes_only_files_that_go_as_they_come(
     monkeypatch,
 ):
     monkeypatch.setattr(FetchPlan, "free", property(lambda plan: plan.remaining - 1))
-    refused = run(
-        *words_2011(
-            rows_2011,
-            tmp_path,
-            "--store",
-            tmp_path / "store",
-        )
-    )
+    refused = run(*words_2011(rows_2011, tmp_path, "--store", tmp_path / "store"))
     assert isinstance(refused.exception, UsageError)
     assert "the disk is too small" in str(refused.exception)
     assert not rows_2011.body_bytes

@@ -305,12 +305,7 @@ def test_what_is_here(tmp_path: Path) -> None:
         }
     )
     assert is_here(file, tmp_path, staged, store)
-    assert not is_here(
-        file,
-        tmp_path,
-        staged,
-        tmp_path / "other",
-    )
+    assert not is_here(file, tmp_path, staged, tmp_path / "other")
     assert not is_here(file, tmp_path, staged, None)
     done = Ledger(
         {

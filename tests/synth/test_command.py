@@ -65,13 +65,7 @@ def test_bad_options_are_one_line_and_exit_2(
 def test_a_folder_that_holds_something_else_stays_as_it_was(synth: Synth, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("mine")
-    done = synth(
-        tmp_path / "out",
-        "--machines",
-        2,
-        "--hours",
-        1,
-    )
+    done = synth(tmp_path / "out", "--machines", 2, "--hours", 1)
     assert done.returncode == 2
     assert done.stderr == (
         f"borgtrace: {tmp_path}/out: not an empty folder: expected a new or empty folder; "
@@ -93,15 +87,7 @@ def test_check_of_something_else(synth: Synth, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def small(synth: Synth, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("command") / "small"
-    done = synth(
-        out,
-        "--machines",
-        6,
-        "--hours",
-        3,
-        "--seed",
-        4,
-    )
+    done = synth(out, "--machines", 6, "--hours", 3, "--seed", 4)
     assert done.returncode == 0, done.stderr
     assert f"Synthetic trace, seed 4. Known answers: {out}/truth.json" in done.stderr.replace(
         "\n", ""

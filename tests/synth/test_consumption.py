@@ -48,24 +48,8 @@ def test_classes_of_the_tasks_alive_at_the_start_have_their_published_shares(see
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_large_new_job_has_tasks_of_many_classes_a_small_one_of_few(seed: int) -> None:
     use = consumption(seed)
-    large = Job(
-        OTHER,
-        4000,
-        0.0178,
-        0.01,
-        2,
-        0,
-        False,
-    )
-    small = Job(
-        OTHER,
-        8,
-        0.0178,
-        0.01,
-        2,
-        0,
-        False,
-    )
+    large = Job(OTHER, 4000, 0.0178, 0.01, 2, 0, False)
+    small = Job(OTHER, 8, 0.0178, 0.01, 2, 0, False)
     kinds = [len(set(use.draw(job, use.place_new(job)).kind)) for job in (large, small)]
     assert kinds[0] >= 10
     assert kinds[1] <= 3
@@ -73,61 +57,17 @@ def test_a_large_new_job_has_tasks_of_many_classes_a_small_one_of_few(seed: int)
 
 def test_places_of_the_tasks_alive_are_spread_evenly_by_weight() -> None:
     asked = [
-        Job(
-            FREE,
-            3,
-            0.01,
-            0.01,
-            0,
-            0,
-            False,
-        ),
-        Job(
-            FREE,
-            1,
-            0.01,
-            0.01,
-            0,
-            0,
-            False,
-        ),
+        Job(FREE, 3, 0.01, 0.01, 0, 0, False),
+        Job(FREE, 1, 0.01, 0.01, 0, 0, False),
     ]
     places = consumption(0).place_alive(asked, [1.0, 3.0])
     # Six units of weight: three tasks of one and one of three, whichever comes first; middles of their shares.
     together = sorted(np.concatenate(places).tolist())
     assert together in (
-        pytest.approx(
-            [
-                1 / 12,
-                3 / 12,
-                5 / 12,
-                9 / 12,
-            ]
-        ),
-        pytest.approx(
-            [
-                3 / 12,
-                7 / 12,
-                9 / 12,
-                11 / 12,
-            ]
-        ),
-        pytest.approx(
-            [
-                1 / 12,
-                5 / 12,
-                9 / 12,
-                11 / 12,
-            ]
-        ),
-        pytest.approx(
-            [
-                1 / 12,
-                3 / 12,
-                7 / 12,
-                11 / 12,
-            ]
-        ),
+        pytest.approx([1 / 12, 3 / 12, 5 / 12, 9 / 12]),
+        pytest.approx([3 / 12, 7 / 12, 9 / 12, 11 / 12]),
+        pytest.approx([1 / 12, 5 / 12, 9 / 12, 11 / 12]),
+        pytest.approx([1 / 12, 3 / 12, 7 / 12, 11 / 12]),
     )
 
 
@@ -141,17 +81,7 @@ def test_class_and_level_have_nothing_to_do_with_each_other_in_2019() -> None:
         Consumption(GOOGLE_2019, random.Random(1), generator(1, "tasks")),
         GOOGLE_2019.tiers[1],
     )
-    asked = [
-        Job(
-            beb,
-            1,
-            0.01,
-            0.01,
-            103,
-            0,
-            False,
-        )
-    ] * 4000
+    asked = [Job(beb, 1, 0.01, 0.01, 103, 0, False)] * 4000
     drawn = [
         use.draw(a, p) for a, p in zip(asked, use.place_alive(asked, [1.0] * 4000), strict=True)
     ]

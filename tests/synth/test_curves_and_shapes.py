@@ -60,15 +60,7 @@ def test_forms_of_distributions() -> None:
 
 
 def test_numbers_of_ten_bits() -> None:
-    codes = [
-        0,
-        1,
-        1023,
-        1024,
-        1025,
-        1024 + 511,
-        1024 + 512,
-    ]
+    codes = [0, 1, 1023, 1024, 1025, 1024 + 511, 1024 + 512]
     expected = [
         0,
         2**-20,
@@ -88,19 +80,9 @@ def test_numbers_of_ten_bits() -> None:
 
 
 def test_values_as_text() -> None:
-    assert [
-        csv_text(value)
-        for value in (
-            None,
-            True,
-            False,
-            7,
-            -1,
-            0.25,
-            1 / 3,
-            "x",
-        )
-    ] == [*("", "1", "0", "7", "-1", "0.25", "0.3333", "x")]
+    assert [csv_text(value) for value in (None, True, False, 7, -1, 0.25, 1 / 3, "x")] == [
+        *("", "1", "0", "7", "-1", "0.25", "0.3333", "x")
+    ]
 
 
 def test_a_likeness_says_what_carries_over_and_what_is_missing() -> None:

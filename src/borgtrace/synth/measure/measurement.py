@@ -240,24 +240,9 @@ def measure(
     """
     # Keyed by the start of the window, not by its number in the run: parts of a run are measured apart.
     bits = mix(trait["seconds"], np.uint64(start))
-    _measure_cpu(
-        model,
-        execution,
-        trait,
-        start,
-        end,
-        bits,
-        out,
-    )
+    _measure_cpu(model, execution, trait, start, end, bits, out)
     bits = mix(mix(bits, _MAXIMUM), _OTHER_SHARES)
-    _measure_memory(
-        model,
-        execution,
-        trait,
-        start // 300,
-        bits,
-        out,
-    )
+    _measure_memory(model, execution, trait, start // 300, bits, out)
     mean_disk_io = trait["disk_io"] * (0.5 + _share(bits, 2))
     maximum_disk_io = mean_disk_io * (27.0 + 40.0 * _share(bits, 3))
     out["mean_disk_io_time"] = mean_disk_io

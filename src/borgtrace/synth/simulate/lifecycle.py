@@ -145,21 +145,9 @@ class Lifecycle:
             )
         end = since + wait.delay
         if wait.ending == "SCHEDULE":
-            self.clock.at(
-                end,
-                self.try_to_schedule,
-                task,
-                task.attempt,
-                0,
-            )
+            self.clock.at(end, self.try_to_schedule, task, task.attempt, 0)
         else:
-            self.clock.at(
-                end,
-                self.end_wait,
-                task,
-                task.attempt,
-                wait.ending,
-            )
+            self.clock.at(end, self.end_wait, task, task.attempt, wait.ending)
 
     def end_wait(
         self,
@@ -202,13 +190,7 @@ class Lifecycle:
         if machine < 0:
             # Nothing is logged: the trace does not show attempts to place a task.
             later = self.clock.now + self.outcomes.retry(tries)
-            self.clock.at(
-                later,
-                self.try_to_schedule,
-                task,
-                attempt,
-                tries + 1,
-            )
+            self.clock.at(later, self.try_to_schedule, task, attempt, tries + 1)
             return
         task.machine = machine
         self.scheduler.add(task)
@@ -237,13 +219,7 @@ class Lifecycle:
         # Residual lives were measured from the start of the trace on.
         since = TRACE_START if residual else self.clock.now
         until = since + round(seconds * SECOND)
-        self.clock.at(
-            until,
-            self.finish,
-            task,
-            task.attempt,
-            kind,
-        )
+        self.clock.at(until, self.finish, task, task.attempt, kind)
         # Decided once, so that a task does not change its usage from run to run.
         if task.attempt <= 1 and not residual:
             use_little(task, since, until)

@@ -164,14 +164,7 @@ def usage_text(blocks: UsageBlocks, layout: RowLayout) -> Iterator[tuple[int, ND
     buffer = np.empty(blocks.block_size * longest, dtype=np.uint8)
     for block in blocks:
         rows = windows.rows[block.first :]
-        size = _format(
-            rows,
-            block.rows,
-            block.codes,
-            texts,
-            is_csv,
-            buffer,
-        )
+        size = _format(rows, block.rows, block.codes, texts, is_csv, buffer)
         yield block.shard, buffer[:size]
 
 

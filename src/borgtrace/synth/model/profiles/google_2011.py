@@ -17,24 +17,14 @@ GOOGLE_2011 = Profile(
     burst=0.4,
     # The five busiest users; the others follow a power law.
     users=RankShares(
-        head=(
-            0.1463,
-            0.1044,
-            0.0783,
-            0.0502,
-            0.0381,
-        ),
+        head=(0.1463, 0.1044, 0.0783, 0.0502, 0.0381),
         exponent=2.1,
         n_ranks=933,
         shift=13.0,
     ),
     # The three most common logical names.
     names=RankShares(
-        head=(
-            0.0465,
-            0.0310,
-            0.0219,
-        ),
+        head=(0.0465, 0.0310, 0.0219),
         exponent=0.95,
         n_ranks=39730,
         shift=3.5,

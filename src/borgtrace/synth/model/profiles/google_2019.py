@@ -102,13 +102,7 @@ MONITORING = replace(
 
 GOOGLE_2019 = replace(
     GOOGLE_2011,
-    tiers=(
-        FREE,
-        BEST_EFFORT_BATCH,
-        MID,
-        PRODUCTION,
-        MONITORING,
-    ),
+    tiers=(FREE, BEST_EFFORT_BATCH, MID, PRODUCTION, MONITORING),
     classes=CLASSES_2019,
     # A mean of 3,360 per hour and cell, 3.5 times that of 2011.
     jobs_per_hour=3360.0 / 12000.0,
