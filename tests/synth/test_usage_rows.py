@@ -9,41 +9,47 @@ import pytest
 
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.synth import generate
-from borgtrace.synth.measure.measurement import MEASURED
-from borgtrace.synth.measure.measurement import inject_faults as inject
-from borgtrace.synth.measure.usage_windows import EXECUTION, UsageWindows, cut, windows_of
+from borgtrace.synth.measure.measurement import MEASURED, inject_faults
+from borgtrace.synth.measure.usage_windows import EXECUTION, cut, windows_of
 from borgtrace.synth.model.fault_rates import PUBLISHED, FaultRates
 from borgtrace.synth.model.machines import draw_machines
-from borgtrace.synth.model.profiles import PROFILES
+from borgtrace.synth.model.profiles import GOOGLE_2011 as PROFILE_2011
 from borgtrace.synth.options import SynthOptions
 from borgtrace.synth.simulate.simulation import Simulation
 from borgtrace.synth.write.raw_rows import RawRows
 from borgtrace.synth.write.usage_text import csv_layout, json_layout
 from tests.synth.reading import read_lines, read_rows
 
-CPI, MAI = "cycles_per_instruction", "memory_accesses_per_instruction"
+CPI = "cycles_per_instruction"
+MAI = "memory_accesses_per_instruction"
+
+
+def usage_lines(folder: Path, *, anomalies: bool) -> list[str]:
+    """Return the lines of usage of a small trace."""
+    out = generate(
+        folder,
+        machines=3,
+        hours=2,
+        tables=("task_usage",),
+        anomalies=anomalies,
+    )
+    lines: list[str] = []
+    for part in sorted(out.glob("task_usage/*")):
+        lines += read_lines(part)
+    return lines
 
 
 def test_missing_records_leave_the_others_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also the first record of a window: the rows after it keep their own times."""
-    made: dict[bool, list[str]] = {}
     monkeypatch.setitem(PUBLISHED, "2011", FaultRates(missing_usage=0.5))
-    for anomalies in (False, True):
-        out = generate(
-            tmp_path / str(anomalies),
-            machines=3,
-            hours=2,
-            tables=("task_usage",),
-            anomalies=anomalies,
-        )
-        made[anomalies] = [
-            line for part in sorted(out.glob("task_usage/*")) for line in read_lines(part)
-        ]
-    assert 0.4 < len(made[True]) / len(made[False]) < 0.6
-    assert set(made[True]) < set(made[False])
-    assert made[True] == [line for line in made[False] if line in set(made[True])]
+    every = usage_lines(tmp_path / "all", anomalies=False)
+    half = usage_lines(tmp_path / "half", anomalies=True)
+    assert 0.4 < len(half) / len(every) < 0.6
+    remaining = set(half)
+    assert remaining < set(every)
+    assert half == [line for line in every if line in remaining]
 
 
 def test_a_part_longer_than_18_hours_is_in_order_of_time(tmp_path: Path) -> None:
@@ -59,37 +65,29 @@ def test_a_part_longer_than_18_hours_is_in_order_of_time(tmp_path: Path) -> None
     assert times[-1] - times[0] > 65_536_000_000
 
 
-def _first_windows(bounds: list[int]) -> UsageWindows:
-    machines = draw_machines(PROFILES["2011"], 3, 1)
-    segment = next(
-        Simulation(
-            PROFILES["2011"],
-            machines,
-            1.0,
-            1,
-            bounds,
-        ).segments()
-    )
-    return windows_of(segment, machines.ids)
-
-
 def test_windows_are_the_executions_cut_at_the_grid() -> None:
-    windows = _first_windows([600_000_000, 4_200_000_000])
-    execution, start, end = (windows.rows[name] for name in ("execution", "start", "end"))
+    """One hour from 600 s on, on three machines."""
+    bounds = [600_000_000, 4_200_000_000]
+    machines = draw_machines(PROFILE_2011, 3, 1)
+    cell = Simulation(PROFILE_2011, machines, 1.0, 1, bounds)
+    segment = next(cell.segments())
+    windows = windows_of(segment, machines.ids)
+    start = windows.rows["start"]
+    end = windows.rows["end"]
     assert (start // 300 == (end - 1) // 300).all()
     assert (start < end).all()
     assert start.min() == 600
     assert start.max() < 4200
-    for i in range(len(windows.executions)):
-        mine = np.flatnonzero(execution == i)
-        since, until = (
-            max(int(windows.executions["start"][i]), 600),
-            int(windows.executions["end"][i]),
-        )
-        if len(mine):
-            assert start[mine[0]] == since
-            assert (end[mine[:-1]] == start[mine[1:]]).all()
-            assert end[mine[-1]] == until or start[mine[-1]] // 300 == 4199 // 300
+    for number, execution in enumerate(windows.executions):
+        own = np.flatnonzero(windows.rows["execution"] == number)
+        if len(own):
+            first = own[0]
+            last = own[-1]
+            assert start[first] == max(int(execution["start"]), 600)
+            # Each window begins where the one before ends.
+            assert (end[own[:-1]] == start[own[1:]]).all()
+            is_cut_by_part = start[last] // 300 == 4199 // 300
+            assert end[last] == execution["end"] or is_cut_by_part
 
 
 def test_windows_by_hand() -> None:
@@ -173,9 +171,10 @@ def test_faults_of_a_record(
     expected: dict[str, float],
     counted: tuple[int, ...],
 ) -> None:
-    line, faults = np.full(36, 2.0).view(MEASURED)[0], np.zeros(4, dtype=np.int64)
+    (line,) = np.full(36, 2.0).view(MEASURED)
+    faults = np.zeros(4, dtype=np.int64)
     line["average_cpu"] = 0.5
-    inject(
+    inject_faults(
         np.uint64(12345),
         FaultRates(disk_io_until=900, **rates),
         has_counters,
