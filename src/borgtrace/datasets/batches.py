@@ -105,7 +105,12 @@ class Batch:
 def check_size(option: str, size: int) -> None:
     """Refuse a batch without a trace."""
     if size < 1:
-        raise UsageError(option, "not a batch size", expected="at least 1", got=str(size))
+        raise UsageError(
+            option,
+            "not a batch size",
+            expected="at least 1",
+            got=str(size),
+        )
 
 
 def ahead(

@@ -12,7 +12,11 @@ from numpy.typing import DTypeLike, NDArray
 _OWN = threading.local()
 
 
-def reused_array(name: str, size: int, dtype: DTypeLike) -> NDArray[Any]:
+def reused_array(
+    name: str,
+    size: int,
+    dtype: DTypeLike,
+) -> NDArray[Any]:
     """Return `size` elements of undefined content: the same memory at each call with this name and thread.
 
     Examples

@@ -88,7 +88,12 @@ class BuildResult:
     scalings: tuple[Scaling, ...]
 
     @classmethod
-    def of(cls, path: Path, is_new: bool, about: Metadata) -> BuildResult:
+    def of(
+        cls,
+        path: Path,
+        is_new: bool,
+        about: Metadata,
+    ) -> BuildResult:
         """Return the result for a dataset of this metadata.
 
         Parameters
@@ -311,7 +316,12 @@ class DatasetBuild:
             files[shard.set_name].append(file)
         return files
 
-    def _shards(self, folder: Path, set_name: str, index: Index) -> Iterator[Shard]:
+    def _shards(
+        self,
+        folder: Path,
+        set_name: str,
+        index: Index,
+    ) -> Iterator[Shard]:
         """Make the folder of a set, and yield its files."""
         is_original = self.options.is_original
         n_shards = self.options.shards or default_shards(len(index))
@@ -327,7 +337,12 @@ class DatasetBuild:
         for number, (end, size) in enumerate(zip(ends, sizes, strict=True)):
             # The pipeline of 2017 leaves out files without a trace.
             if size or not is_original:
-                file_name = shard_name(number, n_shards, suffix, is_original=is_original)
+                file_name = shard_name(
+                    number,
+                    n_shards,
+                    suffix,
+                    is_original=is_original,
+                )
                 members = index[order[end - size : end]]
                 yield Shard(set_name, folder / set_name / file_name, members)
 
@@ -403,7 +418,11 @@ def measure_leakage(
     return Leakage(shared_groups(sets, codes), running)
 
 
-def take_trace_columns(traces: TraceIndex, index: Index, names: FeatureNames) -> TraceColumns:
+def take_trace_columns(
+    traces: TraceIndex,
+    index: Index,
+    names: FeatureNames,
+) -> TraceColumns:
     """Return identity, static numbers and codes of static words of some traces."""
     identity = np.empty((len(index), len(IDENTITY)), np.int64)
     take_columns(tuple(getattr(traces, name) for name in IDENTITY), index, identity)

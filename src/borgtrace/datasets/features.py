@@ -126,7 +126,11 @@ def static_features(dialect: Dialect, names: Sequence[str]) -> dict[str, str]:
         A name is unknown or given twice.
     """
     if len(set(names)) < len(names):
-        raise UsageError("--static", "a feature is given twice", got=",".join(names))
+        raise UsageError(
+            "--static",
+            "a feature is given twice",
+            got=",".join(names),
+        )
     check_names("--static", names, static_names(), "unknown feature")
     return {name: tier_sql(dialect) if name == "tier" else quoted(name) for name in names}
 

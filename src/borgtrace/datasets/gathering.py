@@ -39,7 +39,12 @@ class Gatherer:
         Whether traces are put on a grid.
     """
 
-    def __init__(self, store: Store, features: Sequence[str], gaps: Gaps) -> None:
+    def __init__(
+        self,
+        store: Store,
+        features: Sequence[str],
+        gaps: Gaps,
+    ) -> None:
         self._arguments = (store, features, gaps)
         self.features = [base_and_lag(name) for name in features]
         self.columns = {}

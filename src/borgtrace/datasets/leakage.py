@@ -104,7 +104,11 @@ def pairs_of(sets: Mapping[str, Index]) -> list[tuple[str, str]]:
     return sorted(combinations(sets, 2), key=lambda pair: order[pair[1]])
 
 
-def running_on(sets: Mapping[str, Index], start: Index, end: Index) -> dict[str, int]:
+def running_on(
+    sets: Mapping[str, Index],
+    start: Index,
+    end: Index,
+) -> dict[str, int]:
     """Count the traces of each set that still run when the next set begins.
 
     Parameters

@@ -93,7 +93,12 @@ class DatasetOptions:
             )
         # What NumPy's legacy generator takes, whose stream is frozen.
         if not 0 <= self.seed < 2**32:
-            raise UsageError("--seed", "not a seed", expected="0 to 4294967295", got=str(self.seed))
+            raise UsageError(
+                "--seed",
+                "not a seed",
+                expected="0 to 4294967295",
+                got=str(self.seed),
+            )
         if self.compat is not None:
             check_names("--compat", (self.compat,), get_args(Compat))
         self._fill_in_defaults()

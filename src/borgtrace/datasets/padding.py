@@ -165,7 +165,11 @@ def _lay_rows(
 
 
 @compiled(inline=True)
-def _tell_missing(values: Series, mask: Mask, fill: np.float32) -> None:
+def _tell_missing(
+    values: Series,
+    mask: Mask,
+    fill: np.float32,
+) -> None:
     """Replace NaN by `fill`; `mask` becomes True where there was none.
 
     Many rows at a time: a row is shorter than what the compiler works on side by side.

@@ -82,7 +82,11 @@ class SeriesMoments:
             )
 
 
-def scaling_of(feature: str, method: Method, measured: FeatureMoments) -> Scaling:
+def scaling_of(
+    feature: str,
+    method: Method,
+    measured: FeatureMoments,
+) -> Scaling:
     """Build the scaling of a feature.
 
     Parameters

@@ -230,7 +230,11 @@ def scale(
 
 
 @compiled(makes_arrays=False)
-def take_columns(columns: tuple[Index, ...], index: Index, out: Index) -> None:
+def take_columns(
+    columns: tuple[Index, ...],
+    index: Index,
+    out: Index,
+) -> None:
     """Fill row i of `out` with element ``index[i]`` of each column: far places are fetched side by side.
 
     Parameters

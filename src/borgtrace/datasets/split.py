@@ -124,7 +124,12 @@ class Split:
         # Rounded down, so up to one trace per set is left over.
         return tuple(int(fraction * n) for fraction in self.fractions)
 
-    def divide(self, n: int, groups: Index | None, start: Index) -> list[Index]:
+    def divide(
+        self,
+        n: int,
+        groups: Index | None,
+        start: Index,
+    ) -> list[Index]:
         """Divide n traces, given in random order.
 
         Parameters

@@ -11,7 +11,12 @@ from borgtrace.datasets.formats.tfrecord import MASK, SERIES
 from borgtrace.datasets.trace_files import TraceFiles
 
 
-def dataset_of(traces: TraceFiles, *, seed: int | None = None, buffer: int = 65_536) -> Any:
+def dataset_of(
+    traces: TraceFiles,
+    *,
+    seed: int | None = None,
+    buffer: int = 65_536,
+) -> Any:
     """Return a ``tf.data.Dataset`` whose elements are dictionaries, one per trace.
 
     Parameters
@@ -35,7 +40,11 @@ def dataset_of(traces: TraceFiles, *, seed: int | None = None, buffer: int = 65_
     if seed is not None:
         # Files are shuffled whole, then records within a buffer: a buffer alone would mix neighbors only.
         n_files = max(len(traces.paths), 1)
-        files = files.shuffle(n_files, seed=seed, reshuffle_each_iteration=True)
+        files = files.shuffle(
+            n_files,
+            seed=seed,
+            reshuffle_each_iteration=True,
+        )
     records = tf.data.TFRecordDataset(files, compression)
     if seed is not None:
         records = records.shuffle(buffer, seed=seed)
@@ -62,7 +71,11 @@ def parse(record: Any, traces: TraceFiles) -> dict[str, Any]:
     return parsed
 
 
-def dataset_from_arrays(traces: TraceFiles, seed: int | None, buffer: int) -> Any:
+def dataset_from_arrays(
+    traces: TraceFiles,
+    seed: int | None,
+    buffer: int,
+) -> Any:
     """Return a ``tf.data.Dataset`` of files that this package reads."""
     names = traces.metadata.names
     width = len(names.series)

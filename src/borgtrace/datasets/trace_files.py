@@ -44,14 +44,22 @@ class TraceFiles:
         """Read one file for batches; what it returns is valid until this thread reads its next file."""
         # Records are copied into batches from where they are in the file.
         if self.metadata.format == "tfrecord":
-            return tfrecord.read_buffered(path, self.metadata.names, is_verified=is_verified)
+            return tfrecord.read_buffered(
+                path,
+                self.metadata.names,
+                is_verified=is_verified,
+            )
         # Other formats hold values as arrays already.
         return buffered(self.arrays(path, is_verified=is_verified))
 
     def arrays(self, path: Path, *, is_verified: bool = True) -> TraceArrays:
         """Read (or map) one file."""
         file_format = FORMATS[self.metadata.format]
-        return file_format.read(path, self.metadata.names, is_verified=is_verified)
+        return file_format.read(
+            path,
+            self.metadata.names,
+            is_verified=is_verified,
+        )
 
     @cached_property
     def loaded(self) -> TraceArrays:

@@ -278,7 +278,11 @@ class Candidates(NamedTuple):
     matching: Index
 
 
-def fetch_candidates(store: Store, selection: Selection, is_original: bool) -> Candidates:
+def fetch_candidates(
+    store: Store,
+    selection: Selection,
+    is_original: bool,
+) -> Candidates:
     """Fetch where each task that matches begins and how long it is."""
     columns = "first_row::bigint as first_row, n_windows::bigint as n_windows"
     if is_original:

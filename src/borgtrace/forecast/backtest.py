@@ -65,7 +65,12 @@ class ForecastOptions:
         for name in ("tasks", "folds", "examples"):
             value = getattr(self, name)
             if value < 1:
-                raise UsageError(f"--{name}", "too few", expected="1 or more", got=str(value))
+                raise UsageError(
+                    f"--{name}",
+                    "too few",
+                    expected="1 or more",
+                    got=str(value),
+                )
 
 
 class ForecastBacktest(NamedTuple):
@@ -165,7 +170,11 @@ class SavedForecasters(NamedTuple):
     forecasters: dict[str, Forecaster]
 
 
-def load(path: str, store_digest: str, resource: str) -> SavedForecasters:
+def load(
+    path: str,
+    store_digest: str,
+    resource: str,
+) -> SavedForecasters:
     """Load saved forecasters.
 
     Parameters

@@ -148,7 +148,11 @@ def errors_of(forecaster: Forecaster, later: Examples) -> ForecastErrors:
     )
 
 
-def rows_of(sums: ForecastErrors, name: str, resource: str) -> list[Row]:
+def rows_of(
+    sums: ForecastErrors,
+    name: str,
+    resource: str,
+) -> list[Row]:
     """Return the rows of a forecaster, one for each reported horizon with a forecast."""
     rows = []
     for slots_ahead in REPORTED:

@@ -97,7 +97,11 @@ class Walk:
                 yield ForecastSpan(cut, 2 * cut, forecaster)
 
 
-def walks(store: Store, resource: str, model: str) -> dict[str, Walk]:
+def walks(
+    store: Store,
+    resource: str,
+    model: str,
+) -> dict[str, Walk]:
     """Return the forecasters that can follow a trace, by name.
 
     Parameters

@@ -165,7 +165,12 @@ class CompactOptions:
                 way_out="try --what-if reclaimed with --margin",
             )
         if self.margin < 0:
-            raise UsageError("--margin", "negative", expected="0 or more", got=f"{self.margin:g}")
+            raise UsageError(
+                "--margin",
+                "negative",
+                expected="0 or more",
+                got=f"{self.margin:g}",
+            )
         parse_policy(self.policy)
 
 
@@ -208,7 +213,11 @@ def compute(
         if what_if.name in names:
             report(what_if.name, len(row_of), len(names))
             row_of[what_if.name] = row_of_what_if(
-                what_if, moment, machines, options, place=str(store.path)
+                what_if,
+                moment,
+                machines,
+                options,
+                place=str(store.path),
             )
     rows = []
     for what_if in chosen:
@@ -254,7 +263,11 @@ class UsageAtMoment(NamedTuple):
     n_others: int
 
 
-def usage_at(tables: EngineTables, tasks: TaskAttempts, at: int) -> UsageAtMoment:
+def usage_at(
+    tables: EngineTables,
+    tasks: TaskAttempts,
+    at: int,
+) -> UsageAtMoment:
     """Read the mean usage of tasks at a moment."""
     usage = tables.instance_usage
     covering = usage.filter((usage.start_time <= at) & (usage.end_time > at))
@@ -334,7 +347,14 @@ def row_of_what_if(
         policy=parse_policy(options.policy),
     )
     seeded_cells = zip(seeds, cells_of_seeds, strict=True)
-    totals = list(map_processes(count, seeded_cells, options.jobs, place=place))
+    totals = list(
+        map_processes(
+            count,
+            seeded_cells,
+            options.jobs,
+            place=place,
+        )
+    )
     row |= {
         "cells": float(sum(len(cell.jobs) > 0 for cell in cells)),
         "machines": float(np.percentile(totals, 90)),
@@ -365,7 +385,11 @@ def change_of(row: Row, beside: Row) -> float | None:
     return row["machines"] / beside["machines"] - 1
 
 
-def describe_moment(tasks: TaskAttempts, machines: CellMachines, usage: UsageAtMoment) -> str:
+def describe_moment(
+    tasks: TaskAttempts,
+    machines: CellMachines,
+    usage: UsageAtMoment,
+) -> str:
     """Say how many tasks have constraints, and what of the trace could not be used."""
     n_apart = int(tasks.is_apart.sum())
     n_constrained = int((tasks.sets > 0).sum())
@@ -388,7 +412,11 @@ def chart(answer: pa.Table) -> charts.Chart:
     rows = [row for row in answer.to_pylist() if row["machines"] is not None]
     names = ("machines", "what_if", "least", "most", "bound", "change", "published", "note")
     return (
-        charts.base(rows, title="Machines that hold the workload", height=24 * len(rows))
+        charts.base(
+            rows,
+            title="Machines that hold the workload",
+            height=24 * len(rows),
+        )
         .mark_bar()
         .encode(
             x=alt.X("machines:Q", title="machines"),

@@ -223,7 +223,11 @@ def count_pending(
     return packing.n_pending
 
 
-def check_possible(tasks: CellWorkload, capacity: Index, limit: int) -> None:
+def check_possible(
+    tasks: CellWorkload,
+    capacity: Index,
+    limit: int,
+) -> None:
     """Refuse a workload of which no cell of such machines leaves few enough tasks pending."""
     demand = tasks.demand
     shapes = np.unique(capacity, axis=0)

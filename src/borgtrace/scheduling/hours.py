@@ -133,7 +133,11 @@ def waiting_by_hour(submissions: Index, bounds: Index) -> Numbers:
     return n_waiting * np.diff(bounds) / HOUR
 
 
-def running_by_hour(trace: ReplayInput, submissions: Index, bounds: Index) -> list[Row]:
+def running_by_hour(
+    trace: ReplayInput,
+    submissions: Index,
+    bounds: Index,
+) -> list[Row]:
     """Return how many tasks run in each hour, and what they ask for and use of the cell."""
     tasks = trace.tasks
     ran = submissions[submissions[:, STARTED] >= 0]
@@ -176,7 +180,12 @@ def ends_of(submissions: Index, bounds: Index) -> Index:
     return np.where(ended >= 0, ended, bounds[-1])
 
 
-def means(begin: Index, end: Index, weights: Numbers, bounds: Index) -> Numbers:
+def means(
+    begin: Index,
+    end: Index,
+    weights: Numbers,
+    bounds: Index,
+) -> Numbers:
     """Return the mean of what is there between `bounds`: shape (bounds − 1, columns).
 
     Parameters
@@ -236,7 +245,11 @@ def chart(answer: pa.Table) -> charts.Chart:
     waiting = line_by_hour(rows, "waiting_hours", "Waiting").encode(color=charts.tier_color(rows))
     evictions = line_by_hour(rows, "evicted", "Evictions").encode(color=charts.tier_color(rows))
     allocation = line_by_hour(cell_rows, "share", "Allocation and use").encode(
-        y=alt.Y("share:Q", title="CPU of the cell", axis=alt.Axis(format="%")),
+        y=alt.Y(
+            "share:Q",
+            title="CPU of the cell",
+            axis=alt.Axis(format="%"),
+        ),
         color=alt.Color("series:N", title="series"),
     )
     return (
@@ -246,7 +259,11 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
 
 
-def line_by_hour(rows: list[Row], name: str, title: str) -> alt.Chart:
+def line_by_hour(
+    rows: list[Row],
+    name: str,
+    title: str,
+) -> alt.Chart:
     """Draw a column by hour, dashed by policy."""
     import altair as alt
 

@@ -149,7 +149,11 @@ class Demand:
         return self.sizes.copy()
 
 
-def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[CellState, Index]:
+def make_cell(
+    capacity: Index,
+    rank: Index,
+    demand: Demand,
+) -> tuple[CellState, Index]:
     """Return an empty cell, and the line of `capacity` behind each of its machines.
 
     Parameters

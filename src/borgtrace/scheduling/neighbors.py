@@ -46,13 +46,23 @@ def slowdown(tables: Tables, tasks: TaskAttempts) -> Numbers:
         is_long.any(), "needs CPI of 12 windows of a task on a machine that is known"
     )
     covariance = product - mean * cpi
-    slope = np.divide(covariance, spread, out=np.zeros_like(covariance), where=spread > 0)
+    slope = np.divide(
+        covariance,
+        spread,
+        out=np.zeros_like(covariance),
+        where=spread > 0,
+    )
     # The slope against its standard error, without a division by what may be 0.
     residual = cpi_spread - slope * covariance
     is_steep = slope**2 * spread * (n - 2) >= STANDARD_ERRORS**2 * residual
     more = slope * (mean - least)
     is_slowed = is_long & (slope > 0) & is_steep & (more < cpi)
-    share = np.divide(more, cpi - more, out=np.zeros_like(more), where=is_slowed)
+    share = np.divide(
+        more,
+        cpi - more,
+        out=np.zeros_like(more),
+        where=is_slowed,
+    )
     line_of_attempt = matched(lines, tasks)
     return np.where(line_of_attempt >= 0, share[line_of_attempt], 0.0)
 

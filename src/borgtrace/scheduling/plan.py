@@ -177,7 +177,11 @@ def parse_plan(text: str) -> Planner:
 
     if text.endswith(CPI):
         planner = parse_plan(text.removesuffix(CPI))
-        return replace(planner, label=f"{planner.label} with CPI", is_cpi_aware=True)
+        return replace(
+            planner,
+            label=f"{planner.label} with CPI",
+            is_cpi_aware=True,
+        )
     name, _, parameter = text.partition(":")
     if name == OVERCOMMIT:
         from borgtrace.overcommit.reservations import parse_task_policy
@@ -217,7 +221,12 @@ def parse_margin(text: str, name: str, parameter: str) -> float:
     except ValueError:
         margin = -1.0
     if not 0 <= margin < np.inf:
-        raise UsageError("--plan", "no margin", expected=f"{name}:SHARE, 0 or more", got=text)
+        raise UsageError(
+            "--plan",
+            "no margin",
+            expected=f"{name}:SHARE, 0 or more",
+            got=text,
+        )
     return margin
 
 

@@ -47,7 +47,11 @@ def next_kind_for(replay: ReplayState, machine: int) -> int:
 
 
 @compiled(inline=True, makes_arrays=False)
-def fits_without_lower_tiers(replay: ReplayState, machine: int, attempt: int) -> bool:
+def fits_without_lower_tiers(
+    replay: ReplayState,
+    machine: int,
+    attempt: int,
+) -> bool:
     """Whether a machine has room for an attempt once all tasks of lower tiers are evicted."""
     cell = replay.cell
     tier = replay.jobs.tier[attempt]

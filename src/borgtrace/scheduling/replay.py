@@ -215,7 +215,11 @@ def impossible(trace: ReplayInput, plan: TaskPlan | None = None) -> Index:
     """Return the attempts that no machine of the trace takes, whatever runs there, as they ask or are planned."""
     sizes = plan.sizes if plan else trace.tasks.sizes
     taken = np.hstack([sizes, trace.tasks.extended])
-    shapes, shape_of_machine = np.unique(trace.machines.capacity, axis=0, return_inverse=True)
+    shapes, shape_of_machine = np.unique(
+        trace.machines.capacity,
+        axis=0,
+        return_inverse=True,
+    )
     # Which machines ever meet each set of constraints; all of them meet none.
     n_sets, n_machines = trace.allowed.shape
     is_ever_allowed = np.ones((1 + n_sets, n_machines), np.bool_)

@@ -17,7 +17,11 @@ def is_covered(tasks: TaskAttempts) -> bool:
     return tasks.without_usage * TASKS_PER_UNMEASURED_TASK <= len(tasks)
 
 
-def room_of(trace: ReplayInput, submissions: Index, planned: Index) -> dict[str, float | None]:
+def room_of(
+    trace: ReplayInput,
+    submissions: Index,
+    planned: Index,
+) -> dict[str, float | None]:
     """Return shares of the capacity, and of the time of machines with tasks, by column of the result.
 
     A resource is stranded as far as its free share of a machine is above that of the other resource: no task of the

@@ -85,7 +85,11 @@ ANSWER = Answer(
             nullable=True,
         ),
         Column(
-            "wait_mean", "float64", "s", "Mean of their waits; NULL without any.", nullable=True
+            "wait_mean",
+            "float64",
+            "s",
+            "Mean of their waits; NULL without any.",
+            nullable=True,
         ),
         Column(
             "wait_small",
@@ -344,7 +348,12 @@ class ScheduleQuestion(StoreQuestion):
             compute=self.compute,
         )
         rows: list[Row] = []
-        for result in map_processes(schedule, reported_runs(), options.jobs, place=str(store.path)):
+        for result in map_processes(
+            schedule,
+            reported_runs(),
+            options.jobs,
+            place=str(store.path),
+        ):
             rows += result.rows
             if result.submissions is not None:
                 write_event_log(
@@ -504,7 +513,11 @@ def waits_of(trace: ReplayInput, submissions: Index) -> Row:
     }
 
 
-def states_of(trace: ReplayInput, submissions: Index, impossible: Index) -> Row:
+def states_of(
+    trace: ReplayInput,
+    submissions: Index,
+    impossible: Index,
+) -> Row:
     """Return how some submissions ended, or what they are at the end."""
     outcome = submissions[:, OUTCOME]
     has_started = submissions[:, STARTED] >= 0
@@ -583,7 +596,11 @@ def pending_chart(rows: list[Row]) -> charts.Chart:
         "evicted",
     )
     return (
-        charts.base(rows, title="Tasks that wait at the end", height=160)
+        charts.base(
+            rows,
+            title="Tasks that wait at the end",
+            height=160,
+        )
         .mark_bar()
         .encode(
             x=alt.X("pending_end:Q", title="pending tasks at the end"),

@@ -156,7 +156,11 @@ def attributes_of(trace: ReplayInput) -> list[str]:
     return sorted(names)
 
 
-def without_attribute(trace: ReplayInput, tables: Tables, name: str) -> ReplayInput:
+def without_attribute(
+    trace: ReplayInput,
+    tables: Tables,
+    name: str,
+) -> ReplayInput:
     """Drop the constraints on one attribute."""
     demanded = []
     for constraint_set in trace.tasks.demanded:
@@ -198,7 +202,11 @@ def with_machines(trace: ReplayInput, added: AddedMachines) -> ReplayInput:
     capacity = np.pad(trace.machines.capacity, ((0, added.number), (0, 0)))
     capacity[n_machines:, :EXTENDED] = to_units(np.array(added.shape))
     new_ids = ids[-1] + np.arange(1, added.number + 1)
-    machines = replace(trace.machines, ids=np.append(ids, new_ids), capacity=capacity)
+    machines = replace(
+        trace.machines,
+        ids=np.append(ids, new_ids),
+        capacity=capacity,
+    )
     comings = make_changes(
         time=0,
         machine=np.arange(n_machines, n_machines + added.number),

@@ -248,7 +248,11 @@ WHAT_IFS = (
     what_if_cells(2),
     what_if_cells(5),
     what_if_cells(10),
-    WhatIf("powers-of-two", powers_of_two, published="+30 to 50 %"),
+    WhatIf(
+        "powers-of-two",
+        powers_of_two,
+        published="+30 to 50 %",
+    ),
     what_if_users(10),
     what_if_users(100),
     WhatIf(

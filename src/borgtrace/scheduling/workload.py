@@ -219,7 +219,12 @@ def with_attributes(tables: Tables, attempts: ir.Table) -> ir.Table:
 def constraints_in_force(attempts: ir.Table, events: ir.Table) -> ir.Table:
     """Return per constrained attempt the ``fingerprint`` of its last event with any, up to its start or its end."""
     until = ibis.coalesce(attempts.schedule_time, attempts.left_time, ibis.literal(2**63 - 1))
-    spans = attempts.select(*TASK, "attempt", "begin_time", until=until)
+    spans = attempts.select(
+        *TASK,
+        "attempt",
+        "begin_time",
+        until=until,
+    )
     joined = spans.inner_join(events.rename(demanded="time"), list(TASK))
     joined = joined.filter(joined.demanded.between(joined.begin_time, joined.until))
     latest_first = ibis.row_number().over(
@@ -277,7 +282,11 @@ def matched(rows: pa.Table, tasks: TaskAttempts) -> Index:
     """Return the line of `rows` (one for each of some tasks) of each attempt, −1 where it has none."""
     keys_of_rows = zip(*(rows[name].to_pylist() for name in TASK), strict=True)
     line_of_task = {key: line for line, key in enumerate(keys_of_rows)}
-    keys = zip(tasks.collection.tolist(), tasks.instance.tolist(), strict=True)
+    keys = zip(
+        tasks.collection.tolist(),
+        tasks.instance.tolist(),
+        strict=True,
+    )
     return np.array([line_of_task.get(key, NONE) for key in keys], np.int64)
 
 

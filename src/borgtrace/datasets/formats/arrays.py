@@ -157,7 +157,11 @@ def concatenated(parts: Sequence[TraceArrays], names: FeatureNames) -> TraceArra
     )
 
 
-def side_by_side(columns: Sequence[NDArray[Any]], dtype: DTypeLike, rows: int = 0) -> NDArray[Any]:
+def side_by_side(
+    columns: Sequence[NDArray[Any]],
+    dtype: DTypeLike,
+    rows: int = 0,
+) -> NDArray[Any]:
     """Return columns of shape (rows,) as one array of shape (rows, columns), in C order.
 
     Parameters

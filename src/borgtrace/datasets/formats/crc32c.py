@@ -66,7 +66,11 @@ def crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
 
 
 @compiled()
-def masked_crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
+def masked_crc32c(
+    buffer: Buffer,
+    start: int,
+    stop: int,
+) -> np.uint32:
     """CRC-32C of ``buffer[start:stop]``, rotated and offset as TFRecord stores it."""
     # TFRecord masks it, because a CRC over data that holds CRCs itself is problematic (TensorFlow's `crc32c.h`).
     crc = crc32c(buffer, start, stop)

@@ -51,11 +51,21 @@ def write(
             pad_header(archive, info)
             # Always the extra field of ZIP64: `pad_header` has to know the size of the header before the data.
             with archive.open(info, "w", force_zip64=True) as member:
-                npy.write_array(member, array, version=(1, 0), allow_pickle=False)
+                npy.write_array(
+                    member,
+                    array,
+                    version=(1, 0),
+                    allow_pickle=False,
+                )
     return len(traces)
 
 
-def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
+def read(
+    path: Path,
+    names: FeatureNames,
+    *,
+    is_verified: bool = True,
+) -> TraceArrays:
     """Map one file; zip's check sums are verified when a file is compressed, and cannot be when mapped."""
     arrays = {}
     with zipfile.ZipFile(path) as archive:
@@ -97,7 +107,11 @@ def pad_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
     info.extra = struct.pack("<HH", _PADDING_ID, padding) + bytes(padding)
 
 
-def map_member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+def map_member(
+    path: Path,
+    archive: zipfile.ZipFile,
+    info: zipfile.ZipInfo,
+) -> Array:
     """Map one array of a file, or read it where it cannot be mapped."""
     with archive.open(info) as member:
         npy.read_magic(member)

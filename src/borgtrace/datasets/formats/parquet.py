@@ -59,7 +59,12 @@ def write(
     return count
 
 
-def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
+def read(
+    path: Path,
+    names: FeatureNames,
+    *,
+    is_verified: bool = True,
+) -> TraceArrays:
     """Read one file; Parquet's own check sums are verified if `is_verified` and the file has them.
 
     Raises
@@ -68,7 +73,11 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
         The file is damaged.
     """
     try:
-        table = pq.read_table(path, page_checksum_verification=is_verified, memory_map=True)
+        table = pq.read_table(
+            path,
+            page_checksum_verification=is_verified,
+            memory_map=True,
+        )
         table = table.combine_chunks()
     except (OSError, pa.ArrowException) as error:
         raise StoreError(
@@ -105,7 +114,12 @@ def as_table(traces: TraceArrays, names: FeatureNames) -> pa.Table:
     for name, column in traces.columns(names).items():
         # NaN, which numbers have where they are unknown, becomes NULL.
         columns[name] = pa.array(column, from_pandas=True)
-    for name, values, mask in zip(names.series, traces.values.T, traces.mask.T, strict=True):
+    for name, values, mask in zip(
+        names.series,
+        traces.values.T,
+        traces.mask.T,
+        strict=True,
+    ):
         elements = pa.array(values, mask=mask == 0)
         columns[name] = pa.ListArray.from_arrays(offsets, elements)
     for (name, words), codes in zip(names.words.items(), traces.codes.T, strict=True):

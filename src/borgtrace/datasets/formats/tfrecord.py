@@ -61,7 +61,12 @@ def write(
     return count
 
 
-def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
+def read(
+    path: Path,
+    names: FeatureNames,
+    *,
+    is_verified: bool = True,
+) -> TraceArrays:
     """Read one file.
 
     Raises
@@ -87,7 +92,12 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     )
 
 
-def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
+def read_buffered(
+    path: Path,
+    names: FeatureNames,
+    *,
+    is_verified: bool = True,
+) -> BufferedTraces:
     """Read one file as it is, and find the series in it; the bytes are this thread's reused memory.
 
     Raises

@@ -31,7 +31,11 @@ _FIELD_3 = 0x1A
 
 
 @compiled(inline=True)
-def _put(out: Buffer, at: int, value: int | np.unsignedinteger[Any]) -> int:
+def _put(
+    out: Buffer,
+    at: int,
+    value: int | np.unsignedinteger[Any],
+) -> int:
     """Write a byte and return the next place; an unsigned index spares the look whether it counts from the end."""
     out[np.uint64(at)] = np.uint8(value)
     return at + 1
