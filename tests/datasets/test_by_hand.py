@@ -110,7 +110,9 @@ def test_one_batch_of_all_and_of_none() -> None:
     assert batch.data[:3, :, 0].tolist() == [[1, 2, 3, -1], [4, -1, -1, -1], [5, -1, -1, -1]]
     assert batch.mask[2, :, 0].tolist() == [True, False, False, False]
     nothing = batch_of(empty(NAMES))
-    assert (nothing.data.shape, nothing.mask.shape, len(nothing)) == ((0, 0, 1), (0, 0, 1), 0)
+    assert nothing.data.shape == (0, 0, 1)
+    assert nothing.mask.shape == (0, 0, 1)
+    assert len(nothing) == 0
 
 
 @pytest.mark.parametrize("threads", [-1, 0, 1, 2, 9])
@@ -138,9 +140,11 @@ def test_one_more_than_threads_is_under_way() -> None:
 
 def test_parts_are_put_one_after_the_other_and_taken_out_again() -> None:
     whole = concatenated([part_of([1, 2]), empty(NAMES), part_of([3], [4, 5])], NAMES)
-    assert (whole.offsets.tolist(), whole.values[:, 0].tolist()) == ([0, 2, 3, 5], [1, 2, 3, 4, 5])
+    assert whole.offsets.tolist() == [0, 2, 3, 5]
+    assert whole.values[:, 0].tolist() == [1, 2, 3, 4, 5]
     some = whole.take(np.array([2, 0]))
-    assert (some.offsets.tolist(), some.values[:, 0].tolist()) == ([0, 2, 4], [4, 5, 1, 2])
+    assert some.offsets.tolist() == [0, 2, 4]
+    assert some.values[:, 0].tolist() == [4, 5, 1, 2]
     assert len(concatenated([], NAMES)) == 0
 
 
@@ -148,7 +152,9 @@ def test_parts_are_put_one_after_the_other_and_taken_out_again() -> None:
 def test_what_traces_do_not_have_takes_no_column(tmp_path: Path, name: str) -> None:
     FORMATS[name].write(tmp_path / "x", NAMES, [PART])
     found = FORMATS[name].read(tmp_path / "x", NAMES)
-    assert (len(found), found.numbers.shape, found.codes.shape) == (5, (5, 0), (5, 0))
+    assert len(found) == 5
+    assert found.numbers.shape == (5, 0)
+    assert found.codes.shape == (5, 0)
     np.testing.assert_array_equal(found.values, PART.values)
 
 
@@ -213,7 +219,8 @@ def test_bins_are_drawn_down_to_the_last_with_a_trace() -> None:
 
 
 def test_what_an_early_dataset_does_not_say_is_nothing() -> None:
-    assert (Metadata({}).windows, Metadata({}).removed) == (0, {})
+    assert Metadata({}).windows == 0
+    assert Metadata({}).removed == {}
     for is_compressed in (True, False):
         assert (
             Metadata({"options": {"is_compressed": is_compressed}}).is_compressed is is_compressed
@@ -245,14 +252,20 @@ def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Pat
 def test_one_value_has_no_deviation() -> None:
     value = FeatureMoments(count=1, mean=3.0, squares=0.0, minimum=3.0, maximum=3.0)
     scaling = scaling_of("x", "standard", value)
-    assert (scaling.deviation, scaling.divisor, scaling.offset, scaling.count) == (0.0, 1.0, 3.0, 1)
+    assert scaling.deviation == 0.0
+    assert scaling.divisor == 1.0
+    assert scaling.offset == 3.0
+    assert scaling.count == 1
 
 
 def test_the_sum_of_squares_of_three_values_is_divided_by_two() -> None:
     values = FeatureMoments(count=3, mean=3.0, squares=8.0, minimum=1.0, maximum=5.0)
     assert scaling_of("x", "standard", values).divisor == 2.0
     none = scaling_of("x", "none", values)
-    assert (none.offset, none.divisor, none.minimum, none.maximum) == (0.0, 1.0, 1.0, 5.0)
+    assert none.offset == 0.0
+    assert none.divisor == 1.0
+    assert none.minimum == 1.0
+    assert none.maximum == 5.0
 
 
 def test_pickles_are_not_read(tmp_path: Path) -> None:

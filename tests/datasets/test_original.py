@@ -80,10 +80,8 @@ def test_sets_order_shards_and_numbers_are_those_of_2017(
     )
     sets, mean, deviation = _original(tmp_path / "jobs", seed, most)
     found = datasets.open(tmp_path / "d")
-    assert (found.metadata.scalings[0].offset, found.metadata.scalings[0].divisor) == (
-        mean,
-        deviation,
-    )
+    assert found.metadata.scalings[0].offset == mean
+    assert found.metadata.scalings[0].divisor == deviation
     for name, traces in sets.items():
         files: dict[str, list[Trace]] = {}
         for trace in traces:

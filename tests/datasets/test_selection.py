@@ -218,7 +218,8 @@ def test_groups_stay_whole_and_sets_are_disjoint(
 def test_a_split_by_time_puts_the_past_first() -> None:
     start = np.array([30, 10, 20, 40])
     training, testing = Split((0.5, 0.5), "time").divide(4, None, start)
-    assert (training.tolist(), testing.tolist()) == ([1, 2], [0, 3])
+    assert training.tolist() == [1, 2]
+    assert testing.tolist() == [0, 3]
     assert running_on(
         {"training": training, "testing": testing}, start, np.array([99, 15, 31, 99])
     ) == {"training → testing": 1}

@@ -144,7 +144,8 @@ def test_the_moments_of_an_hour_are_within_and_between_its_slots() -> None:
     later = joined(example(99, 0.3, {1: 0.6}), example(101, 0.3, 0.3, 1))
     mean, variance, used = packing.moments_at_cut(ForecastBacktest(later, 100, forecasters))["told"]
     # Means of 0 and .2 in turn vary by .01, and .3² is within.
-    assert (mean, variance) == (pytest.approx([0.1]), pytest.approx([0.1]))
+    assert mean == pytest.approx([0.1])
+    assert variance == pytest.approx([0.1])
     # A task that ended uses nothing.
     assert used.tolist() == [[0.6] + [0.0] * 11]
 
@@ -230,7 +231,9 @@ def test_options_at_their_ends() -> None:
         examples=1,
         resources=("cpu", "memory"),
     )
-    assert (least.tasks, least.folds, least.examples) == (1, 1, 1)
+    assert least.tasks == 1
+    assert least.folds == 1
+    assert least.examples == 1
     with pytest.raises(UsageError) as caught:
         ForecastOptions(resources=("disk",))
     assert str(caught.value) == "--resource: unknown name: expected cpu or memory, got disk"

@@ -46,5 +46,6 @@ def test_of_three_jobs_the_first_is_apart(
         tasks=tasks,
     )
     read = read_tasks(tables)
-    assert (read.collection.tolist(), read.is_apart.tolist()) == ([1, 2, 3], [True, False, False])
+    assert read.collection.tolist() == [1, 2, 3]
+    assert read.is_apart.tolist() == [True, False, False]
     assert read.groups.tolist() == [0, -1, -1]

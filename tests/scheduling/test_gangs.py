@@ -103,13 +103,12 @@ def test_tasks_are_together_within_a_second() -> None:
         np.array([7, 7, 7, 8, 9, 9]),
     )
     assert gangs.of.tolist() == [0, 0, 1, 1, -1, -1]
-    assert (gangs.members.tolist(), gangs.first.tolist()) == ([0, 1, 2, 3], [0, 2, 4])
+    assert gangs.members.tolist() == [0, 1, 2, 3]
+    assert gangs.first.tolist() == [0, 2, 4]
     # The first gang is one part; of the second all are one, and each kind is another.
-    assert (gangs.parts.tolist(), gangs.waits.tolist(), gangs.part.tolist()) == (
-        [0, 1, 4],
-        [2, 2, 1, 1],
-        [0, 0, 2, 3, -1, -1],
-    )
+    assert gangs.parts.tolist() == [0, 1, 4]
+    assert gangs.waits.tolist() == [2, 2, 1, 1]
+    assert gangs.part.tolist() == [0, 0, 2, 3, -1, -1]
     assert times.tolist() == [
         SECOND,
         SECOND,

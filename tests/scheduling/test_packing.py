@@ -168,7 +168,8 @@ def test_a_job_is_placed_whole_or_not_at_all() -> None:
     # The first job does not fit, the second does, and leaves room for one of the third.
     assert pack(*given)[0].tolist() == [0, 0, -1, -1, -1, -1]
     found, pending = pack(*given, jobs=jobs)
-    assert (found.tolist(), pending) == ([-1, -1, -1, 0, -1, -1], 5)
+    assert found.tolist() == [-1, -1, -1, 0, -1, -1]
+    assert pending == 5
     assert pack(*given, jobs=jobs, most=2)[1] == 3
     workload = CellWorkload(
         given[0],
@@ -361,7 +362,8 @@ def test_without_machines_all_are_pending(policy: str) -> None:
     none = np.full(3, -1)
     given = (np.arange(3), np.empty((0, 2), np.int64), np.empty(0, np.int64), parse_policy(policy))
     found, pending = pack(Demand(np.full((3, 2), UNIT // 2), none, none + 1), *given)
-    assert (found.tolist(), pending) == ([-1, -1, -1], 3)
+    assert found.tolist() == [-1, -1, -1]
+    assert pending == 3
 
 
 @pytest.mark.parametrize("second", [0.4, 0.41])
@@ -380,9 +382,11 @@ def test_tasks_above_the_small_machines_share_a_large_one(second: float) -> None
     assert (found.tolist(), pending) == ([0, 0], 0)
     # Two capacities are two classes, the smaller one first, each with a grid.
     cell, lines = make_cell(capacity, np.arange(3), Demand(sizes, none, none + 1))
-    assert (lines.tolist(), cell.first.tolist()) == ([1, 0, 2], [0, 1, 3])
+    assert lines.tolist() == [1, 0, 2]
+    assert cell.first.tolist() == [0, 1, 3]
     assert cell.places[:, CLASS].tolist() == [0, 1, 1]
-    assert (cell.heads.shape, cell.filled.shape) == ((2, SIDE, SIDE), (2, SIDE))
+    assert cell.heads.shape == (2, SIDE, SIDE)
+    assert cell.filled.shape == (2, SIDE)
 
 
 def test_production_is_planned_by_its_limits_before_anything_else() -> None:

@@ -106,8 +106,6 @@ def test_a_moment_is_planned_by_its_plan_alone() -> None:
         .planned()
         .demand
     )
-    assert (demand.sizes.tolist(), demand.variances.tolist(), demand.safety) == (
-        [[1, 2], [3, 4]],
-        [[5, 6], [7, 8]],
-        9,
-    )
+    assert demand.sizes.tolist() == [[1, 2], [3, 4]]
+    assert demand.variances.tolist() == [[5, 6], [7, 8]]
+    assert demand.safety == 9

@@ -213,7 +213,8 @@ def test_a_row_of_alike_arrivals_is_placed_as_each_by_itself() -> None:
     assert where[21] == (115, 1)
     assert where[2] == (120, 1)
     # From 125 on machine 0 is empty: a half is left there, less than of machine 1, which 21 leaves at 135.
-    assert (where[3], where[4]) == ((130, 0), (140, 0))
+    assert where[3] == (130, 0)
+    assert where[4] == (140, 0)
     # At 145 machine 2 goes, and both its tasks come again 7 µs later, after 5 and before 6.
     assert where[5] == (150, 1)
     assert rows[8:10] == [(0, 152, 152, 952, 1, DONE), (1, 152, 152, 942, 1, DONE)]
@@ -306,16 +307,12 @@ def test_rows_by_hand() -> None:
         },
     }
     assert {name: free[name] for name in expected} == expected
-    assert (production["tier"], production["running"], production["factor"]) == (
-        "production",
-        1.0,
-        1.0,
-    )
-    assert (production["wait_mean"], production["running_end"], production["pending_end"]) == (
-        0.0,
-        1,
-        0,
-    )
+    assert production["tier"] == "production"
+    assert production["running"] == 1.0
+    assert production["factor"] == 1.0
+    assert production["wait_mean"] == 0.0
+    assert production["running_end"] == 1
+    assert production["pending_end"] == 0
 
 
 def test_impossible_is_only_who_still_waits() -> None:
@@ -332,7 +329,9 @@ def test_impossible_is_only_who_still_waits() -> None:
         trace.tasks.sizes,
         impossible(trace),
     )
-    assert (row["running_end"], row["pending_end"], row["impossible"]) == (1, 2, 2)
+    assert row["running_end"] == 1
+    assert row["pending_end"] == 2
+    assert row["impossible"] == 2
 
 
 def test_a_trace_of_one_microsecond() -> None:
@@ -345,11 +344,9 @@ def test_a_trace_of_one_microsecond() -> None:
         trace.tasks.sizes,
         impossible(trace),
     )
-    assert (row["running"], row["cpu"], room_of(trace, rows, trace.tasks.sizes)["machines"]) == (
-        1.0,
-        0.5,
-        1.0,
-    )
+    assert row["running"] == 1.0
+    assert row["cpu"] == 0.5
+    assert room_of(trace, rows, trace.tasks.sizes)["machines"] == 1.0
 
 
 def test_shares_of_a_large_cell_over_a_long_time() -> None:
@@ -374,12 +371,10 @@ def test_a_tier_that_never_starts_has_no_waits() -> None:
         impossible(trace),
     )
     (row,) = compute(trace, *given)
-    assert (row["wait_p50"], row["wait_p90"], row["wait_mean"], row["cpu"]) == (
-        None,
-        None,
-        None,
-        0.0,
-    )
+    assert row["wait_p50"] is None
+    assert row["wait_p90"] is None
+    assert row["wait_mean"] is None
+    assert row["cpu"] == 0.0
     trace.tasks.tier[:] = -1
     (row,) = compute(trace, *given)
     assert row["tier"] == "unknown"
@@ -458,7 +453,9 @@ def test_the_order_of_arrival(cell: Path) -> None:
         0,
         *[700 * 10**6] * 3,
     ]
-    assert (trace.unknown_machine, trace.without_submit, trace.until) == (1, 0, 901 * 10**6)
+    assert trace.unknown_machine == 1
+    assert trace.without_submit == 0
+    assert trace.until == 901 * 10**6
     # Each machine with the first capacity that it had, and when it came and went.
     assert trace.machines.ids.tolist() == [1, 2, 3, 4]
     assert (trace.machines.capacity[:, 0] / UNIT).tolist() == [0.5, 1.0, 0.25, 1.0]

@@ -63,4 +63,5 @@ def test_a_machine_needs_both_capacities_of_a_unit_at_least() -> None:
         for machine, (cpu, memory) in enumerate(capacities)
     ]
     machines = CellMachines.at(tiny("2011", machine_events=events), 0)
-    assert (machines.ids.tolist(), machines.without_capacity) == ([0, 1], 3)
+    assert machines.ids.tolist() == [0, 1]
+    assert machines.without_capacity == 3
