@@ -28,7 +28,15 @@ def test_traces_are_sorted_stably_and_cut() -> None:
         10,
     )
     lengths = np.array([3, 1, 3, 2, 1])
-    identity = np.array([[30, 0], [10, 1], [31, 2], [20, 3], [11, 4]])
+    identity = np.array(
+        [
+            [30, 0],
+            [10, 1],
+            [31, 2],
+            [20, 3],
+            [11, 4],
+        ]
+    )
     position = 1 + 4 * np.array([0, 3, 4, 7, 9])
     order = np.array([4, 2, 1, 0, 3])
     values, mask, rows, first, row_lengths, row_identity = pad(
@@ -43,7 +51,13 @@ def test_traces_are_sorted_stably_and_cut() -> None:
     )
     assert rows.tolist() == [4, 1, 3, 2, 0]
     assert row_lengths.tolist() == [1, 1, 2, 3, 3]
-    assert row_identity.tolist() == [[11, 4], [10, 1], [20, 3], [31, 2], [30, 0]]
+    assert row_identity.tolist() == [
+        [11, 4],
+        [10, 1],
+        [20, 3],
+        [31, 2],
+        [30, 0],
+    ]
     assert first.tolist() == [0, 1, 2, 5, 8, 11]
     assert values.tolist() == [10, 4, 8, 9, 0, 5, 6, 7, 1, 2, 3]
     assert mask.tolist() == [True, True, True, True, False] + 6 * [True]

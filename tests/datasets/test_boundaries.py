@@ -40,18 +40,29 @@ def test_a_job_that_begins_at_the_border_belongs_to_the_next_set(
     fractions: tuple[float, ...], groups: list[int], expected: list[list[int]]
 ) -> None:
     found = Split(fractions, "job").divide(
-        len(groups), np.array(groups), np.zeros(len(groups), np.int64)
+        len(groups),
+        np.array(groups),
+        np.zeros(len(groups), np.int64),
     )
     assert [index.tolist() for index in found] == expected
 
 
 def test_a_split_by_time_is_by_the_start_and_ties_keep_their_order() -> None:
-    found = Split((0.5, 0.5), "time").divide(4, None, np.array([9, 5, 9, 5]))
+    found = Split((0.5, 0.5), "time").divide(
+        4,
+        None,
+        np.array([9, 5, 9, 5]),
+    )
     assert [index.tolist() for index in found] == [[1, 3], [0, 2]]
 
 
 @pytest.mark.parametrize(
-    ("fractions", "sizes"), [((0.7, 0.1, 0.2), (7, 1, 2)), ((1.0,), (10,)), ((0.35,), (3,))]
+    ("fractions", "sizes"),
+    [
+        ((0.7, 0.1, 0.2), (7, 1, 2)),
+        ((1.0,), (10,)),
+        ((0.35,), (3,)),
+    ],
 )
 def test_sizes_are_cut_to_whole_traces(
     fractions: tuple[float, ...], sizes: tuple[int, ...]
@@ -62,9 +73,15 @@ def test_sizes_are_cut_to_whole_traces(
 def _by_time(tmp_path: Path, end: int) -> list[str]:
     """Two traces, one after the other; the first ends at `end` s, the second begins at 2000 s."""
     store = array_store(
-        [5, 5], first_time=np.array([600, 2000]) * 10**6, last_time=np.array([end, 9000]) * 10**6
+        [5, 5],
+        first_time=np.array([600, 2000]) * 10**6,
+        last_time=np.array([end, 9000]) * 10**6,
     )
-    build(store, tmp_path / str(end), DatasetOptions(split=Split((0.5, 0.5), "time"), format="npz"))
+    build(
+        store,
+        tmp_path / str(end),
+        DatasetOptions(split=Split((0.5, 0.5), "time"), format="npz"),
+    )
     return [
         line for line in datasets.open(tmp_path / str(end)).metadata.leakage if "still run" in line
     ]
@@ -116,14 +133,23 @@ def _chosen(store: ArrayStore, folder: Path, **selection: object) -> list[int]:
 
 
 def test_bounds_of_lengths_are_both_inclusive(tmp_path: Path) -> None:
-    assert _chosen(array_store([4, 5, 6, 7]), tmp_path / "d", min_length=5, max_length=6) == [5, 6]
+    assert _chosen(
+        array_store([4, 5, 6, 7]),
+        tmp_path / "d",
+        min_length=5,
+        max_length=6,
+    ) == [5, 6]
 
 
 def test_a_time_range_holds_what_begins_at_its_start_and_ends_at_its_end(tmp_path: Path) -> None:
     times = np.array([999, 1000, 1000, 1001]) * 10**6
     ends = np.array([1500, 2000, 2001, 1500]) * 10**6
     store = array_store([5, 6, 7, 8], first_time=times, last_time=ends)
-    assert _chosen(store, tmp_path / "d", time=(1000 * 10**6, 2000 * 10**6)) == [6, 8]
+    assert _chosen(
+        store,
+        tmp_path / "d",
+        time=(1000 * 10**6, 2000 * 10**6),
+    ) == [6, 8]
 
 
 def test_the_least_mean_is_enough(tmp_path: Path) -> None:

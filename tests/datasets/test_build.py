@@ -84,12 +84,22 @@ def test_the_way_back_needs_nothing_but_the_files(small: ArrayStore, tmp_path: P
     job, task, length, _ = part.identity[0].tolist()
     rows = slice(first[job, task], first[job, task] + length)
     np.testing.assert_allclose(
-        back[:length, 0], small.arrays["average_cpu"][rows], rtol=1e-5, atol=1e-7
+        back[:length, 0],
+        small.arrays["average_cpu"][rows],
+        rtol=1e-5,
+        atol=1e-7,
     )
     np.testing.assert_allclose(
-        back[:length, 1], small.arrays["average_memory"][rows], rtol=1e-5, atol=1e-7
+        back[:length, 1],
+        small.arrays["average_memory"][rows],
+        rtol=1e-5,
+        atol=1e-7,
     )
-    np.testing.assert_allclose(back[:length, 2], 300 * np.arange(length), atol=1e-2)
+    np.testing.assert_allclose(
+        back[:length, 2],
+        300 * np.arange(length),
+        atol=1e-2,
+    )
 
 
 @pytest.mark.parametrize("output_format", list(FORMATS))
@@ -153,7 +163,11 @@ def test_another_store_is_another_dataset(small: ArrayStore) -> None:
 
 
 def test_shards_are_even_and_named(tmp_path: Path) -> None:
-    build(array_store([5] * 3000), tmp_path / "d", DatasetOptions(shards=8, split=Split((1.0,))))
+    build(
+        array_store([5] * 3000),
+        tmp_path / "d",
+        DatasetOptions(shards=8, split=Split((1.0,))),
+    )
     files = datasets.open(tmp_path / "d")["training"].files
     assert [file.name for file in files][:2] == [
         "00000-of-00008.tfrecord",

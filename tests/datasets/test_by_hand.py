@@ -72,7 +72,14 @@ def test_batches_are_cut_by_length_and_padded_to_their_longest() -> None:
     assert [batch.collection_id.tolist() for batch in batches] == [[1, 4], [2, 0], [3]]
     assert [batch.lengths.tolist() for batch in batches] == [[1, 1], [2, 3], [4]]
     assert [batch.data[:, :, 0].tolist() for batch in batches] == [
-        *([[4], [10]], [[5, -1, -1], [1, 2, 3]], [[6, 7, 8, 9]])
+        *(
+            [[4], [10]],
+            [
+                [5, -1, -1],
+                [1, 2, 3],
+            ],
+            [[6, 7, 8, 9]],
+        )
     ]
     assert batches[1].mask[:, :, 0].tolist() == [[True, False, False], [True, True, True]]
     assert (
@@ -107,7 +114,11 @@ def test_a_seed_shuffles_batches_and_traces_of_one_length() -> None:
 
 def test_one_batch_of_all_and_of_none() -> None:
     batch = batch_of(PART, fill=-1.0)
-    assert batch.data[:3, :, 0].tolist() == [[1, 2, 3, -1], [4, -1, -1, -1], [5, -1, -1, -1]]
+    assert batch.data[:3, :, 0].tolist() == [
+        [1, 2, 3, -1],
+        [4, -1, -1, -1],
+        [5, -1, -1, -1],
+    ]
     assert batch.mask[2, :, 0].tolist() == [True, False, False, False]
     nothing = batch_of(empty(NAMES))
     assert nothing.data.shape == (0, 0, 1)
@@ -160,7 +171,13 @@ def test_what_traces_do_not_have_takes_no_column(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize(
     ("size", "varint"),
-    [(0, [0]), (127, [127]), (128, [128, 1]), (300, [0xAC, 2]), (16_384, [128, 128, 1])],
+    [
+        (0, [0]),
+        (127, [127]),
+        (128, [128, 1]),
+        (300, [0xAC, 2]),
+        (16_384, [128, 128, 1]),
+    ],
 )
 def test_the_size_of_a_field_is_a_varint(size: int, varint: list[int]) -> None:
     """As in protobuf's description of its encoding, where 300 is AC 02; 10 is field 1 with a length."""
@@ -271,7 +288,12 @@ def test_the_sum_of_squares_of_three_values_is_divided_by_two() -> None:
 def test_pickles_are_not_read(tmp_path: Path) -> None:
     """A pickle runs code: a file that holds one is refused, compressed or not."""
     held = io.BytesIO()
-    np.lib.format.write_array(held, np.array([{}], object), version=(1, 0), allow_pickle=True)
+    np.lib.format.write_array(
+        held,
+        np.array([{}], object),
+        version=(1, 0),
+        allow_pickle=True,
+    )
     for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
         with zipfile.ZipFile(tmp_path / "x.npz", "w", method) as archive:
             archive.writestr("data.npy", held.getvalue())

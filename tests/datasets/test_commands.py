@@ -182,7 +182,9 @@ def test_a_store_without_usage_is_refused(
     from borgtrace.ingest import IngestOptions, ingest
 
     ingest(
-        [trace / "clusterdata-2011-2" / "machine_events"], tmp_path / "store", IngestOptions(jobs=1)
+        [trace / "clusterdata-2011-2" / "machine_events"],
+        tmp_path / "store",
+        IngestOptions(jobs=1),
     )
     for command in ("dataset", "export"):
         code, _, err = _run(capsys, command, tmp_path / "store", tmp_path / "out")

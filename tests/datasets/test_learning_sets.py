@@ -102,7 +102,9 @@ def test_another_dataset_is_replaced_where_that_is_asked_for(tmp_path: Path) -> 
 
 def test_sets_have_the_names_that_they_are_given(tmp_path: Path) -> None:
     found = _built(
-        array_store([5] * 30), tmp_path / "d", split=Split((0.5, 0.5), "task", ("train", "test"))
+        array_store([5] * 30),
+        tmp_path / "d",
+        split=Split((0.5, 0.5), "task", ("train", "test")),
     )
     assert {name: len(found[name]) for name in found} == {"train": 15, "test": 15}
     with pytest.raises(UsageError) as caught:
@@ -132,22 +134,44 @@ def test_hours_and_lags_are_made_of_what_is_stored(tmp_path: Path) -> None:
     )
     part = found["training"].load()
     rows = dict(
-        zip(part.identity[:, 2].tolist(), np.split(part.values, part.offsets[1:-1]), strict=True)
+        zip(
+            part.identity[:, 2].tolist(),
+            np.split(part.values, part.offsets[1:-1]),
+            strict=True,
+        )
     )
     nan = np.nan
     np.testing.assert_allclose(
-        rows[3], [[19, nan, 1, 0], [19 + 1 / 12, 1, 2, 300], [0, 2, 3, 18_000]], rtol=1e-6
+        rows[3],
+        [
+            [19, nan, 1, 0],
+            [19 + 1 / 12, 1, 2, 300],
+            [0, 2, 3, 18_000],
+        ],
+        rtol=1e-6,
     )
-    np.testing.assert_allclose(rows[2], [[20, nan, 4, 0], [0, 4, 5, 100_800]], rtol=1e-6)
+    np.testing.assert_allclose(
+        rows[2],
+        [[20, nan, 4, 0], [0, 4, 5, 100_800]],
+        rtol=1e-6,
+    )
 
 
 def test_hours_go_on_over_a_hole_on_a_grid(tmp_path: Path) -> None:
     store = array_store([2])
     store.arrays["start_time"][:] = [600, 1500]
     found = _built(
-        store, tmp_path / "d", features=("hour_of_day", "elapsed"), selection=Selection(gaps="grid")
+        store,
+        tmp_path / "d",
+        features=("hour_of_day", "elapsed"),
+        selection=Selection(gaps="grid"),
     )
-    hours = [[19, 0], [19 + 1 / 12, 300], [19 + 1 / 6, 600], [19.25, 900]]
+    hours = [
+        [19, 0],
+        [19 + 1 / 12, 300],
+        [19 + 1 / 6, 600],
+        [19.25, 900],
+    ]
     np.testing.assert_allclose(found["training"].load().values, hours, rtol=1e-6)
 
 
@@ -168,7 +192,11 @@ def test_traces_are_had_by_number(tmp_path: Path) -> None:
     by_length = np.argsort(training.load().identity[:, 2])  # 2, 3, 4 points
     batch = training[by_length]
     assert batch.lengths.tolist() == [2, 3, 4]
-    assert batch.data[:, :, 0].tolist() == [[1, 0, 0, 0], [7, 8, 9, 0], [3, 4, 5, 6]]
+    assert batch.data[:, :, 0].tolist() == [
+        [1, 0, 0, 0],
+        [7, 8, 9, 0],
+        [3, 4, 5, 6],
+    ]
     assert batch["mask"][:, :, 0].tolist() == [
         [True, False, False, False],
         [True] * 3 + [False],

@@ -21,7 +21,11 @@ from borgtrace.datasets.scaling import (
     scaling_of,
 )
 
-VALUES = hnp.arrays(np.float32, st.integers(2, 80), elements=st.floats(0, 100, width=32))
+VALUES = hnp.arrays(
+    np.float32,
+    st.integers(2, 80),
+    elements=st.floats(0, 100, width=32),
+)
 
 
 @settings(deadline=None, max_examples=50)

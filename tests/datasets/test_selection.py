@@ -26,7 +26,11 @@ def _chosen(store: object, **options: object) -> list[int]:
 
 
 def test_bounds_are_inclusive() -> None:
-    assert _chosen(array_store([4, 5, 6, 49, 50, 51]), min_length=5, max_length=50) == [
+    assert _chosen(
+        array_store([4, 5, 6, 49, 50, 51]),
+        min_length=5,
+        max_length=50,
+    ) == [
         5,
         6,
         49,
@@ -207,7 +211,11 @@ def test_the_shuffle_is_that_of_a_list(seed: int, n: int) -> None:
 def test_groups_stay_whole_and_sets_are_disjoint(
     groups: list[int], fractions: tuple[float, ...]
 ) -> None:
-    sets = Split(fractions, "job").divide(len(groups), np.array(groups), np.zeros(len(groups)))
+    sets = Split(fractions, "job").divide(
+        len(groups),
+        np.array(groups),
+        np.zeros(len(groups)),
+    )
     owners = [{groups[i] for i in index} for index in sets]
     assert all(not a & b for k, a in enumerate(owners) for b in owners[:k])
     assert len(np.concatenate(sets)) == len(set(np.concatenate(sets).tolist()))

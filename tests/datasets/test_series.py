@@ -16,7 +16,12 @@ NAN = np.float32(np.nan)
 def test_gather_copies_runs_in_any_order() -> None:
     column = np.arange(10, dtype=np.float32)
     out = np.empty(5, np.float32)
-    kernels.gather(column, np.array([7, 0]), np.array([0, 3, 5]), out)
+    kernels.gather(
+        column,
+        np.array([7, 0]),
+        np.array([0, 3, 5]),
+        out,
+    )
     assert out.tolist() == [7, 8, 9, 0, 1]
 
 

@@ -34,7 +34,11 @@ def test_traces_are_dealt_in_the_order_given(
 
 
 def test_a_split_by_trace_knows_no_groups_and_no_time() -> None:
-    found = Split((0.5, 0.5), "task").divide(4, np.array([0, 0, 0, 0]), np.array([9, 8, 7, 6]))
+    found = Split((0.5, 0.5), "task").divide(
+        4,
+        np.array([0, 0, 0, 0]),
+        np.array([9, 8, 7, 6]),
+    )
     assert [index.tolist() for index in found] == [[0, 1], [2, 3]]
 
 
@@ -56,7 +60,11 @@ def test_a_split_by_trace_knows_no_groups_and_no_time() -> None:
 )
 def test_a_group_goes_where_it_begins(groups: list[int], expected: list[list[int]]) -> None:
     for by in ("job", "user"):
-        found = Split((0.5, 0.25, 0.25), by).divide(4, np.array(groups), np.zeros(4, np.int64))
+        found = Split((0.5, 0.25, 0.25), by).divide(
+            4,
+            np.array(groups),
+            np.zeros(4, np.int64),
+        )
         assert [sorted(index.tolist()) for index in found] == [sorted(index) for index in expected]
 
 
@@ -132,7 +140,11 @@ def test_a_trace_that_ends_after_the_next_set_begins_runs_on(
         "validation": np.array([], np.int64),
         "testing": np.array([2, 3]),
     }
-    found = running_on(sets, np.array([0, 5, 30, 20]), np.array([*ends, 40, 40]))
+    found = running_on(
+        sets,
+        np.array([0, 5, 30, 20]),
+        np.array([*ends, 40, 40]),
+    )
     assert found == {"training → testing": expected}  # a set without traces neither begins nor ends
     assert Leakage((), found).lines() == (
         f"training → testing: {expected} traces still run when the first of the next set begins",
@@ -182,7 +194,9 @@ def test_prefixes_of_2017_are_those_of_md5() -> None:
     jobs = [9, 12, 10**18, 2**63 - 1]
     tasks = [0, 10, 2**31 - 1, 7]
     store = array_store(
-        [5, 6, 7, 8], collection_id=np.array(jobs), instance_index=np.array(tasks, np.int32)
+        [5, 6, 7, 8],
+        collection_id=np.array(jobs),
+        instance_index=np.array(tasks, np.int32),
     )
     traces = select_traces(store, Selection(), {}, 0)
     found = shard_prefixes(traces, is_original=True).tolist()
@@ -198,7 +212,9 @@ def test_prefixes_are_even_and_the_same_for_a_task_wherever_it_stands() -> None:
     n = 20_000
     files = 16
     store = array_store(
-        [5] * n, collection_id=np.arange(n) // 40, instance_index=np.arange(n, dtype=np.int32) % 40
+        [5] * n,
+        collection_id=np.arange(n) // 40,
+        instance_index=np.arange(n, dtype=np.int32) % 40,
     )
     by_seed = [select_traces(store, Selection(), {}, seed) for seed in (0, 1)]
     first, second = (
@@ -212,7 +228,11 @@ def test_prefixes_are_even_and_the_same_for_a_task_wherever_it_stands() -> None:
 
 
 def test_groups_are_numbered_by_first_appearance_and_unknown_ones_are_nobody() -> None:
-    store = array_store([5, 6, 7], user=["b", None, "b"], collection_logical_name=[None, "x", "y"])
+    store = array_store(
+        [5, 6, 7],
+        user=["b", None, "b"],
+        collection_logical_name=[None, "x", "y"],
+    )
     traces = select_traces(store, Selection(), {}, 0)
     by_length = np.argsort(traces.length)
     user, name = (traces.groups(kind)[by_length].tolist() for kind in ("user", "logical name"))

@@ -43,7 +43,12 @@ def example(
     for ahead, value in target.items() if isinstance(target, dict) else ():
         came[0, ahead - 1] = value
     seen = np.full((1, PAST), past)
-    return Examples(np.array([task * SLOTS + slot]), seen, seen.copy(), came)
+    return Examples(
+        np.array([task * SLOTS + slot]),
+        seen,
+        seen.copy(),
+        came,
+    )
 
 
 def joined(*parts: Examples) -> Examples:
@@ -90,7 +95,9 @@ def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     ]
     forecasters = told(np.zeros(HORIZONS), 1.0)
     monkeypatch.setattr(
-        study, "backtests", lambda *_: (ForecastBacktest(later, 0, forecasters) for later in cuts)
+        study,
+        "backtests",
+        lambda *_: (ForecastBacktest(later, 0, forecasters) for later in cuts),
     )
     rows = study.compute(NO_STORE, NO_TABLES, ForecastOptions(), no_report)
     names = ("horizon", "forecasts", "mean_error", "rmse", "skill", "coverage", "width")
@@ -199,7 +206,11 @@ def test_training_says_how_far_it_is() -> None:
     steps: list[tuple[str, int, int]] = []
     options = ForecastOptions(forecasters=("persistence", "seasonal"), folds=1)
     (found,) = backtests_of(
-        noisy(3, slots=192), "this", "cpu", options, lambda *step: steps.append(step)
+        noisy(3, slots=192),
+        "this",
+        "cpu",
+        options,
+        lambda *step: steps.append(step),
     )
     assert found.cut == 96
     # 30 tasks, from slot 11 on, whose twelve targets lie before slot 96: to slot 83.

@@ -153,7 +153,13 @@ def test_a_rhythm_of_the_day_is_told_by_the_day_before() -> None:
     slots = np.arange(3 * DAY)
     found = UsageSeries(slots, 0.5 + 0.3 * np.sin(2 * np.pi * slots / DAY))
     known = examples(found, 0, 2 * DAY, 10**6, 0)
-    later = examples(found, 2 * DAY - 1, 3 * DAY, 10**6, 0)
+    later = examples(
+        found,
+        2 * DAY - 1,
+        3 * DAY,
+        10**6,
+        0,
+    )
     seasonal = FORECASTERS["seasonal"]()
     seasonal.train(known, 0)
     np.testing.assert_allclose(seasonal.mean(later), later.target, atol=1e-12)
@@ -167,11 +173,24 @@ def test_deviations_by_hand() -> None:
     target[8:] = [[0.6] * HORIZONS, [0.5] * HORIZONS]
     target[9, 0] = np.nan
     persistence = FORECASTERS["persistence"]()
-    persistence.train(Examples(np.arange(10), past, past[:, -1:] + 0 * target, target), 0)
+    persistence.train(
+        Examples(
+            np.arange(10),
+            past,
+            past[:, -1:] + 0 * target,
+            target,
+        ),
+        0,
+    )
     # The floor is the mean deviation of the first eight, .1; errors are .1 and 0 in units of it.
     assert persistence.floor == pytest.approx(0.1)
     assert persistence.factor == pytest.approx([1.0] + [np.sqrt(0.5)] * 11, rel=1e-6)
-    varied = Examples(np.arange(1), past[:1], past[:1], target[:1])
+    varied = Examples(
+        np.arange(1),
+        past[:1],
+        past[:1],
+        target[:1],
+    )
     assert persistence.deviation(varied)[0, 0] == pytest.approx(np.sqrt(0.02), rel=1e-6)
 
 

@@ -82,7 +82,14 @@ def test_the_change_is_what_the_network_tells_after_the_newest_value(torch: Any)
     """A network that counts the values it has seen, from 0, and whose deviations are .0001."""
     network = Recurrent()
     network.layers = (
-        lambda x: (torch.arange(x.shape[1])[None, :, None].expand(len(x), -1, HORIZONS), None),
+        lambda x: (
+            torch.arange(x.shape[1])[None, :, None].expand(
+                len(x),
+                -1,
+                HORIZONS,
+            ),
+            None,
+        ),
         lambda x: x,
     )
     seen = joined(example(0, 0.5, 0.5), example(1, 0.25, 0.25))

@@ -35,7 +35,12 @@ def test_a_forecaster_is_trained_anew_whenever_the_hours_have_doubled() -> None:
     def trainings(slots: int) -> list[tuple[int, int]]:
         return [(begin, end) for begin, end, _ in Walk(Persistence).spans(noisy(0, 100, slots))]
 
-    assert trainings(192) == [(24, 48), (48, 96), (96, 192), (192, 384)]
+    assert trainings(192) == [
+        (24, 48),
+        (48, 96),
+        (96, 192),
+        (192, 384),
+    ]
     assert trainings(191) == [(24, 48), (48, 96), (96, 192)]
     assert trainings(23) == []
 

@@ -206,13 +206,27 @@ def random_cell(seed, machines=40, tasks=300):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, machines))
     n = int(rng.integers(1, tasks))
-    shapes = np.array([[0.5, 0.5], [0.5, 0.25], [1, 1], [0.25, 0.25]]) * UNIT
+    shapes = (
+        np.array(
+            [
+                [0.5, 0.5],
+                [0.5, 0.25],
+                [1, 1],
+                [0.25, 0.25],
+            ]
+        )
+        * UNIT
+    )
     capacity = shapes[rng.integers(0, 4, m)].astype(np.int64)
     kinds = np.rint(rng.lognormal(-3, 1, (8, 2)).clip(0, 0.25) * UNIT).astype(np.int64)
     kinds[0] = 0
     jobs = np.sort(rng.integers(0, 20, n))
     groups = np.where(jobs % 3 == 0, jobs, -1)
-    sets = np.where(jobs % 4 == 0, jobs % 2 + 1, 0)
+    sets = np.where(
+        jobs % 4 == 0,
+        jobs % 2 + 1,
+        0,
+    )
     allowed = rng.random((2, m)) < 0.7
     # A constraint that no machine meets is a case of its own.
     allowed[:, 0] = True

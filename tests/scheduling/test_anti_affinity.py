@@ -10,7 +10,10 @@ from tests.analyses.tiny import at, tiny
 
 @pytest.mark.parametrize(
     ("generation", "flags", "limits"),
-    [("2011", (True, False, False), ()), ("2019", (), (1, 2, None))],
+    [
+        ("2011", (True, False, False), ()),
+        ("2019", (), (1, 2, None)),
+    ],
 )
 def test_of_three_jobs_the_first_is_apart(
     generation: str, flags: tuple[bool, ...], limits: tuple[int | None, ...]

@@ -37,10 +37,18 @@ def bounds(trace: ReplayInput, rows: np.ndarray) -> tuple[np.ndarray, ...]:
     left = trace.tasks.times["left_time"]
     end = np.where((left >= 0) & (left <= trace.until), left, EVER)
     # When it would be over had it started when it came; what never ran leaves when it was withdrawn.
-    soonest = np.where((start >= 0) & (end < EVER), came + end - start, end)
+    soonest = np.where(
+        (start >= 0) & (end < EVER),
+        came + end - start,
+        end,
+    )
     ran = rows[rows[:, STARTED] >= 0]
     began = ran[:, STARTED]
-    over = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], EVER)
+    over = np.where(
+        ran[:, ENDED] >= 0,
+        ran[:, ENDED],
+        EVER,
+    )
     done = np.full(len(came), EVER)
     is_done = rows[:, OUTCOME] == DONE
     done[rows[is_done, ATTEMPT]] = rows[is_done, ENDED]

@@ -43,7 +43,12 @@ def test_users_with_ten_tebibytes_get_a_cell_of_their_own() -> None:
         nothing > 0,
     )
     what_if = {each.name: each for each in WHAT_IFS}["users-10tib"]
-    moment = Moment(workload, None, np.array([0, 1, 2, 1]), gib=10 * 1024)
+    moment = Moment(
+        workload,
+        None,
+        np.array([0, 1, 2, 1]),
+        gib=10 * 1024,
+    )
     cells = what_if.make(moment, np.random.default_rng(0))
     assert [cell.jobs.tolist() for cell in cells] == [[2], [0], [1, 3]]
 
@@ -57,7 +62,14 @@ def test_a_cell_without_tasks_is_none() -> None:
     # Nobody is of production: what is segregated is one cell.
     none = np.full(2, -1)
     workload = CellWorkload(
-        Demand(np.full((2, 2), UNIT // 2), none, none + 1), none + 1, np.arange(2), none > 0
+        Demand(
+            np.full((2, 2), UNIT // 2),
+            none,
+            none + 1,
+        ),
+        none + 1,
+        np.arange(2),
+        none > 0,
     )
     what_if = {each.name: each for each in WHAT_IFS}["segregated"]
     machines = CellMachines(np.arange(3), np.full((3, 2), UNIT))
@@ -91,7 +103,11 @@ def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:
     usage = [window(job, 600, 0.25, 0.125) for job in range(1, 10)]
     usage += [window(1, 450, 0.125, 0.5), window(10, 300, 0.5, 0.5), window(10, 601, 0.5, 0.5)]
     # Job 99 has no event.
-    tables = tiny("2011", **given, instance_usage=[*usage, window(99, 600, 0.5, 0.5)])
+    tables = tiny(
+        "2011",
+        **given,
+        instance_usage=[*usage, window(99, 600, 0.5, 0.5)],
+    )
     tasks = read_tasks(tables, at=at(600))
     values, n_others = usage_at(tables, tasks, at(600))
     assert tasks.collection.tolist() == list(jobs)

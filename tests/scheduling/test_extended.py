@@ -36,7 +36,9 @@ def with_gpus(trace: ReplayInput, asked: list[int], held: list[int]) -> ReplayIn
     """Return a trace whose tasks ask for so many GPUs, and whose machines have so many."""
     machines = replace(trace.machines, capacity=np.column_stack([trace.machines.capacity, held]))
     return replace(
-        trace, tasks=replace(trace.tasks, extended=np.array(asked)[:, None]), machines=machines
+        trace,
+        tasks=replace(trace.tasks, extended=np.array(asked)[:, None]),
+        machines=machines,
     )
 
 
@@ -52,7 +54,10 @@ def starts(
 
 def test_a_task_of_two_does_not_go_where_one_is_left() -> None:
     # Best fit would fill the first machine, of which half is taken.
-    attempts = [(1, 0, 0, 0, 900, 0.5, FREE), (2, 0, 100, 100, 200, 0.25, FREE)]
+    attempts = [
+        (1, 0, 0, 0, 900, 0.5, FREE),
+        (2, 0, 100, 100, 200, 0.25, FREE),
+    ]
     trace = trace_of(attempts, (1.0, 1.0))
     assert starts(trace) == [(0, 0), (100, 0)]
     assert starts(with_gpus(trace, [1, 2], [2, 2])) == [(0, 0), (100, 1)]
@@ -72,7 +77,12 @@ def test_who_holds_what_is_missing_is_evicted() -> None:
         (3, 0, 100, 100, 200, 0.25, PRODUCTION),
     ]
     trace = with_gpus(trace_of(attempts, (0.25, 1.0)), [0, 1, 1], [0, 1])
-    assert starts(trace, "best-fit+preempt") == [(0, 0), (1, 1), (100, 1), (200, 1)]
+    assert starts(trace, "best-fit+preempt") == [
+        (0, 0),
+        (1, 1),
+        (100, 1),
+        (200, 1),
+    ]
     assert starts(trace) == [(0, 0), (1, 1), (900, 1)]
     # What production holds is not taken from it.
     held = [(*attempts[1][:-1], PRODUCTION), attempts[2]]
@@ -89,7 +99,11 @@ def test_a_job_waits_for_all_that_it_asks_for() -> None:
 
 
 def test_a_machine_more_brings_none_and_an_upgrade_keeps_them() -> None:
-    trace = with_gpus(trace_of([(1, 0, 0, 0, 900, 0.5, FREE)], (1.0, 0.5)), [1], [0, 4])
+    trace = with_gpus(
+        trace_of([(1, 0, 0, 0, 900, 0.5, FREE)], (1.0, 0.5)),
+        [1],
+        [0, 4],
+    )
     larger = with_machines(trace, parse_machines("2:1:0.5"))
     assert larger.machines.capacity.tolist() == [
         [UNIT, UNIT, 0],
@@ -104,7 +118,11 @@ def test_a_machine_more_brings_none_and_an_upgrade_keeps_them() -> None:
 def gpus_of(seed: int, tasks: int, machines: int) -> tuple[np.ndarray, np.ndarray]:
     """What tasks ask for of two more resources, alike in runs of ten, and what machines have."""
     rng = np.random.default_rng(seed)
-    asked = np.repeat(rng.choice([0, 0, 1, 2], (tasks // 10 + 1, 2)), 10, axis=0)[:tasks]
+    asked = np.repeat(
+        rng.choice([0, 0, 1, 2], (tasks // 10 + 1, 2)),
+        10,
+        axis=0,
+    )[:tasks]
     return asked, rng.choice([0, 2, 5], (machines, 2))
 
 
@@ -141,7 +159,11 @@ def test_packing_is_that_of_a_plain_scan(seed: int) -> None:
                 policy,
             ), policy
         taken = np.zeros_like(capacity)
-        np.add.at(taken, found[found >= 0], np.hstack([sizes, asked])[found >= 0])
+        np.add.at(
+            taken,
+            found[found >= 0],
+            np.hstack([sizes, asked])[found >= 0],
+        )
         assert (taken <= capacity).all()
 
 
@@ -159,9 +181,17 @@ def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> 
         attempts += [(job, 0, begin, begin, end, size, int(rng.integers(0, 3)))] * int(
             rng.integers(1, 3)
         )
-    made = trace_of(sorted(attempts, key=lambda row: row[2]), (0.5, 1.0, 1.0), until=9_000 * SECOND)
+    made = trace_of(
+        sorted(attempts, key=lambda row: row[2]),
+        (0.5, 1.0, 1.0),
+        until=9_000 * SECOND,
+    )
     made.tasks.instance[:] = np.arange(len(attempts))
-    trace = with_gpus(made, rng.choice([0, 500, 1000], len(attempts)).tolist(), [0, 1000, 2000])
+    trace = with_gpus(
+        made,
+        rng.choice([0, 500, 1000], len(attempts)).tolist(),
+        [0, 1000, 2000],
+    )
     # Promises of production beside it: both are limits of their own.
     sizes = trace.tasks.sizes
     promised = np.where(trace.tasks.is_production[:, None], sizes, 0)
@@ -187,7 +217,11 @@ def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> 
         whole_jobs=is_whole,
     )
     ran = rows[rows[:, 2] >= 0]
-    ends = np.where(ran[:, 3] >= 0, ran[:, 3], 2**62)
+    ends = np.where(
+        ran[:, 3] >= 0,
+        ran[:, 3],
+        2**62,
+    )
     capacity = trace.machines.capacity
     taken = np.hstack([promised if plan else sizes, trace.tasks.extended])[ran[:, 0]]
     is_full = False
@@ -217,7 +251,11 @@ def test_a_cell_has_as_many_machines_as_its_gpus_need() -> None:
     assert needed(limited.without_constraints(), capacity, 0) == 5
     assert needed(limited.of(np.arange(10) < 3), capacity, 0) == 2
     # With reservations for those that come first room of CPU is free, and no GPU.
-    reserved = replace(limited, reserved=sizes // 2, is_production=np.arange(10) < 5)
+    reserved = replace(
+        limited,
+        reserved=sizes // 2,
+        is_production=np.arange(10) < 5,
+    )
     assert needed(reserved, capacity, 0) == 5
 
 

@@ -36,9 +36,21 @@ def test_a_job_waits_until_all_of_its_tasks_fit() -> None:
     three = [(2, 0, at, at, at + 100, 0.25, FREE) for at in (100, 101, 102)]
     attempts = [(1, 0, 0, 0, 300, 0.5, FREE), *three, (3, 0, 150, 150, 250, 0.5, FREE)]
     trace = trace_of(attempts)
-    whole = [(1, 0, 0), (2, 100, 300), (2, 101, 300), (2, 102, 300), (3, 150, 150)]
+    whole = [
+        (1, 0, 0),
+        (2, 100, 300),
+        (2, 101, 300),
+        (2, 102, 300),
+        (3, 150, 150),
+    ]
     assert sorted(starts(trace)) == whole
-    single = [(1, 0, 0), (2, 100, 100), (2, 101, 101), (2, 102, 200), (3, 150, 300)]
+    single = [
+        (1, 0, 0),
+        (2, 100, 100),
+        (2, 101, 101),
+        (2, 102, 200),
+        (3, 150, 300),
+    ]
     assert sorted(starts(trace, whole_jobs=False)) == single
     # The third is withdrawn at 200: the others start at the next end, at 250.
     attempts[3] = (2, 0, 102, -1, 200, 0.25, FREE)
@@ -250,7 +262,11 @@ def random_trace(seed: int) -> ReplayInput:
         for job, a, t, s, e, z, i in attempts
     ]
     trace = with_instances(
-        trace_of(sorted(attempts, key=lambda row: row[2]), machines, until=10**9)
+        trace_of(
+            sorted(attempts, key=lambda row: row[2]),
+            machines,
+            until=10**9,
+        )
     )
     # In every fourth job all tasks keep apart, or only some.
     job = trace.tasks.collection
@@ -259,7 +275,15 @@ def random_trace(seed: int) -> ReplayInput:
     is_apart = (job % 4 == 0) & ((job % 8 == 0) | (rng.random(n) < 0.7))
     trace = replace(
         trace,
-        tasks=replace(trace.tasks, is_apart=is_apart, sets=np.where(job % 3 == 0, job % 2 + 1, 0)),
+        tasks=replace(
+            trace.tasks,
+            is_apart=is_apart,
+            sets=np.where(
+                job % 3 == 0,
+                job % 2 + 1,
+                0,
+            ),
+        ),
     )
     # A machine goes and comes, another meets a set of constraints no longer, and again.
     times = np.sort(rng.integers(1, 40, 4)) * 400_000 + 1
@@ -276,7 +300,9 @@ def random_trace(seed: int) -> ReplayInput:
         tasks = replace(trace.tasks, extended=(job % 2 * 1000)[:, None])
         trace = replace(trace, tasks=tasks, machines=replace(trace.machines, capacity=capacity))
     return replace(
-        trace, changes=changes, allowed=np.array([[True] * m, (np.arange(m) % 2 == 0).tolist()])
+        trace,
+        changes=changes,
+        allowed=np.array([[True] * m, (np.arange(m) % 2 == 0).tolist()]),
     )
 
 
@@ -293,5 +319,8 @@ def test_random_cells_are_as_in_plain_python(seed: int) -> None:
 
 
 def test_where_each_job_has_one_task_nothing_is_whole() -> None:
-    attempts = [(1, 0, 0, 0, 300, 0.75, FREE), (2, 0, 100, 100, 200, 0.5, FREE)]
+    attempts = [
+        (1, 0, 0, 0, 300, 0.75, FREE),
+        (2, 0, 100, 100, 200, 0.5, FREE),
+    ]
     assert starts(trace_of(attempts)) == [(1, 0, 0), (2, 100, 300)]

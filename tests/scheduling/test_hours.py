@@ -24,7 +24,12 @@ NOBODY = np.empty(0, np.int64)
 def test_hours_by_hand() -> None:
     # Two machines and two and a half hours; the free task is evicted after one and a half, and waits from then on.
     trace = trace_of(
-        [(1, 0, 0, 0, -1, 0.5, FREE), (2, 0, HALF, HALF, -1, 1.0, PRODUCTION)], (1.0, 1.0), 5 * HALF
+        [
+            (1, 0, 0, 0, -1, 0.5, FREE),
+            (2, 0, HALF, HALF, -1, 1.0, PRODUCTION),
+        ],
+        (1.0, 1.0),
+        5 * HALF,
     )
     found = [
         [0, 0, 0, 3 * HALF, 0, PREEMPTED],
@@ -49,14 +54,22 @@ def test_hours_by_hand() -> None:
         (0.5, 1, 0.5, 0.125, 0.0625, 0.0625),
         (0.5, 0, 0, 0, 0, 0),
     ]
-    production = [(0.5, 0, 0, 0, 0, 0), (0.5, 0, 0.5, 0.25, 0.125, 0.125), (0, 0, 0, 0, 0, 0)]
+    production = [
+        (0.5, 0, 0, 0, 0, 0),
+        (0.5, 0, 0.5, 0.25, 0.125, 0.125),
+        (0, 0, 0, 0, 0, 0),
+    ]
     for tier, expected in (("free", free), ("production", production)):
         found_rows = [tuple(rows[tier, hour][name] for name in names) for hour in range(3)]
         assert found_rows == [pytest.approx(row) for row in expected], tier
 
 
 def test_usage_of_too_few_tasks_is_not_told() -> None:
-    trace = trace_of([(job, 0, 0, 0, -1, 0.5, FREE) for job in range(10)], (1.0,) * 5, HOUR)
+    trace = trace_of(
+        [(job, 0, 0, 0, -1, 0.5, FREE) for job in range(10)],
+        (1.0,) * 5,
+        HOUR,
+    )
     found = replayed(trace, parse_policy("best-fit"), 1.0)
     for unmeasured, is_told in ((1, True), (2, False)):
         part = replace(trace, tasks=replace(trace.tasks, without_usage=unmeasured))
@@ -106,7 +119,11 @@ def test_the_chart_leaves_out_what_is_not_known() -> None:
 
 def test_what_happens_on_the_hour_is_of_the_one_that_begins() -> None:
     # Evicted at 0, at one hour and, as the last thing of all, at two.
-    trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], (1.0,), 2 * HOUR)
+    trace = trace_of(
+        [(1, 0, 0, 0, -1, 0.5, FREE)],
+        (1.0,),
+        2 * HOUR,
+    )
     found = [[0, 0, 0, at, 0, PREEMPTED] for at in (0, HOUR, 2 * HOUR)]
     rows = hours.compute(
         trace,

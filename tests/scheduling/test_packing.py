@@ -104,7 +104,12 @@ def test_a_task_alone_goes_where_a_plain_scan_sends_it(seed: int) -> None:
                 there.append(task)
             if there and rng.random() < 0.4:
                 gone = there.pop(rng.integers(len(there)))
-                plain.remove(lines[release(cell, gone)], *map(int, sizes[gone]), groups[gone], gone)
+                plain.remove(
+                    lines[release(cell, gone)],
+                    *map(int, sizes[gone]),
+                    groups[gone],
+                    gone,
+                )
 
 
 def test_three_tasks_that_vary_fill_a_machine() -> None:
@@ -187,7 +192,9 @@ def test_a_job_is_placed_whole_or_not_at_all() -> None:
 def test_compaction_is_that_of_a_plain_restatement(seed: int) -> None:
     # Over 500 tasks in some cells, so that one may stay pending.
     capacity, sizes, groups, sets, allowed, priority, jobs = random_cell(
-        seed, machines=20, tasks=120 + 500 * (seed < 3)
+        seed,
+        machines=20,
+        tasks=120 + 500 * (seed < 3),
     )
     demand = Demand(sizes, groups, sets, allowed)
     workload = CellWorkload(demand, priority, jobs, np.zeros(len(jobs), np.bool_))
@@ -218,12 +225,20 @@ def test_every_policy_keeps_capacities_and_hard_constraints(policy: str, seed: i
         seed=seed,
     )
     taken = np.zeros_like(capacity)
-    np.add.at(taken, found[found >= 0], sizes[found >= 0])
+    np.add.at(
+        taken,
+        found[found >= 0],
+        sizes[found >= 0],
+    )
     assert (taken <= capacity).all()
     bound = (found >= 0) & (sets > 0)
     assert allowed[sets[bound] - 1, found[bound]].all()
     apart = list(
-        zip(groups[(found >= 0) & (groups >= 0)], found[(found >= 0) & (groups >= 0)], strict=True)
+        zip(
+            groups[(found >= 0) & (groups >= 0)],
+            found[(found >= 0) & (groups >= 0)],
+            strict=True,
+        )
     )
     assert len(apart) == len(set(apart))
     # Whoever is pending fits nowhere: with room that only shrinks, the end of the packing shows it.
@@ -232,7 +247,12 @@ def test_every_policy_keeps_capacities_and_hard_constraints(policy: str, seed: i
         cell.place(found[task], *map(int, sizes[task]), groups[task])
     for task in np.flatnonzero(found < 0):
         assert not any(
-            cell.open(at, *map(int, sizes[task]), groups[task], sets[task])
+            cell.open(
+                at,
+                *map(int, sizes[task]),
+                groups[task],
+                sets[task],
+            )
             for at in range(len(capacity))
         )
 
@@ -240,11 +260,19 @@ def test_every_policy_keeps_capacities_and_hard_constraints(policy: str, seed: i
 def test_four_quarters_fill_a_machine_and_a_fifth_needs_another() -> None:
     sizes = np.full((5, 2), UNIT // 4)
     none = np.full(5, -1)
-    workload = CellWorkload(Demand(sizes, none, none + 1), none + 1, np.arange(5), none > 0)
+    workload = CellWorkload(
+        Demand(sizes, none, none + 1),
+        none + 1,
+        np.arange(5),
+        none > 0,
+    )
     assert needed(workload, np.full((1, 2), UNIT), 0) == 2
     # Tasks of one group need a machine each, unless their job has more tasks than half the cell has machines.
     apart = CellWorkload(
-        Demand(sizes, none + 1, none + 1), none + 1, np.zeros(5, np.int64), none > 0
+        Demand(sizes, none + 1, none + 1),
+        none + 1,
+        np.zeros(5, np.int64),
+        none > 0,
     )
     assert needed(apart, np.full((1, 2), UNIT), 0) == 2
     assert needed(apart, np.full((10, 2), UNIT), 0) == 5
@@ -257,7 +285,10 @@ def test_one_task_in_five_hundred_may_stay_pending() -> None:
     nothing = np.zeros(500, np.int64)
     priority = np.arange(500) < 499
     workload = CellWorkload(
-        Demand(sizes, nothing - 1, nothing), priority.astype(np.int64), nothing, nothing > 0
+        Demand(sizes, nothing - 1, nothing),
+        priority.astype(np.int64),
+        nothing,
+        nothing > 0,
     )
     assert needed(workload, np.full((1, 2), UNIT), 0) == 1
     assert needed(workload, np.full((1, 2), UNIT), 0, most=0) == 2
@@ -275,7 +306,19 @@ def test_the_bound_is_that_of_the_scarcer_resource() -> None:
 
 def test_what_comes_later_goes_where_reservations_leave_room() -> None:
     # Two tasks of a half are planned on the first machine and reserve a quarter each: two of a quarter fit beside them.
-    sizes = np.array([[2, 2], [2, 2], [1, 1], [1, 1], [1, 1]]) * UNIT // 4
+    sizes = (
+        np.array(
+            [
+                [2, 2],
+                [2, 2],
+                [1, 1],
+                [1, 1],
+                [1, 1],
+            ]
+        )
+        * UNIT
+        // 4
+    )
     reserved = np.array([[1, 1]] * 5) * UNIT // 4
     nothing = np.zeros(5, np.int64)
     demand = Demand(sizes, nothing - 1, nothing)
@@ -292,7 +335,14 @@ def test_trust_saves_what_is_not_used_up_to_what_packing_loses() -> None:
     n = 160
     none = np.full(160, -1)
     workload = CellWorkload(
-        Demand(np.full((n, 2), UNIT // 4), none, none + 1), none + 1, np.arange(n), none > 0
+        Demand(
+            np.full((n, 2), UNIT // 4),
+            none,
+            none + 1,
+        ),
+        none + 1,
+        np.arange(n),
+        none > 0,
     )
     moment = Moment(workload, np.full((n, 2), 0.125), none + 1)
     capacity = np.full((40, 2), UNIT)
@@ -307,7 +357,12 @@ def test_trust_saves_what_is_not_used_up_to_what_packing_loses() -> None:
 def test_a_task_above_every_machine_is_refused() -> None:
     none = np.full(1, -1)
     sizes = np.array([[2 * UNIT, UNIT // 2]])
-    workload = CellWorkload(Demand(sizes, none, none + 1), none + 1, none + 1, none > 0)
+    workload = CellWorkload(
+        Demand(sizes, none, none + 1),
+        none + 1,
+        none + 1,
+        none > 0,
+    )
     with pytest.raises(UsageError) as caught:
         needed(workload, np.full((3, 2), UNIT), 0)
     assert str(caught.value) == (
@@ -361,7 +416,14 @@ def test_a_random_order_begins_at_any_machine_and_a_seed_repeats_it() -> None:
 def test_without_machines_all_are_pending(policy: str) -> None:
     none = np.full(3, -1)
     given = (np.arange(3), np.empty((0, 2), np.int64), np.empty(0, np.int64), parse_policy(policy))
-    found, pending = pack(Demand(np.full((3, 2), UNIT // 2), none, none + 1), *given)
+    found, pending = pack(
+        Demand(
+            np.full((3, 2), UNIT // 2),
+            none,
+            none + 1,
+        ),
+        *given,
+    )
     assert found.tolist() == [-1, -1, -1]
     assert pending == 3
 
@@ -371,7 +433,13 @@ def test_tasks_above_the_small_machines_share_a_large_one(second: float) -> None
     # Machines of a quarter and of one, of which one is enough for both tasks, alike or not.
     sizes = np.rint(np.array([[0.4] * 2, [second] * 2]) * UNIT).astype(np.int64)
     none = np.full(2, -1)
-    capacity = np.array([[UNIT, UNIT], [UNIT // 4, UNIT // 4], [UNIT, UNIT]])
+    capacity = np.array(
+        [
+            [UNIT, UNIT],
+            [UNIT // 4, UNIT // 4],
+            [UNIT, UNIT],
+        ]
+    )
     found, pending = pack(
         Demand(sizes, none, none + 1),
         np.arange(2),
@@ -391,7 +459,18 @@ def test_tasks_above_the_small_machines_share_a_large_one(second: float) -> None
 
 def test_production_is_planned_by_its_limits_before_anything_else() -> None:
     # Two of production ask for three quarters and use one; the rest, of a higher priority here, takes a quarter each.
-    sizes = np.array([[3, 3], [3, 3], [1, 1], [1, 1]]) * UNIT // 4
+    sizes = (
+        np.array(
+            [
+                [3, 3],
+                [3, 3],
+                [1, 1],
+                [1, 1],
+            ]
+        )
+        * UNIT
+        // 4
+    )
     reserved = np.full((4, 2), UNIT // 4)
     priority = np.array([0, 0, 1, 1])
     is_production = np.array([True, True, False, False])
@@ -405,7 +484,14 @@ def test_production_is_planned_by_its_limits_before_anything_else() -> None:
     )
     # Each of production needs a machine of its own, in which all of the rest finds room; without the other one does.
     assert needed(workload, np.full((4, 2), UNIT), 0) == 2
-    assert needed(workload.of(np.array([True, False, True, True])), np.full((4, 2), UNIT), 0) == 1
+    assert (
+        needed(
+            workload.of(np.array([True, False, True, True])),
+            np.full((4, 2), UNIT),
+            0,
+        )
+        == 1
+    )
 
 
 def test_tasks_are_packed_by_priority_and_job_by_job() -> None:
@@ -413,7 +499,10 @@ def test_tasks_are_packed_by_priority_and_job_by_job() -> None:
     nothing = np.zeros(n, np.int64)
     jobs = np.arange(n) % 10
     workload = CellWorkload(
-        Demand(np.zeros((n, 2), np.int64), nothing - 1, nothing), jobs % 2, jobs, nothing > 0
+        Demand(np.zeros((n, 2), np.int64), nothing - 1, nothing),
+        jobs % 2,
+        jobs,
+        nothing > 0,
     )
     orders = [order_of(workload, np.random.default_rng(seed)) for seed in (0, 1)]
     for order in orders:

@@ -90,7 +90,10 @@ def test_an_overcommit_policy_is_a_plan() -> None:
 def test_a_moment_is_planned_by_its_plan_alone() -> None:
     none = np.full(2, -1)
     workload = CellWorkload(
-        Demand(np.full((2, 2), UNIT), none, none + 1), none + 1, np.arange(2), none > 0
+        Demand(np.full((2, 2), UNIT), none, none + 1),
+        none + 1,
+        np.arange(2),
+        none > 0,
     )
     moment = Moment(workload, None, none + 1)
     with pytest.raises(NotApplicable) as caught:

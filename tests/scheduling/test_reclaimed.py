@@ -68,7 +68,10 @@ def test_room_is_reclaimed_step_by_step() -> None:
 
 
 def test_production_never_relies_on_what_is_reclaimed() -> None:
-    two = [(1, 0, 0, 0, 9000, 0.6, PRODUCTION), (2, 0, 2000, 2000, 2001, 0.6, PRODUCTION)]
+    two = [
+        (1, 0, 0, 0, 9000, 0.6, PRODUCTION),
+        (2, 0, 2000, 2000, 2001, 0.6, PRODUCTION),
+    ]
     # .3 is reserved for the first; what is free does not help production, and helps others.
     assert starts(two) == [0, 9000]
     assert starts([two[0], (*two[1][:-1], FREE)]) == [0, 2000]
@@ -89,7 +92,10 @@ def test_production_evicts_where_reservations_leave_no_room() -> None:
     again = starts([held, (2, 0, 2000, 2000, 2001, 0.7, PRODUCTION), third], "best-fit+preempt")
     assert again == [0, 2000, 2001, 2001 + 600]
     # Nor is production evicted, whose promise is kept.
-    both = [(1, 0, 0, 0, 9000, 0.6, PRODUCTION), (2, 0, 2000, 2000, 2001, 0.6, PRODUCTION)]
+    both = [
+        (1, 0, 0, 0, 9000, 0.6, PRODUCTION),
+        (2, 0, 2000, 2000, 2001, 0.6, PRODUCTION),
+    ]
     assert starts(both, "best-fit+preempt") == [0, 9000]
 
 
@@ -115,7 +121,9 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
             rng.integers(1, 3)
         )
     trace = trace_of(
-        seconds_of(sorted(attempts, key=lambda row: row[2])), machines, until=9_000 * SECOND
+        seconds_of(sorted(attempts, key=lambda row: row[2])),
+        machines,
+        until=9_000 * SECOND,
     )
     trace.tasks.instance[:] = np.arange(len(trace.tasks))
     rule, is_whole = ("best-fit", True) if policy == "whole jobs" else (policy, False)
@@ -129,14 +137,23 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
     ran = rows[rows[:, 2] >= 0]
     sizes = trace.tasks.sizes[ran[:, 0], 0]
     capacity = trace.machines.capacity[:, 0]
-    ends = np.where(ran[:, 3] >= 0, ran[:, 3], 2**62)
+    ends = np.where(
+        ran[:, 3] >= 0,
+        ran[:, 3],
+        2**62,
+    )
     is_production = trace.tasks.is_production[ran[:, 0]]
     used_more = False
     for time in np.unique(ran[:, 2]):
         there = np.flatnonzero((ran[:, 2] <= time) & (time < ends))
         # What is given up at this very instant is given up after the arrivals.
         reserved = [
-            reservation(int(sizes[at]), int(sizes[at]) // 2, int(time - ran[at, 2])) for at in there
+            reservation(
+                int(sizes[at]),
+                int(sizes[at]) // 2,
+                int(time - ran[at, 2]),
+            )
+            for at in there
         ]
         where = ran[there, 4]
         promised = np.where(is_production[there], sizes[there], 0)

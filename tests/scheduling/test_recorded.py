@@ -50,7 +50,11 @@ def check(path: Path) -> ReplayInput:
     is_known = np.isin(machine, trace.machines.ids)
     assert trace.unknown_machine == (~is_known).sum()
     placed = rows[(rows[:, STARTED] >= 0) & (rows[:, RAN_ON] >= 0)]
-    found = by_machine(trace.machines.ids[placed[:, RAN_ON]], placed[:, STARTED], placed[:, ENDED])
+    found = by_machine(
+        trace.machines.ids[placed[:, RAN_ON]],
+        placed[:, STARTED],
+        placed[:, ENDED],
+    )
     assert np.array_equal(found, by_machine(machine[is_known], start[is_known], end[is_known]))
     return trace
 
@@ -86,7 +90,9 @@ def test_tasks_on_machines_that_are_unknown_or_go(tmp_path: Path) -> None:
     rows = recorded(trace)
     placed = rows[rows[:, STARTED] >= 0]
     changes = by_machine(
-        placed[:, RAN_ON], placed[:, STARTED] // SECOND, placed[:, ENDED] // SECOND
+        placed[:, RAN_ON],
+        placed[:, STARTED] // SECOND,
+        placed[:, ENDED] // SECOND,
     )
     assert changes.tolist() == [
         *([-1, 702, 1], [0, 701, 1], [0, 752, 1], [0, 800, -1]),

@@ -58,13 +58,19 @@ def test_a_following_attempt_keeps_its_gap_to_the_end_of_the_one_before() -> Non
 
 
 def test_a_following_attempt_does_not_come_before_the_trace_has_it() -> None:
-    attempts = [(1, 0, 100, 150, 200, 1.0, FREE), (1, 1, 250, 250, 350, 1.0, FREE)]
+    attempts = [
+        (1, 0, 100, 150, 200, 1.0, FREE),
+        (1, 1, 250, 250, 350, 1.0, FREE),
+    ]
     # It starts at once here and ends at 150; the next one comes at 250 all the same.
     assert submissions(trace_of(attempts))[1] == (1, 250, 250, 350, 0, DONE)
 
 
 def test_what_follows_an_attempt_without_a_known_end_comes_on_its_own() -> None:
-    attempts = [(1, 0, 100, 100, -1, 0.25, FREE), (1, 1, 250, 250, 350, 0.25, FREE)]
+    attempts = [
+        (1, 0, 100, 100, -1, 0.25, FREE),
+        (1, 1, 250, 250, 350, 0.25, FREE),
+    ]
     assert submissions(trace_of(attempts)) == [
         (1, 100, 100, -1, 0, ALIVE),
         (1, 250, 250, 350, 0, DONE),
@@ -72,7 +78,10 @@ def test_what_follows_an_attempt_without_a_known_end_comes_on_its_own() -> None:
 
 
 def test_tasks_of_two_jobs_do_not_follow_each_other() -> None:
-    attempts = [(1, 0, 100, 100, 200, 0.5, FREE), (2, 0, 100, 100, 200, 0.5, FREE)]
+    attempts = [
+        (1, 0, 100, 100, 200, 0.5, FREE),
+        (2, 0, 100, 100, 200, 0.5, FREE),
+    ]
     assert [row[1:3] for row in submissions(trace_of(attempts))] == [(100, 100), (100, 100)]
 
 
@@ -83,14 +92,23 @@ def test_what_never_ran_waits_until_it_was_withdrawn() -> None:
         (3, 0, 100, -1, -1, 1.0, FREE),
     ]
     rows = submissions(trace_of(attempts))
-    assert rows[1:] == [(2, 100, -1, 400, -1, DONE), (3, 100, 900, -1, 0, ALIVE)]
+    assert rows[1:] == [
+        (2, 100, -1, 400, -1, DONE),
+        (3, 100, 900, -1, 0, ALIVE),
+    ]
 
 
 def test_an_end_after_the_trace_is_none() -> None:
-    attempts = [(1, 0, 100, 100, 1000, 1.0, FREE), (2, 0, 100, 100, 1001, 1.0, FREE)]
+    attempts = [
+        (1, 0, 100, 100, 1000, 1.0, FREE),
+        (2, 0, 100, 100, 1001, 1.0, FREE),
+    ]
     trace = trace_of(attempts, (1.0, 1.0))
     assert [row[3] for row in submissions(trace)] == [1000, -1]
-    assert recorded(trace).tolist() == [[0, 100, 100, 1000, 0, DONE], [1, 100, 100, -1, 0, ALIVE]]
+    assert recorded(trace).tolist() == [
+        [0, 100, 100, 1000, 0, DONE],
+        [1, 100, 100, -1, 0, ALIVE],
+    ]
 
 
 def test_the_first_machine_is_the_lowest_id_whatever_its_capacity() -> None:
@@ -121,7 +139,10 @@ def test_the_factor_is_the_largest_with_which_the_first_tasks_pack() -> None:
     attempts[1] = (2, 0, 0, 0, 900, 4.0, FREE)
     assert calibrated(trace_of(attempts)) == 16 / 64
     # Where production fills the machine, others take nothing.
-    full = [(1, 0, 0, 0, 900, 1.0, PRODUCTION), (2, 0, 0, 0, 900, 0.5, FREE)]
+    full = [
+        (1, 0, 0, 0, 900, 1.0, PRODUCTION),
+        (2, 0, 0, 0, 900, 0.5, FREE),
+    ]
     assert calibrated(trace_of(full)) == 0.0
     # Nothing runs, or no machine is there, when the trace begins.
     assert calibrated(trace_of(attempts[2:])) == 1.0
@@ -132,7 +153,17 @@ def test_the_factor_is_the_largest_with_which_the_first_tasks_pack() -> None:
 def test_a_task_is_impossible_where_no_machine_has_room_for_both() -> None:
     trace = trace_of([(job, 0, 0, -1, -1, 0.5, FREE) for job in range(4)], (0.5, 1.0))
     trace.machines.capacity[:] = np.array([[0.5, 1.0], [1.0, 0.5]]) * UNIT
-    trace.tasks.sizes[:] = np.array([[0.5, 1.0], [1.0, 0.5], [1.0, 1.0], [0.5, 0.5]]) * UNIT
+    trace.tasks.sizes[:] = (
+        np.array(
+            [
+                [0.5, 1.0],
+                [1.0, 0.5],
+                [1.0, 1.0],
+                [0.5, 0.5],
+            ]
+        )
+        * UNIT
+    )
     assert impossible(trace).tolist() == [2]
     # The first set of constraints is met by the first machine alone, the second by none.
     allowed = np.array([[True, False], [False, False]])
@@ -201,7 +232,10 @@ def test_production_evicts_until_the_variance_has_room_too() -> None:
 def test_a_row_of_alike_arrivals_is_placed_as_each_by_itself() -> None:
     # Ten alike on machines of ½, 1 and ½, between them two that end, and a machine that goes and returns.
     alike = [(job, 0, 100 + 10 * job, 100 + 10 * job, 900, 0.25, FREE) for job in range(10)]
-    others = [(20, 0, 0, 0, 125, 0.5, FREE), (21, 0, 115, 115, 135, 0.75, OTHER)]
+    others = [
+        (20, 0, 0, 0, 125, 0.5, FREE),
+        (21, 0, 115, 115, 135, 0.75, OTHER),
+    ]
     trace = trace_of(sorted([*alike, *others], key=lambda row: row[2]), (0.5, 1.0, 0.5))
     changes = np.concatenate([trace.changes, np.array([(145, 2, 0, 0), (165, 2, 1, 0)])])
     rows = submissions(replace(trace, changes=changes), "best-fit")
@@ -217,9 +251,17 @@ def test_a_row_of_alike_arrivals_is_placed_as_each_by_itself() -> None:
     assert where[4] == (140, 0)
     # At 145 machine 2 goes, and both its tasks come again 7 µs later, after 5 and before 6.
     assert where[5] == (150, 1)
-    assert rows[8:10] == [(0, 152, 152, 952, 1, DONE), (1, 152, 152, 942, 1, DONE)]
+    assert rows[8:10] == [
+        (0, 152, 152, 952, 1, DONE),
+        (1, 152, 152, 942, 1, DONE),
+    ]
     # Now all is full until machine 2 returns at 165, and then until 2 ends on machine 1, before 3 on machine 0.
-    assert [where[job] for job in (6, 7, 8, 9)] == [(165, 2), (170, 2), (900, 1), (900, 0)]
+    assert [where[job] for job in (6, 7, 8, 9)] == [
+        (165, 2),
+        (170, 2),
+        (900, 1),
+        (900, 0),
+    ]
 
 
 def test_constraints_that_a_machine_begins_and_ceases_to_meet() -> None:
@@ -233,7 +275,13 @@ def test_constraints_that_a_machine_begins_and_ceases_to_meet() -> None:
         (4, 0, 390, 390, 410, 1.0, FREE),
     ]
     made = trace_of(attempts, (1.0, 1.0))
-    later = np.array([(300, 1, 1, 1), (400, 1, 0, 1), (400, 1, 1, 2)])
+    later = np.array(
+        [
+            (300, 1, 1, 1),
+            (400, 1, 0, 1),
+            (400, 1, 1, 2),
+        ]
+    )
     trace = replace(
         *(made,),
         tasks=replace(made.tasks, sets=np.array([0, 1, 1, 2])),
@@ -266,7 +314,11 @@ def test_rows_by_hand() -> None:
         *((1, 0, 5, -1, 0, ALIVE), (2, 0, -1, -1, -1, ALIVE), (3, 0, 0, -1, 1, ALIVE)),
     ]
     rows = np.array(found)
-    rows[:, 1:4] = np.where(rows[:, 1:4] > 0, rows[:, 1:4] * second, rows[:, 1:4])
+    rows[:, 1:4] = np.where(
+        rows[:, 1:4] > 0,
+        rows[:, 1:4] * second,
+        rows[:, 1:4],
+    )
     free, production = compute(
         trace,
         rows,
@@ -500,7 +552,12 @@ def test_progress_counts_what_is_asked_for(cell: Path) -> None:
     steps: list[tuple[str, int, int]] = []
     report = lambda *step: steps.append(step)  # noqa: E731
     replace(SIMULATE, report=report).run(cell, policies=("recorded", "best-fit", "worst-fit"))
-    assert steps == [("reading", 0, 3), ("recorded", 0, 3), ("best-fit", 1, 3), ("worst-fit", 2, 3)]
+    assert steps == [
+        ("reading", 0, 3),
+        ("recorded", 0, 3),
+        ("best-fit", 1, 3),
+        ("worst-fit", 2, 3),
+    ]
     steps.clear()
     # Compared with reclaimed, and that with limits: both are compacted too.
     replace(COMPACT, report=report).run(
@@ -509,15 +566,25 @@ def test_progress_counts_what_is_asked_for(cell: Path) -> None:
         what_ifs=("reclaimed-segregated",),
         seeds=1,
     )
-    assert steps == [("limits", 0, 3), ("reclaimed", 1, 3), ("reclaimed-segregated", 2, 3)]
+    assert steps == [
+        ("limits", 0, 3),
+        ("reclaimed", 1, 3),
+        ("reclaimed-segregated", 2, 3),
+    ]
 
 
 def test_a_trace_without_a_tier_production_has_nobody_above_the_others() -> None:
-    attempts = [(1, 0, 0, 0, 500, 1.0, 0), (2, 0, 100, 100, 200, 1.0, 2)]
+    attempts = [
+        (1, 0, 0, 0, 500, 1.0, 0),
+        (2, 0, 100, 100, 200, 1.0, 2),
+    ]
     made = trace_of(attempts)
     trace = replace(made, tasks=replace(made.tasks, tiers=("free", "other", "mid")))
     assert trace.tasks.is_production.tolist() == [False, False]
-    assert submissions(trace) == [(1, 0, 0, 500, 0, DONE), (2, 100, 500, 600, 0, DONE)]
+    assert submissions(trace) == [
+        (1, 0, 0, 500, 0, DONE),
+        (2, 100, 500, 600, 0, DONE),
+    ]
 
 
 def test_an_attempt_that_is_withdrawn_at_the_first_instant_is_followed_by_the_next() -> None:

@@ -25,9 +25,33 @@ FOUND = np.array(
 
 
 def trace() -> ReplayInput:
-    made = trace_of([(job, 0, 0, 0, -1, 0.5, 0) for job in range(4)], (1.0, 1.0), until=100)
-    made.tasks.sizes[:] = np.array([[0.5, 0.25], [0.75, 0.5], [0.25, 1.0], [9.0, 9.0]]) * UNIT
-    made.tasks.used[:] = np.array([[0.5, 0.25], [0.5, 0.5], [0.25, 1.25], [9.0, 9.0]]) * UNIT
+    made = trace_of(
+        [(job, 0, 0, 0, -1, 0.5, 0) for job in range(4)],
+        (1.0, 1.0),
+        until=100,
+    )
+    made.tasks.sizes[:] = (
+        np.array(
+            [
+                [0.5, 0.25],
+                [0.75, 0.5],
+                [0.25, 1.0],
+                [9.0, 9.0],
+            ]
+        )
+        * UNIT
+    )
+    made.tasks.used[:] = (
+        np.array(
+            [
+                [0.5, 0.25],
+                [0.5, 0.5],
+                [0.25, 1.25],
+                [9.0, 9.0],
+            ]
+        )
+        * UNIT
+    )
     return made
 
 
@@ -68,7 +92,11 @@ def test_who_starts_and_ends_when_the_trace_begins_takes_no_room() -> None:
 
 def test_tasks_on_machines_that_are_not_known_take_no_room() -> None:
     cell = trace()
-    found = room_of(cell, np.array([[0, 0, 0, 50, -1, DONE]]), cell.tasks.sizes)
+    found = room_of(
+        cell,
+        np.array([[0, 0, 0, 50, -1, DONE]]),
+        cell.tasks.sizes,
+    )
     assert found == {
         "machines": 0.0,
         "tasks_per_machine": 0.0,

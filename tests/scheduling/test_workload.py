@@ -52,7 +52,13 @@ def test_a_task_with_half_a_request_or_half_of_its_usage_counts_as_one_without()
 
 
 def test_a_machine_needs_both_capacities_of_a_unit_at_least() -> None:
-    capacities = [(1 / UNIT, 1.0), (1.0, 1 / UNIT), (0.5, None), (None, 0.5), (0.4 / UNIT, 1.0)]
+    capacities = [
+        (1 / UNIT, 1.0),
+        (1.0, 1 / UNIT),
+        (0.5, None),
+        (None, 0.5),
+        (0.4 / UNIT, 1.0),
+    ]
     events = [
         {
             "machine_id": machine,
