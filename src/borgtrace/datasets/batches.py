@@ -172,7 +172,7 @@ def batches_of(
         return []
     # The shuffle comes before the sort by length, which is stable: traces of one length change places.
     order = np.arange(n) if rng is None else rng.permutation(n)
-    data, mask, rows, first, lengths, identity = pad(
+    padded = pad(
         traces.buffer,
         traces.position,
         traces.lengths,
@@ -182,20 +182,20 @@ def batches_of(
         features,
         fill,
     )
-    numbers = traces.numbers[rows]
-    codes = traces.codes[rows]
+    numbers = traces.numbers[padded.rows]
+    codes = traces.codes[padded.rows]
     batches = []
     for low in range(0, n, size):
         high = min(low + size, n)
         own_rows = slice(low, high)
-        own_points = slice(int(first[low]), int(first[high]))
+        own_points = slice(int(padded.first[low]), int(padded.first[high]))
         # Rows are sorted by length: the last is the longest.
-        shape = (high - low, int(lengths[high - 1]), features)
+        shape = (high - low, int(padded.lengths[high - 1]), features)
         batch = Batch(
-            data=data[own_points].reshape(shape),
-            mask=mask[own_points].reshape(shape),
-            lengths=lengths[own_rows],
-            identity=identity[own_rows],
+            data=padded.values[own_points].reshape(shape),
+            mask=padded.mask[own_points].reshape(shape),
+            lengths=padded.lengths[own_rows],
+            identity=padded.identity[own_rows],
             numbers=numbers[own_rows],
             codes=codes[own_rows],
         )

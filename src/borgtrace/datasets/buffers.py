@@ -1,6 +1,6 @@
-"""Arrays that are used again and again: a thread's own, so that memory is asked for once.
+"""Reuse arrays: each thread keeps its own, so that it allocates memory once.
 
-Handing out fresh megabytes for every file costs more (in page faults) than filling them.
+Fresh megabytes for every file cost more, in page faults, than filling them.
 """
 
 import threading
@@ -26,9 +26,11 @@ def reused_array(
     >>> reused_array("doctest", 2, np.int64).tolist()
     [7, 7]
     """
-    kept: dict[str, NDArray[Any]] = _OWN.__dict__.setdefault("arrays", {})
-    array = kept.get(name)
+    arrays: dict[str, NDArray[Any]] = _OWN.__dict__.setdefault("arrays", {})
+    array = arrays.get(name)
     if array is None or array.size < size or array.dtype != dtype:
-        # A quarter more than asked for: files of a set differ a little in size, and growing costs page faults.
-        array = kept[name] = np.empty(max(size + size // 4, 1024), dtype)
+        # A quarter larger: files of a set differ a little in size, and growing costs page faults.
+        room = max(size + size // 4, 1024)
+        array = np.empty(room, dtype)
+        arrays[name] = array
     return array[:size]

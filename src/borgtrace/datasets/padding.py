@@ -1,8 +1,10 @@
-"""Batches: traces by length, laid side by side in rows as wide as the longest of a batch.
+"""Pad traces into batches: rows sorted by length, as wide as the longest of their batch.
 
-One call does all there is to do for a file: threads that work on files side by side then seldom meet at
-Python's lock, and waiting for it takes longer than laying a thousand rows.
+One call does all the work for a file: threads that work on files side by side then seldom meet at Python's lock, and
+waiting for it takes longer than copying a thousand rows.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +15,30 @@ Series = Values
 Mask = Flags
 
 _ROWS = 32
-"""Rows that are laid before their missing values are told: a few, which the nearest cache holds."""
+"""Rows that are copied before their missing values are replaced: a few, which the nearest cache holds."""
+
+
+class PaddedRows(NamedTuple):
+    """All batches of a file, one row after the other.
+
+    Attributes
+    ----------
+    values, mask
+        Series of all rows; `mask` is True where a value was measured.
+    rows
+        Which trace each row holds, shape (n,).
+    first
+        Where each row begins in `values`, and after the last where it ends, shape (n + 1,).
+    lengths, identity
+        Those of each row, shapes (n,) and (n, k).
+    """
+
+    values: Series
+    mask: Mask
+    rows: Index
+    first: Index
+    lengths: Index
+    identity: Index
 
 
 @compiled()
@@ -26,8 +51,8 @@ def pad(
     size: int,
     features: int,
     fill: float,
-) -> tuple[Series, Mask, Index, Index, Index, Index]:
-    """Sort traces by length, stably, cut them into batches and lay their series into the rows of these.
+) -> PaddedRows:
+    """Sort traces by length, stably, cut them into batches and copy their series into the rows of these.
 
     Parameters
     ----------
@@ -45,17 +70,6 @@ def pad(
         Values of a point.
     fill
         Value for padding and for NaN.
-
-    Returns
-    -------
-    values, mask
-        All batches, one row after the other; `mask` is True where a value was measured.
-    rows
-        Which trace each row holds, shape (n,).
-    first
-        Where each row begins in `values`, and after the last where it ends, shape (n + 1,).
-    row_lengths, row_identity
-        Those of each row, shapes (n,) and (n, k).
     """
     rows = np.empty(order.size, np.int64)
     first = np.empty(order.size + 1, np.int64)
@@ -63,7 +77,7 @@ def pad(
     row_identity = np.empty(identity.shape, np.int64)
     # Two more than the longest: counts stand one further, so that summing them gives where each length begins.
     _sort(lengths, order, np.zeros(lengths.max() + 2, np.int64), rows)
-    _tell_rows(
+    _fill_rows(
         lengths,
         identity,
         rows,
@@ -76,7 +90,7 @@ def pad(
     # All batches of a file at once: memory is asked for once, and batches are views of it.
     values = np.empty(first[order.size], np.float32)
     mask = np.empty(first[order.size], np.bool_)
-    _lay_rows(
+    _copy_rows(
         source,
         position,
         row_lengths,
@@ -87,7 +101,7 @@ def pad(
         values,
         mask,
     )
-    return values, mask, rows, first, row_lengths, row_identity
+    return PaddedRows(values, mask, rows, first, row_lengths, row_identity)
 
 
 @compiled(makes_arrays=False)
@@ -110,7 +124,7 @@ def _sort(
 
 
 @compiled(makes_arrays=False)
-def _tell_rows(
+def _fill_rows(
     lengths: Index,
     identity: Index,
     rows: Index,
@@ -120,7 +134,7 @@ def _tell_rows(
     row_lengths: Index,
     row_identity: Index,
 ) -> None:
-    """Say of each row where it begins, and whose it is."""
+    """Fill in where each row begins, and which trace it holds."""
     first[0] = 0
     for low in range(0, rows.size, size):
         high = min(low + size, rows.size)
@@ -135,7 +149,7 @@ def _tell_rows(
 
 
 @compiled(makes_arrays=False)
-def _lay_rows(
+def _copy_rows(
     source: Bytes,
     position: Index,
     row_lengths: Index,
@@ -154,18 +168,17 @@ def _lay_rows(
         high = min(low + _ROWS, rows.size)
         block = slice(first[low], first[high])
         values[block] = np.float32(np.nan)
-        for j in range(
-            np.uint64(low), np.uint64(high)
-        ):  # unsigned: indices that do not count from the end
+        # Unsigned: indices that do not count from the end.
+        for j in range(np.uint64(low), np.uint64(high)):
             start = four * np.uint64(first[j])
             shift = np.uint64(position[np.uint64(rows[j])]) - start
             for byte in range(start, start + four * np.uint64(row_lengths[j] * features)):
                 unaligned[byte] = source[shift + byte]
-        _tell_missing(values[block], mask[block], fill)
+        _replace_missing(values[block], mask[block], fill)
 
 
 @compiled(inline=True)
-def _tell_missing(
+def _replace_missing(
     values: Series,
     mask: Mask,
     fill: np.float32,

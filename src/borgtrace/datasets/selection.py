@@ -46,8 +46,8 @@ class Selection(Criteria):
     Examples
     --------
     >>> from borgtrace.schema import dialect
-    >>> Selection(max_length=50, priorities=(9, 10)).condition(dialect("2011"))
-    "collection_type = 'JOB' and n_windows > 0 and n_windows <= 50 and priority in (9, 10)"
+    >>> print(Selection(max_length=50, priorities=(9, 10)).condition(dialect("2011")))
+    collection_type = 'JOB' and n_windows > 0 and n_windows <= 50 and "priority" in (9, 10)
     """
 
     min_length: int | None = None

@@ -1,4 +1,4 @@
-"""Many traces of the store, copied side by side: gathered, put on a grid, measured, scaled.
+"""Copy many traces of the store side by side: gather them, put them on a grid, measure and scale them.
 
 A *series* holds the windows of n traces one after the other: float32 of shape (points,), with int64 `offsets`
 of shape (n + 1,).  ``first`` says at which row of the store's columns each trace begins.
@@ -104,7 +104,9 @@ def grid_spans(
                 low = time if low < 0 else min(low, time)
                 high = max(high, time)
         slot[i] = low // period
-        slots[i] = 0 if low < 0 else high // period - low // period + 1
+        slots[i] = 0
+        if low >= 0:
+            slots[i] = high // period - slot[i] + 1
 
 
 @compiled()
@@ -153,9 +155,10 @@ def gather_grid(
                 total[k] += value * length
                 weight[k] += length
         for k in range(size):
-            series[offsets[i] + k] = (
-                np.float32(total[k] / weight[k]) if weight[k] > 0 else np.float32(np.nan)
-            )
+            mean = np.float32(np.nan)
+            if weight[k] > 0:
+                mean = np.float32(total[k] / weight[k])
+            series[offsets[i] + k] = mean
 
 
 @compiled()
@@ -199,7 +202,8 @@ def run_moments(series: Series, state: Numbers) -> None:
             delta = value - state[2]
             state[2] += delta / state[0]
             state[3] += delta * (value - state[2])
-            state[4], state[5] = min(state[4], value), max(state[5], value)
+            state[4] = min(state[4], value)
+            state[5] = max(state[5], value)
 
 
 @compiled()

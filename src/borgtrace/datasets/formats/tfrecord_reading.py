@@ -1,4 +1,4 @@
-"""TFRecord files of ``tf.train.Example``, read whole files at a time (format: :mod:`.tfrecord`)."""
+"""Read TFRecord files of ``tf.train.Example``, whole files at a time (format: :mod:`.tfrecord`)."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ LISTS = 2
 
 @compiled(inline=True)
 def _byte(buffer: Buffer, at: int) -> int:
-    """Return a byte; an unsigned index spares the look whether it counts from the end (six times faster)."""
+    """Return a byte; an unsigned index saves the check for negative indices (six times faster)."""
     return int(np.int64(buffer[np.uint64(at)]))
 
 
@@ -38,14 +38,14 @@ def _end(buffer: Buffer, at: int, is_verified: bool) -> int:
     if at + FRAME > buffer.size:
         return -1
     size = int(np.int64(load_word(buffer, at)))
-    # A damaged length may be anything: it must not lead outside the buffer, also where check sums are not asked.
+    # A damaged length may be anything: it must not lead outside the buffer, even if check sums are not verified.
     if size < 0 or size > buffer.size - at - FRAME:
         return -1
-    if is_verified and not (
-        _agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)
-    ):
+    begin = at + _HEAD
+    end = begin + size
+    if is_verified and not (_agrees(buffer, at, at + 8) and _agrees(buffer, begin, end)):
         return -1
-    return at + _HEAD + size
+    return end
 
 
 @compiled(inline=True)
@@ -74,11 +74,11 @@ def _is_name(
     if last - first != size:
         return False
     # All bytes, without stopping at a difference: a loop without an exit works on many at once.
-    found = buffer[at : at + size]
-    wanted = names[first:last]
+    text = buffer[at : at + size]
+    name = names[first:last]
     differing = np.uint8(0)
-    for k in range(found.size):
-        differing |= found[k] ^ wanted[k]
+    for k in range(text.size):
+        differing |= text[k] ^ name[k]
     return differing == 0
 
 
@@ -121,7 +121,7 @@ def _is_named(
 ) -> bool:
     """Whether the name field at `at` can hold ``names[first:last]``.
 
-    FeatureNames are compared at both ends only: files keep the order of names, and a longer look costs more than
+    Names are compared at both ends only: files keep the order of names, and a longer look costs more than
     all the rest.
     """
     size = last - first
@@ -219,6 +219,43 @@ def _read_usual_integers(
     return at
 
 
+@compiled(inline=True)
+def _locate_others(
+    buffer: Buffer,
+    at: int,
+    end: int,
+    names: Buffer,
+    name_ends: Index,
+    guess: int,
+    row: int,
+    position: Index,
+    size: Index,
+    integers: Index,
+) -> int:
+    """Look up by name whatever was not where it usually is: other writers, unknown words, longer sizes.
+
+    Returns where that ends; `guess` is the name that is tried first.
+    """
+    while at < end:
+        entry, at = _read_varint(buffer, at + 1)
+        following = at + entry
+        length, at = _read_varint(buffer, at + 1)
+        k = _name_of(buffer, at, length, names, name_ends, guess)
+        if k >= 0:
+            _, at = _read_varint(buffer, at + length + 1)
+            _, at = _read_varint(buffer, at + 1)
+            n_bytes, place = _read_varint(buffer, at + 1)
+            size[k, row] = n_bytes
+            position[k, row] = place
+            number = k - LISTS
+            if 0 <= number < integers.shape[1]:
+                value, _ = _read_varint(buffer, place)
+                integers[row, number] = value
+            guess = k + 1
+        at = following
+    return at
+
+
 @compiled(makes_arrays=False)
 def read_records(
     buffer: Buffer,
@@ -254,6 +291,7 @@ def read_records(
         The number of records; −1 − i where record i is cut short, fails its check sum (if `is_verified`), finds no
         room, or has features that do not end where it does.
     """
+    first_other = LISTS + integers.shape[1]
     at = 0
     i = 0
     while at < buffer.size:
@@ -261,58 +299,15 @@ def read_records(
         if end < 0 or i >= size.shape[1]:
             return -1 - i
         size[usual:, i] = -1
+        row = np.uint64(i)
         # Behind the length, its check sum and the tag of the Example comes its size.
         _, at = _read_varint(buffer, at + _HEAD + 1)
-        row = np.uint64(i)
-        after = LISTS + integers.shape[1]
+        at = _locate_lists(buffer, at, end, names, name_ends, 0, LISTS, row, position, size)
+        at = _read_usual_integers(buffer, at, end, names, name_ends, row, integers)
         at = _locate_lists(
-            buffer,
-            at,
-            end,
-            names,
-            name_ends,
-            0,
-            LISTS,
-            row,
-            position,
-            size,
+            buffer, at, end, names, name_ends, first_other, usual, row, position, size
         )
-        at = _read_usual_integers(
-            buffer,
-            at,
-            end,
-            names,
-            name_ends,
-            row,
-            integers,
-        )
-        at = _locate_lists(
-            buffer,
-            at,
-            end,
-            names,
-            name_ends,
-            after,
-            usual,
-            row,
-            position,
-            size,
-        )
-        guess = usual
-        # Whatever was not where it usually is (other writers, unknown words, longer sizes) is looked up by name.
-        while at < end:
-            entry, at = _read_varint(buffer, at + 1)
-            following = at + entry
-            length, at = _read_varint(buffer, at + 1)
-            k = _name_of(buffer, at, length, names, name_ends, guess)
-            if k >= 0:
-                _, at = _read_varint(buffer, at + length + 1)
-                _, at = _read_varint(buffer, at + 1)
-                size[k, i], position[k, i] = _read_varint(buffer, at + 1)
-                if LISTS <= k < after:
-                    integers[i, k - LISTS], _ = _read_varint(buffer, position[k, i])
-                guess = k + 1
-            at = following
+        at = _locate_others(buffer, at, end, names, name_ends, usual, i, position, size, integers)
         if at != end:
             return -1 - i
         at = end + _CRC

@@ -1,4 +1,4 @@
-"""TFRecord files of ``tf.train.Example``, written whole blocks at a time.
+"""Write TFRecord files of ``tf.train.Example``, whole blocks at a time.
 
 A record is ``length (8) · masked CRC of it (4) · Example · masked CRC of that (4)``; an Example is, in
 protobuf's wire format, ``features = 1 { map<string, Feature> = 1 }`` with ``Feature { bytes_list = 1 |
@@ -36,7 +36,7 @@ def _put(
     at: int,
     value: int | np.unsignedinteger[Any],
 ) -> int:
-    """Write a byte and return the next place; an unsigned index spares the look whether it counts from the end."""
+    """Write a byte and return the next place; an unsigned index saves the check for negative indices."""
     out[np.uint64(at)] = np.uint8(value)
     return at + 1
 
@@ -108,7 +108,8 @@ def _write_entry(
     name = last - first
     packed = _nested(payload)
     feature = _nested(packed)
-    at = _write_varint(out, _put(out, at, _FIELD_1), _nested(name) + _nested(feature))
+    entry = _nested(name) + _nested(feature)
+    at = _write_varint(out, _put(out, at, _FIELD_1), entry)
     at = _write_varint(out, _put(out, at, _FIELD_1), name)
     at = _copy(out, at, names, first, last)
     at = _write_varint(out, _put(out, at, _FIELD_2), feature)
@@ -155,8 +156,9 @@ def measure(
             head = k * VARINT + width
             size += head_ends[head] - head_ends[head - 1] + width
         for k in range(codes.shape[1]):
-            if codes[i, k] >= 0:
-                size += word_ends[codes[i, k] + 1] - word_ends[codes[i, k]]
+            code = codes[i, k]
+            if code >= 0:
+                size += word_ends[code + 1] - word_ends[code]
         sizes[i] = size
         total += FRAME + _nested(size)
     return total
@@ -176,6 +178,57 @@ def frame(out: Buffer, start: int, end: int) -> None:
         _put(out, start + k, size >> np.uint64(8 * k))
     _write_word(out, start + 8, masked_crc32c(out, start, start + 8))
     _write_word(out, end - _CRC, masked_crc32c(out, start + _HEAD, end - _CRC))
+
+
+@compiled(inline=True)
+def _write_integers(
+    out: Buffer,
+    at: int,
+    integers: Index,
+    record: int,
+    heads: Buffer,
+    head_ends: Index,
+) -> int:
+    """Write the whole numbers of a record; return the next place."""
+    for k in range(integers.shape[1]):
+        head = k * VARINT + _integer_size(integers[record, k])
+        at = _copy(out, at, heads, head_ends[head - 1], head_ends[head])
+        at = _write_varint(out, at, integers[record, k])
+    return at
+
+
+@compiled(inline=True)
+def _write_floats(
+    out: Buffer,
+    at: int,
+    floats: Buffer,
+    record: int,
+    heads: Buffer,
+    ends: Index,
+) -> int:
+    """Write the single floats of a record, whose heads have these ends; return the next place."""
+    for k in range(floats.shape[1] // 4):
+        at = _copy(out, at, heads, ends[k], ends[k + 1])
+        for byte in range(4 * k, 4 * k + 4):
+            at = _put(out, at, floats[record, byte])
+    return at
+
+
+@compiled(inline=True)
+def _write_words(
+    out: Buffer,
+    at: int,
+    codes: Index,
+    record: int,
+    words: Buffer,
+    word_ends: Index,
+) -> int:
+    """Write the words of a record as far as they are known; return the next place."""
+    for k in range(codes.shape[1]):
+        code = codes[record, k]
+        if code >= 0:
+            at = _copy(out, at, words, word_ends[code], word_ends[code + 1])
+    return at
 
 
 @compiled()
@@ -218,55 +271,20 @@ def encode(
     out
         Output of as many bytes as it returned.
     """
+    float_ends = head_ends[integers.shape[1] * VARINT :]
     end = 0
     for i in range(offsets.size - 1):
         start = end
-        end = end + FRAME + _nested(sizes[i])
+        end = start + FRAME + _nested(sizes[i])
         first = offsets[i]
         last = offsets[i + 1]
+        n_bytes = 4 * (last - first)
         at = _write_varint(out, _put(out, start + _HEAD, _FIELD_1), sizes[i])
-        at = _write_entry(
-            out,
-            at,
-            names,
-            0,
-            name_ends[1],
-            _FIELD_2,
-            4 * (last - first),
-        )
+        at = _write_entry(out, at, names, 0, name_ends[1], _FIELD_2, n_bytes)
         at = _copy(out, at, series, 4 * first, 4 * last)
-        at = _write_entry(
-            out,
-            at,
-            names,
-            name_ends[1],
-            name_ends[2],
-            _FIELD_3,
-            last - first,
-        )
+        at = _write_entry(out, at, names, name_ends[1], name_ends[2], _FIELD_3, last - first)
         at = _copy(out, at, mask, first, last)
-        for k in range(integers.shape[1]):
-            head = k * VARINT + _integer_size(integers[i, k])
-            at = _copy(out, at, heads, head_ends[head - 1], head_ends[head])
-            at = _write_varint(out, at, integers[i, k])
-        head = integers.shape[1] * VARINT
-        for k in range(floats.shape[1] // 4):
-            at = _copy(
-                out,
-                at,
-                heads,
-                head_ends[head + k],
-                head_ends[head + k + 1],
-            )
-            for byte in range(4 * k, 4 * k + 4):
-                at = _put(out, at, floats[i, byte])
-        for k in range(codes.shape[1]):
-            if codes[i, k] >= 0:
-                at = _copy(
-                    out,
-                    at,
-                    words,
-                    word_ends[codes[i, k]],
-                    word_ends[codes[i, k] + 1],
-                )
+        at = _write_integers(out, at, integers, i, heads, head_ends)
+        at = _write_floats(out, at, floats, i, heads, float_ends)
+        _write_words(out, at, codes, i, words, word_ends)
         frame(out, start, end)
