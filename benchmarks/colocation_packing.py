@@ -43,7 +43,9 @@ FIGURES = (
     packing_clairvoyance,
     packing_rebalancing,
 )
-TASKS, REALIZATIONS, SIZE = 100_000, 10_000, 1_000
+TASKS = 100_000
+REALIZATIONS = 10_000
+SIZE = 1_000
 
 
 def main() -> None:
@@ -60,9 +62,21 @@ def figures(instances: int) -> None:
     warm = Study(synthetic_pool(200, seed=1))
     shown = [cell for module in FIGURES for cell in module.cells()]
     cells = [replace(cell, packer=packer) for cell in shown for packer in ("best-fit", "first-fit")]
-    warm.grid(Options(tasks=200, realizations=200, instances=1, size=50)).outcomes(cells)
+    warm.grid(
+        Options(
+            tasks=200,
+            realizations=200,
+            instances=1,
+            size=50,
+        )
+    ).outcomes(cells)
     tables = Study(synthetic_pool(TASKS, seed=0))
-    options = Options(tasks=TASKS, realizations=REALIZATIONS, instances=instances, size=SIZE)
+    options = Options(
+        tasks=TASKS,
+        realizations=REALIZATIONS,
+        instances=instances,
+        size=SIZE,
+    )
     start = time.perf_counter()
     tables.grid(options).outcomes(cells)
     findings = [f for m in FIGURES for f in m.QUESTION.run(tables, instances=instances).findings]
@@ -102,8 +116,11 @@ def _plain_numpy(instance: Instance) -> float:
     """Best Fit by GPA .01 and its evaluation, in plain NumPy and SciPy, one thread; seconds."""
     start = time.perf_counter()
     values = instance.inst.astype(np.float64)
-    mean, variance = values.mean(axis=1), values.var(axis=1)
-    mu, var, bins = np.zeros(0), np.zeros(0), np.empty(len(mean), np.int64)
+    mean = values.mean(axis=1)
+    variance = values.var(axis=1)
+    mu = np.zeros(0)
+    var = np.zeros(0)
+    bins = np.empty(len(mean), np.int64)
     for i in range(len(mean)):
         room = (
             0.01 - norm.sf((1 - mu - mean[i]) / np.sqrt(var + variance[i]))
@@ -115,7 +132,8 @@ def _plain_numpy(instance: Instance) -> float:
             bins[i] = fitting[np.argmin(room[fitting])]
         else:
             bins[i] = len(mu)
-            mu, var = np.append(mu, 0.0), np.append(var, 0.0)
+            mu = np.append(mu, 0.0)
+            var = np.append(var, 0.0)
         mu[bins[i]] += mean[i]
         var[bins[i]] += variance[i]
     for b in range(len(mu)):
@@ -133,7 +151,14 @@ def million(_: int) -> None:
     rho = 0.001
     z = -float(ndtri(rho))
     mean, variance = _tasks(2_000_000)
-    gaussian_first_fit(mean[:1000], variance[:1000], 1.0, rho, z, np.empty(1000, np.int64))
+    gaussian_first_fit(
+        mean[:1000],
+        variance[:1000],
+        1.0,
+        rho,
+        z,
+        np.empty(1000, np.int64),
+    )
     print(
         "GPA First Fit, rho = .001, over the tree of bins (one thread); bar: 1,000,000 in 2 s, <= 2.5 x when doubled"
     )

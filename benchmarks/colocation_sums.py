@@ -30,9 +30,25 @@ from borgtrace.colocation.sample_sums import LEVELS, SIZES, judge_samples
 from borgtrace.colocation.study import Study
 
 SEED = 0
-PUBLISHED = {10: 0.991, 20: 0.965, 30: 0.923, 50: 0.784, 100: 0.493, 250: 0.183, 500: 0.087}
+PUBLISHED = {
+    10: 0.991,
+    20: 0.965,
+    30: 0.923,
+    50: 0.784,
+    100: 0.493,
+    250: 0.183,
+    500: 0.087,
+}
 """Table 1: share of rejected samples per N."""
-PUBLISHED_MEAN = {10: 0.27, 20: 0.55, 30: 0.82, 50: 1.37, 100: 2.74, 250: 6.85, 500: 13.69}
+PUBLISHED_MEAN = {
+    10: 0.27,
+    20: 0.55,
+    30: 0.82,
+    50: 1.37,
+    100: 2.74,
+    250: 6.85,
+    500: 13.69,
+}
 """Table 1: mean total usage per N."""
 
 
@@ -48,7 +64,8 @@ def read(rows, out):
 
 def bandwidth(rows):
     """Best of three readings of everything, bytes per second."""
-    words, out = rows.view(np.int64), np.empty(len(rows), np.int64)
+    words = rows.view(np.int64)
+    out = np.empty(len(rows), np.int64)
     read(words[:2], out)
     return max(rows.nbytes / timed(lambda: read(words, out)) for _ in range(3))
 
@@ -134,7 +151,8 @@ def paper(pool, args, found):
         "seed": SEED,
     }
     tables.once(("sums", *parameters.values(), "sampled"), lambda: found)
-    table, figure = TABLE_1.run(tables, **parameters), FIGURE_6.run(tables, **parameters)
+    table = TABLE_1.run(tables, **parameters)
+    figure = FIGURE_6.run(tables, **parameters)
     print(
         "\n| N | rejected | published | rejected, critical value 0.787 | mean total | published |"
     )

@@ -10,7 +10,9 @@ import pytest
 from borgtrace.colocation import Study, synthetic_pool
 from borgtrace.colocation.experiments.beyond.packing_advice import QUESTION, advice
 
-TASKS, DAYS, TARGET = 10_000, 12, 0.001
+TASKS = 10_000
+DAYS = 12
+TARGET = 0.001
 
 
 @cache
@@ -18,7 +20,11 @@ def rows_of(shared: float) -> list[dict[str, Any]]:
     """What is measured in a cell whose tasks share a part of their variance."""
     pool = synthetic_pool(TASKS, seed=1, shared_factor=shared, hours=24 * DAYS)
     result = QUESTION.run(
-        Study(pool), instances=50, realizations=1_000, hours=24 * DAYS, tasks=TASKS
+        Study(pool),
+        instances=50,
+        realizations=1_000,
+        hours=24 * DAYS,
+        tasks=TASKS,
     )
     print(f"\nshared {shared}: {advice(result.table)}")
     return result.table.to_pylist()

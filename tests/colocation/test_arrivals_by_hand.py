@@ -76,7 +76,13 @@ def test_every_way_is_run_where_tasks_come_one_after_the_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "is_refused"), [([4, 4], True), ([4, 5], False), ([4], False), ([5, 4, 4], False)]
+    ("start", "is_refused"),
+    [
+        ([4, 4], True),
+        ([4, 5], False),
+        ([4], False),
+        ([5, 4, 4], False),
+    ],
 )
 def test_arrivals_at_one_moment_tell_nothing(start: list[int], is_refused: bool) -> None:
     pool = on_clock(np.full((len(start), 3), 0.25), start=start)
@@ -106,7 +112,11 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
     identity = {
         name: getattr(whole, name) for name in ("collection_id", "instance_index", "retried")
     }
-    pool = type(whole)(offsets=np.array([0, 18, 36, 42]), **fields, **identity)
+    pool = type(whole)(
+        offsets=np.array([0, 18, 36, 42]),
+        **fields,
+        **identity,
+    )
     first, second = packing_online._hours(day, pool)
     assert first == {
         **{
@@ -117,7 +127,11 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
             "n_unplaceable": 1,
             "overflows": 1,
         },
-        **{"moments": 13, "cpu_hours": 0.75, "retried_cpu_hours": 0},
+        **{
+            "moments": 13,
+            "cpu_hours": 0.75,
+            "retried_cpu_hours": 0,
+        },
     }
     # Half an hour: 18 machines × 5 minutes, five tasks at a time; .75 ÷ 2 of two, and .75 ÷ 2 of the third.
     assert second == {
@@ -129,5 +143,9 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
             "n_unplaceable": 0,
             "overflows": 2,
         },
-        **{"moments": 18, "cpu_hours": 0.75, "retried_cpu_hours": 0.375},
+        **{
+            "moments": 18,
+            "cpu_hours": 0.75,
+            "retried_cpu_hours": 0.375,
+        },
     }

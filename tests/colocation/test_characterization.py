@@ -32,7 +32,11 @@ MODULES = (
     "percentile_error",
 )
 EXPERIMENTS = experiments()
-SMALL = {"realizations": 400, "samples": 40, "seed": 3}
+SMALL = {
+    "realizations": 400,
+    "samples": 40,
+    "seed": 3,
+}
 
 
 def ask(name: str, pool: Pool, **params: Any) -> list[dict[str, Any]]:
@@ -101,14 +105,20 @@ def test_a_pool_of_one_task_answers_or_says_why(name: str) -> None:
         ("usage_deviation", {"tasks": 0}, "--tasks: too few: expected at least 1, got 0"),
     ],
 )
-def test_refuses(name: str, params: dict[str, int], message: str, pool: Pool) -> None:
+def test_refuses(
+    name: str,
+    params: dict[str, int],
+    message: str,
+    pool: Pool,
+) -> None:
     with pytest.raises(UsageError) as error:
         EXPERIMENTS[name].run(Study(pool), **params)
     assert str(error.value) == message
 
 
 def test_questions_share_a_pool_of_the_size_asked_for(pool: Pool) -> None:
-    study, fifty = Study(pool), Options(tasks=50, seed=1)
+    study = Study(pool)
+    fifty = Options(tasks=50, seed=1)
     assert study.pool(Options()) is pool
     assert len(study.pool(fifty)) == 50
     assert study.pool(fifty) is study.pool(fifty)

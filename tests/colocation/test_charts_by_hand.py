@@ -16,8 +16,18 @@ from tests.colocation.test_figures import base, marks
 Spec = dict[str, Any]
 
 
-def name(text: str, m: float, q: float, side: str = "above") -> dict[str, Any]:
-    return {"name": text, "m": m, "shown_q": q, "side": side}
+def name(
+    text: str,
+    m: float,
+    q: float,
+    side: str = "above",
+) -> dict[str, Any]:
+    return {
+        "name": text,
+        "m": m,
+        "shown_q": q,
+        "side": side,
+    }
 
 
 # The corners of a chart of 560 × 340 pixels: m is a pixel, and a power of ten of q is ten.
@@ -66,7 +76,11 @@ def test_a_name_is_left_out_where_it_would_touch_one_before(
 
 
 def test_what_is_left_out_hides_nobody() -> None:
-    names = [name("aa", 100, 1e-10), name("bb", 111, 1e-10), name("cc", 122.5, 1e-10)]
+    names = [
+        name("aa", 100, 1e-10),
+        name("bb", 111, 1e-10),
+        name("cc", 122.5, 1e-10),
+    ]
     assert [row["name"] for row in packing_base._apart([*CORNERS, *names])] == [
         "low",
         "high",
@@ -77,7 +91,13 @@ def test_what_is_left_out_hides_nobody() -> None:
 
 def dots(estimator: str, q: list[float]) -> list[dict[str, Any]]:
     return [
-        {"instance": k, "estimator": estimator, "parameter": 0.25, "m": m, "shown_q": each}
+        {
+            "instance": k,
+            "estimator": estimator,
+            "parameter": 0.25,
+            "m": m,
+            "shown_q": each,
+        }
         for k, (m, each) in enumerate(zip((1.5, 1.25, 2.0, 3.0), q, strict=False))
     ]
 
@@ -99,12 +119,25 @@ def dots(estimator: str, q: list[float]) -> list[dict[str, Any]]:
     ],
 )
 def test_which_side_of_its_dots_a_name_is_written_on(
-    estimator: str, q: list[float], side: str, m: float, shown_q: float
+    estimator: str,
+    q: list[float],
+    side: str,
+    m: float,
+    shown_q: float,
 ) -> None:
     found = packing_base._name(dots(estimator, q))
     assert found == {
-        **{"instance": 0, "estimator": estimator, "parameter": 0.25},
-        **{"name": "0.25", "side": side, "m": m, "shown_q": shown_q},
+        **{
+            "instance": 0,
+            "estimator": estimator,
+            "parameter": 0.25,
+        },
+        **{
+            "name": "0.25",
+            "side": side,
+            "m": m,
+            "shown_q": shown_q,
+        },
     }
 
 
@@ -117,17 +150,21 @@ def test_sizes_and_marks_of_figures_7_to_9() -> None:
         row | {"label": f"{row['estimator']} {row['parameter']:g}"} for row in base().to_pylist()
     ]
     (boxes,) = marks(machines := packing_base._machines(rows).to_dict())
-    assert (machines["width"], mark(boxes, "size", "extent")) == (330, ("boxplot", 11, "min-max"))
+    assert machines["width"] == 330
+    assert mark(boxes, "size", "extent") == ("boxplot", 11, "min-max")
     assert boxes["encoding"]["color"]["legend"] is None
     assert boxes["encoding"]["x"]["scale"] == {"zero": False}
     line, box = marks(excess := packing_base._excess(rows).to_dict())
-    assert (excess["width"], excess["height"]) == (220, 320)
+    assert excess["width"] == 220
+    assert excess["height"] == 320
     assert mark(line, "strokeDash") == ("rule", [5, 3])
     assert line["encoding"]["y"]["datum"] == 0
-    assert (mark(box, "size"), box["encoding"]["x"]["axis"]) == (("boxplot", 20), {"labelAngle": 0})
+    assert mark(box, "size") == ("boxplot", 20)
+    assert box["encoding"]["x"]["axis"] == {"labelAngle": 0}
     assert box["encoding"]["x"]["sort"] == "descending"
     layers = marks(overflows := packing_base._overflows(rows).to_dict())
-    assert (overflows["width"], overflows["height"]) == (560, 340)
+    assert overflows["width"] == 560
+    assert overflows["height"] == 340
     assert [
         mark(layer, "align", "dx", "dy", "fontSize", "size", "opacity", "filled")
         for layer in layers
@@ -145,8 +182,21 @@ def test_sizes_and_marks_of_figures_7_to_9() -> None:
 
 
 def line_rows() -> list[dict[str, Any]]:
-    known = {"estimator": "gpa", "parameter": 0.01, "label": "gpa 0.01", "trials": 2_000}
-    return [known | {"capacity": c, "q": q, "panel": "one"} for c, q in ((0.5, 0.01), (1.0, 0.0))]
+    known = {
+        "estimator": "gpa",
+        "parameter": 0.01,
+        "label": "gpa 0.01",
+        "trials": 2_000,
+    }
+    return [
+        known
+        | {
+            "capacity": c,
+            "q": q,
+            "panel": "one",
+        }
+        for c, q in ((0.5, 0.01), (1.0, 0.0))
+    ]
 
 
 @pytest.mark.parametrize(("facets", "width"), [({}, 460), ({"column": "panel"}, 230)])
@@ -155,10 +205,12 @@ def test_a_line_and_its_points_for_each_estimator(facets: dict[str, str], width:
         line_rows(), axis("capacity", "capacity"), **facets
     ).to_dict()
     size = spec["spec"] if facets else spec
-    assert (size["width"], size["height"]) == (width, 320)
+    assert size["width"] == width
+    assert size["height"] == 320
     assert ("facet" in spec) is bool(facets)
     line, point = marks(spec)
-    assert (mark(line), mark(point)) == (("line",), ("point",))
+    assert mark(line) == ("line",)
+    assert mark(point) == ("point",)
     for layer in (line, point):
         assert layer["encoding"]["color"]["field"] == "label"
         assert {tip["field"] for tip in layer["encoding"]["tooltip"]} >= {
@@ -179,7 +231,14 @@ def test_a_line_and_its_points_for_each_estimator(facets: dict[str, str], width:
 
 
 def test_whiskers_are_the_outer_percentiles() -> None:
-    row = {"n_samples": 10, "p5": 0.1, "p25": 0.2, "median": 0.3, "p75": 0.4, "p95": 0.5}
+    row = {
+        "n_samples": 10,
+        "p5": 0.1,
+        "p25": 0.2,
+        "median": 0.3,
+        "p75": 0.4,
+        "p95": 0.5,
+    }
     spec = relative_difference.QUESTION.plot(pa.Table.from_pylist([row])).to_dict()
     layers = marks(spec)
     assert [
@@ -198,10 +257,8 @@ def test_whiskers_are_the_outer_percentiles() -> None:
     }
     # A heading stands over its notes.
     title = spec["title"]
-    assert (title["text"], title["anchor"]) == (
-        "Error of a mean from few samples (Fig. 1)",
-        "start",
-    )
+    assert title["text"] == "Error of a mean from few samples (Fig. 1)"
+    assert title["anchor"] == "start"
     assert title["subtitle"] == ["boxes: quartiles and median over tasks; whiskers: 5 % and 95 %"]
 
 
@@ -213,7 +270,13 @@ def test_numbers_of_draws_that_saw_none_are_the_smallest_and_the_largest() -> No
 
 
 def test_one_machine_has_a_draw_for_each_trial() -> None:
-    one = {"instance": [0], "n_tasks": [5], "m_abs": [1], "trials": [300], "clairvoyance": [1.0]}
+    one = {
+        "instance": [0],
+        "n_tasks": [5],
+        "m_abs": [1],
+        "trials": [300],
+        "clairvoyance": [1.0],
+    }
     assert overflow_charts.scale_of(pa.table(one)).startswith(
         "1 instances of 5 tasks with 300 draws each"
     )
@@ -222,7 +285,8 @@ def test_one_machine_has_a_draw_for_each_trial() -> None:
 def test_none_of_no_draws_is_half_an_overflow() -> None:
     # An instance without machines has no draws.
     (row,) = overflow_charts.with_floor([{"q": 0.0, "trials": 0}])
-    assert (row["shown_q"], row["seen"]) == (0.5, "none in 0 draws")
+    assert row["shown_q"] == 0.5
+    assert row["seen"] == "none in 0 draws"
     seen = overflow_charts.with_floor([{"q": 0.25, "trials": 1}, {"q": 0.0, "trials": 1}])
     assert [(row["shown_q"], row["seen"]) for row in seen] == [
         (0.25, "seen"),
@@ -239,13 +303,32 @@ def test_none_of_no_draws_is_half_an_overflow() -> None:
         (50, 1_000, 9_999, "the paper: 50 of 1,000 with 10,000"),
     ],
 )
-def test_the_scale_beside_the_papers(instances: int, tasks: int, draws: int, note: str) -> None:
+def test_the_scale_beside_the_papers(
+    instances: int,
+    tasks: int,
+    draws: int,
+    note: str,
+) -> None:
     # Two machines, of which each draw is a trial; an estimator that saw half is judged on the others.
     known = {"n_tasks": tasks, "m_abs": 2}
     rows = [
-        known | {"instance": k, "trials": 2 * draws, "clairvoyance": 1.0} for k in range(instances)
+        known
+        | {
+            "instance": k,
+            "trials": 2 * draws,
+            "clairvoyance": 1.0,
+        }
+        for k in range(instances)
     ]
-    rows += [known | {"instance": 0, "n_tasks": 1, "trials": 90_000, "clairvoyance": 0.5}]
+    rows += [
+        known
+        | {
+            "instance": 0,
+            "n_tasks": 1,
+            "trials": 90_000,
+            "clairvoyance": 0.5,
+        }
+    ]
     said = f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
     assert overflow_charts.scale_of(pa.Table.from_pylist(rows)) == said
 
@@ -276,7 +359,16 @@ def test_parameters_of_close_lines_stand_together(q: list[float], ends: list[str
     ],
 )
 def test_a_target_is_a_line_and_a_parameter_the_end_of_one(
-    estimator: str, fill: float, rho: float | None, end: str
+    estimator: str,
+    fill: float,
+    rho: float | None,
+    end: str,
 ) -> None:
-    found = packing_averages._beside({"estimator": estimator, "parameter": 0.01, "fill": fill})
+    found = packing_averages._beside(
+        {
+            "estimator": estimator,
+            "parameter": 0.01,
+            "fill": fill,
+        }
+    )
     assert found == {"rho": rho, "end": end}

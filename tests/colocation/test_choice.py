@@ -46,7 +46,9 @@ def test_ways_that_are_tried() -> None:
         if way.name == "gpa" and way.parameter < 0.0005
     ]
     assert ladder == [float(f"{10 ** (-3 - step / 2):.3g}") for step in range(1, 17)]
-    assert (ladder[0], ladder[1], ladder[-1]) == (0.000316, 0.0001, 1e-11)
+    assert ladder[0] == 0.000316
+    assert ladder[1] == 0.0001
+    assert ladder[-1] == 1e-11
     told = [way.parameter for way in candidates(0.001, False) if way.name == "gpa-covariance"]
     assert {0.001, 0.000316, 0.0001, 3.16e-05, 1e-05} <= set(told)
     assert min(told) == 1e-05
@@ -56,7 +58,8 @@ def test_ways_that_are_tried() -> None:
 def test_factors_on_requests_go_up_to_three() -> None:
     found = [way for way in candidates(0.001, True) if isinstance(way, Request)]
     assert [way.parameter for way in found] == [round(1 + 0.05 * step, 2) for step in range(41)]
-    assert (found[1].parameter, found[-1].parameter) == (1.05, 3.0)
+    assert found[1].parameter == 1.05
+    assert found[-1].parameter == 3.0
 
 
 @pytest.mark.parametrize(("target", "twice"), [(0.4, True), (0.5, False), (0.6, False)])
@@ -95,17 +98,27 @@ class Plans:
         requests = np.float32([0.5, 1.5])
         pool = SimpleNamespace(has_requests=True, cpu_request=requests)
         self.judging = SimpleNamespace(
-            instances=SimpleNamespace(pool=pool, count=2, tasks=lambda k: np.array([k]))
+            instances=SimpleNamespace(
+                pool=pool,
+                count=2,
+                tasks=lambda k: np.array([k]),
+            )
         )
 
     def judge(
-        self, tried: list[Estimator], options: Any, *, is_choice: bool
+        self,
+        tried: list[Estimator],
+        options: Any,
+        *,
+        is_choice: bool,
     ) -> dict[Estimator, Any]:
         self.asked.append((is_choice, [way.label for way in tried]))
         return {way: self.said[is_choice][way] for way in tried}
 
 
-GPA, MAXIMUM, AVERAGE = Gpa(0.01), Percentile(100), Average(1)
+GPA = Gpa(0.01)
+MAXIMUM = Percentile(100)
+AVERAGE = Average(1)
 FACTORS = [Request(factor) for factor in (1.0, 1.05, 1.1, 1.15)]
 
 
@@ -113,7 +126,11 @@ def advised(
     monkeypatch: pytest.MonkeyPatch, chosen: dict[Estimator, Any]
 ) -> tuple[Plans, dict[str, dict[str, Any]]]:
     judged = {
-        **{GPA: told([10, 10], alone=3), MAXIMUM: told([16, 20], value=0.5), AVERAGE: told([8, 8])},
+        **{
+            GPA: told([10, 10], alone=3),
+            MAXIMUM: told([16, 20], value=0.5),
+            AVERAGE: told([8, 8]),
+        },
         **dict(
             zip(
                 FACTORS,
@@ -131,7 +148,11 @@ def advised(
 
 
 CHOSEN = {
-    **{GPA: told([11, 13]), MAXIMUM: told([18, 18]), AVERAGE: told([8, 8], keeps=False, high=0.2)},
+    **{
+        GPA: told([11, 13]),
+        MAXIMUM: told([18, 18]),
+        AVERAGE: told([8, 8], keeps=False, high=0.2),
+    },
     # 1.15 seems to keep the target by luck: 1.1 does not.
     **dict(
         zip(
@@ -167,21 +188,26 @@ def test_the_fewest_machines_of_those_that_keep_the_target(monkeypatch: pytest.M
         "request 1.1": (False, False, False, False),
     }
     row = rows["gpa 0.01"]
-    assert (row["chosen_machines"], row["chosen_q"], row["chosen_q_high"]) == (12, 0.001, 0.002)
-    assert (row["machines"], row["n_unplaceable"]) == (10, 1.5)
+    assert row["chosen_machines"] == 12
+    assert row["chosen_q"] == 0.001
+    assert row["chosen_q_high"] == 0.002
+    assert row["machines"] == 10
+    assert row["n_unplaceable"] == 1.5
     # .5 + 1.5 asked for, on 20 machines of .5.
     assert row["overcommit"] == pytest.approx(0.2)
     # 10 instead of 40 and of 20; of 16 and of 20.
     assert row["saved_request"] == pytest.approx((0.75 + 0.5) / 2)
     assert row["saved_maximum"] == pytest.approx((6 / 16 + 0.5) / 2)
-    assert (row["q_draws"], row["q_draws_low"], row["q_draws_high"]) == (0.001, 0.0, 0.002)
-    assert (row["q_series"], row["q_series_low"], row["q_series_high"]) == (None, None, None)
-    assert (row["above"], row["above_high"], row["worst"], row["worst_high"]) == (
-        0.25,
-        0.5,
-        0.125,
-        None,
-    )
+    assert row["q_draws"] == 0.001
+    assert row["q_draws_low"] == 0.0
+    assert row["q_draws_high"] == 0.002
+    assert row["q_series"] is None
+    assert row["q_series_low"] is None
+    assert row["q_series_high"] is None
+    assert row["above"] == 0.25
+    assert row["above_high"] == 0.5
+    assert row["worst"] == 0.125
+    assert row["worst_high"] is None
 
 
 def test_of_as_many_machines_the_one_that_overflows_least(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +241,12 @@ def test_factors_up_to_the_first_that_breaks_the_target() -> None:
         chosen = {way: told([1], each) for way, each in zip(ways, keeps, strict=True)}
         return [way.parameter for way in advice._kept_factors(chosen, ways)]
 
-    assert [kept(), kept(False, True), kept(True, False, True), kept(True, True)] == [
+    assert [
+        kept(),
+        kept(False, True),
+        kept(True, False, True),
+        kept(True, True),
+    ] == [
         [],
         [],
         [1.0],
@@ -230,7 +261,8 @@ def test_what_is_saved_is_a_mean_over_instances() -> None:
     saved = advice._saved(machines(1.0, 3.0), machines(2.0, 4.0))
     # ½ and ¼; a standard error of ⅛, and t of one degree of freedom 12.706.
     assert saved is not None
-    assert (saved.value, saved.high) == (0.375, pytest.approx(0.375 + 12.7062 / 8, abs=1e-4))
+    assert saved.value == 0.375
+    assert saved.high == pytest.approx(0.375 + 12.7062 / 8, abs=1e-4)
     # An instance without machines counts as one.
     none = advice._saved(machines(0.0), machines(0.0))
     assert none is not None
@@ -240,7 +272,12 @@ def test_what_is_saved_is_a_mean_over_instances() -> None:
 
 @pytest.mark.parametrize(
     ("tasks", "share"),
-    [([[0, 1], [2, 3]], 0.0), ([[0, 1], [1, 2]], 0.25), ([[0, 1], [0, 1]], 0.5), ([[5]], 0.0)],
+    [
+        ([[0, 1], [2, 3]], 0.0),
+        ([[0, 1], [1, 2]], 0.25),
+        ([[0, 1], [0, 1]], 0.5),
+        ([[5]], 0.0),
+    ],
 )
 def test_tasks_that_an_earlier_instance_has_had(tasks: list[list[int]], share: float) -> None:
     instances = cast(Any, SimpleNamespace(count=len(tasks), tasks=lambda k: np.array(tasks[k])))
@@ -249,19 +286,39 @@ def test_tasks_that_an_earlier_instance_has_had(tasks: list[list[int]], share: f
 
 @pytest.mark.parametrize(
     ("requests", "expected"),
-    [(None, None), ([np.nan, np.nan], None), ([0.5, np.nan], 0.5 / 3), ([0.5, 1.0], 1.5 / 3)],
+    [
+        (None, None),
+        ([np.nan, np.nan], None),
+        ([0.5, np.nan], 0.5 / 3),
+        ([0.5, 1.0], 1.5 / 3),
+    ],
 )
 def test_requests_over_the_capacity_in_use(
     requests: list[float] | None, expected: float | None
 ) -> None:
     pool = on_clock(np.ones((2, 2)), cpu_request=None if requests is None else np.float32(requests))
-    instances = cast(Any, SimpleNamespace(pool=pool, count=2, tasks=lambda k: np.array([k])))
+    instances = cast(
+        Any,
+        SimpleNamespace(
+            pool=pool,
+            count=2,
+            tasks=lambda k: np.array([k]),
+        ),
+    )
     found = advice._overcommit(instances, np.array([4.0, 2.0]), 0.5)
     assert found == (expected if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize(
-    ("slot", "hour"), [(0, "0"), (2, "0"), (14, "1"), (20, "1.5"), (290, "24"), (1, "0")]
+    ("slot", "hour"),
+    [
+        (0, "0"),
+        (2, "0"),
+        (14, "1"),
+        (20, "1.5"),
+        (290, "24"),
+        (1, "0"),
+    ],
 )
 def test_hours_are_counted_from_the_begin_of_the_trace(slot: int, hour: str) -> None:
     # The first window begins 600 s after 0.
@@ -286,7 +343,12 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
     plan = Plan((trial(24, 1, 2), trial(36, 3, 4)), trial(60, 5, 6), "words")
     found = plan.judge(
         [GPA, AVERAGE],
-        Options(capacity=0.5, seed=7, realizations=300, target=0.02),
+        Options(
+            capacity=0.5,
+            seed=7,
+            realizations=300,
+            target=0.02,
+        ),
         is_choice=is_choice,
     )
     assert asked == [(n, 0.5, [12] * (n // 12)) for n in slots]
@@ -298,7 +360,9 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
     for evidence in found.values():
         assert cast(Blocks, evidence.blocks).seed == 7
         # Tasks 0, 0 and 0, 1: half of them an earlier one has had.
-        assert (evidence.realizations, evidence.target, evidence.distinct) == (300, 0.02, 0.5)
+        assert evidence.realizations == 300
+        assert evidence.target == 0.02
+        assert evidence.distinct == 0.5
     without = Plan(plan.choosing, plan.judging, "words", "no clock")
     assert {
         evidence.blocks
@@ -314,25 +378,43 @@ def test_without_a_clock_other_tasks_choose() -> None:
             for name in ("offsets", "inst", "avg", "collection_id", "instance_index")
         }
     )
-    plan = Plan.of(bare, Options(size=2, realizations=100, instances=3, seed=5))
-    assert (plan.words, plan.why) == (
-        "chosen and judged on draws alone (the pool has no time stamps)",
-        "the pool has no time stamps",
+    plan = Plan.of(
+        bare,
+        Options(
+            size=2,
+            realizations=100,
+            instances=3,
+            seed=5,
+        ),
     )
-    (chosen,), judging = plan.choosing, plan.judging
-    assert (chosen.instances.seed, judging.instances.seed) == (6, 5)
+    assert plan.words == "chosen and judged on draws alone (the pool has no time stamps)"
+    assert plan.why == "the pool has no time stamps"
+    (chosen,) = plan.choosing
+    judging = plan.judging
+    assert chosen.instances.seed == 6
+    assert judging.instances.seed == 5
     for trial in (chosen, judging):
         made = trial.instances
-        assert (made.size, made.realizations, made.count, trial.slots) == (2, 100, 3, 0)
+        assert made.size == 2
+        assert made.realizations == 100
+        assert made.count == 3
+        assert trial.slots == 0
     ids = [set(trial.instances.pool.collection_id.tolist()) for trial in (chosen, judging)]
-    assert (ids[0] & ids[1], ids[0] | ids[1]) == (set(), {0, 1, 2, 3})
+    assert ids[0] & ids[1] == set()
+    assert ids[0] | ids[1] == {0, 1, 2, 3}
 
 
 # --- words -------------------------------------------------------------------------------------------------
 
 
 def caveat(hours: float | None, overlap: float = 0.0) -> str:
-    return packing_advice._caveats({"block_hours": hours, "overlap": overlap, "n_instances": 3})
+    return packing_advice._caveats(
+        {
+            "block_hours": hours,
+            "overlap": overlap,
+            "n_instances": 3,
+        }
+    )
 
 
 def test_what_intervals_rest_on() -> None:
@@ -379,13 +461,16 @@ def test_the_laxest_promise_comes_first() -> None:
     # Priorities 9, 0 and 4 of 2011 are production, free and of neither class; nothing is known of the last.
     pool = on_clock(np.ones((5, 2)), priority=np.array([9, 0, 4, -1, 9]), generation="2011")
     found = Classes.of(pool, "production=0.999,free=0.95", 0)
-    assert (found.names, found.targets) == (("free", "production"), (0.05, 0.001))
-    assert (found.rank.tolist(), found.origin) == ([1, 0, 0, 0, 1], "priorities")
+    assert found.names == ("free", "production")
+    assert found.targets == (0.05, 0.001)
+    assert found.rank.tolist() == [1, 0, 0, 0, 1]
+    assert found.origin == "priorities"
     # 0 is a priority like any other.
     free = Classes.of(
         on_clock(np.ones((2, 2)), priority=np.zeros(2, int), generation="2011"), "free=0.9", 0
     )
-    assert (free.rank.tolist(), free.origin) == ([0, 0], "priorities")
+    assert free.rank.tolist() == [0, 0]
+    assert free.origin == "priorities"
     for unknown in (None, np.full(5, -1)):
         drawn = Classes.of(
             on_clock(np.ones((5, 2)), jobs=[3, 3, 4, 4, 4], priority=unknown),
@@ -425,8 +510,28 @@ def test_promises_are_tolerated_shares() -> None:
 
 
 def test_moments_of_tasks_that_nobody_has_seen() -> None:
-    mean = np.array([[0.25], [0.75], [0.5], [9.0], [9.0], [9.0], [9.0]])
-    variance = np.array([[0.25], [0.5], [1.0], [9.0], [9.0], [9.0], [9.0]])
+    mean = np.array(
+        [
+            [0.25],
+            [0.75],
+            [0.5],
+            [9.0],
+            [9.0],
+            [9.0],
+            [9.0],
+        ]
+    )
+    variance = np.array(
+        [
+            [0.25],
+            [0.5],
+            [1.0],
+            [9.0],
+            [9.0],
+            [9.0],
+            [9.0],
+        ]
+    )
     unseen = np.array([False] * 3 + [True] * 4)
     # By name: task 3 is like 0 and 1; task 4's name nobody seen has, but its user is that of 2; 5 and 6 are like all.
     names = np.array([1, 1, 2, 1, 3, -1, 3])
@@ -435,8 +540,10 @@ def test_moments_of_tasks_that_nobody_has_seen() -> None:
     assert found_mean[:3].tolist() == mean[:3].tolist()
     assert found_variance[:3].tolist() == variance[:3].tolist()
     # Of .25 and .75: mean .5, variance .0625 between them and .375 within.
-    assert (found_mean[3, 0], found_variance[3, 0]) == (0.5, 0.4375)
-    assert (found_mean[4, 0], found_variance[4, 0]) == (0.5, 1.0)
+    assert found_mean[3, 0] == 0.5
+    assert found_variance[3, 0] == 0.4375
+    assert found_mean[4, 0] == 0.5
+    assert found_variance[4, 0] == 1.0
     # Of all three: mean .5, variance .125 ÷ 3 between and 1.75 ÷ 3 within.
     assert found_mean[5:].tolist() == [[0.5], [0.5]]
     assert found_variance[5:, 0] == pytest.approx([1.875 / 3] * 2)

@@ -86,7 +86,14 @@ def test_convolution_beside_its_promise() -> None:
         "q_error": 0.0,
     }
     result = pa.Table.from_pylist(
-        [{**known, "is_rebalanced": r, "q": q} for r, q in ((False, 0.0102), (True, 0.008))]
+        [
+            {
+                **known,
+                "is_rebalanced": r,
+                "q": q,
+            }
+            for r, q in ((False, 0.0102), (True, 0.008))
+        ]
     )
     assert measured(packing_rare_events, "promise-plain-pool", result) == pytest.approx(1.02)
     assert measured(packing_rare_events, "promise-rebalanced-pool", result) == pytest.approx(0.8)
@@ -97,13 +104,26 @@ def test_convolution_beside_its_promise() -> None:
         (1.01, "holds"),
         (1.03, "does not hold"),
     ):
-        table = pa.Table.from_pylist([{**known, "is_rebalanced": False, "q": 0.01 * q}])
+        table = pa.Table.from_pylist(
+            [
+                {
+                    **known,
+                    "is_rebalanced": False,
+                    "q": 0.01 * q,
+                }
+            ]
+        )
         assert claims["promise-plain-pool"].judge(table).verdict == verdict, q
 
 
 def test_convolution_in_real_time() -> None:
     rows = [
-        {"estimator": "convolution 0.001", "judged_on": kind, "overflows": n, "trials": 10_000}
+        {
+            "estimator": "convolution 0.001",
+            "judged_on": kind,
+            "overflows": n,
+            "trials": 10_000,
+        }
         for kind, n in (("raw", 5), ("draws", 70))
     ]
     assert measured(packing_replay, "replay-promise", pa.Table.from_pylist(rows)) == pytest.approx(
@@ -113,14 +133,29 @@ def test_convolution_in_real_time() -> None:
 
 def test_the_largest_median_of_high_percentiles() -> None:
     rows = [
-        {"size": size, "percentile": level, "median": median}
+        {
+            "size": size,
+            "percentile": level,
+            "median": median,
+        }
         for size, level, median in ((10, 99.9, -0.25), (20, 99.9, -0.125), (10, 95.0, 0.5))
     ]
     assert measured(percentile_error, "S1-fig6-under", pa.Table.from_pylist(rows)) == -0.125
 
 
 def test_the_middle_of_the_quartiles() -> None:
-    rows = [{"n_samples": 15, "p25": -0.25, "p75": 0.5}, {"n_samples": 20, "p25": 0.0, "p75": 9.0}]
+    rows = [
+        {
+            "n_samples": 15,
+            "p25": -0.25,
+            "p75": 0.5,
+        },
+        {
+            "n_samples": 20,
+            "p25": 0.0,
+            "p75": 9.0,
+        },
+    ]
     assert measured(
         relative_difference, "S1-fig1-symmetric", pa.Table.from_pylist(rows)
     ) == pytest.approx(1 / 3)
@@ -150,10 +185,14 @@ def test_a_sample_may_be_the_whole_pool() -> None:
 def test_a_total_at_the_critical_value_is_not_rejected() -> None:
     at = CRITICAL["Stephens 1974"]
     sums = SimpleNamespace(
-        size=10, normality=np.array([at, np.nextafter(at, 1)]), mean=np.array([0.25, 0.75])
+        size=10,
+        normality=np.array([at, np.nextafter(at, 1)]),
+        mean=np.array([0.25, 0.75]),
     )
     row = sum_normality._row(cast(Any, sums), 100)
-    assert (row["rejected_1974"], row["mean_usage"], row["n_samples"]) == (0.5, 0.5, 2)
+    assert row["rejected_1974"] == 0.5
+    assert row["mean_usage"] == 0.5
+    assert row["n_samples"] == 2
 
 
 def test_tasks_that_never_change_correlate_with_nobody() -> None:
@@ -192,11 +231,13 @@ def test_classes_on_machines_of_their_own_are_numbered_one_after_the_other() -> 
     seen = Observation(np.repeat(mean, 4, axis=1).astype(np.float32))
     apart = list(packing_promises._packings(moments, cast(Any, classes), seen))[1]
     assert apart.bins.tolist() == [1, 0, 2, -1, 1]
-    assert (apart.rows.tolist(), apart.machines.tolist()) == ([[1.0]] * 3, [0, 1, 2])
+    assert apart.rows.tolist() == [[1.0]] * 3
+    assert apart.machines.tolist() == [0, 1, 2]
 
 
 def test_hours_of_the_day_repeat_after_24(monkeypatch: pytest.MonkeyPatch) -> None:
-    hours, known = [], packing_promises._moments
+    hours = []
+    known = packing_promises._moments
 
     def moments(values: Any, of_day: Any) -> Any:
         hours.append(of_day)
@@ -214,8 +255,18 @@ def test_hours_of_the_day_repeat_after_24(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_instance_without_machines_says_nothing_of_the_draws() -> None:
-    known = {"instance": [0, 1], "n_tasks": [80, 80], "clairvoyance": [1.0, 1.0]}
-    table = pa.table({**known, "m_abs": [4, 0], "trials": [800, 0]})
+    known = {
+        "instance": [0, 1],
+        "n_tasks": [80, 80],
+        "clairvoyance": [1.0, 1.0],
+    }
+    table = pa.table(
+        {
+            **known,
+            "m_abs": [4, 0],
+            "trials": [800, 0],
+        }
+    )
     assert overflow_charts.scale_of(table).startswith("2 instances of 80 tasks with 200 draws each")
     outcomes = [SimpleNamespace(trials=0, overflows=0)]
     assert (
@@ -242,7 +293,15 @@ def test_names_of_lines_that_end_close_together_stand_behind_each_other() -> Non
 
 
 def apart(*names: tuple[float, float, str, str]) -> list[str]:
-    rows = [{"m": m, "shown_q": q, "side": side, "name": name} for m, q, side, name in names]
+    rows = [
+        {
+            "m": m,
+            "shown_q": q,
+            "side": side,
+            "name": name,
+        }
+        for m, q, side, name in names
+    ]
     return [row["name"] for row in packing_base._apart(rows)]
 
 

@@ -19,7 +19,13 @@ from tests.colocation.test_pool import make
 
 def cluster_of(pool: Pool, estimator: Any = None, capacity: float = 1.0, **more: Any) -> Cluster:
     known = {"packer": BEST_FIT, "cold_start": "name"} | more
-    return Cluster(pool, Timeline.of(pool), estimator or Average(1), capacity, **known)
+    return Cluster(
+        pool,
+        Timeline.of(pool),
+        estimator or Average(1),
+        capacity,
+        **known,
+    )
 
 
 def asking(*requests: float, slots: int = 3) -> Cluster:
@@ -30,7 +36,8 @@ def asking(*requests: float, slots: int = 3) -> Cluster:
 
 # --- what a task counts as that nothing is known of ----------------------------------------------
 
-NAME, USER = (0, 0), (1, 3)
+NAME = (0, 0)
+USER = (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +61,10 @@ NAME, USER = (0, 0), (1, 3)
     ],
 )
 def test_what_a_new_task_counts_as(
-    past: dict[Any, list[float]], request_: float | None, cold_start: str, counts_as: float
+    past: dict[Any, list[float]],
+    request_: float | None,
+    cold_start: str,
+    counts_as: float,
 ) -> None:
     known = {"user": np.array([3]), "logical_name": np.array([7])}
     asked = None if request_ is None else np.float32([request_])
@@ -70,7 +80,9 @@ def test_what_a_new_task_counts_as(
 def test_a_task_without_a_name_has_its_user_alone() -> None:
     pool = on_clock(np.ones((3, 3)), user=np.array([3, -1, -1]), logical_name=np.array([-1, 7, -1]))
     (first,), (second,), nobody = cluster_of(pool).kin
-    assert (first, second[0], nobody) == (USER, 0, [])
+    assert first == USER
+    assert second[0] == 0
+    assert nobody == []
 
 
 # --- machines ------------------------------------------------------------------------------------
@@ -79,23 +91,20 @@ def test_a_task_without_a_name_has_its_user_alone() -> None:
 def test_tasks_arrive_and_leave() -> None:
     found = asking(0.5, 0.5, 0.5, 1.5, 0.75)
     assert [found.arrive(task) for task in range(4)] == [True, True, True, False]
-    assert (found.members, found.machine_of.tolist()) == ([[0, 1], [2]], [0, 0, 1, -1, -1])
+    assert found.members == [[0, 1], [2]]
+    assert found.machine_of.tolist() == [0, 0, 1, -1, -1]
     assert found.states.tolist() == [[1.0], [0.5]]
     found.depart(0)
     # Who runs nowhere leaves nothing.
     found.depart(3)
-    assert (found.members, found.machine_of.tolist(), found.dirty) == (
-        [[1], [2]],
-        [-1, 0, 1, -1, -1],
-        {0},
-    )
+    assert found.members == [[1], [2]]
+    assert found.machine_of.tolist() == [-1, 0, 1, -1, -1]
+    assert found.dirty == {0}
     # Neither machine has .75 left; one is summed up anew and one is opened.
     assert found.arrive(4)
-    assert (found.members, found.dirty, found.states.tolist()) == (
-        [[1], [2], [4]],
-        set(),
-        [[0.5], [0.5], [0.75]],
-    )
+    assert found.members == [[1], [2], [4]]
+    assert found.dirty == set()
+    assert found.states.tolist() == [[0.5], [0.5], [0.75]]
 
 
 def test_an_idle_machine_is_opened_before_another_and_after_all_that_run() -> None:
@@ -109,10 +118,12 @@ def test_an_idle_machine_is_opened_before_another_and_after_all_that_run() -> No
     found.arrive(2)
     assert found.members == [[], [1, 2]]
     found.arrive(3)
-    assert (found.members, len(found.states)) == ([[3], [1, 2]], 2)
+    assert found.members == [[3], [1, 2]]
+    assert len(found.states) == 2
     assert found.states.tolist() == [[0.5], [1.0]]
     found.arrive(4)
-    assert (found.members, found.machine_of.tolist()) == ([[3], [1, 2], [4]], [-1, 1, 1, 0, 2])
+    assert found.members == [[3], [1, 2], [4]]
+    assert found.machine_of.tolist() == [-1, 1, 1, 0, 2]
 
 
 def test_a_task_may_fill_a_machine_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,13 +137,20 @@ def test_a_task_may_fill_a_machine_to_the_last_bit(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("longest", "expected"), [(11, []), (12, [12]), (16, [12, 16]), (27, [12, 16, 21])]
+    ("longest", "expected"),
+    [
+        (11, []),
+        (12, [12]),
+        (16, [12, 16]),
+        (27, [12, 16, 21]),
+    ],
 )
 def test_a_history_counts_anew_when_it_has_grown_by_a_third(
     longest: int, expected: list[int]
 ) -> None:
     found = _milestones(longest)
-    assert (len(found), np.flatnonzero(found).tolist()) == (longest + 1, expected)
+    assert len(found) == longest + 1
+    assert np.flatnonzero(found).tolist() == expected
 
 
 def test_and_at_each_day() -> None:
@@ -155,7 +173,11 @@ def test_what_was_measured_is_kept_and_described_at_milestones() -> None:
     assert found.machine_of.tolist() == [0, 0, 0]
     found.machine_of[:] = [4, 5, 6]
     found.learn(np.array([0, 1, 2]), np.array([12, 13, 16]), np.float32([0.25, 0.5, 0.75]))
-    assert found.items.tolist() == [[0.25], [0.125], [(12 * 0.25 + 4 * 0.5) / 16]]
+    assert found.items.tolist() == [
+        [0.25],
+        [0.125],
+        [(12 * 0.25 + 4 * 0.5) / 16],
+    ]
     assert found.dirty == {4, 6}
     assert {kin: list(past) for kin, past in found.past.items() if past} == {
         USER: [0.25, 0.5],
@@ -189,7 +211,8 @@ def test_a_simulation_slot_by_slot() -> None:
 def test_who_leaves_makes_room_in_the_same_slot() -> None:
     pool = on_clock(np.full((2, 3), 0.75), start=[0, 3], cpu_request=np.float32([0.75, 0.75]))
     day = simulate(pool, Request(1.0), cold_start="request")
-    assert (day.machines.tolist(), day.tasks.tolist()) == ([1] * 6, [1] * 6)
+    assert day.machines.tolist() == [1] * 6
+    assert day.tasks.tolist() == [1] * 6
 
 
 @pytest.mark.parametrize(

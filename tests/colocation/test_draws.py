@@ -36,7 +36,8 @@ def test_percentiles_are_interpolated() -> None:
     """One window whose quantiles are 0, 1, 3 at 0, ½, 1: uniform on (0, 1), then on (1, 3)."""
     levels = np.array([0.0, 0.5, 1.0])
     out = np.empty((1, 20_000), np.float32)
-    offsets, weights = np.array([0, 1]), np.array([300])
+    offsets = np.array([0, 1])
+    weights = np.array([300])
     quantiles = np.array([[0, 1, 3]], np.float32)
     draw_quantiles(quantiles, levels, offsets, weights, np.array([0]), KEYS, out)
     level = np.where(out[0] < 1, out[0] / 2, 0.5 + (out[0] - 1) / 4)
@@ -64,7 +65,8 @@ def test_seeds_and_identities_give_different_keys() -> None:
 
 def test_threads_do_not_matter() -> None:
     ids = np.arange(3)
-    two, one = np.empty((3, 100), np.float32), np.empty((3, 100), np.float32)
+    two = np.empty((3, 100), np.float32)
+    one = np.empty((3, 100), np.float32)
     draw_uniform(VALUES, OFFSETS, ids, task_keys(0, ids, ids), two)
     before = numba.get_num_threads()
     numba.set_num_threads(1)

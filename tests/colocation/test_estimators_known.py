@@ -81,14 +81,20 @@ def test_saddlepoint_is_near_exact_and_chernoff_above(n):
 def test_cornish_fisher_quantile_by_hand():
     # skewness 0 and excess 0: the Gaussian quantile; z(.025) = 1.95996
     slack = CornishFisher.slack(
-        np.zeros(5), np.array([0.5, 0.04, 0, 0, 9]), np.ones(1), np.array([1.959964])
+        np.zeros(5),
+        np.array([0.5, 0.04, 0, 0, 9]),
+        np.ones(1),
+        np.array([1.959964]),
     )
     assert slack == pytest.approx(0.5 - 0.2 * 1.959964)
     # one task, skewness γ = ½: + γ(z² − 1)/6 − γ²(2z³ − 5z)/36
     z = 2.0
     expected = 0.5 - 0.2 * (z + 0.25 - 1.5 / 36)
     found = CornishFisher.slack(
-        np.zeros(5), np.array([0.5, 0.04, 0.004, 0, 9]), np.ones(1), np.array([z])
+        np.zeros(5),
+        np.array([0.5, 0.04, 0.004, 0, 9]),
+        np.ones(1),
+        np.array([z]),
     )
     assert found == pytest.approx(expected)
 
@@ -110,7 +116,12 @@ def test_cornish_fisher_quantile_by_hand():
         (-2.0, 11.2, 9.0, True),
     ],
 )
-def test_where_the_cornish_fisher_quantile_rises(skewness, excess, z, rises):
+def test_where_the_cornish_fisher_quantile_rises(
+    skewness,
+    excess,
+    z,
+    rises,
+):
     assert is_monotone(skewness, excess, z) == rises
 
 
@@ -181,7 +192,10 @@ def test_bounds_by_hand():
     bernstein = fit(Bernstein(0.1), seen, 3.0)
     third = log * 0.5 / 3
     assert Bernstein.slack(
-        np.zeros(3), bernstein.items[0], np.array([3.0]), bernstein.parameters
+        np.zeros(3),
+        bernstein.items[0],
+        np.array([3.0]),
+        bernstein.parameters,
     ) == pytest.approx(3 - 0.5 - third - math.sqrt(third**2 + 2 * log * 0.25))
 
 

@@ -59,7 +59,13 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
     study = SimpleNamespace(pool=lambda options: on_clock(values))
     rows = usage_stationarity.compute(study, SimpleNamespace(seed=0))  # type: ignore[arg-type]
     assert rows == [
-        {"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.5} for length in (12, 11)
+        {
+            "spacing": 12,
+            "length": length,
+            "n_tasks": 2,
+            "rejected": 0.5,
+        }
+        for length in (12, 11)
     ]
     assert [claim.id for claim in usage_stationarity.QUESTION.claims] == [
         f"S1-ks-{spacing}-{length}" for spacing in (12, 24, 36) for length in (spacing, spacing - 1)
@@ -70,7 +76,14 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
     ("share", "holds"), [(0.19, False), (0.2, True), (0.4, True), (0.41, False)]
 )
 def test_about_a_third_is_a_fifth_to_two_fifths(share: float, holds: bool) -> None:
-    table = pa.table({"spacing": [12], "length": [12], "n_tasks": [100], "rejected": [share]})
+    table = pa.table(
+        {
+            "spacing": [12],
+            "length": [12],
+            "n_tasks": [100],
+            "rejected": [share],
+        }
+    )
     assert (usage_stationarity.QUESTION.claims[0].judge(table).verdict == "holds") is holds
 
 
@@ -118,7 +131,9 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
     # 1e-12 stands for none seen; a curve never falls.
     assert np.exp(curve[0]) == pytest.approx([1e-12, 0.01, 0.01, 0.1])
     told = [cell.estimator.parameter for cell in asked]
-    assert (len(told), told[0], told[-1]) == (100, pytest.approx(1e-16), pytest.approx(0.03))
+    assert len(told) == 100
+    assert told[0] == pytest.approx(1e-16)
+    assert told[-1] == pytest.approx(0.03)
     assert all(isinstance(cell.estimator, Gpa) and not cell.is_rebalanced for cell in asked)
     matched = packing_rare_events._matched
     rising = np.log([0.001, 0.01]), np.array([30.0, 20.0])
@@ -141,7 +156,16 @@ def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
     }
 
     def table(**found: Any) -> pa.Table:
-        return pa.Table.from_pylist([{**known, "target": 0.01, "matched_machines": 10.0, **found}])
+        return pa.Table.from_pylist(
+            [
+                {
+                    **known,
+                    "target": 0.01,
+                    "matched_machines": 10.0,
+                    **found,
+                }
+            ]
+        )
 
     assert measured(packing_rare_events, "promise-plain-pool", table(q=0.01, q_error=0.0002)) == 1.0
     for q, error in ((0.01, 0.00021), (0.0, 0.0)):
@@ -150,7 +174,16 @@ def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
         assert str(caught.value) == "too few realizations or tasks to estimate q within 2 %"
     excess = measured(packing_rare_events, "promise-machines-pool", table(q=0.01, q_error=0.0))
     assert excess == pytest.approx(0.1)
-    none = pa.Table.from_pylist([{**known, "matched_machines": None, "q": 0.01, "q_error": 0.0}])
+    none = pa.Table.from_pylist(
+        [
+            {
+                **known,
+                "matched_machines": None,
+                "q": 0.01,
+                "q_error": 0.0,
+            }
+        ]
+    )
     with pytest.raises(NotApplicable) as caught:
         measured(packing_rare_events, "promise-machines-pool", none)
     assert str(caught.value) == "GPA never overflows that often"
@@ -171,7 +204,13 @@ def test_none_seen_where_three_were_to_be_expected_refutes(monkeypatch: pytest.M
 def test_a_share_of_what_was_promised() -> None:
     table = pa.Table.from_pylist(
         [
-            {"pool": pool, "estimator": name, "is_rebalanced": rebalanced, "q": q, "target": 0.01}
+            {
+                "pool": pool,
+                "estimator": name,
+                "is_rebalanced": rebalanced,
+                "q": q,
+                "target": 0.01,
+            }
             for pool, name, rebalanced, q in (
                 (packing_rare_events.AS_IT_IS, "gpa", True, 0.02),
                 (packing_rare_events.AS_IT_IS, "gpa", False, 9.0),
@@ -193,7 +232,18 @@ def test_what_a_look_at_one_in_a_hundred_costs() -> None:
         return to_table(rows, packing_clairvoyance.QUESTION.result)
 
     # .12 ÷ .1 and .01 ÷ .02.
-    found = looked({0.1: 100, 0.01: 20, 0.001: 1000}, {0.1: 120, 0.01: 10, 0.001: 9})
+    found = looked(
+        {
+            0.1: 100,
+            0.01: 20,
+            0.001: 1000,
+        },
+        {
+            0.1: 120,
+            0.01: 10,
+            0.001: 9,
+        },
+    )
     assert measured(packing_clairvoyance, "S1-observations-q", found) == pytest.approx(0.5)
     assert measured(packing_clairvoyance, "S1-observations-m", found) == 0.0
 
@@ -261,8 +311,13 @@ def test_the_mean_of_one_instance_is_that_instance() -> None:
         "n_tasks": 40,
     }
     both = _mean([{**row, "n_tasks": 40}, other])
-    assert (both["q"], both["trials"], both["predicted"]) == (20 / 800, 800, 0.5)
-    assert (both["m_low"], both["m_high"], both["q_low"], both["q_high"]) == (1.25, 1.5, 0.01, 0.03)
+    assert both["q"] == 20 / 800
+    assert both["trials"] == 800
+    assert both["predicted"] == 0.5
+    assert both["m_low"] == 1.25
+    assert both["m_high"] == 1.5
+    assert both["q_low"] == 0.01
+    assert both["q_high"] == 0.03
     assert both["q_error"] == pytest.approx(0.01 / math.sqrt(2))
 
 
@@ -295,15 +350,32 @@ def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:
     }
     table = pa.Table.from_pylist(
         [
-            {**low, "is_advised": True, "is_factor": False},
-            {**low, "q_series": None, "q_series_low": None, "is_advised": False, "is_factor": True},
+            {
+                **low,
+                "is_advised": True,
+                "is_factor": False,
+            },
+            {
+                **low,
+                "q_series": None,
+                "q_series_low": None,
+                "is_advised": False,
+                "is_factor": True,
+            },
         ]
     )
     assert packing_advice.keeps(table) == pytest.approx(1.5)
     # Without a series the draws alone tell.
     assert packing_advice.factor_keeps(table) == pytest.approx(0.5)
     unknown = pa.Table.from_pylist(
-        [{**low, "q_series_low": None, "is_advised": True, "is_factor": False}]
+        [
+            {
+                **low,
+                "q_series_low": None,
+                "is_advised": True,
+                "is_factor": False,
+            }
+        ]
     )
     with pytest.raises(NotApplicable) as caught:
         packing_advice.keeps(unknown)

@@ -71,7 +71,12 @@ def test_a_q_of_zero_says_in_how_many_draws_none_was_seen() -> None:
     seen, *unseen = with_floor(
         [{"q": 0.5, "trials": 4}, {"q": 0.0, "trials": 2_000}, {"q": 0.0, "trials": 50_000}]
     )
-    assert seen == {"q": 0.5, "trials": 4, "shown_q": 0.5, "seen": "seen"}
+    assert seen == {
+        "q": 0.5,
+        "trials": 4,
+        "shown_q": 0.5,
+        "seen": "seen",
+    }
     assert [row["shown_q"] for row in unseen] == [0.00025, 0.00001]  # half an overflow
     assert [row["seen"] for row in unseen] == ["none in 2,000 to 50,000 draws"] * 2
     assert with_floor([{"q": 0.0, "trials": 2_000}])[0]["seen"] == "none in 2,000 draws"
@@ -79,13 +84,12 @@ def test_a_q_of_zero_says_in_how_many_draws_none_was_seen() -> None:
 
 def test_figures_7_to_9_are_machines_dots_and_relative_excess() -> None:
     spec = packing_base.plot(base()).to_dict()
-    (figure_7, figure_9), figure_8 = spec["vconcat"][0]["hconcat"], spec["vconcat"][1]
+    (figure_7, figure_9) = spec["vconcat"][0]["hconcat"]
+    figure_8 = spec["vconcat"][1]
     (boxes,) = marks(figure_7)
-    assert (kind(boxes), boxes["encoding"]["x"]["field"], boxes["mark"]["extent"]) == (
-        "boxplot",
-        "m_abs",
-        "min-max",
-    )
+    assert kind(boxes) == "boxplot"
+    assert boxes["encoding"]["x"]["field"] == "m_abs"
+    assert boxes["mark"]["extent"] == "min-max"
     machines = figure_7["data"]["values"] if "data" in figure_7 else boxes["data"]["values"]
     assert {row["label"] for row in machines} == {
         "gpa 0.1",
@@ -120,10 +124,8 @@ def test_figure_10_has_a_panel_per_estimator_and_data_and_the_targets_of_gpa() -
     ]
     spec = packing_averages.plot(to_table(ways, packing_averages.QUESTION.result)).to_dict()
     rows = spec["data"]["values"]
-    assert (spec["facet"]["row"]["field"], spec["facet"]["column"]["field"]) == (
-        "data",
-        "estimator",
-    )
+    assert spec["facet"]["row"]["field"] == "data"
+    assert spec["facet"]["column"]["field"] == "estimator"
     assert len({(row["data"], row["estimator"]) for row in rows}) == 8
     assert {row["rho"] for row in rows if row["estimator"] == "gpa"} == {0.1, 0.001}
     assert {row["rho"] for row in rows if row["estimator"] != "gpa"} == {None}
@@ -171,7 +173,11 @@ def test_figure_3c_is_the_tasks_of_the_seconds_less_those_of_the_averages() -> N
         "mean_cell": [0, 1, 0, 2],
         "deviation_cell": [0, 0, 0, 1],
     }
-    line = {"n_tasks": [3, 4, 3, 5], "slope": [0.3] * 4, "intercept": [0.0] * 4}
+    line = {
+        "n_tasks": [3, 4, 3, 5],
+        "slope": [0.3] * 4,
+        "intercept": [0.0] * 4,
+    }
     first, second = deviation_regression.QUESTION.plot(pa.table({**cells, **line})).to_dict()[
         "hconcat"
     ]
@@ -207,7 +213,14 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
         "p75": 0.2,
     }
     made = [
-        common | {"p95": 0.3, "cell": k, "low": k / 10, "high": (k + 1) / 10, "density": d}
+        common
+        | {
+            "p95": 0.3,
+            "cell": k,
+            "low": k / 10,
+            "high": (k + 1) / 10,
+            "density": d,
+        }
         for k, d in enumerate((5.0, 0.0, 2.5))
     ]
     shown = percentile_error.QUESTION.plot(pa.Table.from_pylist(made)).to_dict()["data"]["values"]
@@ -224,10 +237,8 @@ def test_the_maximum_of_averages_is_judged_by_what_machines_are_filled_to() -> N
     result = to_table(ways, packing_averages.QUESTION.result)
     claims = {claim.id: claim for claim in packing_averages.QUESTION.claims}
     assert claims["S1-avg-maximum-1"].measure(result) == 2 / 4_000
-    assert (claims["S1-avg-maximum-1"].kind, claims["S1-avg-maximum-1"].scope.traces) == (
-        "published",
-        ("2011",),
-    )
+    assert claims["S1-avg-maximum-1"].kind == "published"
+    assert claims["S1-avg-maximum-1"].scope.traces == ("2011",)
     # 4,000 draws are too few for 3e-7: none seen refutes nothing
     with pytest.raises(NotApplicable, match=r"none seen in 4.0e\+03 draws, 0.0 expected"):
         claims["S1-avg-maximum-0.8"].measure(result)

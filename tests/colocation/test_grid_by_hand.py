@@ -49,7 +49,8 @@ def test_a_summary_is_a_mean_over_instances() -> None:
         "predicted": None,
     }
     assert {name: row[name] for name in [*expected, *more]} == pytest.approx(expected | more)
-    assert (row["label"], row["q_error"]) == ("gpa 0.01", pytest.approx(0.015 / math.sqrt(2)))
+    assert row["label"] == "gpa 0.01"
+    assert row["q_error"] == pytest.approx(0.015 / math.sqrt(2))
     with pytest.raises(NotApplicable) as caught:
         outcomes.find(table, estimator="average")
     assert str(caught.value) == "not among the cells that were run"
@@ -185,13 +186,21 @@ def capacities(*outcomes: Any) -> pa.Table:
 
 
 def test_q_over_capacities() -> None:
-    found = {0.5: 40, 1.0: 20, 5.0: 10}
+    found = {
+        0.5: 40,
+        1.0: 20,
+        5.0: 10,
+    }
     ways = [outcome("gpa:0.001", 0, 10, n, capacity=c) for c, n in found.items()]
     ways += [outcome("gpa:0.01", 0, 10, n, capacity=c) for c, n in {0.5: 5, 5.0: 12}.items()]
     ways += [outcome("gpa:0.001", 0, 10, 900, capacity=1.0, is_rebalanced=False)]
     ways += [
         outcome("average:1.25", 0, 10, n, capacity=c)
-        for c, n in {0.5: 24, 1.0: 20, 5.0: 10}.items()
+        for c, n in {
+            0.5: 24,
+            1.0: 20,
+            5.0: 10,
+        }.items()
     ]
     ways += [outcome("average:1", 0, 10, 900, capacity=0.5)]
     table = capacities(*ways)
@@ -243,7 +252,12 @@ def test_a_pool_of_bursts_beside_its_twin() -> None:
                 "is_rebalanced": True,
                 "q": 0.03,
             },
-            known | {"pool": packing_rare_events.AS_IT_IS, "is_rebalanced": True, "q": 0.04},
+            known
+            | {
+                "pool": packing_rare_events.AS_IT_IS,
+                "is_rebalanced": True,
+                "q": 0.04,
+            },
         ]
     )
     assert measured(packing_rare_events, "promise-machines-pool", table) == pytest.approx(0.2)

@@ -25,7 +25,13 @@ def test_capacity_in_use_on_unequal_machines() -> None:
         (order, packer) for order in packing_machines.ORDERS for packer in ("first-fit", "best-fit")
     ]
     # Two machines of a half for .6: nothing overflows.
-    expected = {"instance": 2, "n_machines": 2, "capacity": 1.0, "q": 0.0, "n_unplaceable": 0}
+    expected = {
+        "instance": 2,
+        "n_machines": 2,
+        "capacity": 1.0,
+        "q": 0.0,
+        "n_unplaceable": 0,
+    }
     assert all({name: row[name] for name in expected} == expected for row in rows)
     assert [row["m"] for row in rows] == pytest.approx([1 / 0.6] * 6)
     small = packing_machines._rows(instance, np.array([[0.25, 1.0, 1.0]]), 0)

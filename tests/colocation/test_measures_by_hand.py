@@ -40,7 +40,8 @@ PAPER = {
 """Estimators of Janus & Rzadca (SoCC'17)."""
 
 
-BOTH, PACKERS = (False, True), ("best-fit", "first-fit")
+BOTH = (False, True)
+PACKERS = ("best-fit", "first-fit")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,11 @@ def test_numbers_match_to_nine_digits(found: Any, wanted: Any, is_same: bool) ->
 
 
 def test_rows_by_their_values() -> None:
-    table = rows(way=["a", "a", "b"], q=[0.1, 0.2, 0.1], n=[1, 3, 8])
+    table = rows(
+        way=["a", "a", "b"],
+        q=[0.1, 0.2, 0.1],
+        n=[1, 3, 8],
+    )
     assert [row["n"] for row in answers.rows_where(table, way="a")] == [1, 3]
     assert [row["n"] for row in answers.rows_where(table, way="a", q=0.2)] == [3]
     with pytest.raises(NotApplicable) as caught:
@@ -173,7 +178,13 @@ def test_a_mean_over_another_is_of_all_instances() -> None:
 
 def test_percentiles_of_a_box() -> None:
     found = answers.spread(np.arange(101.0))
-    assert found == {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
+    assert found == {
+        "p5": 5,
+        "p25": 25,
+        "median": 50,
+        "p75": 75,
+        "p95": 95,
+    }
 
 
 def test_packings_judged_by_two_kinds_of_usage() -> None:
@@ -184,16 +195,56 @@ def test_packings_judged_by_two_kinds_of_usage() -> None:
         "low": np.zeros((2, 4), np.float32),
     }
     assert list(answers.replayed([together, apart], usage)) == [
-        (0, {"judged_on": "high", "m_abs": 1, "overflows": 2, "trials": 3}),
-        (1, {"judged_on": "high", "m_abs": 2, "overflows": 0, "trials": 6}),
-        (0, {"judged_on": "low", "m_abs": 1, "overflows": 0, "trials": 4}),
-        (1, {"judged_on": "low", "m_abs": 2, "overflows": 0, "trials": 8}),
+        (
+            0,
+            {
+                "judged_on": "high",
+                "m_abs": 1,
+                "overflows": 2,
+                "trials": 3,
+            },
+        ),
+        (
+            1,
+            {
+                "judged_on": "high",
+                "m_abs": 2,
+                "overflows": 0,
+                "trials": 6,
+            },
+        ),
+        (
+            0,
+            {
+                "judged_on": "low",
+                "m_abs": 1,
+                "overflows": 0,
+                "trials": 4,
+            },
+        ),
+        (
+            1,
+            {
+                "judged_on": "low",
+                "m_abs": 2,
+                "overflows": 0,
+                "trials": 8,
+            },
+        ),
     ]
 
 
 def test_rejections_by_spacing_and_length() -> None:
     table = pa.table(
-        {"spacing": [12, 12, 24], "length": [12, 11, 24], "rejected": [0.25, 0.5, 0.75]}
+        {
+            "spacing": [12, 12, 24],
+            "length": [12, 11, 24],
+            "rejected": [0.25, 0.5, 0.75],
+        }
     )
     claims = {claim.id: claim.measure(table) for claim in usage_stationarity.QUESTION.claims[:3]}
-    assert claims == {"S1-ks-12-12": 0.25, "S1-ks-12-11": 0.5, "S1-ks-24-24": 0.75}
+    assert claims == {
+        "S1-ks-12-12": 0.25,
+        "S1-ks-12-11": 0.5,
+        "S1-ks-24-24": 0.75,
+    }

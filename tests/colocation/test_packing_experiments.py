@@ -21,7 +21,12 @@ from borgtrace.question import NotApplicable
 from tests.colocation.test_characterization import MODULES as CHARACTERIZATION
 
 EXPERIMENTS = [name for name in experiments() if name not in CHARACTERIZATION]
-SMALL = {"realizations": 200, "instances": 2, "size": 60, "hours": 4}
+SMALL = {
+    "realizations": 200,
+    "instances": 2,
+    "size": 60,
+    "hours": 4,
+}
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +96,12 @@ def test_too_few_realizations(tables):
 
 
 def test_the_promise_names_the_target_that_was_told(tables):
-    options = {"realizations": 200, "instances": 2, "size": 60, "target": 0.01}
+    options = {
+        "realizations": 200,
+        "instances": 2,
+        "size": 60,
+        "target": 0.01,
+    }
     result = experiments()["packing_rare_events"].run(tables, **options).table
     used = {(row["estimator"], row["pool"]): row["used"] for row in result.to_pylist()}
     calibrated = [told for (name, _), told in used.items() if name == "gpa-calibrated"]
@@ -125,7 +135,9 @@ def test_summaries_weigh_machines_and_average_instances():
         packing_base.QUESTION.result,
     )
     (way,) = find(result, estimator="gpa", parameter=0.1)
-    assert (way["m"], way["q"], way["m_abs_median"]) == (1.5, 21 / 3_000, 15)
+    assert way["m"] == 1.5
+    assert way["q"] == 21 / 3_000
+    assert way["m_abs_median"] == 15
     with pytest.raises(NotApplicable):
         find(result, estimator="cantelli")
 
@@ -144,7 +156,8 @@ def test_claims_on_known_results():
     assert claims["S1-ff-bf"].measure(result) == 2
     assert claims["S1-dominance"].measure(result) == "none"
     # log q at m = 2.8, 3.5, 4.7: ln(.3571), ln(.1), ln(.00106)
-    m, q = np.array([2.8, 3.5, 4.7]), np.log([1_000 / 2_800, 0.1, 5 / 4_700])
+    m = np.array([2.8, 3.5, 4.7])
+    q = np.log([1_000 / 2_800, 0.1, 5 / 4_700])
     assert claims["S1-linear"].measure(result) == pytest.approx(np.corrcoef(m, q)[0, 1] ** 2)
     best = to_table(
         [outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)],

@@ -24,7 +24,16 @@ POOL = synthetic_pool(400, seed=4)
 
 
 def grid(threads: int = 2, count: int = 3) -> Grid:
-    return Grid(Instances(POOL, size=80, realizations=200, count=count, seed=1), threads=threads)
+    return Grid(
+        Instances(
+            POOL,
+            size=80,
+            realizations=200,
+            count=count,
+            seed=1,
+        ),
+        threads=threads,
+    )
 
 
 def test_the_paper_has_sixteen_estimators():
@@ -66,11 +75,16 @@ def test_estimators_see_the_first_columns_and_are_judged_on_the_rest():
     inst = np.float32([[0.4, 0.4, 0.9, 0.4]] * 2)  # together 1.8 in column 2 only
     drawn = Instance(0, np.arange(2), inst, lambda column: inst)
     (half,) = judge_instance(drawn, [Cell(Percentile(100), clairvoyance=0.5)])
-    assert (half.m_abs, half.overflows, half.trials) == (1, 1, 2)
+    assert half.m_abs == 1
+    assert half.overflows == 1
+    assert half.trials == 2
     (all_seen,) = judge_instance(drawn, [Cell(Percentile(100))])
-    assert (all_seen.m_abs, all_seen.overflows, all_seen.trials) == (2, 0, 8)
+    assert all_seen.m_abs == 2
+    assert all_seen.overflows == 0
+    assert all_seen.trials == 8
     (quarter,) = judge_instance(drawn, [Cell(Percentile(100), clairvoyance=0.25)])
-    assert (quarter.overflows, quarter.trials) == (1, 3)
+    assert quarter.overflows == 1
+    assert quarter.trials == 3
     assert half.lower_bound == 2  # from all columns: 2 · .525
 
 
@@ -80,7 +94,8 @@ def test_averages_are_judged_on_instantaneous_usage():
     (outcome,) = judge_instance(
         Instance(0, np.arange(2), inst, lambda column: avg), [Cell(Percentile(100), data="avg")]
     )
-    assert (outcome.m_abs, outcome.q) == (1, 0.5)
+    assert outcome.m_abs == 1
+    assert outcome.q == 0.5
 
 
 def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
@@ -93,9 +108,14 @@ def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
     cells = [Cell(maximum, data="avg", fill=e) for e in (0.8, 0.79, 1.0)]
     full, apart, whole = judge_instance(drawn, cells)
     # .4 + .4 fill a machine to .8; only 1.4 exceeds the whole machine, .9 does not
-    assert (full.m_abs, full.overflows, full.trials) == (1, 1, 2)
-    assert (apart.m_abs, apart.overflows, apart.trials) == (2, 0, 4)
-    assert (whole.m_abs, whole.overflows) == (1, 1)
+    assert full.m_abs == 1
+    assert full.overflows == 1
+    assert full.trials == 2
+    assert apart.m_abs == 2
+    assert apart.overflows == 0
+    assert apart.trials == 4
+    assert whole.m_abs == 1
+    assert whole.overflows == 1
     assert [each.lower_bound for each in (full, apart)] == [2, 2]  # 2 · .575, by the whole machine
     with pytest.raises(UsageError) as caught:
         Cell(maximum, fill=0.0)
@@ -109,31 +129,62 @@ def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
     (outcome,) = judge_instance(
         Instance(0, np.arange(3), inst, lambda column: inst), [Cell(Average(1))]
     )
-    assert (outcome.n_unplaceable, outcome.m_abs, outcome.lower_bound, outcome.m) == (1, 1, 1, 1.0)
+    assert outcome.n_unplaceable == 1
+    assert outcome.m_abs == 1
+    assert outcome.lower_bound == 1
+    assert outcome.m == 1.0
     (none,) = judge_instance(
-        Instance(0, np.arange(1), inst[1:2], lambda column: inst[1:2]), [Cell(Average(1))]
+        Instance(
+            0,
+            np.arange(1),
+            inst[1:2],
+            lambda column: inst[1:2],
+        ),
+        [Cell(Average(1))],
     )
-    assert (none.m_abs, none.m, none.q, none.trials) == (0, 0.0, 0.0, 0)
+    assert none.m_abs == 0
+    assert none.m == 0.0
+    assert none.q == 0.0
+    assert none.trials == 0
 
 
 def test_the_bound_leaves_out_what_fits_nowhere_with_memory_too():
     # 1.6 of CPU fits no machine; .5 and .25 are left, of which the memory, 1.1 together, is scarcer
-    inst, memory = (
-        np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]]),
-        np.float32([[0.6] * 2, [0.6] * 2, [0.5] * 2]),
+    inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
+    memory = np.float32(
+        [
+            [0.6] * 2,
+            [0.6] * 2,
+            [0.5] * 2,
+        ]
     )
     drawn = Instance(0, np.arange(3), inst, lambda column: memory)
     for row in packing_memory._rows(drawn, None):
-        assert (row["n_unplaceable"], row["lower_bound"], row["m_abs"]) == (1, 2, 2)
+        assert row["n_unplaceable"] == 1
+        assert row["lower_bound"] == 2
+        assert row["m_abs"] == 2
 
 
 def test_instances_draw_without_replacement_and_reproducibly():
-    instances = Instances(POOL, size=50, realizations=100, count=2, seed=3)
-    first, again = instances.make(0), instances.make(0)
+    instances = Instances(
+        POOL,
+        size=50,
+        realizations=100,
+        count=2,
+        seed=3,
+    )
+    first = instances.make(0)
+    again = instances.make(0)
     assert len(set(first.tasks.tolist())) == 50
     assert (first.inst == again.inst).all()
     assert first.tasks.tolist() != instances.make(1).tasks.tolist()
-    longer = Instances(POOL, size=50, realizations=150, count=9, seed=3).make(0)
+    longer = Instances(
+        POOL,
+        size=50,
+        realizations=150,
+        count=9,
+        seed=3,
+    ).make(0)
     assert (longer.inst[:, :100] == first.inst).all()
     assert len(Instances(POOL, size=5_000, realizations=100).make(0).tasks) == len(POOL)
 
@@ -181,7 +232,15 @@ def test_halves_share_no_task():
 def test_calibrated_gpa_keeps_its_target_where_it_learned():
     from borgtrace.placement.estimators.calibrated import CalibratedGpa
 
-    learning = Grid(Instances(POOL, size=300, realizations=2_000, count=2, seed=8))
+    learning = Grid(
+        Instances(
+            POOL,
+            size=300,
+            realizations=2_000,
+            count=2,
+            seed=8,
+        )
+    )
     plain: Estimator = CalibratedGpa(0.01)
     learned = learning.prepared(plain, Cell(plain))
     q = learning.mean_quality(Cell(learned, is_rebalanced=False))
@@ -196,7 +255,8 @@ def test_sizes_order_the_machines():
 
 
 def test_fresh_draws_judge_what_others_were_seen():
-    inst, fresh = np.float32([[0.4, 0.4]] * 2), np.float32([[0.4, 0.9]] * 2)
+    inst = np.float32([[0.4, 0.4]] * 2)
+    fresh = np.float32([[0.4, 0.9]] * 2)
     drawn = Instance(0, np.arange(2), inst, lambda column, salt: fresh)
     cell = Cell(Percentile(100), clairvoyance=0.5)
     (found,) = judge_instance(drawn, [cell], on_fresh=True)
@@ -205,18 +265,37 @@ def test_fresh_draws_judge_what_others_were_seen():
         1,
         2,
     )  # all fresh columns, whatever was seen
-    made = Instances(POOL, size=50, realizations=100, count=1, seed=3).make(0)
+    made = Instances(
+        POOL,
+        size=50,
+        realizations=100,
+        count=1,
+        seed=3,
+    ).make(0)
     assert (made.fresh != made.inst).any()
-    whole = Instances(POOL, size=len(POOL), realizations=100, count=2, seed=3)
+    whole = Instances(
+        POOL,
+        size=len(POOL),
+        realizations=100,
+        count=2,
+        seed=3,
+    )
     one, other = (made.fresh[np.argsort(made.tasks)] for made in (whole.make(0), whole.make(1)))
     assert (one != other).any(axis=1).mean() > 0.9  # the same tasks, judged by other draws
     assert made.fresh.mean() == pytest.approx(made.inst.mean(), rel=0.05)
 
 
 def test_every_draw_of_an_instance_waits_for_its_turn(monkeypatch):
-    drawn, taken = [], Pool.draw
+    drawn = []
+    taken = Pool.draw
 
-    def draw(pool, tasks, realizations, seed, column):
+    def draw(
+        pool,
+        tasks,
+        realizations,
+        seed,
+        column,
+    ):
         drawn.append((column, instances._DRAWING.locked()))
         return taken(pool, tasks, realizations, seed, column)
 

@@ -40,13 +40,15 @@ def test_the_slack_of_a_class_is_the_mean_over_its_hours() -> None:
         1 - strict / 1e-7
     )
     # Without variance it either fits or does not.
-    full, empty = np.array([1.0, 0.0]), np.array([0.25, 0.0])
+    full = np.array([1.0, 0.0])
+    empty = np.array([0.25, 0.0])
     assert nested_slack(full, empty, one, np.array([1.0, 0.5])) == -1.0
     assert nested_slack(empty, empty, one, np.array([1.0, 0.5])) == 1.0
 
 
 def test_items_count_for_their_own_class_and_the_laxer_ones() -> None:
-    mean, variance = np.array([[0.5, 0.25], [0.125, 0.25]]), np.array([[0.1, 0.2], [0.3, 0.4]])
+    mean = np.array([[0.5, 0.25], [0.125, 0.25]])
+    variance = np.array([[0.1, 0.2], [0.3, 0.4]])
     way = Promises(0.001, (0.05, 0.001), mean, variance, np.array([1, 0]))
     assert way.items(Observation(np.ones((2, 1), np.float32)), 1.0).tolist() == [
         [0.5, 0.1, 0.25, 0.2, 0.5, 0.1, 0.25, 0.2],
@@ -60,19 +62,22 @@ def test_one_class_without_hours_is_gpa() -> None:
 
     seen = Observation(np.random.default_rng(3).random((60, 50), np.float32) / 5)
     one = Promises(
-        0.01, (0.01,), seen.mean[:, None], seen.variance[:, None], np.zeros(60, np.int64)
+        0.01,
+        (0.01,),
+        seen.mean[:, None],
+        seen.variance[:, None],
+        np.zeros(60, np.int64),
     )
     assert pack(one, seen).n_bins == pack(Gpa(0.01), seen).n_bins
 
 
 def test_a_task_without_a_past_is_one_drawn_from_its_group() -> None:
-    mean, variance = (
-        np.array([[0.2], [0.4], [9.0], [0.6], [9.0]]),
-        np.array([[0.1], [0.3], [9.0], [0.5], [9.0]]),
-    )
+    mean = np.array([[0.2], [0.4], [9.0], [0.6], [9.0]])
+    variance = np.array([[0.1], [0.3], [9.0], [0.5], [9.0]])
     unseen = np.array([False, False, True, False, True])
     # Task 2 has the name of tasks 0 and 1; task 4 has a name of its own, and the job of task 3.
-    name, job = np.array([0, 0, 0, 1, 2]), np.array([5, 5, 5, 6, 6])
+    name = np.array([0, 0, 0, 1, 2])
+    job = np.array([5, 5, 5, 6, 6])
     found, spread = with_priors(mean, variance, unseen, name, job)
     assert found[:, 0] == pytest.approx([0.2, 0.4, 0.3, 0.6, 0.6])
     # (.1 + .3) ÷ 2 within, .1² between.
@@ -95,7 +100,12 @@ def _planted(swing: float, *, days: int = 4, n: int = 600) -> tuple[np.ndarray, 
 
 def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table:
     pool = on_clock(values, priority=priority, generation="2011")
-    options = Options(size=len(values), instances=1, hours=values.shape[1] // 12, promises=promises)
+    options = Options(
+        size=len(values),
+        instances=1,
+        hours=values.shape[1] // 12,
+        promises=promises,
+    )
     return table_of(
         packing_promises.compute(Study(pool), options), packing_promises.QUESTION.result
     )
@@ -149,9 +159,19 @@ def test_less_than_two_days_have_no_hours_of_the_day() -> None:
 
 
 def test_the_answer_says_what_was_kept_and_what_is_needed() -> None:
-    common = {"instance": 0, "n_tasks": 9, "hours": 24.0}
+    common = {
+        "instance": 0,
+        "n_tasks": 9,
+        "hours": 24.0,
+    }
     rows = [
-        {"way": way, "tier": tier, "target": target, "q": q, **common}
+        {
+            "way": way,
+            "tier": tier,
+            "target": target,
+            "q": q,
+            **common,
+        }
         for way, tier, target, q in (
             ("classes", "production", 0.001, 0.008),
             ("classes by hour", "free", 0.05, 0.01),
@@ -173,7 +193,8 @@ def test_classes_are_tiers_or_jobs_at_random() -> None:
         np.full((6, 4), 0.1), priority=np.array([9, 0, 4, -1, 11, 1]), generation="2011"
     )
     classes = Classes.of(pool, "production=0.999,other=0.99", 0)
-    assert (classes.names, classes.targets) == (("other", "production"), (0.01, 0.001))
+    assert classes.names == ("other", "production")
+    assert classes.targets == (0.01, 0.001)
     # A tier without a promise has the laxest.
     assert classes.rank.tolist() == [1, 0, 0, 0, 1, 0]
     drawn = Classes.of(on_clock(np.full((200, 4), 0.1)), "production=0.999,free=0.99", 0)

@@ -14,7 +14,10 @@ from borgtrace.colocation.instances import Instance
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.registry import parse_estimator
 
-INSTANCES, TASKS, REALIZATIONS, SEEN = 20, 120, 500, 0.6
+INSTANCES = 20
+TASKS = 120
+REALIZATIONS = 500
+SEEN = 0.6
 Test = Callable[
     [list[int], int], float
 ]  # (tasks on the machine, newcomer) → FitBin; negative: does not fit
@@ -30,12 +33,14 @@ def draw(number: int) -> Instance:
 
 def fit_bin(estimator: Estimator, observed: np.ndarray, capacity: float) -> Test:
     x = observed.astype(np.float64)
-    mean, std = x.mean(axis=1), x.std(axis=1)
+    mean = x.mean(axis=1)
+    std = x.std(axis=1)
     if estimator.name == "gpa":
 
         def gaussian(held: list[int], k: int) -> float:
             on = [*held, k]
-            mu, sigma = mean[on].sum(), math.sqrt((std[on] ** 2).sum())
+            mu = mean[on].sum()
+            sigma = math.sqrt((std[on] ** 2).sum())
             return estimator.parameter - (1 - norm.cdf((capacity - mu) / sigma))
 
         return gaussian
@@ -61,7 +66,9 @@ def pack(test: Test, best: bool) -> list[list[int]]:
 
 
 def rebalance(bins: list[list[int]], test: Test) -> None:
-    last, failures, turn = bins[-1], 0, 0
+    last = bins[-1]
+    failures = 0
+    turn = 0
     while failures < 5 and any(bins[:-1]):
         held = bins[turn % (len(bins) - 1)]
         turn += 1

@@ -20,18 +20,34 @@ from borgtrace.placement.packers import BEST_FIT, FIRST_FIT
 from borgtrace.placement.packing import CAPACITY_RTOL, pack_fitted, predicted_overflow
 
 
-def naive(mean, variance, capacity, rho, packer=FIRST_FIT):
+def naive(
+    mean,
+    variance,
+    capacity,
+    rho,
+    packer=FIRST_FIT,
+):
     fitted = Fitted(Gpa(rho), np.column_stack([mean, variance]), capacity)
     return place(fitted, packer, np.full((len(mean), 1), capacity))
 
 
-def by_tree(mean, variance, capacity, rho):
+def by_tree(
+    mean,
+    variance,
+    capacity,
+    rho,
+):
     bins = np.empty(len(mean), np.int64)
     m = gaussian_first_fit(mean, variance, capacity, rho, -float(ndtri(rho)), bins)
     return bins, m
 
 
-def by_best_fit(mean, variance, capacity, rho):
+def by_best_fit(
+    mean,
+    variance,
+    capacity,
+    rho,
+):
     bins = np.empty(len(mean), np.int64)
     m = gaussian_best_fit(mean, variance, capacity, rho, -float(ndtri(rho)), bins)
     return bins, m
@@ -77,7 +93,8 @@ def test_predictions_are_those_of_the_estimators_own_test():
     seen = Observation(np.minimum(rng.gamma(0.8, 0.06, (300, 200)), 1).astype(np.float32))
     fitted = fit(Gpa(0.01), seen)
     packing = pack_fitted(fitted)
-    test, capacity = fitted.estimator.test, np.array([CAPACITY_RTOL])
+    test = fitted.estimator.test
+    capacity = np.array([CAPACITY_RTOL])
     expected = []
     for b in range(packing.n_bins):
         state = np.zeros(2)

@@ -29,8 +29,24 @@ rows = [recipe.run(tables, samples=2000).table.to_pylist() for recipe in (TABLE_
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 print(json.dumps([*rows, peak]))
 """
-PUBLISHED = {10: 0.991, 20: 0.965, 30: 0.923, 50: 0.784, 100: 0.493, 250: 0.183, 500: 0.087}
-MEANS = {10: 0.27, 20: 0.55, 30: 0.82, 50: 1.37, 100: 2.74, 250: 6.85, 500: 13.69}
+PUBLISHED = {
+    10: 0.991,
+    20: 0.965,
+    30: 0.923,
+    50: 0.784,
+    100: 0.493,
+    250: 0.183,
+    500: 0.087,
+}
+MEANS = {
+    10: 0.27,
+    20: 0.55,
+    30: 0.82,
+    50: 1.37,
+    100: 2.74,
+    250: 6.85,
+    500: 13.69,
+}
 
 
 @pytest.mark.scale
@@ -100,7 +116,13 @@ def test_the_maximum_of_averages_at_both_bin_sizes(calibrated: Study) -> None:
     for fill, published in ((0.8, 3e-7), (1.0, 5e-5)):
         (q,) = (
             row["q"]
-            for row in find(table, estimator="percentile", parameter=100.0, data="avg", fill=fill)
+            for row in find(
+                table,
+                estimator="percentile",
+                parameter=100.0,
+                data="avg",
+                fill=fill,
+            )
         )
         assert published / 2 <= q <= published * 2
 
@@ -114,7 +136,8 @@ def test_the_promise_of_99_9_percent(calibrated: Study) -> None:
         if r["estimator"] == "convolution"
     }
     for pool in ("as it is", "heavier tail"):
-        plain, filled = rows[pool, False], rows[pool, True]
+        plain = rows[pool, False]
+        filled = rows[pool, True]
         assert plain["q"] == pytest.approx(plain["predicted"], rel=0.05)
         assert 0.85e-3 <= plain["q"] <= 1.02e-3
         assert filled["q"] <= 1e-3

@@ -25,7 +25,7 @@ def make(windows: list[list[float]], **more: object) -> Pool:
         collection_id=np.full(n, 7),
         instance_index=np.arange(n),
         source="by hand",
-        **more,  # type: ignore[arg-type]
+        **more,  # type: ignore[arg-type],
     )
 
 

@@ -50,7 +50,15 @@ def test_windows_that_begin_in_some_slots() -> None:
     assert kept.offsets.tolist() == [0, 1, 3]
 
 
-@pytest.mark.parametrize("tasks", [[-1, 0], [0, 2], [-1], [2]])
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [-1, 0],
+        [0, 2],
+        [-1],
+        [2],
+    ],
+)
 def test_tasks_outside_a_pool_are_refused(tasks: list[int]) -> None:
     pool = on_clock(np.zeros((2, 3)))
     assert pool.draw(np.array([0, 1]), 4).shape == (2, 4)
@@ -67,7 +75,9 @@ def test_the_span_that_most_tasks_run_through() -> None:
     # Slots 0–5, 2–7, 2–7 and 4–9: from slot 2 on three run for four slots, from slot 4 on three others.
     pool = on_clock(np.ones((4, 6)), start=[0, 2, 2, 4])
     span = busiest_span(pool, 4)
-    assert (span.first, span.slots, span.tasks.tolist()) == (2, 4, [0, 1, 2])
+    assert span.first == 2
+    assert span.slots == 4
+    assert span.tasks.tolist() == [0, 1, 2]
     # For all of their six slots only two run together; for seven none does.
     assert busiest_span(pool, 6).tasks.tolist() == [1, 2]
     with pytest.raises(NotApplicable) as caught:
@@ -109,13 +119,22 @@ def test_spans_are_halved_until_enough_tasks_run_through_one() -> None:
         longest_busy_span(apart, 2, 2)
 
 
-@pytest.mark.parametrize(("long", "slots"), [([2, 3], 24), ([3, 6], 24), ([3, 9], 12)])
+@pytest.mark.parametrize(
+    ("long", "slots"),
+    [
+        ([2, 3], 24),
+        ([3, 6], 24),
+        ([3, 9], 12),
+    ],
+)
 def test_two_tasks_or_a_third_of_a_small_pool_are_enough(long: list[int], slots: int) -> None:
     """So many tasks run for two hours, all others of so many in all for one."""
-    n_long, n = long[0], sum(long)
+    n_long = long[0]
+    n = sum(long)
     found = longest_busy_span(tasks_of(*[(0, 24)] * n_long, *[(0, 12)] * (n - n_long)), 2, 100)
     # A third of 5 would be one, and two are asked for; of 9 it is three; of 12 four, which run for an hour only.
-    assert (found.slots, len(found.tasks)) == (slots, n_long if slots == 24 else n)
+    assert found.slots == slots
+    assert len(found.tasks) == (n_long if slots == 24 else n)
 
 
 def tasks_of(*spans: tuple[int, int]) -> Pool:
@@ -133,9 +152,15 @@ def tasks_of(*spans: tuple[int, int]) -> Pool:
 
 def test_where_no_span_has_enough_the_one_with_most_tasks_is_taken() -> None:
     # Of twelve tasks four are asked for: two run through two hours, three through one of them, the others alone.
-    pool = tasks_of((0, 24), (0, 24), (0, 12), *((100 * k, 12) for k in range(1, 10)))
+    pool = tasks_of(
+        (0, 24),
+        (0, 24),
+        (0, 12),
+        *((100 * k, 12) for k in range(1, 10)),
+    )
     found = longest_busy_span(pool, 2, 100)
-    assert (found.slots, found.tasks.tolist()) == (12, [0, 1, 2])
+    assert found.slots == 12
+    assert found.tasks.tolist() == [0, 1, 2]
 
 
 def test_who_leaves_before_the_end_of_a_span_does_not_run_through_it() -> None:
@@ -146,7 +171,8 @@ def test_who_leaves_before_the_end_of_a_span_does_not_run_through_it() -> None:
 def test_so_many_tasks_are_kept_as_they_are_and_more_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked, known = [], np.random.default_rng
+    asked = []
+    known = np.random.default_rng
 
     def spy(seed: list[int]) -> np.random.Generator:
         asked.append(seed)
@@ -197,7 +223,15 @@ def test_a_pool_is_halved_where_each_half_fills_an_instance() -> None:
 def test_hours_to_choose_on_and_hours_to_judge_on() -> None:
     values = np.arange(8 * 48).reshape(8, 48) / 1024
     pool = on_clock(values, start=[BEGIN + 24] * 8)
-    plan = Plan.of(pool, Options(realizations=100, instances=1, size=4, hours=4))
+    plan = Plan.of(
+        pool,
+        Options(
+            realizations=100,
+            instances=1,
+            size=4,
+            hours=4,
+        ),
+    )
     assert plan.words == "chosen on hours 2–4, judged on hours 4–6"
     quarters = [(1024 * values[:, 12 * k : 12 * k + 12]).tolist() for k in range(4)]
     for trial, learned, judged in zip(plan.choosing, (0, 1), (1, 0), strict=True):
@@ -220,8 +254,17 @@ def test_hours_that_a_tenth_of_a_small_pool_runs_through_are_enough(tasks: int, 
     # Two tasks run for the same four hours, a third begins an hour later, and the others run alone.
     start = [BEGIN, BEGIN, BEGIN + 12, *(BEGIN + 100 * k for k in range(1, tasks - 2))]
     pool = on_clock(np.full((tasks, 48), 0.125), start=start)
-    plan = Plan.of(pool, Options(realizations=100, instances=1, size=100, hours=4))
-    assert (plan.words, plan.why) == (words, "")
+    plan = Plan.of(
+        pool,
+        Options(
+            realizations=100,
+            instances=1,
+            size=100,
+            hours=4,
+        ),
+    )
+    assert plan.words == words
+    assert plan.why == ""
 
 
 def test_a_target_is_a_probability() -> None:

@@ -52,7 +52,8 @@ def test_round_trip(tmp_path: Path) -> None:
     write_pool(pool, tmp_path / "pool.parquet")
     back = read_pool(tmp_path / "pool.parquet")
     for name in ("offsets", *PER_WINDOW, *PER_TASK):
-        expected, got = getattr(pool, name), getattr(back, name)
+        expected = getattr(pool, name)
+        got = getattr(back, name)
         assert got.dtype == expected.dtype, name
         np.testing.assert_array_equal(got, expected, err_msg=name)
     for name in ("is_weighted", "generation", "source", "is_synthetic", "steps"):
@@ -94,7 +95,12 @@ def test_two_lists_are_enough(tmp_path: Path) -> None:
 
 
 def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
-    path = foreign(tmp_path / "p", task=[70, 60], inst=[[0.5], [1.0]], avg=[[0.5], [1.0]])
+    path = foreign(
+        tmp_path / "p",
+        task=[70, 60],
+        inst=[[0.5], [1.0]],
+        avg=[[0.5], [1.0]],
+    )
     assert read_pool(path).collection_id.tolist() == [70, 60]
 
 
@@ -120,11 +126,19 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
             "row 1: column avg: expected numbers ≥ 0, got nan",
         ),
         (
-            {"inst": [[1.0, 1.0]], "avg": [[1.0, 1.0]], "quantiles": [[[0.5] * 20, [0.5] * 4]]},
+            {
+                "inst": [[1.0, 1.0]],
+                "avg": [[1.0, 1.0]],
+                "quantiles": [[[0.5] * 20, [0.5] * 4]],
+            },
             "column quantiles: expected 20 percentiles for each window",
         ),
         (
-            {"inst": [[1.0]], "avg": [[1.0]], "quantiles": [[0.5]]},
+            {
+                "inst": [[1.0]],
+                "avg": [[1.0]],
+                "quantiles": [[0.5]],
+            },
             "column quantiles: expected 20 percentiles for each window",
         ),
         (
@@ -144,7 +158,11 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
             "row 1: column quantiles: expected numbers ≥ 0, got -1.0",
         ),
         (
-            {"task": [1, 1], "inst": [[1.0], [1.0]], "avg": [[1.0], [1.0]]},
+            {
+                "task": [1, 1],
+                "inst": [[1.0], [1.0]],
+                "avg": [[1.0], [1.0]],
+            },
             "two rows are the same task: expected unique (task, instance_index)",
         ),
         # Between two tasks time may go back, within one it may not: the second one's window 600 follows 900.
@@ -166,7 +184,8 @@ def test_refuses(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
 
 
 def test_refuses_what_is_no_pool_at_all(tmp_path: Path) -> None:
-    missing, text = tmp_path / "missing", tmp_path / "text"
+    missing = tmp_path / "missing"
+    text = tmp_path / "text"
     text.write_text("task,inst,avg")
     empty = foreign(tmp_path / "empty", inst=pa.array([], pa.list_(pa.float32())))
     for path, message in (

@@ -24,8 +24,18 @@ TAIL = [0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99]
 def task(number: int, windows: int, **more: Any) -> dict[str, Any]:
     """A row of ``tasks``: `windows` of 300 s, nothing failed."""
     counts = dict.fromkeys(("n_evict", "n_fail", "n_kill", "n_lost"), 0)
-    known = {"n_windows": windows, "seconds": 300.0 * windows, "max_sampled_cpu": 0.5}
-    return {"collection_id": number, "collection_type": "JOB", **counts, **known, **more}
+    known = {
+        "n_windows": windows,
+        "seconds": 300.0 * windows,
+        "max_sampled_cpu": 0.5,
+    }
+    return {
+        "collection_id": number,
+        "collection_type": "JOB",
+        **counts,
+        **known,
+        **more,
+    }
 
 
 def usage(
@@ -110,7 +120,8 @@ def test_short_tasks_stay_where_they_are_asked_for() -> None:
         instance_usage=[*usage(1, [0.5] * 24), *usage(2, [0.25])],
     )
     pool = prepare(tables, include=("short",))
-    assert (pool.collection_id.tolist(), pool.n_windows.tolist()) == ([1, 2], [24, 1])
+    assert pool.collection_id.tolist() == [1, 2]
+    assert pool.n_windows.tolist() == [24, 1]
     assert [(step.name, step.count) for step in pool.steps[:2]] == [
         ("with a failing event (EVICT, FAIL, KILL, LOST)", 1),
         ("without any sampled CPU", 0),
@@ -121,7 +132,11 @@ def test_short_tasks_stay_where_they_are_asked_for() -> None:
 def test_an_attempt_that_failed_is_a_task_and_what_was_made_again_is_known() -> None:
     """Task 1 is evicted as its third window begins and fails in the fifth; task 2 is killed and never tried again."""
     events = [
-        {"collection_id": number, "time": at(seconds), "type": kind}
+        {
+            "collection_id": number,
+            "time": at(seconds),
+            "type": kind,
+        }
         for number, seconds, kind in (
             (1, 0, "SUBMIT"),
             (1, 600, "EVICT"),
@@ -131,7 +146,17 @@ def test_an_attempt_that_failed_is_a_task_and_what_was_made_again_is_known() -> 
         )
     ]
     tables = tiny(
-        tasks=[task(1, 6, n_evict=1, n_fail=1, user="u", disk_request=0.25), task(2, 2, n_kill=1)],
+        tasks=[
+            task(
+                1,
+                6,
+                n_evict=1,
+                n_fail=1,
+                user="u",
+                disk_request=0.25,
+            ),
+            task(2, 2, n_kill=1),
+        ],
         instance_events=events,
         instance_usage=[*usage(1, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), *usage(2, [0.5, 0.5])],
     )
@@ -149,11 +174,9 @@ def test_an_attempt_that_failed_is_a_task_and_what_was_made_again_is_known() -> 
     assert (
         len(set(zip(pool.collection_id.tolist(), pool.instance_index.tolist(), strict=True))) == 4
     )
-    assert (pool.steps[2].name[:24], pool.steps[2].count, pool.steps[2].of) == (
-        "attempts left in the poo",
-        4,
-        4,
-    )
+    assert pool.steps[2].name[:24] == "attempts left in the poo"
+    assert pool.steps[2].count == 4
+    assert pool.steps[2].of == 4
     assert pool.source.startswith("4 attempts of a store")
 
 
@@ -161,7 +184,11 @@ def test_missing_memory_is_that_of_the_window_before_and_never_0() -> None:
     """The first task begins unknown and asks for .5; of the second nothing is known but the mean of all others."""
     first = usage(1, [0.5] * 24)
     for k, row in enumerate(first):
-        row["average_memory"] = {0: None, 3: 0.25, 4: None}.get(k, 0.125)
+        row["average_memory"] = {
+            0: None,
+            3: 0.25,
+            4: None,
+        }.get(k, 0.125)
     second = [row | {"average_memory": None} for row in usage(2, [0.5] * 24)]
     tasks = [task(1, 24, memory_request=0.5), task(2, 24, memory_request=None)]
     pool = prepare(tiny(tasks=tasks, instance_usage=[*first, *second]))
@@ -172,7 +199,8 @@ def test_missing_memory_is_that_of_the_window_before_and_never_0() -> None:
     words = "windows without memory, which take that of the window before, else the request"
     assert pool.steps[-1] == Step(words, 26, 48, "windows")
     nothing = prepare(tiny(tasks=[task(2, 24)], instance_usage=second))
-    assert (nothing.memory, nothing.steps[-1].name == words) == (None, False)
+    assert nothing.memory is None
+    assert nothing.steps[-1].name != words
 
 
 def test_fewer_are_drawn_when_fewer_are_asked_for() -> None:

@@ -27,7 +27,13 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
     # The third task needs .5 at one moment in two hundred: .25 + .25 + .5 fit, and .51 would not.
     memory[2, 7] = 0.5
     instance = cast(
-        Any, SimpleNamespace(inst=cpu, seen=Observation(cpu), number=4, draw=lambda column: memory)
+        Any,
+        SimpleNamespace(
+            inst=cpu,
+            seen=Observation(cpu),
+            number=4,
+            draw=lambda column: memory,
+        ),
     )
     found = packing_memory._rows(instance, None if disk is None else np.array(disk))
     assert len(found) == 7 * 3
@@ -42,7 +48,13 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
         (cpu.label, memory.label) for cpu, memory in packing_memory.tests()
     }
     # .25 + .25 + .25125 of memory, less than one machine; nothing overflows.
-    expected = {"instance": 4, "lower_bound": 1, "q_cpu": 0, "q_memory": 0, "n_unplaceable": 0}
+    expected = {
+        "instance": 4,
+        "lower_bound": 1,
+        "q_cpu": 0,
+        "q_memory": 0,
+        "n_unplaceable": 0,
+    }
     assert all({name: row[name] for name in expected} == expected for row in found)
 
 
@@ -51,7 +63,13 @@ def test_each_resource_overflows_on_its_own() -> None:
     cpu = np.tile(np.float32([0.25, 1.25, 0.25, 0.25]), (2, 50))
     memory = np.full((2, 200), 0.75, np.float32)
     instance = cast(
-        Any, SimpleNamespace(inst=cpu, seen=Observation(cpu), number=0, draw=lambda column: memory)
+        Any,
+        SimpleNamespace(
+            inst=cpu,
+            seen=Observation(cpu),
+            number=0,
+            draw=lambda column: memory,
+        ),
     )
     found = {
         (row["cpu"], row["memory"], row["packer"]): row
@@ -59,33 +77,72 @@ def test_each_resource_overflows_on_its_own() -> None:
     }
     row = found["average 1.25", "percentile 100", "first-fit"]
     # Memory parts the two tasks; each exceeds its machine's CPU in one of four moments; 2 · .75 of memory bound it.
-    assert (row["m_abs"], row["q_cpu"], row["q_memory"], row["lower_bound"]) == (2, 0.25, 0, 2)
+    assert row["m_abs"] == 2
+    assert row["q_cpu"] == 0.25
+    assert row["q_memory"] == 0
+    assert row["lower_bound"] == 2
     assert found["gpa 0.001", "percentile 100", "first-fit"]["n_unplaceable"] == 2
 
 
 def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -> None:
     classes = cast(
         Any,
-        SimpleNamespace(names=("lax", "strict"), targets=(0.1, 0.01), rank=np.array([0, 1, 1, 1])),
+        SimpleNamespace(
+            names=("lax", "strict"),
+            targets=(0.1, 0.01),
+            rank=np.array([0, 1, 1, 1]),
+        ),
     )
     packing = Packing(np.array([0, 0, 1, -1]), np.ones((3, 1)), np.arange(3))
     later = np.float32(
-        [[0.5, 0.75, 0.5, 0.5], [0.25, 0.5, 0.75, 0.25], [1.5, 0.5, 0.5, 1.5], [9, 9, 9, 9]]
+        [
+            [0.5, 0.75, 0.5, 0.5],
+            [0.25, 0.5, 0.75, 0.25],
+            [1.5, 0.5, 0.5, 1.5],
+            [9, 9, 9, 9],
+        ]
     )
     lax, strict = packing_promises._judged(packing, later, classes)
     # On machine 0 both together exceed 1 in two of four moments, on machine 1 the strict task alone in two.
     bound = math.ceil((2.25 + 1.75 + 4) / 4)
-    common = {"m_abs": packing.n_bins, "lower_bound": bound, "n_unplaceable": 1}
-    assert lax == common | {"tier": "lax", "target": 0.1, "q": 4 / 8, "n_of_tier": 1}
-    assert strict == common | {"tier": "strict", "target": 0.01, "q": 2 / 8, "n_of_tier": 3}
+    common = {
+        "m_abs": packing.n_bins,
+        "lower_bound": bound,
+        "n_unplaceable": 1,
+    }
+    assert lax == common | {
+        "tier": "lax",
+        "target": 0.1,
+        "q": 4 / 8,
+        "n_of_tier": 1,
+    }
+    assert strict == common | {
+        "tier": "strict",
+        "target": 0.01,
+        "q": 2 / 8,
+        "n_of_tier": 3,
+    }
     # A class of one machine, and one without any.
     ranks = cast(
         Any,
-        SimpleNamespace(names=("none", "one"), targets=(0.1, 0.2), rank=np.array([-1, -1, 1, -1])),
+        SimpleNamespace(
+            names=("none", "one"),
+            targets=(0.1, 0.2),
+            rank=np.array([-1, -1, 1, -1]),
+        ),
     )
     first, last = packing_promises._judged(packing, later, ranks)
-    assert (first["n_of_tier"], last["n_of_tier"], last["q"]) == (0, 1, 2 / 4)
-    empty = cast(Any, SimpleNamespace(names=("none",), targets=(0.1,), rank=np.array([-1] * 4)))
+    assert first["n_of_tier"] == 0
+    assert last["n_of_tier"] == 1
+    assert last["q"] == 2 / 4
+    empty = cast(
+        Any,
+        SimpleNamespace(
+            names=("none",),
+            targets=(0.1,),
+            rank=np.array([-1] * 4),
+        ),
+    )
     assert packing_promises._judged(packing, later, empty)[0]["q"] == 0.0
 
 
@@ -123,7 +180,10 @@ class Drawing:
     ],
 )
 def test_what_is_learned_and_who_has_no_past(
-    monkeypatch: pytest.MonkeyPatch, slots: int, learned: int, cuts: int
+    monkeypatch: pytest.MonkeyPatch,
+    slots: int,
+    learned: int,
+    cuts: int,
 ) -> None:
     asked: list[Any] = []
 
@@ -140,7 +200,8 @@ def test_what_is_learned_and_who_has_no_past(
 
     pool = on_clock(np.full((5, slots), 0.25), start=[6] * 5)
     span = packing_promises.longest_busy_span(pool, slots // 12, 2)
-    assert (span.first, len(span.tasks)) == (6, 5)
+    assert span.first == 6
+    assert len(span.tasks) == 5
     drawing = Drawing()
     monkeypatch.setattr(packing_promises, "with_priors", with_priors)
     monkeypatch.setattr(packing_promises, "_moments", moments)
@@ -149,7 +210,11 @@ def test_what_is_learned_and_who_has_no_past(
     )
     monkeypatch.setattr(np.random, "default_rng", drawing)
     options = SimpleNamespace(
-        promises="production=0.999,free=0.95", seed=3, hours=72, size=4, instances=2
+        promises="production=0.999,free=0.95",
+        seed=3,
+        hours=72,
+        size=4,
+        instances=2,
     )
     study = cast(Study, SimpleNamespace(pool=lambda options: pool))
     found = packing_promises.compute(study, cast(Any, options))
@@ -176,13 +241,20 @@ def test_what_is_learned_and_who_has_no_past(
 def test_moments_of_each_hour_that_occurs() -> None:
     values = np.float32([[0, 1, 0.5, 0.5], [0.25, 0.25, 0, 1]])
     mean, variance = packing_promises._moments(values, np.array([5, 5, 23, 23]))
-    assert (mean.tolist(), variance.tolist()) == ([[0.5, 0.5], [0.25, 0.5]], [[0.25, 0], [0, 0.25]])
+    assert mean.tolist() == [[0.5, 0.5], [0.25, 0.5]]
+    assert variance.tolist() == [[0.25, 0], [0, 0.25]]
 
 
 def promised(*found: tuple[str, str, float, float]) -> pa.Table:
     return pa.Table.from_pylist(
         [
-            {"way": way, "tier": tier, "target": target, "q": q, "hours": 24.0}
+            {
+                "way": way,
+                "tier": tier,
+                "target": target,
+                "q": q,
+                "hours": 24.0,
+            }
             for way, tier, target, q in found
         ]
     )
@@ -190,7 +262,8 @@ def promised(*found: tuple[str, str, float, float]) -> pa.Table:
 
 def test_the_strictest_promise_for_all_takes_more_machines_than_classes() -> None:
     # .3 and .3 with deviations of .1: .4 is 2.83 deviations of both, which .0023 exceed.
-    mean, variance = np.full((2, 1), 0.3), np.full((2, 1), 0.01)
+    mean = np.full((2, 1), 0.3)
+    variance = np.full((2, 1), 0.01)
     classes = cast(Any, SimpleNamespace(targets=(0.4, 0.001), rank=np.array([0, 1])))
     seen = Observation(np.full((2, 4), 0.3, np.float32))
     found = list(packing_promises._packings([(mean, variance)], classes, seen))

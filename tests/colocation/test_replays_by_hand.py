@@ -35,10 +35,15 @@ def test_tasks_of_a_job_apart_and_on_one_machine() -> None:
         for row in rows
         if (row["estimator"], row["target"]) == ("gpa", 0.05)
     }
-    together, apart = gpa["raw", False], gpa["raw", True]
-    assert (together["m_abs"], together["overflows"], together["trials"]) == (1, 4, 4)
+    together = gpa["raw", False]
+    apart = gpa["raw", True]
+    assert together["m_abs"] == 1
+    assert together["overflows"] == 4
+    assert together["trials"] == 4
     # Two of one job are on two machines.
-    assert (apart["m_abs"], apart["overflows"], apart["trials"]) == (2, 0, 8)
+    assert apart["m_abs"] == 2
+    assert apart["overflows"] == 0
+    assert apart["trials"] == 8
 
 
 def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
@@ -56,11 +61,24 @@ def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing_correlated, "_rows", rows_of)
-        given = options(hours=2, size=3, instances=2, seed=0)
+        given = options(
+            hours=2,
+            size=3,
+            instances=2,
+            seed=0,
+        )
         found = packing_correlated.compute(study_of(pool), given)
-    assert found == [{"instance": k, "n_tasks": 3, "hours": 1.0} for k in (0, 1)]
+    assert found == [
+        {
+            "instance": k,
+            "n_tasks": 3,
+            "hours": 1.0,
+        }
+        for k in (0, 1)
+    ]
     for seen, jobs, judged in asked:
-        assert (seen.values.shape, set(seen.values.ravel().tolist())) == ((3, 12), {0.125})
+        assert seen.values.shape == (3, 12)
+        assert set(seen.values.ravel().tolist()) == {0.125}
         assert cast(Any, seen.series).tolist() == seen.values.tolist()
         assert {
             name: (each.shape, set(each.ravel().tolist())) for name, each in judged.items()
@@ -81,7 +99,13 @@ def test_shuffled_windows_are_of_a_seed_for_each_instance() -> None:
                 "shuffled",
                 lambda each, seed, n=seeds, old=known: n.append(seed) or old(each, seed),
             )
-            given = options(hours=2, size=3, instances=3, seed=5, realizations=100)
+            given = options(
+                hours=2,
+                size=3,
+                instances=3,
+                seed=5,
+                realizations=100,
+            )
             module.compute(study_of(pool), given)
         assert seeds == [5, 6, 7]
 
@@ -115,14 +139,27 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
             packing_replay, "longest_busy_span", lambda *given: type(span)(12, 24, span.tasks)
         )
         patch.setattr(packing_replay, "_rows", lambda judged: asked.append(judged) or [{}])
-        given = options(hours=3, size=2, instances=1, seed=0, realizations=100)
+        given = options(
+            hours=3,
+            size=2,
+            instances=1,
+            seed=0,
+            realizations=100,
+        )
         found = packing_replay.compute(study_of(pool), given)
-    assert found == [{"instance": 0, "n_tasks": 2, "hours": 2.0}]
+    assert found == [
+        {
+            "instance": 0,
+            "n_tasks": 2,
+            "hours": 2.0,
+        }
+    ]
     (judged,) = asked
     assert judged["draws"].shape == (2, 100)
     assert set(judged["draws"].ravel().tolist()) == {0.25, 0.5}
     for name in ("shuffled", "raw"):
-        assert (judged[name].shape, set(judged[name].ravel().tolist())) == ((2, 24), {0.25})
+        assert judged[name].shape == (2, 24)
+        assert set(judged[name].ravel().tolist()) == {0.25}
 
 
 def test_the_mean_fall_is_of_two_estimators_and_best_fit() -> None:

@@ -11,7 +11,9 @@ from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation.experiments.sums.percentile_error import errors
 from borgtrace.colocation.sample_sums import judge_samples
 
-SEED, SAMPLES, REALIZATIONS = 11, 20, 3000
+SEED = 11
+SAMPLES = 20
+REALIZATIONS = 3000
 SIZES = (10, 50, 250)
 
 

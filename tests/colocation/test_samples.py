@@ -38,7 +38,11 @@ def test_prefix_means_take_each_window_once() -> None:
     offsets = np.array([0, 4, 5])
     means = np.empty((2, 3))
     prefix_means(
-        values, offsets, task_keys(0, offsets[:2], offsets[:2]), np.array([1, 3, 4]), means
+        values,
+        offsets,
+        task_keys(0, offsets[:2], offsets[:2]),
+        np.array([1, 3, 4]),
+        means,
     )
     assert means[0, 0] in (1, 2, 4, 8)
     assert means[0, 1] * 3 in (7, 11, 13, 14)  # the sum of three different ones
@@ -49,8 +53,15 @@ def test_prefix_means_take_each_window_once() -> None:
 
 def test_first_of_a_prefix_is_uniform() -> None:
     n = 20_000
-    values, offsets = (np.tile(np.arange(4, dtype=np.float32), n), np.arange(0, 4 * n + 1, 4))
+    values = np.tile(np.arange(4, dtype=np.float32), n)
+    offsets = np.arange(0, 4 * n + 1, 4)
     means = np.empty((n, 1))
-    prefix_means(values, offsets, task_keys(1, np.arange(n), np.arange(n)), np.array([1]), means)
+    prefix_means(
+        values,
+        offsets,
+        task_keys(1, np.arange(n), np.arange(n)),
+        np.array([1]),
+        means,
+    )
     counts = np.bincount(means[:, 0].astype(int), minlength=4)
     assert stats.chisquare(counts).pvalue > 1e-3

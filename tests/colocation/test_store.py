@@ -22,7 +22,13 @@ KEY = ["collection_id", "instance_index"]
 @pytest.fixture(scope="module", params=["2011", "2019"])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(f"cell{request.param}")
-    generate(folder / "raw", generation=request.param, machines=12, hours=4, seed=5)
+    generate(
+        folder / "raw",
+        generation=request.param,
+        machines=12,
+        hours=4,
+        seed=5,
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"
 
@@ -45,7 +51,8 @@ def read(store: Path, table: str) -> pd.DataFrame:
 def test_the_pool_of_a_store_said_again(store: Path) -> None:
     opened = borgtrace.open(store)
     pool = prepare_pool(opened)
-    tasks, usage = read(store, "tasks").set_index(KEY), read(store, "instance_usage")
+    tasks = read(store, "tasks").set_index(KEY)
+    usage = read(store, "instance_usage")
     usage["seconds"] = (usage.end_time - usage.start_time) // 1_000_000
     by = usage.groupby(KEY)
     is_long = by.size() >= 24 if opened.manifest.generation == "2011" else by.seconds.sum() >= 7200

@@ -25,7 +25,13 @@ from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 
 POOL = on_clock(np.repeat([[0.25], [0.5], [0.125], [0.75]], 6, axis=1))
-SMALL = Options(tasks=4, realizations=100, instances=2, size=2, seed=5)
+SMALL = Options(
+    tasks=4,
+    realizations=100,
+    instances=2,
+    size=2,
+    seed=5,
+)
 
 
 @pytest.mark.parametrize(("name", "least"), LEAST.items())
@@ -42,7 +48,10 @@ def test_defaults() -> None:
     assert (plain.tasks, plain.realizations, plain.instances, plain.size, plain.samples) == (
         *(100_000, 10_000, 5, 1_000, 1_000),
     )
-    assert (plain.hours, plain.capacity, plain.target, plain.seed) == (24, 1.0, 0.001, 0)
+    assert plain.hours == 24
+    assert plain.capacity == 1.0
+    assert plain.target == 0.001
+    assert plain.seed == 0
     assert (plain.promises, plain.mix, plain.instantaneous, plain.include) == (
         *("production=0.999,free=0.95", "", "sampled", ""),
     )
@@ -72,21 +81,33 @@ def test_a_store_is_prepared_with_the_options(monkeypatch: pytest.MonkeyPatch) -
 
     tables = cast(Any, SimpleNamespace())
     monkeypatch.setattr("borgtrace.colocation.study.prepare", prepare)
-    options = Options(tasks=7, seed=3, instantaneous="histogram", include="short,failing")
+    options = Options(
+        tasks=7,
+        seed=3,
+        instantaneous="histogram",
+        include="short,failing",
+    )
     assert Study(tables).pool(options) is POOL
     ((source, tasks, seed, instantaneous, words),) = asked
     assert source is tables
-    assert (tasks, seed, instantaneous, tuple(words)) == (7, 3, "histogram", ("short", "failing"))
+    assert tasks == 7
+    assert seed == 3
+    assert instantaneous == "histogram"
+    assert tuple(words) == ("short", "failing")
 
 
 def test_halves_judge_on_other_tasks_and_other_draws() -> None:
     judged, learning = halves(POOL, SMALL)
-    assert (judged.on_fresh, learning.on_fresh) == (True, True)
-    assert (judged.instances.seed, learning.instances.seed) == (5, 6)
+    assert judged.on_fresh is True
+    assert learning.on_fresh is True
+    assert judged.instances.seed == 5
+    assert learning.instances.seed == 6
     both = (judged.instances, learning.instances)
     assert {(each.size, each.realizations, each.count) for each in both} == {(2, 100, 2)}
     tasks = [set(each.pool.collection_id.tolist()) for each in both]
-    assert (len(tasks[0]), len(tasks[1]), tasks[0] | tasks[1]) == (2, 2, {0, 1, 2, 3})
+    assert len(tasks[0]) == 2
+    assert len(tasks[1]) == 2
+    assert tasks[0] | tasks[1] == {0, 1, 2, 3}
     study = Study(POOL)
     assert study.halves(SMALL) is study.halves(replace(SMALL))
     assert study.halves(SMALL)[0].on_fresh
@@ -106,13 +127,18 @@ def test_a_study_takes_a_sample_of_its_pool_once() -> None:
 
 
 def test_what_is_made_is_made_once_under_its_key() -> None:
-    study, made = Study(POOL), []
+    study = Study(POOL)
+    made = []
 
     def make_it() -> int:
         made.append(1)
         return len(made)
 
-    assert [study.once("a", make_it), study.once("a", make_it), study.once("b", make_it)] == [
+    assert [
+        study.once("a", make_it),
+        study.once("a", make_it),
+        study.once("b", make_it),
+    ] == [
         1,
         1,
         2,
@@ -121,13 +147,11 @@ def test_what_is_made_is_made_once_under_its_key() -> None:
 
 def test_instances_have_the_sizes_of_the_options() -> None:
     found = instances_of(POOL, SMALL)
-    assert (found.size, found.realizations, found.count, found.seed, found.kept) == (
-        2,
-        100,
-        2,
-        5,
-        {},
-    )
+    assert found.size == 2
+    assert found.realizations == 100
+    assert found.count == 2
+    assert found.seed == 5
+    assert found.kept == {}
     kept: dict[int, Any] = {}
     assert instances_of(POOL, SMALL, kept).kept is kept
     study = Study(POOL)
@@ -137,21 +161,19 @@ def test_instances_have_the_sizes_of_the_options() -> None:
 
 def test_what_a_given_pool_says_of_itself() -> None:
     given = GivenTasks(POOL)
-    assert (given.name, given.coverage.n_tasks, given.coverage.dialect.trace) == (
-        "planted",
-        4,
-        "2011",
-    )
+    assert given.name == "planted"
+    assert given.coverage.n_tasks == 4
+    assert given.coverage.dialect.trace == "2011"
     told = given.provenance({"size": 3}, 1.5)
-    assert (told.store, told.generation, told.is_synthetic, told.engine) == (
-        "planted",
-        "2011",
-        False,
-        "numba",
-    )
-    assert (told.parameters, told.seconds) == ({"size": 3}, 1.5)
+    assert told.store == "planted"
+    assert told.generation == "2011"
+    assert told.is_synthetic is False
+    assert told.engine == "numba"
+    assert told.parameters == {"size": 3}
+    assert told.seconds == 1.5
     other = GivenTasks(replace(POOL, generation="2019", is_synthetic=True))
-    assert (other.coverage.dialect.trace, other.provenance({}, 0).generation) == ("2019", "2019")
+    assert other.coverage.dialect.trace == "2019"
+    assert other.provenance({}, 0).generation == "2019"
     assert other.provenance({}, 0).is_synthetic
 
 
@@ -160,7 +182,9 @@ def test_what_a_given_pool_says_of_itself() -> None:
 
 def test_numbers_of_an_outcome() -> None:
     found = Outcome(Cell(Gpa(0.1)), 0, 6, 4, 9, 600, 20, 2, 1)
-    assert (found.machines, found.m, found.q) == (8, 1.5, 0.015)
+    assert found.machines == 8
+    assert found.m == 1.5
+    assert found.q == 0.015
     assert replace(found, trials=0, overflows=0).q == 0.0
 
 
@@ -186,7 +210,13 @@ def test_possible_cells(fields: dict[str, float], is_possible: bool) -> None:
 
 @pytest.mark.parametrize(
     ("share", "n", "seen"),
-    [(1.0, 100, 100), (0.1, 100, 10), (0.001, 100, 1), (0.016, 100, 2), (0.5, 7, 4)],
+    [
+        (1.0, 100, 100),
+        (0.1, 100, 10),
+        (0.001, 100, 1),
+        (0.016, 100, 2),
+        (0.5, 7, 4),
+    ],
 )
 def test_at_least_one_realization_is_seen(share: float, n: int, seen: int) -> None:
     instance = cast(Any, SimpleNamespace(inst=np.zeros((2, n), np.float32)))
@@ -233,11 +263,20 @@ class Drawn:
     ],
 )
 def test_what_is_seen_and_what_judges(
-    fields: dict[str, Any], on_fresh: bool, machines: int, overflows: int, trials: int
+    fields: dict[str, Any],
+    on_fresh: bool,
+    machines: int,
+    overflows: int,
+    trials: int,
 ) -> None:
     (found,) = judge_instance(cast(Any, Drawn()), [Cell(Average(1), **fields)], on_fresh=on_fresh)
-    assert (found.m_abs, found.overflows, found.trials) == (machines, overflows, trials)
-    assert (found.instance, found.n_tasks, found.n_unplaceable, found.predicted) == (3, 2, 0, None)
+    assert found.m_abs == machines
+    assert found.overflows == overflows
+    assert found.trials == trials
+    assert found.instance == 3
+    assert found.n_tasks == 2
+    assert found.n_unplaceable == 0
+    assert found.predicted is None
     # Means of all draws together are 1.
     assert found.lower_bound == (2 if fields.get("capacity") else 1)
 
@@ -248,20 +287,20 @@ def test_what_fits_nowhere_and_what_is_moved() -> None:
         Cell(Average(2), capacity=0.5)
     ]
     one, other, none = judge_instance(cast(Any, Drawn()), cells)
-    assert (one.n_moved, other.n_moved) == (0, 0)
-    assert (none.m_abs, none.n_unplaceable, none.lower_bound, none.trials, none.q) == (
-        0,
-        2,
-        1,
-        0,
-        0.0,
-    )
+    assert one.n_moved == 0
+    assert other.n_moved == 0
+    assert none.m_abs == 0
+    assert none.n_unplaceable == 2
+    assert none.lower_bound == 1
+    assert none.trials == 0
+    assert none.q == 0.0
 
 
 def test_overflow_that_is_predicted_is_a_mean_over_machines() -> None:
     (found,) = judge_instance(cast(Any, Drawn()), [Cell(Gpa(0.5))])
     # Mean 1 and deviation .25 on one machine of 1.
-    assert (found.m_abs, found.predicted) == (1, pytest.approx(0.5, abs=1e-5))
+    assert found.m_abs == 1
+    assert found.predicted == pytest.approx(0.5, abs=1e-5)
 
 
 class Grids:
@@ -283,10 +322,8 @@ class Grids:
 
 
 def test_experiments_on_the_grid_run_in_one_pass() -> None:
-    study, chosen = (
-        Grids(),
-        [packing_base.QUESTION, usage_changes.QUESTION, packing_averages.QUESTION],
-    )
+    study = Grids()
+    chosen = [packing_base.QUESTION, usage_changes.QUESTION, packing_averages.QUESTION]
     run_cells(cast(Study, study), chosen, {"size": 7, "hours": 3})
     assert study.cells == packing_base.cells() + packing_averages.cells()
     # Ten instances by default; what was given; nothing that they do not take.
@@ -294,12 +331,18 @@ def test_experiments_on_the_grid_run_in_one_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    "chosen", [[packing_base.QUESTION], [packing_base.QUESTION, usage_changes.QUESTION], []]
+    "chosen",
+    [
+        [packing_base.QUESTION],
+        [packing_base.QUESTION, usage_changes.QUESTION],
+        [],
+    ],
 )
 def test_one_experiment_runs_on_its_own(chosen: list[Any]) -> None:
     study = Grids()
     run_cells(cast(Study, study), chosen, {})
-    assert (study.options, study.cells) == (None, [])
+    assert study.options is None
+    assert study.cells == []
 
 
 def test_what_cannot_be_asked_is_left_to_each_experiment() -> None:
@@ -311,7 +354,12 @@ def test_what_cannot_be_asked_is_left_to_each_experiment() -> None:
 
 def test_options_of_an_experiment_and_their_defaults() -> None:
     online = packing_online.QUESTION
-    assert dict(online.parameters) == {"tasks": 2_000, "capacity": 1.0, "include": "", "seed": 0}
+    assert dict(online.parameters) == {
+        "tasks": 2_000,
+        "capacity": 1.0,
+        "include": "",
+        "seed": 0,
+    }
     assert dict(usage_changes.QUESTION.parameters) == {
         "tasks": 100_000,
         "size": 1_000,
@@ -333,11 +381,19 @@ def test_the_subject_of_an_experiment_is_a_study() -> None:
 
 
 def test_outcomes_are_known_once_and_in_the_order_that_is_asked_for() -> None:
-    instances = Instances(make([[0.25, 0.25], [0.5, 0.5]]), size=2, realizations=100, count=2)
+    instances = Instances(
+        make([[0.25, 0.25], [0.5, 0.5]]),
+        size=2,
+        realizations=100,
+        count=2,
+    )
     grid = Grid(instances, threads=1)
-    first, second = Cell(Average(1)), Cell(Average(3))
+    first = Cell(Average(1))
+    second = Cell(Average(3))
     (one, two) = grid.outcomes([first])
-    assert (one.instance, two.instance, one.cell) == (0, 1, first)
+    assert one.instance == 0
+    assert two.instance == 1
+    assert one.cell == first
     found = grid.outcomes([second, first, second])
     assert [(each.cell, each.instance) for each in found] == [
         (second, 0),

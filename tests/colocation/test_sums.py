@@ -49,7 +49,8 @@ def test_a_constant_sum_is_infinitely_far_from_normal() -> None:
 
 def test_threads_do_not_matter() -> None:
     rng = np.random.default_rng(3)
-    rows, samples = rng.random((30, 800), np.float32), rng.integers(0, 30, (BLOCK + 6, 10))
+    rows = rng.random((30, 800), np.float32)
+    samples = rng.integers(0, 30, (BLOCK + 6, 10))
     two = judged(rows, samples)
     before = numba.get_num_threads()
     numba.set_num_threads(1)

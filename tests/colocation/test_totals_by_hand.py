@@ -21,11 +21,17 @@ from tests.colocation.test_packing_past import on_clock
 
 
 def sums(
-    size: int, percentiles: list[list[float]], mean: float = 1.0, std: float = 0.5
+    size: int,
+    percentiles: list[list[float]],
+    mean: float = 1.0,
+    std: float = 0.5,
 ) -> SampleSums:
     n = len(percentiles)
     found: Any = SimpleNamespace(
-        size=size, percentiles=np.array(percentiles), mean=np.full(n, mean), std=np.full(n, std)
+        size=size,
+        percentiles=np.array(percentiles),
+        mean=np.full(n, mean),
+        std=np.full(n, std),
     )
     return cast(SampleSums, found)
 
@@ -34,12 +40,23 @@ def test_errors_of_normal_percentiles() -> None:
     # 1.644854, 2.326348 and 3.090232 deviations of .5 above 1; no relative error of 0.
     found = percentile_error.errors(sums(10, [[2.0, 2.0, 2.0], [0.0, 1.0, 4.0]]))
     normal = [1.822427, 2.163174, 2.545116]
-    expected = [[each / 2 - 1 for each in normal], [math.nan, normal[1] - 1, normal[2] / 4 - 1]]
+    expected = [
+        [each / 2 - 1 for each in normal],
+        [
+            math.nan,
+            normal[1] - 1,
+            normal[2] / 4 - 1,
+        ],
+    ]
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_a_violin_for_each_size_of_the_figure() -> None:
-    found = [sums(10, [[2.0] * 3, [1.0] * 3]), sums(15, [[2.0] * 3]), sums(50, [[0.0, 2.0, 0.0]])]
+    found = [
+        sums(10, [[2.0] * 3, [1.0] * 3]),
+        sums(15, [[2.0] * 3]),
+        sums(50, [[0.0, 2.0, 0.0]]),
+    ]
     study = cast(Study, SimpleNamespace(sums=lambda options: found))
     rows = percentile_error.compute(study, options())
     assert {(row["size"], row["percentile"], row["n_samples"]) for row in rows} == {
@@ -49,7 +66,8 @@ def test_a_violin_for_each_size_of_the_figure() -> None:
     violin = [row for row in rows if (row["size"], row["percentile"]) == (10, 95.0)]
     assert [row["cell"] for row in violin] == list(range(24))
     # Errors −.0888 and .8224: half of the samples in the first and in the last of 24 cells between them.
-    low, high = 1.822427 / 2 - 1, 1.822427 - 1
+    low = 1.822427 / 2 - 1
+    high = 1.822427 - 1
     width = (high - low) / 24
     assert [row["low"] for row in violin] == pytest.approx(
         [low + k * width for k in range(24)], abs=1e-6
@@ -69,7 +87,13 @@ def test_a_violin_for_each_size_of_the_figure() -> None:
 def test_claims_about_errors_of_percentiles() -> None:
     table = pa.Table.from_pylist(
         [
-            {"size": size, "percentile": level, "p25": low, "median": median, "p75": high}
+            {
+                "size": size,
+                "percentile": level,
+                "p25": low,
+                "median": median,
+                "p75": high,
+            }
             for size, level, low, median, high in (
                 *((10, 95.0, -0.5, -0.25, 0.0), (50, 95.0, 0.0, 0.125, 0.25)),
                 *((10, 99.9, -1.0, -0.5, -0.25), (50, 99.9, -0.5, -0.375, -0.125)),
@@ -89,9 +113,21 @@ def test_claims_about_errors_of_percentiles() -> None:
 
 
 def test_a_violin_is_widest_where_most_samples_are() -> None:
-    common = {"size": 30, "percentile": 99.9, "p25": 0.0, "median": 0.1, "p75": 0.2}
+    common = {
+        "size": 30,
+        "percentile": 99.9,
+        "p25": 0.0,
+        "median": 0.1,
+        "p75": 0.2,
+    }
     cells = [
-        common | {"cell": k, "low": k / 8, "high": (k + 1) / 8, "density": d}
+        common
+        | {
+            "cell": k,
+            "low": k / 8,
+            "high": (k + 1) / 8,
+            "density": d,
+        }
         for k, d in enumerate((2.0, 4.0))
     ]
     charts = tomllib.loads(
@@ -99,13 +135,14 @@ def test_a_violin_is_widest_where_most_samples_are() -> None:
     )
     first, second = ask(pa.Table.from_pylist(cells), charts["percentile_error"]["rows"])
     # The third of four sizes stands at 2.
-    assert (first["place"], first["left"], first["right"]) == (
-        2,
-        pytest.approx(1.775),
-        pytest.approx(2.225),
-    )
-    assert (second["left"], second["right"]) == (pytest.approx(1.55), pytest.approx(2.45))
-    assert (first["error"], second["error"], first["percentile"]) == (0.0625, 0.1875, "99.9 %")
+    assert first["place"] == 2
+    assert first["left"] == pytest.approx(1.775)
+    assert first["right"] == pytest.approx(2.225)
+    assert second["left"] == pytest.approx(1.55)
+    assert second["right"] == pytest.approx(2.45)
+    assert first["error"] == 0.0625
+    assert second["error"] == 0.1875
+    assert first["percentile"] == "99.9 %"
     assert [(row["p25"], row["median"], row["p75"]) for row in (first, second)] == [
         (0.0, 0.1, 0.2),
         (None,) * 3,
@@ -117,13 +154,20 @@ def test_how_often_normality_is_rejected() -> None:
     found = cast(
         Any,
         SimpleNamespace(
-            size=20, normality=np.array([0.75, 0.76, 0.78, 0.79]), mean=np.array([1.0, 2.0])
+            size=20,
+            normality=np.array([0.75, 0.76, 0.78, 0.79]),
+            mean=np.array([1.0, 2.0]),
         ),
     )
     study = cast(Study, SimpleNamespace(sums=lambda options: [found]))
     (row,) = sum_normality.compute(study, options(realizations=100))
     assert row == {
-        **{"size": 20, "n_samples": 4, "n_realizations": 100, "mean_usage": 1.5},
+        **{
+            "size": 20,
+            "n_samples": 4,
+            "n_realizations": 100,
+            "mean_usage": 1.5,
+        },
         **{"rejected": 0.75, "rejected_1974": 0.25},
     }
     table = pa.Table.from_pylist([row])
@@ -149,12 +193,14 @@ def test_a_total_beside_its_normal_law() -> None:
     rows = table.to_pylist()
     assert [(row["size"], row["cell"]) for row in rows] == [(10, k) for k in range(60)]
     drawn = np.sort(pool.draw(np.arange(10), 400, 3).astype(np.float64).sum(axis=0))
-    assert (rows[0]["low"], rows[-1]["high"]) == (drawn[0], drawn[-1])
+    assert rows[0]["low"] == drawn[0]
+    assert rows[-1]["high"] == drawn[-1]
     width = (drawn[-1] - drawn[0]) / 60
     assert rows[0]["density"] == pytest.approx((drawn == drawn[0]).mean() / width)
     # Deviations of all tasks as drawn, and mean: the normal density in the middle of each cell.
     values = pool.draw(np.arange(10), 400, 3).astype(np.float64)
-    mean, variance = values.mean(axis=1).sum(), values.var(axis=1).sum()
+    mean = values.mean(axis=1).sum()
+    variance = values.var(axis=1).sum()
     for row in (rows[0], rows[29], rows[59]):
         middle = (row["low"] + row["high"]) / 2
         density = math.exp(-((middle - mean) ** 2) / (2 * variance)) / math.sqrt(
@@ -166,7 +212,8 @@ def test_a_total_beside_its_normal_law() -> None:
 def test_a_constant_total_is_normal_where_it_lies() -> None:
     rows = sum_examples._example(on_clock(np.full((10, 12), 0.0625)), 10, 50, 0).to_pylist()
     # .625 in every draw: cells between .125 and 1.125, none of whose middles is .625.
-    assert (rows[0]["low"], rows[-1]["high"]) == (0.125, 1.125)
+    assert rows[0]["low"] == 0.125
+    assert rows[-1]["high"] == 1.125
     assert {row["normal_density"] for row in rows} == {0.0}
 
 

@@ -18,14 +18,21 @@ from tests.colocation.test_packing_past import on_clock
 
 def judged(draws: list[int], raw: list[list[int]] | None = None, alone: int = 0) -> Judged:
     series = np.array(raw) if raw else np.empty((len(draws), 0), np.int64)
-    return Judged(len(draws) + alone, alone, np.array(draws, np.int64), series)
+    return Judged(
+        len(draws) + alone,
+        alone,
+        np.array(draws, np.int64),
+        series,
+    )
 
 
 def test_machines_are_those_in_use_and_one_for_each_task_that_fits_none() -> None:
     # Rebalancing has emptied the second bin.
     packing = Packing(np.array([0, 0, 2, -1, -1]), np.ones((3, 1)), np.arange(3))
     found = module._judged(packing, np.array([1, 9, 2]), np.array([[1, 2], [9, 9], [3, 4]]))
-    assert (found.machines, found.n_unplaceable, found.draws.tolist()) == (4, 2, [1, 2])
+    assert found.machines == 4
+    assert found.n_unplaceable == 2
+    assert found.draws.tolist() == [1, 2]
     assert found.raw.tolist() == [[1, 2], [3, 4]]
 
 
@@ -34,15 +41,39 @@ class Instances:
 
     def __init__(self) -> None:
         self.kept = {0: "something large"}
-        fresh = np.float32([[0.5, 0.5, 1.5, 0.5], [0.5, 0.75, 0.5, 0.5], [0.25, 0.25, 0.25, 2]])
-        seen = Observation(np.float32([[0.5] * 4, [0.5] * 4, [0.5] * 4]))
-        self.one = SimpleNamespace(tasks=np.array([2, 0, 1]), fresh=fresh, seen=seen)
+        fresh = np.float32(
+            [
+                [0.5, 0.5, 1.5, 0.5],
+                [0.5, 0.75, 0.5, 0.5],
+                [0.25, 0.25, 0.25, 2],
+            ]
+        )
+        seen = Observation(
+            np.float32(
+                [
+                    [0.5] * 4,
+                    [0.5] * 4,
+                    [0.5] * 4,
+                ]
+            )
+        )
+        self.one = SimpleNamespace(
+            tasks=np.array([2, 0, 1]),
+            fresh=fresh,
+            seen=seen,
+        )
 
     def map(self, work: Any) -> list[Any]:
         return [work(self.one), work(self.one)]
 
 
-SERIES = np.float32([[0.5, 0.6, 0.5, 0.5, 0.5], [2, 0.25, 0.25, 2, 2], [0.5, 0.5, 0.5, 0.75, 0.25]])
+SERIES = np.float32(
+    [
+        [0.5, 0.6, 0.5, 0.5, 0.5],
+        [2, 0.25, 0.25, 2, 2],
+        [0.5, 0.5, 0.5, 0.75, 0.25],
+    ]
+)
 
 
 @pytest.mark.parametrize("has_series", [False, True])
@@ -51,7 +82,9 @@ def test_ways_are_judged_on_draws_and_block_by_block(has_series: bool) -> None:
     trial = Trial(cast(Any, instances), None, SERIES if has_series else None)
     assert trial.slots == (5 if has_series else 0)
     first, second = trial.run([Average(1), Average(2)], 1.0, np.array([3, 2]))
-    assert (len(first), len(second), instances.kept) == (2, 2, {})
+    assert len(first) == 2
+    assert len(second) == 2
+    assert instances.kept == {}
     # Two of .5 fit on the first machine; rebalancing moves the first task to the second.  At twice that one fits each.
     assert [(one.machines, one.n_unplaceable, one.draws.tolist()) for one in first] == [
         (2, 0, [0, 2])
@@ -83,14 +116,18 @@ def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
     values = np.arange(24, dtype=np.float32).reshape(3, 8) / 32
     pool = on_clock(values, start=[4, 4, 4])
     running = Running.during(pool, Span(5, 6, np.array([0, 2])))
-    assert (running.first, len(running.tasks)) == (5, 2)
+    assert running.first == 5
+    assert len(running.tasks) == 2
     assert running.inst.tolist() == values[[0, 2], 1:7].tolist()
     options = cast(Any, SimpleNamespace(size=7, realizations=100, instances=3))
     found = running.trial(slice(0, 2), slice(3, 6), options, 11)
     assert cast(Any, found.learned).tolist() == values[[0, 2], 1:3].tolist()
     assert cast(Any, found.judged).tolist() == values[[0, 2], 4:7].tolist()
     made = found.instances
-    assert (made.size, made.realizations, made.count, made.seed) == (7, 100, 3, 11)
+    assert made.size == 7
+    assert made.realizations == 100
+    assert made.count == 3
+    assert made.seed == 11
     # Windows of the slots themselves: 5 and 6; 8, 9 and 10.
     assert made.pool.slots().tolist() == [5, 6] * 2
     assert cast(Any, made.judging).slots().tolist() == [8, 9, 10] * 2
@@ -115,11 +152,9 @@ def test_overflow_on_draws_is_a_mean_over_instances() -> None:
     trials = [judged([1, 2]), judged([0])], [judged([3]), judged([0] * 3)]
     found = evidence(*trials, realizations=1_000, target=0.001).on_draws
     # Standard error .001, and t of one degree of freedom 12.706.
-    assert (found.value, found.low, found.high) == (
-        pytest.approx(0.001),
-        0.0,
-        pytest.approx(0.001 + 0.0127062, abs=1e-7),
-    )
+    assert found.value == pytest.approx(0.001)
+    assert found.low == 0.0
+    assert found.high == pytest.approx(0.001 + 0.0127062, abs=1e-7)
     # 7,000 draws are too few to see .0004 three times.
     assert evidence(*trials, realizations=1_000, target=0.0004).on_draws == Interval(
         pytest.approx(0.001)
@@ -172,16 +207,23 @@ def test_a_target_is_kept_where_the_upper_end_is(high: float | None, keeps: bool
 
 def test_the_worst_machine_on_draws_is_a_mean_over_instances() -> None:
     # Shares .05 and .1 (which is not above .1); .2, .1 and .3; an instance without machines tells nothing.
-    found = evidence([judged([5, 10]), judged([20, 10, 30]), judged([])], [judged([99])])
+    found = evidence(
+        [
+            judged([5, 10]),
+            judged([20, 10, 30]),
+            judged([]),
+        ],
+        [judged([99])],
+    )
     above, worst = found.per_machine()
     # 0 and ⅔; .1 and .3: both intervals reach below 0, where no share is.
-    assert (above.value, above.low) == (pytest.approx(1 / 3), 0.0)
-    assert (worst.value, worst.low) == (pytest.approx(0.2), 0.0)
+    assert above.value == pytest.approx(1 / 3)
+    assert above.low == 0.0
+    assert worst.value == pytest.approx(0.2)
+    assert worst.low == 0.0
     # Standard errors ⅓ and .1, and t of one degree of freedom 12.706.
-    assert (above.high, worst.high) == (
-        pytest.approx(1 / 3 + 12.7062 / 3, abs=1e-4),
-        pytest.approx(1.47062, abs=1e-5),
-    )
+    assert above.high == pytest.approx(1 / 3 + 12.7062 / 3, abs=1e-4)
+    assert worst.high == pytest.approx(1.47062, abs=1e-5)
     assert evidence([judged([]), judged([])]).per_machine() == (Interval(0.0), Interval(0.0))
 
 
@@ -189,14 +231,20 @@ def test_the_worst_machine_on_series_is_of_the_first_trial() -> None:
     blocks = Blocks.of([60])
     # In each of five hours one slot of twelve, and two: 1 ÷ 12 is the target, which is not exceeded.
     first = [judged([0], [[1] * 5]), judged([0], [[2] * 5])]
-    found = evidence(first, [judged([0], [[12] * 5])], blocks=blocks, target=5 / 60)
+    found = evidence(
+        first,
+        [judged([0], [[12] * 5])],
+        blocks=blocks,
+        target=5 / 60,
+    )
     above, worst = found.per_machine()
     # Every resample says the same.
     assert above == Interval(0.5, 0.5, 0.5)
     assert worst == Interval(*[pytest.approx(1 / 6)] * 3)
     # Of hours that differ resamples do: one of five slots more or less.
     _, worst = evidence([judged([0], [[10, 0, 0, 0, 0]])], blocks=blocks).per_machine()
-    assert (worst.value, worst.low) == (pytest.approx(1 / 6), 0.0)
+    assert worst.value == pytest.approx(1 / 6)
+    assert worst.low == 0.0
     assert worst.high is not None
     assert 1 / 3 <= worst.high <= 5 / 6
     assert evidence([judged([])], blocks=blocks).per_machine() == (Interval(0.0), Interval(0.0))
@@ -243,7 +291,8 @@ def test_a_resample_of_one_trial_is_that_trial() -> None:
 
 
 def test_blocks_are_drawn_from_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, known = [], np.random.default_rng
+    asked = []
+    known = np.random.default_rng
 
     def spy(seed: Any) -> Any:
         asked.append(seed)
@@ -256,14 +305,19 @@ def test_blocks_are_drawn_from_a_stream_of_their_own(monkeypatch: pytest.MonkeyP
 
 def test_resampled_blocks_are_expanded_percentiles() -> None:
     blocks = Blocks.of([60], seed=3)
-    assert (blocks.hours, blocks.n, blocks.times.shape) == (1, 5, (1_000, 5))
+    assert blocks.hours == 1
+    assert blocks.n == 5
+    assert blocks.times.shape == (1_000, 5)
     assert set(blocks.times.sum(axis=1)) == {5}
     # √(5 ÷ 4) · 2.776 (t of four degrees of freedom) are 3.104 deviations: .095 % on either side of a thousand.
     found = blocks.interval(7.0, np.arange(1_000.0))
-    assert (found.value, round(found.low or 0, 1), round(found.high or 0, 1)) == (7.0, 1.0, 998.0)
+    assert found.value == 7.0
+    assert round(found.low or 0, 1) == 1.0
+    assert round(found.high or 0, 1) == 998.0
     # One overflow in the first hour alone: as often as that hour is drawn.
     share = blocks.share(np.array([1, 0, 0, 0, 0]), np.full(5, 12), 0.1)
-    assert (share.value, share.low) == (1 / 60, 0.0)
+    assert share.value == 1 / 60
+    assert share.low == 0.0
     assert share.high == pytest.approx(float(blocks.times[:, 0].max()) / 60, rel=0.2)
     # As two series of other lengths and another seed are drawn anew.
     assert (Blocks.of([60], seed=4).times != blocks.times).any()
@@ -281,8 +335,6 @@ def test_resampled_blocks_are_expanded_percentiles() -> None:
 )
 def test_each_series_has_a_block(slots: list[int], hours: int, lengths: list[int]) -> None:
     found = Blocks.of(slots)
-    assert (found.hours, np.concatenate(found.lengths).tolist(), found.n) == (
-        hours,
-        lengths,
-        len(lengths),
-    )
+    assert found.hours == hours
+    assert np.concatenate(found.lengths).tolist() == lengths
+    assert found.n == len(lengths)

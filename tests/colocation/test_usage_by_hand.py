@@ -40,7 +40,12 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: float) -> Asked:
     """Let the F-tests say these p, one after the other, and keep what they were asked."""
     asked: Asked = []
 
-    def f_test(before: np.ndarray, after: np.ndarray, k: Any, n_columns: Any) -> np.ndarray:
+    def f_test(
+        before: np.ndarray,
+        after: np.ndarray,
+        k: Any,
+        n_columns: Any,
+    ) -> np.ndarray:
         asked.append((before, after, k, n_columns))
         return np.full(before.shape[1], answers[len(asked) - 1])
 
@@ -59,9 +64,13 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: float) -> Asked:
     ],
 )
 def test_a_step_answers_for_all_places_that_were_tried(
-    monkeypatch: pytest.MonkeyPatch, p: float, trend: bool, shift: bool
+    monkeypatch: pytest.MonkeyPatch,
+    p: float,
+    trend: bool,
+    shift: bool,
 ) -> None:
-    asked, time = answering(monkeypatch, p), np.arange(21)
+    asked = answering(monkeypatch, p)
+    time = np.arange(21)
     values = hours(time / 64, 0.25 * (time >= 3), 0.25 * (time >= 18))
     found = changes(values)
     assert {kind: flags.tolist() for kind, flags in found.items()} == {
@@ -71,14 +80,22 @@ def test_a_step_answers_for_all_places_that_were_tried(
     }
     ((before, after, k, n_columns),) = asked
     # A mean, and a line or a step.
-    assert (k, n_columns) == (1, 2)
+    assert k == 1
+    assert n_columns == 2
     # (0 + … + 20) ÷ 21 ÷ 64; 18 and 3 of 21 hours at .25.
-    assert before[0] == pytest.approx([-10 / 64, -0.25 * 18 / 21, -0.25 * 3 / 21])
+    assert before[0] == pytest.approx(
+        [
+            -10 / 64,
+            -0.25 * 18 / 21,
+            -0.25 * 3 / 21,
+        ]
+    )
     assert after == pytest.approx(0, abs=1e-9)
 
 
 def test_a_step_within_three_hours_of_an_end_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, time = answering(monkeypatch, 1.0), np.arange(21)
+    asked = answering(monkeypatch, 1.0)
+    time = np.arange(21)
     changes(hours(0.25 * (time >= 2), 0.25 * (time >= 19)))
     assert (np.abs(asked[0][1]).max(axis=0) > 0.05).all()
 
@@ -96,7 +113,11 @@ def test_a_rhythm_of_the_day_is_two_harmonics(
     asked = answering(monkeypatch, 1.0, p)
     found = changes(hours(RHYTHM))
     flags = {kind: found[kind].tolist() for kind in ("daily", "trend", "level shift")}
-    assert flags == {"daily": [daily], "trend": [False], "level shift": [False]}
+    assert flags == {
+        "daily": [daily],
+        "trend": [False],
+        "level shift": [False],
+    }
     (before, after, *step), (without, rest, *day) = asked
     # A mean, two cosines, two sines; and a line or a step.
     assert step == [1, 6]
@@ -115,7 +136,8 @@ def test_the_rhythm_is_sought_beside_a_step_that_counts(
     asked = answering(monkeypatch, 0.0 if is_moved else 1.0, 1.0)
     changes(hours(RHYTHM + STEP))
     without, rest, k, n_columns = asked[1]
-    assert (k, n_columns.tolist()) == (4, [5 + is_moved])
+    assert k == 4
+    assert n_columns.tolist() == [5 + is_moved]
     shape = np.array(RHYTHM) - 0.5 + (0 if is_moved else STEP - 0.25 * 28 / 48)
     assert without[:, 0] == pytest.approx(shape, abs=1e-6)
     assert np.abs(rest).max() < 1e-6 if is_moved else np.abs(rest).max() > 0.05
@@ -212,7 +234,11 @@ def answer(
         kept = np.concatenate([np.arange(n) + k * values.shape[1] for k, n in enumerate(counts)])
         fields = {name: getattr(pool, name)[kept] for name in ("inst", "avg", "start", "seconds")}
         identity = {"collection_id": pool.collection_id, "instance_index": pool.instance_index}
-        pool = type(pool)(offsets=np.cumsum([0, *counts]), **fields, **identity)
+        pool = type(pool)(
+            offsets=np.cumsum([0, *counts]),
+            **fields,
+            **identity,
+        )
     study = cast(Study, SimpleNamespace(pool=lambda options: pool))
     return usage_changes.compute(study, cast(Any, SimpleNamespace(**options)))
 
@@ -224,24 +250,40 @@ def test_shares_of_four_tasks_whose_last_half_hour_is_left_out() -> None:
     rows = answer(values, hours=25, size=2)
     assert {(row["n_tasks"], row["hours"]) for row in rows} == {(4, 12.5)}
     shares = {row["kind"]: row["share"] for row in rows}
-    assert shares == {"level shift": 0.25, "trend": 0, "bursty": 0, "none": 0.75}
+    assert shares == {
+        "level shift": 0.25,
+        "trend": 0,
+        "bursty": 0,
+        "none": 0.75,
+    }
 
 
 def test_where_few_run_for_twelve_hours_these_few_are_tested() -> None:
     # Of nine tasks a third should run through; two run for twelve hours, all for six.
     values = np.full((9, 144), 0.25)
-    rows = answer(values, [144, 144, *[72] * 7], hours=12, size=9)
+    rows = answer(
+        values,
+        [144, 144, *[72] * 7],
+        hours=12,
+        size=9,
+    )
     assert {(row["n_tasks"], row["hours"]) for row in rows} == {(2, 12.0)}
 
 
 def test_the_median_deviation_is_the_51st_of_the_quantiles() -> None:
     n = len(usage_deviation.SHARES)
-    assert (n, usage_deviation.SHARES[50], usage_deviation.SHARES[-1]) == (103, 0.5, 1)
+    assert n == 103
+    assert usage_deviation.SHARES[50] == 0.5
+    assert usage_deviation.SHARES[-1] == 1
 
     def table(inst: list[float], avg: list[float]) -> pa.Table:
         shares = np.tile(usage_deviation.SHARES, 2)
         return pa.table(
-            {"series": ["inst"] * n + ["avg"] * n, "share": shares, "deviation": [*inst, *avg]}
+            {
+                "series": ["inst"] * n + ["avg"] * n,
+                "share": shares,
+                "deviation": [*inst, *avg],
+            }
         )
 
     rising = table([float(k) for k in range(n)], [2.0] * n)
@@ -269,7 +311,12 @@ def shapes(*clusters: tuple[str, float, dict[int, float]]) -> pa.Table:
     """Clusters with their share of the tasks, and the density of some cells."""
     return pa.Table.from_pylist(
         [
-            {"cluster": name, "share": share, "cell": cell, "density": density.get(cell, 0.0)}
+            {
+                "cluster": name,
+                "share": share,
+                "cell": cell,
+                "density": density.get(cell, 0.0),
+            }
             for name, share, density in clusters
             for cell in range(100)
         ]
@@ -278,9 +325,25 @@ def shapes(*clusters: tuple[str, float, dict[int, float]]) -> pa.Table:
 
 def test_claims_about_shapes() -> None:
     table = shapes(
-        ("a", 0.5, {0: 0.5, 29: 0.491, 30: 0.009}),
+        (
+            "a",
+            0.5,
+            {
+                0: 0.5,
+                29: 0.491,
+                30: 0.009,
+            },
+        ),
         ("b", 0.25, {0: 0.99, 30: 0.01}),
-        ("c", 0.25, {29: 0.5, 31: 0.25, 99: 0.25}),
+        (
+            "c",
+            0.25,
+            {
+                29: 0.5,
+                31: 0.25,
+                99: 0.25,
+            },
+        ),
     )
     assert measured(usage_shapes, "S1-fig4-largest", table) == 0.5
     # Just below 1 %, 1 %, and half beyond .30.
@@ -296,7 +359,11 @@ def test_clusters_are_lettered_by_size_and_ties_by_the_first_cell() -> None:
     centroids[1, 99] = -1e-9
     rows = usage_shapes._ordered(centroids, np.array([0.25, 0.5, 0.25])).to_pylist()
     first = {row["cluster"]: (row["density"], row["share"]) for row in rows if row["cell"] == 0}
-    assert first == {"a": (0.5, 0.5), "b": (0.25, 0.25), "c": (0.75, 0.25)}
+    assert first == {
+        "a": (0.5, 0.5),
+        "b": (0.25, 0.25),
+        "c": (0.75, 0.25),
+    }
     assert [row["cell"] for row in rows] == [*range(100)] * 3
     assert [row["cluster"] for row in rows] == [letter for letter in "abc" for _ in range(100)]
     assert {row["density"] for row in rows if row["cell"]} == {0.0}
@@ -306,10 +373,17 @@ def test_clusters_are_lettered_by_size_and_ties_by_the_first_cell() -> None:
 def test_sixteen_clusters_need_as_many_different_tasks(
     monkeypatch: pytest.MonkeyPatch, distinct: int, is_enough: bool
 ) -> None:
-    asked, threads = [], []
+    asked = []
+    threads = []
 
     class KMeans:
-        def __init__(self, clusters: int, *, n_init: int, random_state: int) -> None:
+        def __init__(
+            self,
+            clusters: int,
+            *,
+            n_init: int,
+            random_state: int,
+        ) -> None:
             asked.append((clusters, n_init, random_state))
 
         def fit(self, found: np.ndarray) -> Any:
@@ -336,7 +410,8 @@ def test_sixteen_clusters_need_as_many_different_tasks(
         assert str(caught.value) == "16 clusters need as many different tasks, the pool has 15"
         return
     rows = usage_shapes.compute(study, options).to_pylist()
-    assert (asked, threads) == ([(16, 4, 100)], [1])
+    assert asked == [(16, 4, 100)]
+    assert threads == [1]
     shares = [row["share"] for row in rows if row["cell"] == 0]
     assert shares == [2 / 17] + [1 / 17] * 15
     assert measured(usage_shapes, "S1-fig4-largest", pa.Table.from_pylist(rows)) == 2 / 17
@@ -348,14 +423,19 @@ def test_a_histogram_weighs_windows_by_their_length() -> None:
     # The last cell takes what lies above; unweighted windows count alike.
     plain = make([[0.0, 0.99, 2.0, 0.5]])
     found = usage_shapes.histograms(plain)
-    assert (found.shape, found[0, [0, 50, 99]].tolist()) == ((1, 100), [0.25, 0.25, 0.5])
+    assert found.shape == (1, 100)
+    assert found[0, [0, 50, 99]].tolist() == [0.25, 0.25, 0.5]
 
 
 def test_windows_differ_where_p_is_below_five_percent(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.full((3, 24), 0.25)
     values[1, 12:], values[2, 18:] = 0.5, 0.5
     pool = on_clock(values)
-    told = {0: 1.0, 6: 0.05, 12: 0.049}
+    told = {
+        0: 1.0,
+        6: 0.05,
+        12: 0.049,
+    }
     monkeypatch.setattr(usage_stationarity, "ks_p_value", lambda n, steps: told[int(steps)])
     # No gap, one of twelve steps, and one of six, which is at 5 % and so does not differ.
     assert usage_stationarity.rejections(pool, 12, 12) == (1, 3)

@@ -32,7 +32,11 @@ NAN = float("nan")
 def windows(task: list[int], start: list[int], **more: Any) -> Windows:
     """Windows of these tasks that begin in these seconds."""
     values = np.arange(len(task), dtype=np.float32)
-    known: dict[str, Any] = {"inst": values, "avg": values, "memory": values} | more
+    known: dict[str, Any] = {
+        "inst": values,
+        "avg": values,
+        "memory": values,
+    } | more
     return Windows(
         task=np.array(task, np.int32),
         start=np.array(start, np.int32),
@@ -48,7 +52,16 @@ def test_lists_of_another_length_are_unknown() -> None:
     )
     np.testing.assert_array_equal(
         _matrix(lists, 2),
-        np.float32([[1, 2], [NAN, NAN], [NAN, NAN], [NAN, 6], [NAN, NAN], [8, 9]]),
+        np.float32(
+            [
+                [1, 2],
+                [NAN, NAN],
+                [NAN, NAN],
+                [NAN, 6],
+                [NAN, NAN],
+                [8, 9],
+            ]
+        ),
     )
     # A slice begins where its first list does.
     np.testing.assert_array_equal(_matrix(lists.slice(5), 2), np.float32([[8, 9]]))
@@ -61,7 +74,8 @@ def test_nothing_is_no_list_of_one() -> None:
 
 
 def test_percentiles_are_merged_and_ascend() -> None:
-    deciles, tail = [k / 10 for k in range(11)], [0.9 + k / 100 for k in range(1, 10)]
+    deciles = [k / 10 for k in range(11)]
+    tail = [0.9 + k / 100 for k in range(1, 10)]
     gap = [*tail[:4], None, *tail[5:]]
     falling = [0.5, *deciles[1:]]
     rows = pa.table(
@@ -94,7 +108,9 @@ def test_all_windows_are_kept_as_they_are() -> None:
     found = windows([0, 0, 1], [1, 2, 3])
     assert found.take(np.array([True] * 3)) is found
     some = found.take(np.array([True, False, True]))
-    assert (some.task.tolist(), some.start.tolist(), some.inst.tolist()) == ([0, 1], [1, 3], [0, 2])
+    assert some.task.tolist() == [0, 1]
+    assert some.start.tolist() == [1, 3]
+    assert some.inst.tolist() == [0, 2]
     assert some.quantiles is None
 
 
@@ -115,11 +131,9 @@ def test_rows_become_seconds_of_the_traces_clock() -> None:
     )
     found = _flat(rows)
     # From 1.999999 to 3.5 s: the second it begins in, and its length rounded.
-    assert (found.task.tolist(), found.start.tolist(), found.seconds.tolist()) == (
-        [0, 1],
-        [1, 3],
-        [2, 300],
-    )
+    assert found.task.tolist() == [0, 1]
+    assert found.start.tolist() == [1, 3]
+    assert found.seconds.tolist() == [2, 300]
     np.testing.assert_array_equal(found.inst, np.float32([0.5, NAN]))
     np.testing.assert_array_equal(found.memory, np.float32([NAN, 0.125]))
     assert found.quantiles is None
@@ -156,11 +170,9 @@ class Kept:
 def test_windows_come_from_arrays_where_they_hold_all() -> None:
     chosen = pa.table({"collection_id": [5, 6], "instance_index": [0, 0]})
     found = read_windows(cast(Tables, Kept()), chosen, False)
-    assert (found.task.tolist(), found.start.tolist(), found.seconds.tolist()) == (
-        [0, 1],
-        [1, 600],
-        [300, 1],
-    )
+    assert found.task.tolist() == [0, 1]
+    assert found.start.tolist() == [1, 600]
+    assert found.seconds.tolist() == [300, 1]
     assert found.inst.tolist() == [0.125, 0.25]
     # Percentiles are in rows alone.
     with pytest.raises(LookupError, match="rows"):
@@ -177,17 +189,21 @@ def test_a_task_whose_windows_are_all_unknown_has_no_place() -> None:
             instance_usage=[*usage(1, [None] * 24), *usage(2, [0.5] * 24)],
         )
     )
-    assert (found.collection_id.tolist(), found.offsets.tolist()) == ([2], [0, 24])
+    assert found.collection_id.tolist() == [2]
+    assert found.offsets.tolist() == [0, 24]
 
 
 def test_memory_before_the_first_known_one_is_the_request() -> None:
     # The first task begins known; of the second .75 is asked for, of the third nothing: the mean of .25 and .5.
     found = windows([0, 0, 1, 1, 2], [1, 2, 1, 2, 1], memory=np.float32([0.25, NAN, NAN, 0.5, NAN]))
-    request, firsts = np.float32([0.125, 0.75, NAN]), np.array([0, 2, 4])
+    request = np.float32([0.125, 0.75, NAN])
+    firsts = np.array([0, 2, 4])
     memory, (step,) = preparation._memory(found, firsts, request)
     assert memory is not None
     assert memory.tolist() == [0.25, 0.25, 0.75, 0.5, 0.375]
-    assert (step.count, step.of, step.unit) == (3, 5, "windows")
+    assert step.count == 3
+    assert step.of == 5
+    assert step.unit == "windows"
     whole = windows([0], [1], memory=np.float32([0.5]))
     assert preparation._memory(whole, np.array([0]), request) == (whole.memory, ())
     assert preparation._memory(
@@ -202,7 +218,14 @@ def attempts(
     events: list[tuple[int, int, str]], found: Windows, n: int = 3
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Attempts of tasks 0, 1, …: their identities, whether each was made again, and the attempt of each window."""
-    rows = [{"collection_id": task, "time": time, "type": kind} for task, time, kind in events]
+    rows = [
+        {
+            "collection_id": task,
+            "time": time,
+            "type": kind,
+        }
+        for task, time, kind in events
+    ]
     chosen = pa.table({"collection_id": range(n), "instance_index": [0] * n})
     made, parts = preparation._attempts(tiny(instance_events=rows), chosen, found)
     keys = zip(made["collection_id"].to_pylist(), made["instance_index"].to_pylist(), strict=True)
@@ -231,7 +254,9 @@ def test_a_failure_after_the_trace_ends_no_attempt() -> None:
     late = 2_077_252_342
     found = windows([0, 2147, 2147], [600, late - 1, late])
     keys, retried, parts = attempts([(0, 2**63 - 1, "KILL"), (0, 2**63 - 2, "SUBMIT")], found, 2148)
-    assert (keys, retried, parts) == ([(0, 0), (2147, 0)], [0, 0], [0, 1, 1])
+    assert keys == [(0, 0), (2147, 0)]
+    assert retried == [0, 0]
+    assert parts == [0, 1, 1]
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
@@ -249,7 +274,9 @@ def test_codes_are_by_the_order_of_names() -> None:
 def test_means_stand_for_seconds_where_none_are_sampled() -> None:
     assert preparation._stand_in("2011", 9) == ()
     (step,) = preparation._stand_in("alibaba-2018", 9)
-    assert (step.count, step.of, step.unit) == (9, 9, "windows")
+    assert step.count == 9
+    assert step.of == 9
+    assert step.unit == "windows"
 
 
 @pytest.mark.parametrize(
@@ -291,7 +318,8 @@ def test_what_left_nothing_is_counted(steps: tuple[Step, ...], message: str) -> 
 )
 def test_windows_of_a_task_do_not_go_back(start: list[int] | None, message: str | None) -> None:
     columns = _Columns(pa.table({}), "p")
-    times, offsets = None if start is None else np.array(start), np.array([0, 3, 5])
+    times = None if start is None else np.array(start)
+    offsets = np.array([0, 3, 5])
     if message is None:
         columns.require_order(times, offsets)
         return
@@ -302,11 +330,20 @@ def test_windows_of_a_task_do_not_go_back(start: list[int] | None, message: str 
 
 def test_numbers_of_tasks_may_be_unknown() -> None:
     columns = _Columns(
-        pa.table({"user": [1, None], "cpu_request": [None, 0.5], "priority": ["a", "b"]}), "p"
+        pa.table(
+            {
+                "user": [1, None],
+                "cpu_request": [None, 0.5],
+                "priority": ["a", "b"],
+            }
+        ),
+        "p",
     )
-    user, request = columns.scalars("user", np.int64), columns.scalars("cpu_request", np.float32)
+    user = columns.scalars("user", np.int64)
+    request = columns.scalars("cpu_request", np.float32)
     assert user is not None
-    assert (user.tolist(), user.dtype) == ([1, -1], np.int64)
+    assert user.tolist() == [1, -1]
+    assert user.dtype == np.int64
     np.testing.assert_array_equal(request, np.float32([NAN, 0.5]))
     # A text is no number, and what is not there is not there.
     assert columns.scalars("priority", np.int64) is None
@@ -315,17 +352,17 @@ def test_numbers_of_tasks_may_be_unknown() -> None:
 
 def test_a_task_without_an_instance_is_the_first() -> None:
     found = _Columns(pa.table({"collection_id": [7, 8], "task": [1, 2]}), "p").identity()
-    assert (found["collection_id"].tolist(), found["instance_index"].tolist()) == ([7, 8], [0, 0])
+    assert found["collection_id"].tolist() == [7, 8]
+    assert found["instance_index"].tolist() == [0, 0]
     rows = _Columns(pa.table({"instance_index": [4, 4, 4]}), "p").identity()
-    assert (rows["collection_id"].tolist(), rows["instance_index"].tolist()) == (
-        [0, 1, 2],
-        [4, 4, 4],
-    )
+    assert rows["collection_id"].tolist() == [0, 1, 2]
+    assert rows["instance_index"].tolist() == [4, 4, 4]
 
 
 def test_a_slice_of_lists_begins_at_0() -> None:
     kind = pa.large_list(pa.float64())
-    inst, avg = pa.array([[1.0], [2.0, 3.0], [4.0]], kind), pa.array([[1.0], [2.0], [3.0]], kind)
+    inst = pa.array([[1.0], [2.0, 3.0], [4.0]], kind)
+    avg = pa.array([[1.0], [2.0], [3.0]], kind)
     columns = _Columns(pa.table({"inst": inst, "avg": avg}).slice(1), "p")
     assert columns.offsets("inst").tolist() == [0, 2, 3]
     assert columns.windows("inst", np.float32, np.array([0, 2, 3])).tolist() == [2, 3, 4]

@@ -23,7 +23,13 @@ def _window(ends: Index, ticket: np.uint64) -> int:
 
 
 @compiled(parallel=True)
-def draw_uniform(values: Values, offsets: Index, tasks: Index, keys: Keys, out: Values) -> None:
+def draw_uniform(
+    values: Values,
+    offsets: Index,
+    tasks: Index,
+    keys: Keys,
+    out: Values,
+) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, all its windows alike.
 
     The window of a draw depends on the key and the column only: two calls over two value arrays draw the same
@@ -45,7 +51,8 @@ def draw_uniform(values: Values, offsets: Index, tasks: Index, keys: Keys, out: 
     for i in numba.prange(tasks.size):
         first = offsets[tasks[i]]
         windows = np.uint64(offsets[tasks[i] + 1] - first)
-        row, key = values[first : offsets[tasks[i] + 1]], keys[i]
+        row = values[first : offsets[tasks[i] + 1]]
+        key = keys[i]
         for r in range(out.shape[1]):
             # (upper half of the hash × windows) ÷ 2³² is a window number, without the division of a modulo.
             out[i, r] = row[np.int64(((hashed(key, np.uint64(r + 1)) >> _S32) * windows) >> _S32)]
@@ -65,7 +72,12 @@ def _ends(weights: Index, first: int, last: int) -> Index:
 
 @compiled(parallel=True)
 def draw_weighted(
-    values: Values, offsets: Index, weights: Index, tasks: Index, keys: Keys, out: Values
+    values: Values,
+    offsets: Index,
+    weights: Index,
+    tasks: Index,
+    keys: Keys,
+    out: Values,
 ) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, windows weighted by their length.
 
@@ -85,8 +97,11 @@ def draw_weighted(
         float32 (k, R): overwritten.
     """
     for i in numba.prange(tasks.size):
-        first, last = offsets[tasks[i]], offsets[tasks[i] + 1]
-        row, end, key = values[first:last], _ends(weights, first, last), keys[i]
+        first = offsets[tasks[i]]
+        last = offsets[tasks[i] + 1]
+        row = values[first:last]
+        end = _ends(weights, first, last)
+        key = keys[i]
         # Below 2³², or the product below overflows: seconds of one task in a month are 2.6 million.
         total = np.uint64(end[-1])
         for r in range(out.shape[1]):
@@ -127,8 +142,10 @@ def draw_quantiles(
         float32 (k, R): overwritten.
     """
     for i in numba.prange(tasks.size):
-        first, last = offsets[tasks[i]], offsets[tasks[i] + 1]
-        end, key = _ends(weights, first, last), keys[i]
+        first = offsets[tasks[i]]
+        last = offsets[tasks[i] + 1]
+        end = _ends(weights, first, last)
+        key = keys[i]
         total = np.uint64(end[-1])
         for r in range(out.shape[1]):
             # Upper half for the window, lower half for the level: the two are independent, from one hash.
@@ -140,5 +157,6 @@ def draw_quantiles(
             while levels[k + 1] <= level:
                 k += 1
             share = (level - levels[k]) / (levels[k + 1] - levels[k])
-            low, high = quantiles[window, k], quantiles[window, k + 1]
+            low = quantiles[window, k]
+            high = quantiles[window, k + 1]
             out[i, r] = np.float32(low + share * (high - low))

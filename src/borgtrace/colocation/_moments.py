@@ -81,20 +81,28 @@ def row_moments(rows: Values) -> tuple[Numbers, Numbers]:
     >>> row_moments(np.array([[1, 3], [2, 2]], np.float32))
     (array([2., 2.]), array([1., 0.]))
     """
-    means, stds = np.empty(len(rows)), np.empty(len(rows))
+    means = np.empty(len(rows))
+    stds = np.empty(len(rows))
     _row_moments(rows, means, stds)
     return means, stds
 
 
 @compiled(parallel=True)
 def _window_moments(
-    values: Values, offsets: Index, weights: Index, means: Numbers, stds: Numbers
+    values: Values,
+    offsets: Index,
+    weights: Index,
+    means: Numbers,
+    stds: Numbers,
 ) -> None:
     # No weights are an empty array: a kernel compiled for None as well would be a second one.
     is_weighted = weights.size > 0
     for i in numba.prange(means.size):
-        first, last = offsets[i], offsets[i + 1]
-        total, square, length = 0.0, 0.0, 0.0
+        first = offsets[i]
+        last = offsets[i + 1]
+        total = 0.0
+        square = 0.0
+        length = 0.0
         for k in range(first, last):
             weight = np.float64(weights[k]) if is_weighted else 1.0
             total += weight * values[k]
@@ -124,8 +132,13 @@ def window_moments(
     >>> window_moments(np.array([0, 3, 5], np.float32), np.array([0, 2, 3]), np.array([1, 2, 9]))
     (array([2., 5.]), array([1.41421356, 0.        ]))
     """
-    means, stds = np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
+    means = np.empty(len(offsets) - 1)
+    stds = np.empty(len(offsets) - 1)
     _window_moments(
-        values, offsets, np.empty(0, np.int64) if weights is None else weights, means, stds
+        values,
+        offsets,
+        np.empty(0, np.int64) if weights is None else weights,
+        means,
+        stds,
     )
     return means, stds

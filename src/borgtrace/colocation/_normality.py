@@ -58,30 +58,32 @@ def _tail(w: float) -> float:
 
 @compiled()
 def _cell(
-    ordered: Values, first: int, n: int, middle: float, scale: float, c: Numbers, terms: Numbers
+    ordered: Values,
+    first: int,
+    n: int,
+    middle: float,
+    scale: float,
+    c: Numbers,
+    terms: Numbers,
 ) -> None:
     """Terms of the values of one cell; value j is the (first + j)-th smallest of n."""
     # In locals: as array elements they would be read again after every store to `terms`, which might overlap them.
-    p0, p1, p2, p3, p4, p5, p6, p7 = (
-        c[0, 0],
-        c[0, 1],
-        c[0, 2],
-        c[0, 3],
-        c[0, 4],
-        c[0, 5],
-        c[0, 6],
-        c[0, 7],
-    )
-    q0, q1, q2, q3, q4, q5, q6, q7 = (
-        c[1, 0],
-        c[1, 1],
-        c[1, 2],
-        c[1, 3],
-        c[1, 4],
-        c[1, 5],
-        c[1, 6],
-        c[1, 7],
-    )
+    p0 = c[0, 0]
+    p1 = c[0, 1]
+    p2 = c[0, 2]
+    p3 = c[0, 3]
+    p4 = c[0, 4]
+    p5 = c[0, 5]
+    p6 = c[0, 6]
+    p7 = c[0, 7]
+    q0 = c[1, 0]
+    q1 = c[1, 1]
+    q2 = c[1, 2]
+    q3 = c[1, 3]
+    q4 = c[1, 4]
+    q5 = c[1, 5]
+    q6 = c[1, 6]
+    q7 = c[1, 7]
     for j in range(ordered.size):
         t = (ordered[j] - middle) * scale
         below = p0 + t * (p1 + t * (p2 + t * (p3 + t * (p4 + t * (p5 + t * (p6 + t * p7))))))
@@ -92,7 +94,11 @@ def _cell(
 
 @compiled()
 def anderson_darling(
-    ordered: Values, mean: float, std: float, cells: Numbers, terms: Numbers
+    ordered: Values,
+    mean: float,
+    std: float,
+    cells: Numbers,
+    terms: Numbers,
 ) -> float:
     """A² of sorted values.
 
@@ -118,20 +124,30 @@ def anderson_darling(
     >>> round(anderson_darling(x, 0.0, 1.0, LOG_PHI, np.empty(3)), 6)
     0.189488
     """
-    n, first = ordered.size, 0
+    n = ordered.size
+    first = 0
     # Sorted values: one walk serves lower tail, cells and upper tail.
     while first < n and (ordered[first] - mean) / std < -_EDGE:
         w = (ordered[first] - mean) / std
         terms[first] = (2 * first + 1) * _tail(w)  # ln Φ(−w) is below 1e-18
         first += 1
     for k in range(_CELLS):
-        bound, last = mean + std * ((k + 1) / _PER_UNIT - _EDGE), first
+        bound = mean + std * ((k + 1) / _PER_UNIT - _EDGE)
+        last = first
         while last < n and ordered[last] < bound:
             last += 1
         if last > first:
             middle = mean + std * ((k + 0.5) / _PER_UNIT - _EDGE)
             scale = 2 * _PER_UNIT / std
-            _cell(ordered[first:last], first, n, middle, scale, cells[k], terms[first:last])
+            _cell(
+                ordered[first:last],
+                first,
+                n,
+                middle,
+                scale,
+                cells[k],
+                terms[first:last],
+            )
             first = last
     for i in range(first, n):
         terms[i] = (2 * (n - 1 - i) + 1) * _tail((mean - ordered[i]) / std)

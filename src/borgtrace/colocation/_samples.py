@@ -14,7 +14,8 @@ _S32 = np.uint64(32)
 def _fill(n: int, key: np.uint64, samples: Index) -> None:
     """Floyd's algorithm (CACM 30, 1987), with one stamp per element instead of a set."""
     stamps = np.full(n, -1, np.int64)
-    size, counter = samples.shape[1], np.uint64(0)
+    size = samples.shape[1]
+    counter = np.uint64(0)
     for s in range(samples.shape[0]):
         for k in range(size):
             highest = n - size + k
@@ -28,7 +29,12 @@ def _fill(n: int, key: np.uint64, samples: Index) -> None:
             samples[s, k] = pick
 
 
-def draw_subsets(n: int, size: int, count: int, seed: int) -> Index:
+def draw_subsets(
+    n: int,
+    size: int,
+    count: int,
+    seed: int,
+) -> Index:
     """Draw `count` independent subsets of `size` of the numbers 0 … n − 1.
 
     Parameters
@@ -57,7 +63,13 @@ def draw_subsets(n: int, size: int, count: int, seed: int) -> Index:
 
 
 @compiled(parallel=True)
-def prefix_means(values: Values, offsets: Index, keys: Keys, sizes: Index, means: Numbers) -> None:
+def prefix_means(
+    values: Values,
+    offsets: Index,
+    keys: Keys,
+    sizes: Index,
+    means: Numbers,
+) -> None:
     """Mean of a random subset of each task's windows, for growing subsets.
 
     Parameters
@@ -74,7 +86,8 @@ def prefix_means(values: Values, offsets: Index, keys: Keys, sizes: Index, means
     for i in numba.prange(keys.size):
         # A copy: the shuffle (Fisher & Yates, stopped after the largest size) is in place, and the pool is shared.
         row = values[offsets[i] : offsets[i + 1]].copy()
-        taken, total = 0, 0.0
+        taken = 0
+        total = 0.0
         for k in range(sizes.size):
             if sizes[k] > row.size:
                 means[i, k] = np.nan

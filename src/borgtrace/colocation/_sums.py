@@ -17,24 +17,35 @@ BLOCK = 500
 
 
 @compiled()
-def _add_rows(rows: Values, members: Index, first: int, total: Values) -> None:
+def _add_rows(
+    rows: Values,
+    members: Index,
+    first: int,
+    total: Values,
+) -> None:
     """Set `total` to the sum of ``rows[members, first:first + total.size]``, eight rows at a time, as a tree.
 
     float32 throughout: the tree halves the error of a running sum and the traffic to `total`.
     """
-    last, k = first + total.size, 0
+    last = first + total.size
+    k = 0
     total[:] = 0
     while k + 8 <= members.size:
-        a, b = rows[members[k], first:last], rows[members[k + 1], first:last]
-        c, d = rows[members[k + 2], first:last], rows[members[k + 3], first:last]
-        e, f = rows[members[k + 4], first:last], rows[members[k + 5], first:last]
-        g, h = rows[members[k + 6], first:last], rows[members[k + 7], first:last]
+        a = rows[members[k], first:last]
+        b = rows[members[k + 1], first:last]
+        c = rows[members[k + 2], first:last]
+        d = rows[members[k + 3], first:last]
+        e = rows[members[k + 4], first:last]
+        f = rows[members[k + 5], first:last]
+        g = rows[members[k + 6], first:last]
+        h = rows[members[k + 7], first:last]
         for r in range(total.size):
             total[r] += ((a[r] + b[r]) + (c[r] + d[r])) + ((e[r] + f[r]) + (g[r] + h[r]))
         k += 8
     # Pairs: the sizes of Table 1 leave 2, 4 or 6 rows over.
     while k + 2 <= members.size:
-        a, b = rows[members[k], first:last], rows[members[k + 1], first:last]
+        a = rows[members[k], first:last]
+        b = rows[members[k + 1], first:last]
         for r in range(total.size):
             total[r] += a[r] + b[r]
         k += 2
@@ -95,13 +106,18 @@ def _quantile(ordered: Values, level: np.float64) -> np.float64:
     at = level * (ordered.size - 1)
     # At level 1 there is no value above.
     below = min(int(at), ordered.size - 2)
-    low, high = np.float64(ordered[below]), np.float64(ordered[below + 1])
+    low = np.float64(ordered[below])
+    high = np.float64(ordered[below + 1])
     return np.float64(low + (at - below) * (high - low))
 
 
 @compiled(parallel=True)
 def _judge_sums(
-    totals: Values, levels: Numbers, cells: Numbers, normality: Numbers, quantiles: Numbers
+    totals: Values,
+    levels: Numbers,
+    cells: Numbers,
+    normality: Numbers,
+    quantiles: Numbers,
 ) -> None:
     """Judge sorted sums, one a row; see :func:`sample_statistics`."""
     for s in numba.prange(totals.shape[0]):
@@ -137,7 +153,8 @@ def sample_statistics(rows: Values, samples: Index, levels: Numbers) -> tuple[Nu
     quantiles
         float64 (S, Q): quantiles of each sum, linear interpolation.
     """
-    normality, quantiles = np.empty(len(samples)), np.empty((len(samples), len(levels)))
+    normality = np.empty(len(samples))
+    quantiles = np.empty((len(samples), len(levels)))
     threads = numba.get_num_threads()
     with ThreadPoolExecutor(threads) as workers:
         for first in range(0, len(samples), BLOCK):

@@ -72,28 +72,50 @@ class Plan:
             span = longest_busy_span(pool, options.hours, enough)
         except NotApplicable as reason:
             return cls._of_tasks(pool, options, str(reason))
-        half, quarter = span.slots // 2, span.slots // 4
-        first, second = slice(0, quarter), slice(quarter, half)
+        half = span.slots // 2
+        quarter = span.slots // 4
+        first = slice(0, quarter)
+        second = slice(quarter, half)
         running = Running.during(pool, span)
         choosing = [
             running.trial(*both, options, options.seed + 1)
             for both in ((first, second), (second, first))
         ]
-        judging = running.trial(slice(0, half), slice(half, 2 * half), options, options.seed)
+        judging = running.trial(
+            slice(0, half),
+            slice(half, 2 * half),
+            options,
+            options.seed,
+        )
         begin, middle, end = (span.first + k * half for k in range(3))
         words = f"chosen on hours {_hour(begin)}–{_hour(middle)}, judged on hours {_hour(middle)}–{_hour(end)}"
         return cls(tuple(choosing), judging, words)
 
     @classmethod
-    def _of_tasks(cls, pool: Pool, options: Options, why: str) -> Plan:
-        size, scale = options.size, (options.realizations, options.instances)
+    def _of_tasks(
+        cls,
+        pool: Pool,
+        options: Options,
+        why: str,
+    ) -> Plan:
+        size = options.size
+        scale = (options.realizations, options.instances)
         judged, held_out = split(pool, size, options.seed)
         chosen = Trial(Instances(held_out, size, *scale, options.seed + 1))
         words = f"chosen and judged on draws alone ({why})"
-        return cls((chosen,), Trial(Instances(judged, size, *scale, options.seed)), words, why)
+        return cls(
+            (chosen,),
+            Trial(Instances(judged, size, *scale, options.seed)),
+            words,
+            why,
+        )
 
     def judge(
-        self, tried: Sequence[Estimator], options: Options, *, is_choice: bool
+        self,
+        tried: Sequence[Estimator],
+        options: Options,
+        *,
+        is_choice: bool,
     ) -> dict[Estimator, Evidence]:
         """Pack and judge in every way, in the trials of the choice or in the one that judges.
 
@@ -184,7 +206,8 @@ def advise(plan: Plan, options: Options) -> list[dict[str, Any]]:
         None if best else min(shown, key=lambda way: (_reach(chosen[way].stricter), *order[way]))
     )
     judged = plan.judge(shown, options, is_choice=False)
-    by_request, by_maximum = judged.get(factors[0]) if factors else None, judged[Percentile(100)]
+    by_request = judged.get(factors[0]) if factors else None
+    by_maximum = judged[Percentile(100)]
     found = []
     for way in shown:
         stricter = chosen[way].stricter

@@ -34,7 +34,12 @@ class Classes:
     origin: str
 
     @classmethod
-    def of(cls, pool: Pool, promises: str, seed: int) -> Classes:
+    def of(
+        cls,
+        pool: Pool,
+        promises: str,
+        seed: int,
+    ) -> Classes:
         """Class the tasks of a pool by their tiers; without priorities jobs at random, and says so.
 
         Parameters
@@ -115,7 +120,9 @@ def with_priors(
         int64 (n,) each: codes of what tasks share (logical name, job), the closest first, −1 unknown; where no seen
         task shares any of them, all seen tasks are the group.
     """
-    mean, variance, left = mean.copy(), variance.copy(), unseen.copy()
+    mean = mean.copy()
+    variance = variance.copy()
+    left = unseen.copy()
     for codes in (*groups, np.zeros(len(unseen), np.int64)):
         for code in np.unique(codes[left & (codes >= 0)]):
             known = ~unseen & (codes == code)

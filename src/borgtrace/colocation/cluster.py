@@ -31,7 +31,9 @@ Kin = tuple[int, int]
 EVERYBODY: Kin = (-1, -1)
 """Where the past of all tasks is kept; that of a kin is under its place in :attr:`Pool.kin` and its code."""
 # The order within a slot: who leaves makes room for who comes, and whoever is there then is measured.
-_DEPARTURE, _ARRIVAL, _MEASURE = 0, 1, 2
+_DEPARTURE = 0
+_ARRIVAL = 1
+_MEASURE = 2
 
 
 @dataclass(eq=False)
@@ -104,7 +106,8 @@ class Cluster:
         self.items[task] = self.guess(task)
         # Machines that lost a task or learned something are summed up only now: most change many times in between.
         self._refresh()
-        item, capacities = self.items[task], np.tile(self.row, (len(self.states), 1))
+        item = self.items[task]
+        capacities = np.tile(self.row, (len(self.states), 1))
         machine = choose(
             self.test, self.packer, self.states, item, capacities, self.parameters, self._idle()
         )
@@ -125,7 +128,12 @@ class Cluster:
             self.dirty.add(machine)
             self.machine_of[task] = -1
 
-    def learn(self, tasks: Index, n_seen: Index, usage: Values) -> None:
+    def learn(
+        self,
+        tasks: Index,
+        n_seen: Index,
+        usage: Values,
+    ) -> None:
         """Tasks were measured once more: remember it, and describe anew whose history has grown by a third.
 
         Parameters
@@ -251,7 +259,8 @@ def simulate(
     """
     timeline = Timeline.of(pool)
     cluster = Cluster(pool, timeline, estimator, capacity, packer, cold_start)
-    first, last = int(timeline.begin.min()), int(timeline.end.max())
+    first = int(timeline.begin.min())
+    last = int(timeline.end.max())
     events = [(int(s), _ARRIVAL, i) for i, s in enumerate(timeline.begin)]
     events += [(int(s), _DEPARTURE, i) for i, s in enumerate(timeline.end)]
     events += [(s, _MEASURE, -1) for s in range(first, last)]
@@ -272,11 +281,23 @@ def simulate(
                 day.unplaceable[at] += 1
         else:
             rows = by_slot[bounds[at] : bounds[at + 1]]
-            _measure(cluster, day, at, rows, owner[bounds[at] : bounds[at + 1]])
+            _measure(
+                cluster,
+                day,
+                at,
+                rows,
+                owner[bounds[at] : bounds[at + 1]],
+            )
     return day
 
 
-def _measure(cluster: Cluster, day: SlotCounts, at: int, rows: Index, tasks: Index) -> None:
+def _measure(
+    cluster: Cluster,
+    day: SlotCounts,
+    at: int,
+    rows: Index,
+    tasks: Index,
+) -> None:
     """Add up what the tasks on each machine used in a slot, count overflows, and learn."""
     machine = cluster.machine_of[tasks]
     is_placed = machine >= 0
@@ -287,8 +308,6 @@ def _measure(cluster: Cluster, day: SlotCounts, at: int, rows: Index, tasks: Ind
     day.machines[at] = sum(1 for held in cluster.members if held)
     day.tasks[at] = sum(len(held) for held in cluster.members)
     # A task that was turned away runs nowhere, so nothing is learned of it.
-    placed, seen = (
-        tasks[is_placed],
-        rows[is_placed] - cluster.timeline.offsets[tasks[is_placed]] + 1,
-    )
+    placed = tasks[is_placed]
+    seen = rows[is_placed] - cluster.timeline.offsets[tasks[is_placed]] + 1
     cluster.learn(placed, seen, cluster.timeline.usage[rows[is_placed]])

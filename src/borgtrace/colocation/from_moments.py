@@ -69,7 +69,12 @@ def overflow_probability(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0)
     return 0.5 * math.erfc(room / math.sqrt(2 * variance))
 
 
-def fits(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0, rho: float = 0.001) -> bool:
+def fits(
+    mean: ArrayLike,
+    std: ArrayLike,
+    capacity: float = 1.0,
+    rho: float = 0.001,
+) -> bool:
     """Whether tasks fit a machine: together they exceed it with a probability of at most `rho`.
 
     Parameters
@@ -143,12 +148,11 @@ def _require_target(rho: float) -> None:
 
 
 def _checked(mean: ArrayLike, std: ArrayLike) -> tuple[Numbers, Numbers]:
-    means, deviations = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+    means = np.asarray(mean, np.float64)
+    deviations = np.asarray(std, np.float64)
     if means.shape != deviations.shape or means.ndim != 1:
-        expected, got = (
-            "one number per task in both",
-            f"shapes {means.shape} and {deviations.shape}",
-        )
+        expected = "one number per task in both"
+        got = f"shapes {means.shape} and {deviations.shape}"
         raise UsageError("mean and std", "differ in length", expected=expected, got=got)
     for name, values in (("mean", means), ("std", deviations)):
         # `not … >= 0` refuses NaN too; an infinite value makes the sum infinite.  As ufuncs: for few tasks the methods
@@ -203,7 +207,10 @@ class Moments:
         return cls(called, pool.mean(), pool.std(), maximum, request)
 
     def packed(
-        self, estimator: Estimator, packer: str = "best-fit", capacity: float = 1.0
+        self,
+        estimator: Estimator,
+        packer: str = "best-fit",
+        capacity: float = 1.0,
     ) -> Packing:
         """Pack the tasks, in their order.
 
@@ -251,8 +258,11 @@ class _Seen:
     """Moments in the place of observed values."""
 
     def __init__(self, known: Moments, estimator: Estimator) -> None:
-        self.mean, self.std, self.variance = known.mean, known.std, known.std**2
-        self._known, self._estimator = known, estimator
+        self.mean = known.mean
+        self.std = known.std
+        self.variance = known.std**2
+        self._known = known
+        self._estimator = estimator
 
     @property
     def request(self) -> Numbers:
@@ -308,7 +318,10 @@ def read_moments(path: Path) -> Moments:
     for name in ("task", *_COLUMNS):
         if name not in table.column_names:
             raise SourceError(
-                str(path), f"no column {name}", got=", ".join(table.column_names), way_out=way_out
+                str(path),
+                f"no column {name}",
+                got=", ".join(table.column_names),
+                way_out=way_out,
             )
     if not table.num_rows:
         raise SourceError(str(path), "no tasks", way_out=way_out)
@@ -329,6 +342,9 @@ def _numbers(path: Path, table: pa.Table, name: str) -> Numbers:
     if bad.size:
         got = str(table[name][int(bad[0])].as_py())
         raise SourceError(
-            str(path), f"row {bad[0]}: column {name}", expected="numbers ≥ 0", got=got
+            str(path),
+            f"row {bad[0]}: column {name}",
+            expected="numbers ≥ 0",
+            got=got,
         )
     return values

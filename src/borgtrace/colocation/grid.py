@@ -58,7 +58,8 @@ class Cell:
 
     def __post_init__(self) -> None:
         if not 0 < self.clairvoyance <= 1:
-            expected, got = "above 0 and at most 1", f"{self.clairvoyance:g}"
+            expected = "above 0 and at most 1"
+            got = f"{self.clairvoyance:g}"
             raise UsageError(
                 "clairvoyance", "not a share of the realizations", expected=expected, got=got
             )

@@ -142,13 +142,19 @@ class Instances:
         return self.kept[number]
 
     def _made(self, number: int) -> Instance:
-        tasks, request = self.tasks(number), self.pool.cpu_request
+        tasks = self.tasks(number)
+        request = self.pool.cpu_request
         asked = None if request is None else request[tasks].astype(np.float64)
         inst = self._draw(tasks, "inst")
         # The others when asked for: most cells see instantaneous usage only, and each kind is as large as the first.
         return Instance(number, tasks, inst, partial(self._draw, tasks), asked)
 
-    def _draw(self, tasks: Index, column: UsageColumn, salt: int = 0) -> Values:
+    def _draw(
+        self,
+        tasks: Index,
+        column: UsageColumn,
+        salt: int = 0,
+    ) -> Values:
         pool = self.judging if salt and self.judging is not None else self.pool
         with _DRAWING:
             return pool.draw(tasks, self.realizations, self.seed + salt, column)

@@ -54,7 +54,8 @@ def over_instances(values: Sequence[float] | Numbers, least: float = -np.inf) ->
     (-10.7, 2.0, 14.7)
     """
     array = np.asarray(values, np.float64)
-    mean, n = float(array.mean()), len(array)
+    mean = float(array.mean())
+    n = len(array)
     if n < 2:
         return Interval(mean)
     half = float(special.stdtrit(n - 1, LEVEL)) * float(array.std(ddof=1)) / n**0.5
@@ -167,7 +168,11 @@ class Blocks:
         return Interval(value, float(low), float(high))
 
     def share(
-        self, overflows: Index, trials: Index, target: float, distinct: float = 1.0
+        self,
+        overflows: Index,
+        trials: Index,
+        target: float,
+        distinct: float = 1.0,
     ) -> Interval:
         """Share of overflows on simultaneous series.
 
@@ -186,7 +191,8 @@ class Blocks:
         >>> days.share(np.zeros(5, np.int64), np.full(5, 2400), 0.001, distinct=0.5)
         Interval(value=0.0, low=0.0, high=0.0005)
         """
-        value, own = float(overflows.sum() / max(trials.sum(), 1)), float(trials.sum()) * distinct
+        value = float(overflows.sum() / max(trials.sum(), 1))
+        own = float(trials.sum()) * distinct
         if own < RULE_OF_THREE / target:
             return Interval(value)
         if self.hours and not overflows.any():

@@ -64,7 +64,8 @@ def parse_mix(text: str) -> Numbers:
         except ValueError:
             numbers = []
         if len(numbers) != 3 or not all(0 < number < np.inf for number in numbers):
-            expected, way_out = "CPU:MEMORY:NUMBER, all above 0", "try 1:1:2,0.5:0.25:6"
+            expected = "CPU:MEMORY:NUMBER, all above 0"
+            way_out = "try 1:1:2,0.5:0.25:6"
             raise UsageError(
                 "mix",
                 "not a kind of machine",

@@ -40,7 +40,12 @@ class Step:
     unit: Literal["tasks", "windows"] = "tasks"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+    kw_only=True,
+)
 class Pool:
     """Tasks and their observed windows, ready for Monte Carlo.
 
@@ -230,7 +235,11 @@ class Pool:
         )
 
     def draw(
-        self, tasks: Index, realizations: int = 10_000, seed: int = 0, column: UsageColumn = "inst"
+        self,
+        tasks: Index,
+        realizations: int = 10_000,
+        seed: int = 0,
+        column: UsageColumn = "inst",
     ) -> Values:
         """Draw windows of each task with replacement: realizations of its empirical distribution.
 
@@ -301,7 +310,8 @@ class Pool:
         tasks = np.ascontiguousarray(tasks, np.int64)
         # Kernels do not check bounds: a wrong index would read whatever lies there.
         if tasks.size and not (tasks.min() >= 0 and tasks.max() < len(self)):
-            expected, got = f"0 … {len(self) - 1}", f"{tasks.min()} … {tasks.max()}"
+            expected = f"0 … {len(self) - 1}"
+            got = f"{tasks.min()} … {tasks.max()}"
             raise UsageError("tasks", "index outside the pool", expected=expected, got=got)
         return tasks
 

@@ -25,7 +25,8 @@ from borgtrace.storage import as_local_path, replacing
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
 _KEY = b"borgtrace.pool"
-_FLOAT, _INT = np.float32, np.int64
+_FLOAT = np.float32
+_INT = np.int64
 _LISTS = {
     "inst": _FLOAT,
     "avg": _FLOAT,
@@ -99,7 +100,13 @@ def read_pool(path: str | Path) -> Pool:
     columns.require_order(known.get("start"), offsets)
     steps = tuple(Step(**step) for step in about.get("steps", ()))
     part = _coverage(about["part"]) if "part" in about else None
-    return Pool(offsets=offsets, **known, **columns.identity(), steps=steps, part=part)
+    return Pool(
+        offsets=offsets,
+        **known,
+        **columns.identity(),
+        steps=steps,
+        part=part,
+    )
 
 
 def _coverage_facts(part: StoreCoverage) -> dict[str, Any]:
@@ -170,16 +177,29 @@ class _Columns:
             )
         return offsets
 
-    def windows(self, name: str, kind: type, offsets: Index) -> NDArray[Any]:
+    def windows(
+        self,
+        name: str,
+        kind: type,
+        offsets: Index,
+    ) -> NDArray[Any]:
         """A number for each window of each task, or (percentiles) a row of numbers."""
-        own, expected = np.diff(self.offsets(name)), np.diff(offsets)
+        own = np.diff(self.offsets(name))
+        expected = np.diff(offsets)
         if (own != expected).any():
             row = int(np.flatnonzero(own != expected)[0])
             words = f"row {row}: {name} and inst differ in length"
-            raise SourceError(self.path, words, expected=str(expected[row]), got=str(own[row]))
-        flat, levels = self.lists(name).flatten(), 1
+            raise SourceError(
+                self.path,
+                words,
+                expected=str(expected[row]),
+                got=str(own[row]),
+            )
+        flat = self.lists(name).flatten()
+        levels = 1
         if name == "quantiles":
-            flat, levels = self._levels(flat), len(LEVELS)
+            flat = self._levels(flat)
+            levels = len(LEVELS)
         # A copy where there are NULLs: they become NaN and are refused below with their row.
         values: NDArray[Any] = flat.to_numpy(zero_copy_only=False)
         if not np.issubdtype(values.dtype, np.number):
@@ -210,7 +230,10 @@ class _Columns:
             row = int(np.searchsorted(offsets, at, side="right")) - 1
             words = f"row {row}: column start goes back in time"
             raise SourceError(
-                self.path, words, expected=f"at least {start[at]}", got=str(start[at + 1])
+                self.path,
+                words,
+                expected=f"at least {start[at]}",
+                got=str(start[at + 1]),
             )
 
     def _levels(self, windows: Any) -> Any:
@@ -228,10 +251,8 @@ class _Columns:
         """Collection and instance of each task; the number of its row where the file does not say."""
         rows = np.arange(self.table.num_rows, dtype=np.int64)
         name = "collection_id" if "collection_id" in self else "task"
-        collection, instance = (
-            self.scalars(name, np.int64),
-            self.scalars("instance_index", np.int64),
-        )
+        collection = self.scalars(name, np.int64)
+        instance = self.scalars("instance_index", np.int64)
         collection = rows if collection is None else collection
         instance = np.zeros_like(rows) if instance is None else instance
         # Two rows with one identity would get the same draws, as if they peaked together.

@@ -74,7 +74,8 @@ def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, t
         tasks.filter(alive).select("collection_id", "instance_index", *_ABOUT), "eligible"
     )
     NotApplicable.unless(measured.num_rows, "a plan has no rows")
-    steps, left = [], int(measured["c0"][0].as_py())
+    steps = []
+    left = int(measured["c0"][0].as_py())
     for k, name in enumerate(passes, 1):
         dropped = int(measured[f"c{k}"][0].as_py())
         steps.append(Step(name, dropped, left))
@@ -88,12 +89,11 @@ def _passes(tasks: ir.Table, generation: str) -> list[tuple[str, str, ir.Boolean
     seconds = f"max_{seconds_of(generation)}"
     failing = sum((tasks[name] for name in FAILING[1:]), tasks[FAILING[0]])
     if dialect(generation).has_equal_windows:
-        is_long, text = (tasks.n_windows >= LONG_WINDOWS, f"fewer than {LONG_WINDOWS} windows")
+        is_long = tasks.n_windows >= LONG_WINDOWS
+        text = f"fewer than {LONG_WINDOWS} windows"
     else:
-        is_long, text = (
-            tasks.seconds >= LONG_SECONDS,
-            f"windows of less than {LONG_SECONDS:,} s together",
-        )
+        is_long = tasks.seconds >= LONG_SECONDS
+        text = f"windows of less than {LONG_SECONDS:,} s together"
     return [
         ("failing", "with a failing event (EVICT, FAIL, KILL, LOST)", failing == 0),
         ("", "without any sampled CPU", tasks[seconds].notnull()),
@@ -193,7 +193,8 @@ def prepare(
     what = "tasks" if include else "long tasks"
     if "failing" in include:
         chosen, windows = _attempts(tables, chosen, windows)
-        what, available = "attempts", len(chosen)
+        what = "attempts"
+        available = len(chosen)
     fewer = "" if size == tasks else f" (all there are; {tasks:,} were asked for)"
     return _assemble(chosen, windows, steps, (what, fewer), available, tables)
 
@@ -241,7 +242,8 @@ def _assemble(
     tables: Tables,
 ) -> Pool:
     """Leave out windows without a value, mend averages above 1, and lay everything out by task."""
-    total, (what, fewer) = len(windows.task), words
+    total = len(windows.task)
+    (what, fewer) = words
     whole = np.isfinite(windows.inst) & np.isfinite(windows.avg)
     windows = windows.take(whole)
     avg, replaced = mended(windows.inst, windows.avg)

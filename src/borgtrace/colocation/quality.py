@@ -25,7 +25,10 @@ def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
         sums[t] = 0
     k = 0
     while k + 4 <= rows.size:
-        a, b, c, d = tile[rows[k]], tile[rows[k + 1]], tile[rows[k + 2]], tile[rows[k + 3]]
+        a = tile[rows[k]]
+        b = tile[rows[k + 1]]
+        c = tile[rows[k + 2]]
+        d = tile[rows[k + 3]]
         for t in range(TILE):
             # From the left, as one row at a time would be: the same bits with a quarter of the traffic to `sums`.
             sums[t] = (((sums[t] + a[t]) + b[t]) + c[t]) + d[t]
@@ -38,7 +41,12 @@ def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
 
 
 @compiled()
-def _count(sums: Values, limit: np.float32, low: int, high: int) -> np.int32:
+def _count(
+    sums: Values,
+    limit: np.float32,
+    low: int,
+    high: int,
+) -> np.int32:
     # As wide as the float32 compared: comparison and count stay in the same vector lanes.
     above = np.int32(0)
     if low == 0 and high == TILE:
@@ -52,7 +60,12 @@ def _count(sums: Values, limit: np.float32, low: int, high: int) -> np.int32:
 
 @compiled()
 def count_overflow(
-    values: Values, order: Index, starts: Index, limits: Values, first: Index, counts: Index
+    values: Values,
+    order: Index,
+    starts: Index,
+    limits: Values,
+    first: Index,
+    counts: Index,
 ) -> None:
     """Count, per packing and bin, the realizations in which the bin's tasks exceed its limit.
 
@@ -74,7 +87,8 @@ def count_overflow(
     n_packings, n_bins = limits.shape
     counts[:] = 0
     # One thread: instances are spread over threads by the caller, and this function holds no GIL.
-    tile, sums = np.zeros((n, TILE), np.float32), np.zeros(TILE, np.float32)
+    tile = np.zeros((n, TILE), np.float32)
+    sums = np.zeros(TILE, np.float32)
     for left in range(0, realizations, TILE):
         width = min(TILE, realizations - left)
         for i in range(n):
@@ -171,10 +185,8 @@ def machine_overflows(
     width = max((len(packing.capacities) for packing in packings), default=0)
     # Bins that a packing does not have are never exceeded.
     limits = np.full((len(packings), width), np.inf, np.float32)
-    order, starts = (
-        np.empty((len(packings), len(values)), np.int64),
-        np.empty((len(packings), width + 1), np.int64),
-    )
+    order = np.empty((len(packings), len(values)), np.int64)
+    starts = np.empty((len(packings), width + 1), np.int64)
     for p, packing in enumerate(packings):
         limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_RTOL
         # Stable, so that a bin's float32 sum does not depend on how its tasks came together.
@@ -185,7 +197,8 @@ def machine_overflows(
     begin = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
     # With none left, q would be 0 ÷ 0.
     if begin.size and begin.max() >= values.shape[1]:
-        expected, got = f"a first column below {values.shape[1]}", str(begin.max())
+        expected = f"a first column below {values.shape[1]}"
+        got = str(begin.max())
         raise UsageError(
             "evaluation", "no realizations left for evaluation", expected=expected, got=got
         )
@@ -193,7 +206,12 @@ def machine_overflows(
     return counts
 
 
-def quality(values: Values, packing: Packing, first: int = 0, resource: int = 0) -> float:
+def quality(
+    values: Values,
+    packing: Packing,
+    first: int = 0,
+    resource: int = 0,
+) -> float:
     """q: the share of (machine, realization) pairs in which the machine's tasks exceed it; 0 without machines.
 
     Parameters

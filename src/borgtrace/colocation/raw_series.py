@@ -48,7 +48,8 @@ class Timeline:
         usage = np.add.reduceat(weights * pool.inst, starts) / np.add.reduceat(weights, starts)
         offsets = np.searchsorted(starts, pool.offsets)
         known = slot[starts]
-        begin, end = known[offsets[:-1]], known[offsets[1:] - 1] + 1
+        begin = known[offsets[:-1]]
+        end = known[offsets[1:] - 1] + 1
         return cls(begin, end, offsets, known, usage.astype(np.float32))
 
 
@@ -69,7 +70,12 @@ class Span:
     tasks: Index
 
 
-def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0) -> Span:
+def busiest_span(
+    pool: Pool,
+    slots: int,
+    most: int | None = None,
+    seed: int = 0,
+) -> Span:
     """Find the interval of `slots` slots that most tasks run through, the earliest of equals.
 
     Parameters
@@ -89,12 +95,14 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
         The pool has no clock, or fewer than two tasks run through any such interval.
     """
     slot = pool.slots()
-    begin, end = slot[pool.offsets[:-1]], slot[pool.offsets[1:] - 1] + 1
+    begin = slot[pool.offsets[:-1]]
+    end = slot[pool.offsets[1:] - 1] + 1
     is_long = end - begin >= slots
     # The number of tasks through an interval only grows where one begins: no other start needs to be tried.
     starts = np.unique(begin[is_long])
     NotApplicable.unless(len(starts), f"no task runs for {slots * SLOT / 3600:g} hours")
-    ordered_begin, latest = np.sort(begin[is_long]), np.sort(end[is_long] - slots)
+    ordered_begin = np.sort(begin[is_long])
+    latest = np.sort(end[is_long] - slots)
     # Tasks that began by then, less those that end too early: counted for every start at once.
     alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(
         latest, starts, "left"
@@ -115,7 +123,11 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
 
 
 def longest_busy_span(
-    pool: Pool, hours: int, enough: int, most: int | None = None, seed: int = 0
+    pool: Pool,
+    hours: int,
+    enough: int,
+    most: int | None = None,
+    seed: int = 0,
 ) -> Span:
     """The busiest span of `hours`, or of half, a quarter … of it, until `enough` tasks run through it.
 
@@ -146,7 +158,8 @@ def longest_busy_span(
             spans.append(busiest_span(pool, slots, most, seed))
         if spans and len(spans[-1].tasks) >= enough:
             return spans[-1]
-        tried, slots = slots, slots // 2
+        tried = slots
+        slots = slots // 2
     # Where there is none, the shortest says why once more.
     return max(spans, key=lambda span: len(span.tasks)) if spans else busiest_span(pool, tried)
 
@@ -170,7 +183,8 @@ def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:
         Which usage.
     """
     values = np.asarray(getattr(pool, column), np.float64)
-    slots, seconds = pool.slots(), pool.seconds
+    slots = pool.slots()
+    seconds = pool.seconds
     out = np.zeros((len(span.tasks), span.slots), np.float32)
     for row, task in enumerate(span.tasks):
         window = slice(pool.offsets[task], pool.offsets[task + 1])

@@ -46,7 +46,10 @@ class SampleSums:
 
 
 def judge_samples(
-    realizations: Values, sizes: tuple[int, ...], samples: int, seed: int
+    realizations: Values,
+    sizes: tuple[int, ...],
+    samples: int,
+    seed: int,
 ) -> list[SampleSums]:
     """Judge `samples` random samples of each size N; sizes above the number of tasks are left out.
 
@@ -81,7 +84,12 @@ def judge_samples(
     return found
 
 
-def sample_sums(pool: Pool, realizations: int, samples: int, seed: int) -> list[SampleSums]:
+def sample_sums(
+    pool: Pool,
+    realizations: int,
+    samples: int,
+    seed: int,
+) -> list[SampleSums]:
     """Draw realizations of a pool and judge samples of every size of Table 1.
 
     Parameters
@@ -105,4 +113,9 @@ def sample_sums(pool: Pool, realizations: int, samples: int, seed: int) -> list[
         f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}",
     )
     # Drawn once: samples of every size are rows of the same 4 GB (100,000 tasks × 10,000 realizations).
-    return judge_samples(pool.draw(np.arange(len(pool)), realizations, seed), SIZES, samples, seed)
+    return judge_samples(
+        pool.draw(np.arange(len(pool)), realizations, seed),
+        SIZES,
+        samples,
+        seed,
+    )

@@ -35,7 +35,14 @@ PAPER_SCALE = {
     "samples": 10_000,
 }
 """Sizes of the experiments of Janus & Rzadca (§3.1, §3.6, §5.1)."""
-LEAST = {"tasks": 1, "realizations": 100, "instances": 1, "size": 1, "samples": 1, "hours": 1}
+LEAST = {
+    "tasks": 1,
+    "realizations": 100,
+    "instances": 1,
+    "size": 1,
+    "samples": 1,
+    "hours": 1,
+}
 """Smallest sizes; with fewer than 100 realizations a target of 1 % is decided by less than one of them."""
 
 
@@ -140,7 +147,8 @@ class GivenTasks:
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
         """Say what a result comes from."""
-        trace, is_made = self.whole.generation or "2011", self.whole.is_synthetic
+        trace = self.whole.generation or "2011"
+        is_made = self.whole.is_synthetic
         known = Provenance(self.name, generation=trace, is_synthetic=is_made, engine="numba")
         return replace(known, parameters=dict(parameters), seconds=seconds)
 

@@ -12,7 +12,11 @@ _PERIOD = WINDOW // SECOND
 
 
 def synthetic_pool(
-    tasks: int, seed: int, *, shared_factor: float = 0.0, hours: int | None = None
+    tasks: int,
+    seed: int,
+    *,
+    shared_factor: float = 0.0,
+    hours: int | None = None,
 ) -> Pool:
     """Generate `tasks` long tasks and prepare them like those of a store.
 

@@ -64,7 +64,10 @@ class Trial:
         return 0 if self.judged is None else self.judged.shape[1]
 
     def run(
-        self, tried: Sequence[Estimator], capacity: float, lengths: Index
+        self,
+        tried: Sequence[Estimator],
+        capacity: float,
+        lengths: Index,
     ) -> list[list[Judged]]:
         """Pack and judge all instances in every way.
 
@@ -82,14 +85,23 @@ class Trial:
         list of lists
             For each way, one for each instance.
         """
-        judge = partial(self._judge, tried=tried, capacity=capacity, edges=np.cumsum(lengths)[:-1])
+        judge = partial(
+            self._judge,
+            tried=tried,
+            capacity=capacity,
+            edges=np.cumsum(lengths)[:-1],
+        )
         found = [list(way) for way in zip(*self.instances.map(judge), strict=True)]
         # Nobody asks for these draws again, and they are the largest thing there is.
         self.instances.kept.clear()
         return found
 
     def _judge(
-        self, instance: Instance, tried: Sequence[Estimator], capacity: float, edges: Index
+        self,
+        instance: Instance,
+        tried: Sequence[Estimator],
+        capacity: float,
+        edges: Index,
     ) -> list[Judged]:
         seen = instance.seen
         if self.learned is not None:
@@ -107,7 +119,8 @@ class Trial:
 
 def _judged(packing: Packing, draws: Index, raw: Index) -> Judged:
     # Rebalancing may have emptied a bin, which is then no machine.
-    used, alone = np.unique(packing.bins[packing.bins >= 0]), len(packing.unplaceable)
+    used = np.unique(packing.bins[packing.bins >= 0])
+    alone = len(packing.unplaceable)
     return Judged(len(used) + alone, alone, draws[used], raw[used])
 
 
@@ -141,9 +154,20 @@ class Running:
         span
             Which of them, and when.
         """
-        return cls(pool.take(span.tasks), span.first, series(pool, span), series(pool, span, "avg"))
+        return cls(
+            pool.take(span.tasks),
+            span.first,
+            series(pool, span),
+            series(pool, span, "avg"),
+        )
 
-    def trial(self, learned: slice, judged: slice, options: Options, seed: int) -> Trial:
+    def trial(
+        self,
+        learned: slice,
+        judged: slice,
+        options: Options,
+        seed: int,
+    ) -> Trial:
         """Learn from some slots and judge on others.
 
         Parameters

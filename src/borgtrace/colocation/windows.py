@@ -19,9 +19,14 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
 Index = NDArray[np.int32]
 
 KEY = ["collection_id", "instance_index"]
-_USAGE = {"inst": "sampled_cpu", "avg": "average_cpu", "memory": "average_memory"}
+_USAGE = {
+    "inst": "sampled_cpu",
+    "avg": "average_cpu",
+    "memory": "average_memory",
+}
 _LISTS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
-_N_MAIN, _N_TAIL = 11, 9
+_N_MAIN = 11
+_N_TAIL = 9
 _ENDLESS = np.float32(2**30)  # seconds: a window that ends after the trace
 
 
@@ -59,7 +64,10 @@ class Windows:
 
 
 def read_windows(
-    tables: Tables, chosen: pa.Table, with_percentiles: bool, seconds: str = "sampled_cpu"
+    tables: Tables,
+    chosen: pa.Table,
+    with_percentiles: bool,
+    seconds: str = "sampled_cpu",
 ) -> Windows:
     """Read the windows of `chosen` tasks (sorted by collection_id, instance_index).
 
@@ -119,7 +127,12 @@ def _gathered(
         for name, column in ({**_USAGE, "inst": seconds}).items()
     }
     task = np.repeat(np.arange(len(found), dtype=np.int32), np.diff(found.offsets))
-    windows = Windows(task=task, start=start, seconds=_whole_seconds(duration), **usage)
+    windows = Windows(
+        task=task,
+        start=start,
+        seconds=_whole_seconds(duration),
+        **usage,
+    )
     return windows.take((start > 0) & (duration < _ENDLESS))
 
 

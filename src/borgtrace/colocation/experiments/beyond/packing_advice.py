@@ -326,7 +326,8 @@ def _bracketed(row: Row, name: str, form: str) -> str:
     >>> _bracketed({"q": 0.001, "q_low": None, "q_high": None}, "q", ".2g")
     '0.001 [no interval]'
     """
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    low = row[f"{name}_low"]
+    high = row[f"{name}_high"]
     if high is None:
         return f"{row[name]:{form}} [no interval]"
     return f"{row[name]:{form}} [95%: {low:{form}} … {high:{form}}]"
@@ -334,7 +335,8 @@ def _bracketed(row: Row, name: str, form: str) -> str:
 
 def _caveats(row: Row) -> str:
     """Say what the intervals rest on where it is less than days, and that instances share tasks."""
-    text, hours = "", row["block_hours"]
+    text = ""
+    hours = row["block_hours"]
     if hours == 0:
         text = f" The hours are too short for an interval: fewer than {LEAST_BLOCKS} blocks of an hour."
     elif hours is not None and hours < 24:
@@ -390,14 +392,24 @@ def chart(answer: pa.Table) -> alt.LayerChart:
     )
     rings = (
         charts.base(chosen, width=520, height=340)
-        .mark_point(size=260, filled=False, color="black", strokeWidth=2)
+        .mark_point(
+            size=260,
+            filled=False,
+            color="black",
+            strokeWidth=2,
+        )
         .encode(x=x, y=overflow_axis(), tooltip=charts.tooltips(chosen))
     )
     align, dx = ("left", 12) if is_in_left_half(advised_rows, rows) else ("right", -12)
     names = (
         charts.base(advised_rows, width=520, height=340)
         .mark_text(align=align, dx=dx, fontWeight="bold")
-        .encode(x=x, y=overflow_axis(), text="label:N", tooltip=charts.tooltips(advised_rows))
+        .encode(
+            x=x,
+            y=overflow_axis(),
+            text="label:N",
+            tooltip=charts.tooltips(advised_rows),
+        )
     )
     title = alt.Title("Advice", subtitle=wrap(advice(answer), 95))
     return alt.layer(target, ways, rings, names).properties(title=title)
@@ -407,7 +419,11 @@ def shown_way(row: Row) -> Row:
     """Return a way of packing with its label, and the overflow that is drawn."""
     # 1e-8 stands for none seen: a logarithmic axis has no 0.
     larger_q = max(row["q_draws"], row["q_series"] or 0.0, 1e-8)
-    return {**row, "label": f"{row['estimator']} {row['parameter']:.3g}", "shown_q": larger_q}
+    return {
+        **row,
+        "label": f"{row['estimator']} {row['parameter']:.3g}",
+        "shown_q": larger_q,
+    }
 
 
 def is_in_left_half(advised_rows: list[Row], rows: list[Row]) -> bool:

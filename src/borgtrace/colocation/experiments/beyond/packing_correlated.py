@@ -46,7 +46,8 @@ def compute(study: Study, options: Options) -> list[Row]:
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, options.size)
     half = span.slots // 2
-    inst, avg = series(pool, span), series(pool, span, "avg")
+    inst = series(pool, span)
+    avg = series(pool, span, "avg")
     rows: list[Row] = []
     for k in range(options.instances):
         # A generator per instance, as in `Instances`: the first instances of a longer run are those of a shorter one.
@@ -60,7 +61,11 @@ def compute(study: Study, options: Options) -> list[Row]:
         jobs = np.unique(pool.job[span.tasks[order]], return_inverse=True)[1].astype(np.int64)
         # The same values for both, so that the difference is what happens at the same time, and nothing else.
         judged = {"raw": after, "shuffled": shuffled(after, options.seed + k)}
-        common = {"instance": k, "n_tasks": len(after), "hours": after.shape[1] / 12}
+        common = {
+            "instance": k,
+            "n_tasks": len(after),
+            "hours": after.shape[1] / 12,
+        }
         rows += [row | common for row in _rows(seen, jobs, judged)]
     return rows
 
@@ -78,7 +83,12 @@ def _rows(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[
     for k, row in replayed(packings, judged):
         estimator, apart = ways[k]
         rows.append(
-            {"estimator": estimator.name, "target": estimator.parameter, "is_apart": apart, **row}
+            {
+                "estimator": estimator.name,
+                "target": estimator.parameter,
+                "is_apart": apart,
+                **row,
+            }
         )
     return rows
 

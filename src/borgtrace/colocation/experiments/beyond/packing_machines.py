@@ -52,7 +52,13 @@ ORDERS = ("as they come", "largest first", "smallest first")
 
 def ways() -> list[Estimator]:
     """The estimators compared."""
-    return [Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(100)]
+    return [
+        Gpa(0.01),
+        Gpa(0.001),
+        Convolution(0.001),
+        Average(1.25),
+        Percentile(100),
+    ]
 
 
 def compute(study: Study, options: Options) -> list[Row]:

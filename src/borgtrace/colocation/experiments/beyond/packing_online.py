@@ -80,7 +80,11 @@ def compute(study: Study, options: Options) -> list[Row]:
     for estimator, cold_start in ways(pool):
         day = simulate(pool, estimator, capacity=options.capacity, cold_start=cold_start)
         rows += [
-            {"estimator": estimator.label, "cold_start": cold_start, **row}
+            {
+                "estimator": estimator.label,
+                "cold_start": cold_start,
+                **row,
+            }
             for row in _hours(day, pool)
         ]
     return rows
@@ -114,12 +118,11 @@ def _hours(day: SlotCounts, pool: Pool) -> list[Row]:
 
 def _usage(day: SlotCounts, pool: Pool) -> dict[str, Numbers]:
     """CPU in each slot: of all tasks, and of the attempts that failed and were made again."""
-    timeline, again = (
-        Timeline.of(pool),
-        np.zeros(len(pool), np.int64) if pool.retried is None else pool.retried,
-    )
+    timeline = Timeline.of(pool)
+    again = np.zeros(len(pool), np.int64) if pool.retried is None else pool.retried
     lost = timeline.usage * np.repeat(again, np.diff(timeline.offsets))
-    slot, slots = timeline.slot - day.first, len(day.machines)
+    slot = timeline.slot - day.first
+    slots = len(day.machines)
     used = {"cpu_hours": timeline.usage, "retried_cpu_hours": lost}
     return {
         name: np.asarray(np.bincount(slot, cpu, slots), np.float64) for name, cpu in used.items()

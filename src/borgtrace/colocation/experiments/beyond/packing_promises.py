@@ -78,13 +78,16 @@ def compute(study: Study, options: Options) -> list[Row]:
     # Whole days are learned where there are two: each hour of the day then has as many slots.
     days = span.slots // _DAY
     learned = (days - 1) * _DAY if days > 1 else span.slots // 2
-    values, rows = series(pool, span), []
+    values = series(pool, span)
+    rows = []
     of_day = (span.first + np.arange(learned)) // _HOUR % 24
     kin = (*pool.kin, pool.job)
     for number in range(options.instances):
         rng = np.random.default_rng([options.seed, number, 11])
         chosen = rng.permutation(len(span.tasks))[: options.size]
-        tasks, seen, later = span.tasks[chosen], values[chosen, :learned], values[chosen, learned:]
+        tasks = span.tasks[chosen]
+        seen = values[chosen, :learned]
+        later = values[chosen, learned:]
         unseen = rng.random(len(chosen)) < UNSEEN
         unseen[0] = False
         cuts = (np.zeros_like(of_day), of_day)[: max(1, days)]
@@ -116,10 +119,13 @@ def _packings(
     moments: list[tuple[Numbers, Numbers]], classes: Classes, seen: Observation
 ) -> Iterator[Packing]:
     """Pack in each of the ways; without moments by hour there is no last one."""
-    strictest, (mean, variance) = classes.targets[-1], moments[0]
+    strictest = classes.targets[-1]
+    (mean, variance) = moments[0]
     alone = np.zeros_like(classes.rank)
     yield pack(Promises(strictest, (strictest,), mean, variance, alone), seen)
-    bins, rows, machines = np.empty_like(classes.rank), [np.empty((0, 1))], 0
+    bins = np.empty_like(classes.rank)
+    rows = [np.empty((0, 1))]
+    machines = 0
     for place, target in enumerate(classes.targets):
         of = classes.rank == place
         if of.any():
@@ -137,7 +143,8 @@ def _packings(
 
 
 def _judged(packing: Packing, later: Values, classes: Classes) -> list[Row]:
-    bound, rows = least_machines(later.mean(axis=1, dtype=np.float64), placed=packing), []
+    bound = least_machines(later.mean(axis=1, dtype=np.float64), placed=packing)
+    rows = []
     for place, (name, target) in enumerate(zip(classes.names, classes.targets, strict=True)):
         is_in = classes.rank >= place
         # Laxer classes throttled to nothing: what is left is whether this one and the stricter ones exceed the machine.

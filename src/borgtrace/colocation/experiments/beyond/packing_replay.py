@@ -46,7 +46,14 @@ ANSWER = Answer(
 
 def ways() -> list[Estimator]:
     """The estimators compared."""
-    return [Gpa(0.1), Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(90)]
+    return [
+        Gpa(0.1),
+        Gpa(0.01),
+        Gpa(0.001),
+        Convolution(0.001),
+        Average(1.25),
+        Percentile(90),
+    ]
 
 
 def compute(study: Study, options: Options) -> list[Row]:
@@ -66,20 +73,32 @@ def compute(study: Study, options: Options) -> list[Row]:
             "shuffled": shuffled(real[order], options.seed + k),
             "raw": real[order],
         }
-        common = {"instance": k, "n_tasks": len(drawn), "hours": span.slots / 12}
+        common = {
+            "instance": k,
+            "n_tasks": len(drawn),
+            "hours": span.slots / 12,
+        }
         rows += [row | common for row in _rows(judged)]
     return rows
 
 
 def _rows(judged: dict[str, Values]) -> list[Row]:
     """Pack by the draws; judge by each kind of evaluation."""
-    seen, tried = Observation(judged["draws"]), ways()
+    seen = Observation(judged["draws"])
+    tried = ways()
     packings = [pack(estimator, seen) for estimator in tried]
     rows = []
     for k, row in replayed(packings, judged):
         target = tried[k].parameter if tried[k].targets else None
         m = row["m_abs"] / least_machines(seen.mean, placed=packings[k])
-        rows.append({"estimator": tried[k].label, "target": target, "m": m, **row})
+        rows.append(
+            {
+                "estimator": tried[k].label,
+                "target": target,
+                "m": m,
+                **row,
+            }
+        )
     return rows
 
 

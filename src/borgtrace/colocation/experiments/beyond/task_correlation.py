@@ -83,7 +83,12 @@ def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:
     return {"within": inside, "across": across[jobs[across[:, 0]] != jobs[across[:, 1]]]}
 
 
-def _rows(scope: str, found: Numbers, n_tasks: int, slots: int) -> list[Row]:
+def _rows(
+    scope: str,
+    found: Numbers,
+    n_tasks: int,
+    slots: int,
+) -> list[Row]:
     counts, _ = np.histogram(found, EDGES)
     common = {
         "mean": float(found.mean()),
@@ -92,7 +97,12 @@ def _rows(scope: str, found: Numbers, n_tasks: int, slots: int) -> list[Row]:
         "hours": slots / 12,
     }
     return [
-        {"scope": scope, "low": float(low), "share": count / len(found), **common}
+        {
+            "scope": scope,
+            "low": float(low),
+            "share": count / len(found),
+            **common,
+        }
         for low, count in zip(EDGES[:-1], counts, strict=True)
     ]
 

@@ -115,7 +115,8 @@ def _join_close(ends: list[Row]) -> None:
         if first["shown_q"] > CLOSE * row["shown_q"]:
             first = row
         else:
-            first["end"], row["end"] = f"{first['end']}, {row['end']}", ""
+            first["end"] = f"{first['end']}, {row['end']}"
+            row["end"] = ""
 
 
 CLAIMS = [
@@ -199,7 +200,12 @@ CLAIMS = [
         source="Janus & Rzadca, §5.3",
         scope=PAPER,
         measure=partial(
-            rare, published=3e-07, estimator="percentile", parameter=100, data="avg", fill=0.8
+            rare,
+            published=3e-07,
+            estimator="percentile",
+            parameter=100,
+            data="avg",
+            fill=0.8,
         ),
         criterion=between(6e-08, 1.5e-06, published=3e-07),
         format=".1e",
@@ -212,7 +218,12 @@ CLAIMS = [
         source="Janus & Rzadca, §5.3",
         scope=PAPER,
         measure=partial(
-            rare, published=5e-05, estimator="percentile", parameter=100, data="avg", fill=1.0
+            rare,
+            published=5e-05,
+            estimator="percentile",
+            parameter=100,
+            data="avg",
+            fill=1.0,
         ),
         criterion=between(1e-05, 0.00025, published=5e-05),
         format=".1e",

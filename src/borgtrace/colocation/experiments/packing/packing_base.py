@@ -55,7 +55,9 @@ def cells() -> list[Cell]:
     return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
 
 
-_WIDTH, _HEIGHT, _LETTER = 560, 340, 6
+_WIDTH = 560
+_HEIGHT = 340
+_LETTER = 6
 """Of Fig. 8, and of a letter of its names, in pixels."""
 _SIDES = {
     "left": ("right", -8, 0),
@@ -158,8 +160,18 @@ def machines_against_overflow(rows: list[Row]) -> alt.LayerChart:
         beside = [row for row in names if row["side"] == side]
         layers.append(
             charts.base(beside, width=_WIDTH, height=_HEIGHT)
-            .mark_text(align=align, dx=dx, dy=dy, fontSize=10)
-            .encode(x=x, y=overflow_axis(), text="name:N", tooltip=charts.tooltips(beside))
+            .mark_text(
+                align=align,
+                dx=dx,
+                dy=dy,
+                fontSize=10,
+            )
+            .encode(
+                x=x,
+                y=overflow_axis(),
+                text="name:N",
+                tooltip=charts.tooltips(beside),
+            )
         )
     title = "Machines against overflow: a dot per instance, named by the parameter (Fig. 8)"
     return alt.layer(*layers).properties(title=title)
@@ -167,16 +179,24 @@ def machines_against_overflow(rows: list[Row]) -> alt.LayerChart:
 
 def _apart(names: list[Row]) -> list[Row]:
     """Leave out names that would be written over another: in small cells parameters give equal packings."""
-    m, q = np.array([row["m"] for row in names]), np.log10([row["shown_q"] for row in names])
-    places, heights = (
-        np.interp(m, (m.min(), m.max()), (0, _WIDTH)),
-        np.interp(q, (q.min(), q.max()), (0, -_HEIGHT)),
-    )
+    m = np.array([row["m"] for row in names])
+    q = np.log10([row["shown_q"] for row in names])
+    places = np.interp(m, (m.min(), m.max()), (0, _WIDTH))
+    heights = np.interp(q, (q.min(), q.max()), (0, -_HEIGHT))
     kept: list[tuple[float, float, float, Row]] = []
     for row, left, top in zip(names, places, heights, strict=True):
         align, dx, dy = _SIDES[row["side"]]
         half = 0.5 * _LETTER * len(row["name"])
-        x, y = left + dx + {"left": half, "right": -half, "center": 0}[align], top + dy
+        x = (
+            left
+            + dx
+            + {
+                "left": half,
+                "right": -half,
+                "center": 0,
+            }[align]
+        )
+        y = top + dy
         if all(
             abs(x - at) > half + width or abs(y - height) > 2 * _LETTER
             for at, height, width, _ in kept
@@ -188,12 +208,18 @@ def _apart(names: list[Row]) -> list[Row]:
 def _name(dots: list[Row]) -> Row:
     """A parameter, on which side of its dots it is written, and the place of that edge."""
     m, q = (sorted(row[name] for row in dots) for name in ("m", "shown_q"))
-    first, middle = dots[0], len(dots) // 2
+    first = dots[0]
+    middle = len(dots) // 2
     side = {"gpa": "below", "percentile": "above"}.get(first["estimator"], "left")
     # In the corner where nearly all draws overflow the axes leave room on this side alone.
     side = "right" if q[-1] > 0.5 else side
     x, y = {"above": (m[middle], q[-1]), "right": (m[-1], q[middle])}.get(side, (m[0], q[middle]))
-    return first | {"name": f"{first['parameter']:g}", "side": side, "m": x, "shown_q": y}
+    return first | {
+        "name": f"{first['parameter']:g}",
+        "side": side,
+        "m": x,
+        "shown_q": y,
+    }
 
 
 CLAIMS = [
@@ -361,7 +387,11 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
         measure=partial(
-            rare, published=2e-06, estimator="cantelli", parameter=1.7, packer="best-fit"
+            rare,
+            published=2e-06,
+            estimator="cantelli",
+            parameter=1.7,
+            packer="best-fit",
         ),
         criterion=between(4e-07, 1e-05, published=2e-06),
         format=".1e",
@@ -372,7 +402,11 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
         measure=partial(
-            rare, published=0.0003, estimator="cantelli", parameter=1.0, packer="best-fit"
+            rare,
+            published=0.0003,
+            estimator="cantelli",
+            parameter=1.0,
+            packer="best-fit",
         ),
         criterion=between(6e-05, 0.0015, published=0.0003),
         format=".1e",
@@ -383,7 +417,11 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
         measure=partial(
-            rare, published=7e-05, estimator="percentile", parameter=90.0, packer="best-fit"
+            rare,
+            published=7e-05,
+            estimator="percentile",
+            parameter=90.0,
+            packer="best-fit",
         ),
         criterion=between(1.4e-05, 0.00035, published=7e-05),
         format=".1e",
@@ -394,7 +432,11 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
         measure=partial(
-            rare, published=5e-06, estimator="percentile", parameter=95.0, packer="best-fit"
+            rare,
+            published=5e-06,
+            estimator="percentile",
+            parameter=95.0,
+            packer="best-fit",
         ),
         criterion=between(1e-06, 2.5e-05, published=5e-06),
         format=".1e",
@@ -405,7 +447,11 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
         measure=partial(
-            rare, published=2e-08, estimator="percentile", parameter=99.0, packer="best-fit"
+            rare,
+            published=2e-08,
+            estimator="percentile",
+            parameter=99.0,
+            packer="best-fit",
         ),
         criterion=between(4e-09, 1e-07, published=2e-08),
         format=".1e",

@@ -79,7 +79,8 @@ ANSWER = Answer(
 
 Curve = tuple[Numbers, Numbers]
 
-AS_IT_IS, HEAVY_TAIL = "as it is", "heavier tail"
+AS_IT_IS = "as it is"
+HEAVY_TAIL = "heavier tail"
 
 
 def candidates(target: float) -> list[Estimator]:
@@ -94,11 +95,17 @@ def compute(study: Study, options: Options) -> list[Row]:
     return rows + _rows(HEAVY_TAIL, *halves(twin, options, study.workers), options.target)
 
 
-def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:
+def _rows(
+    name: str,
+    grid: Grid,
+    learning: Grid,
+    target: float,
+) -> list[Row]:
     learned = [learning.prepared(e, Cell(e)) for e in candidates(target)]
     used = {estimator.name: estimator.used for estimator in learned}
     ways = [Cell(estimator, is_rebalanced=r) for estimator in learned for r in (False, True)]
-    found, curve = _averages(grid, ways), _gpa_curve(grid, target)
+    found = _averages(grid, ways)
+    curve = _gpa_curve(grid, target)
     # The curve is of packings without rebalancing, so a way is looked up there by its own without.
     plain = {row["estimator"]: row["q"] for row in found if not row["is_rebalanced"]}
     rows = [{name: row[name] for name in ANSWER.names if name in row} for row in found]

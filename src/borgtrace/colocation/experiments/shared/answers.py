@@ -11,7 +11,13 @@ from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.placement import Packing
 from borgtrace.question import NotApplicable
 
-_SPREAD = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
+_SPREAD = {
+    "p5": 5,
+    "p25": 25,
+    "median": 50,
+    "p75": 75,
+    "p95": 95,
+}
 
 
 Row = dict[str, Any]

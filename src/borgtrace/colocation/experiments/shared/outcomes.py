@@ -94,7 +94,8 @@ def summaries(result: pa.Table) -> list[Row]:
 
 def _mean(rows: list[Row]) -> Row:
     trials = sum(row["trials"] for row in rows)
-    m, q = [row["m"] for row in rows], [row["q"] for row in rows]
+    m = [row["m"] for row in rows]
+    q = [row["q"] for row in rows]
     promises = [row["predicted"] for row in rows if row["predicted"] is not None]
     return {
         "m_abs": float(np.mean([row["m_abs"] for row in rows])),

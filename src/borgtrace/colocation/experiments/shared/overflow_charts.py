@@ -46,7 +46,13 @@ def with_floor(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         least_q = 0.5 / max(row["trials"], 1)
         seen = SEEN if row["q"] else f"none in {unseen} draws"
-        shown.append({**row, "shown_q": row["q"] or least_q, "seen": seen})
+        shown.append(
+            {
+                **row,
+                "shown_q": row["q"] or least_q,
+                "seen": seen,
+            }
+        )
     return shown
 
 
@@ -97,7 +103,8 @@ def scale_of(result: pa.Table) -> str:
     '2 instances of 80 tasks with 200 draws each (the paper: 50 of 1,000 with 10,000)'
     """
     rows = result.to_pylist()
-    instances, tasks = len({row["instance"] for row in rows}), max(row["n_tasks"] for row in rows)
+    instances = len({row["instance"] for row in rows})
+    tasks = max(row["n_tasks"] for row in rows)
     # What the estimators saw is not judged, except where they saw all.
     draws = max(row["trials"] // max(row["m_abs"], 1) for row in rows if row["clairvoyance"] == 1)
     paper = tuple(PAPER_SCALE[name] for name in ("instances", "size", "realizations"))

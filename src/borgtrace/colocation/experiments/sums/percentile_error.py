@@ -76,7 +76,8 @@ ANSWER = Answer(
 )
 
 
-SIZES, CELLS = (10, 20, 30, 50), 24
+SIZES = (10, 20, 30, 50)
+CELLS = 24
 
 
 def errors(sums: SampleSums) -> Numbers:
@@ -94,7 +95,8 @@ def compute(study: Study, options: Options) -> list[Row]:
 
 
 def _rows(sums: SampleSums) -> list[Row]:
-    relative, rows = errors(sums), []
+    relative = errors(sums)
+    rows = []
     for k, level in enumerate(LEVELS):
         known = relative[np.isfinite(relative[:, k]), k]
         if known.size:
@@ -107,9 +109,20 @@ def _rows(sums: SampleSums) -> list[Row]:
                 **spread(known),
             }
             density, edges = np.histogram(known, CELLS, density=True)
-            cells = zip(edges[:-1].tolist(), edges[1:].tolist(), density.tolist(), strict=True)
+            cells = zip(
+                edges[:-1].tolist(),
+                edges[1:].tolist(),
+                density.tolist(),
+                strict=True,
+            )
             rows += [
-                common | {"cell": n, "low": a, "high": b, "density": d}
+                common
+                | {
+                    "cell": n,
+                    "low": a,
+                    "high": b,
+                    "density": d,
+                }
                 for n, (a, b, d) in enumerate(cells)
             ]
     return rows
@@ -159,7 +172,13 @@ def chart(answer: pa.Table) -> charts.Chart:
         y2=alt.Y2("p75:Q"),
         tooltip=charts.tooltips(rows, "p25", "size", "place", "p75"),
     )
-    points = base.mark_point(filled=True, size=45, color="white", stroke="black", opacity=1).encode(
+    points = base.mark_point(
+        filled=True,
+        size=45,
+        color="white",
+        stroke="black",
+        opacity=1,
+    ).encode(
         x="place:Q",
         y="median:Q",
         tooltip=charts.tooltips(rows, "median", "size", "place"),

@@ -40,7 +40,8 @@ ANSWER = Answer(
 )
 
 
-SIZES, CELLS = (10, 50, 500), 60
+SIZES = (10, 50, 500)
+CELLS = 60
 
 
 def compute(study: Study, options: Options) -> pa.Table:
@@ -55,13 +56,19 @@ def compute(study: Study, options: Options) -> pa.Table:
     )
 
 
-def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
+def _example(
+    pool: Pool,
+    size: int,
+    realizations: int,
+    seed: int,
+) -> pa.Table:
     # With one seed this is the first sample of its size in Table 1: the same tasks and the same draws.
     rows = pool.draw(draw_subsets(len(pool), size, 1, seed)[0], realizations, seed)
     total = np.empty(realizations, np.float32)
     add_sample(rows, np.arange(size), total)
     means, stds = row_moments(rows)
-    mean, std = means.sum(), np.sqrt((stds**2).sum())
+    mean = means.sum()
+    std = np.sqrt((stds**2).sum())
     density, edges = np.histogram(total.astype(np.float64), CELLS, density=True)
     middle = (edges[1:] + edges[:-1]) / 2
     # The sum of constant tasks is a point: finite where it lies, 0 elsewhere, and no division by 0.

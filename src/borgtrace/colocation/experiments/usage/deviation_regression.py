@@ -54,7 +54,8 @@ ANSWER = Answer(
 )
 
 
-MEAN_CELL, STD_CELL = 0.01, 0.005
+MEAN_CELL = 0.01
+STD_CELL = 0.005
 
 
 def regression(mean: Numbers, std: Numbers) -> tuple[float, float] | None:

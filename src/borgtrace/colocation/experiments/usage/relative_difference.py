@@ -80,7 +80,8 @@ def differences(pool: Pool, seed: int = 0) -> Numbers:
     seed
         Seed of the samples.
     """
-    sizes, average = np.array(SIZES, np.int64), pool.mean("avg")
+    sizes = np.array(SIZES, np.int64)
+    average = pool.mean("avg")
     means = np.empty((len(pool), len(sizes)))
     # With unequal windows a mean without replacement would not be that of the weighted distribution.
     if pool.is_weighted or pool.quantiles is not None:
@@ -107,7 +108,13 @@ def compute(study: Study, options: Options) -> list[Row]:
     for k, size in enumerate(SIZES):
         known = relative[np.isfinite(relative[:, k]), k]
         if known.size:
-            rows.append({"n_samples": size, "n_tasks": known.size, **spread(known)})
+            rows.append(
+                {
+                    "n_samples": size,
+                    "n_tasks": known.size,
+                    **spread(known),
+                }
+            )
     NotApplicable.unless(rows, "every task's average usage is 0")
     return rows
 

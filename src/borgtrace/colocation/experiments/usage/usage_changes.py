@@ -42,7 +42,9 @@ ANSWER = Answer(
 
 SIGNIFICANCE = 0.05 / 4
 _HOUR = 12  # slots
-_LEAST, _DAYS, _EDGE = 12, 48, 3
+_LEAST = 12
+_DAYS = 48
+_EDGE = 3
 """Hours: without which nothing is tested, from which on the day is, on either side of a step."""
 
 
@@ -59,7 +61,8 @@ def changes(values: Values) -> dict[str, Flags]:
         .mean(axis=2, dtype=np.float64)
         .T
     )
-    hours, tasks = len(hourly), np.arange(len(values))
+    hours = len(hourly)
+    tasks = np.arange(len(values))
     time = np.arange(hours)[:, None]
     angle = 2 * np.pi / 24 * time * (1, 2)
     day = np.hstack([np.cos(angle), np.sin(angle)]) if hours >= _DAYS else np.empty((hours, 0))
@@ -68,7 +71,8 @@ def changes(values: Values) -> dict[str, Flags]:
     # The line, then a step at each place.
     shapes = np.hstack([time, time >= np.arange(_EDGE, hours - _EDGE + 1)])
     # Both sides without the day, so that neither a line nor a step is taken for part of a rhythm.
-    columns, rest = _without(base, shapes), _without(base, hourly)
+    columns = _without(base, shapes)
+    rest = _without(base, hourly)
     power = (columns**2).sum(axis=0)
     slopes = columns.T @ rest / power[:, None]
     best = (slopes**2 * power[:, None]).argmax(axis=0)
@@ -78,11 +82,17 @@ def changes(values: Values) -> dict[str, Flags]:
     moved = places * _f_test(rest, residual, 1, base.shape[1] + 1) < SIGNIFICANCE
     # What did not move has a day of its own, not one beside the step that suits its noise best.
     slope = np.where(moved, slope, 0)
-    alone, residual = hourly - slope * shapes[:, best], rest - slope * columns[:, best]
+    alone = hourly - slope * shapes[:, best]
+    residual = rest - slope * columns[:, best]
     found = {"level shift": moved & (best > 0), "trend": moved & (best == 0)}
     if day.shape[1]:
         found["daily"] = (
-            _f_test(_without(mean, alone), residual, day.shape[1], base.shape[1] + moved)
+            _f_test(
+                _without(mean, alone),
+                residual,
+                day.shape[1],
+                base.shape[1] + moved,
+            )
             < SIGNIFICANCE
         )
     return found | {"bursty": _bursty(values)}
@@ -94,7 +104,12 @@ def _without(columns: Numbers, values: Numbers) -> Numbers:
     return np.asarray(values - basis @ (basis.T @ values))
 
 
-def _f_test(before: Numbers, after: Numbers, k: int, n_columns: Index | int) -> Numbers:
+def _f_test(
+    before: Numbers,
+    after: Numbers,
+    k: int,
+    n_columns: Index | int,
+) -> Numbers:
     """p of the F-test that the last k of `n_columns` explain nothing; 1 where nothing varies.
 
     Parameters
@@ -106,12 +121,20 @@ def _f_test(before: Numbers, after: Numbers, k: int, n_columns: Index | int) -> 
     """
     power = (after**2).sum(axis=0)
     lag = np.divide(
-        (after[1:] * after[:-1]).sum(axis=0), power, out=np.zeros_like(power), where=power > 0
+        (after[1:] * after[:-1]).sum(axis=0),
+        power,
+        out=np.zeros_like(power),
+        where=power > 0,
     )
     # So many independent observations tell as much as these do (lag 1 taken as that of an AR(1) process).
     freedom = np.maximum(len(after) * (1 - lag.clip(0)) / (1 + lag.clip(0)) - n_columns, 1)
     gain = (before**2).sum(axis=0) - power
-    f = np.divide(gain * freedom, power * k, out=np.zeros_like(gain), where=power > 0)
+    f = np.divide(
+        gain * freedom,
+        power * k,
+        out=np.zeros_like(gain),
+        where=power > 0,
+    )
     return np.asarray(fdtrc(k, freedom, f.clip(0)))
 
 

@@ -43,7 +43,13 @@ def compute(study: Study, options: Options) -> pa.Table:
     pool = study.pool(options)
     quantiles = {series: np.quantile(pool.std(series), SHARES) for series in BOTH}
     return pa.concat_tables(
-        pa.table({"series": [series] * len(SHARES), "share": SHARES, "deviation": deviation})
+        pa.table(
+            {
+                "series": [series] * len(SHARES),
+                "share": SHARES,
+                "deviation": deviation,
+            }
+        )
         for series, deviation in quantiles.items()
     )
 

@@ -44,15 +44,23 @@ ANSWER = Answer(
 )
 
 
-CELLS, CLUSTERS, STARTS = 100, 16, 4
+CELLS = 100
+CLUSTERS = 16
+STARTS = 4
 
 
 @compiled(parallel=True)
-def _fill_shares(values: Values, offsets: Index, weights: Index, shares: Values) -> None:
+def _fill_shares(
+    values: Values,
+    offsets: Index,
+    weights: Index,
+    shares: Values,
+) -> None:
     cells = shares.shape[1]
     for i in numba.prange(shares.shape[0]):
         # An array of its own for each task: threads would write into a common one.
-        counts, total = np.zeros(cells, np.int64), 0
+        counts = np.zeros(cells, np.int64)
+        total = 0
         for k in range(offsets[i], offsets[i + 1]):
             weight = weights[k] if weights.size else 1
             counts[min(int(np.float64(values[k]) * cells), cells - 1)] += weight

@@ -47,7 +47,12 @@ SPACINGS = (12, 24, 36)
 SIGNIFICANCE = 0.05
 
 
-def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[int, int]:
+def rejections(
+    pool: Pool,
+    spacing: int,
+    length: int,
+    seed: int = 0,
+) -> tuple[int, int]:
     """Number of tasks whose two windows differ at 5 %, and number of tasks with two windows.
 
     Parameters
@@ -70,14 +75,20 @@ def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[in
 
 def compute(study: Study, options: Options) -> list[Row]:
     """Return the share of tasks whose windows differ, for both readings of a window."""
-    pool, rows = study.pool(options), []
+    pool = study.pool(options)
+    rows = []
     for spacing in SPACINGS:
         for length in (spacing, spacing - 1):
             rejected, tested = rejections(pool, spacing, length, options.seed)
             if tested:
                 share = rejected / tested
                 rows.append(
-                    {"spacing": spacing, "length": length, "n_tasks": tested, "rejected": share}
+                    {
+                        "spacing": spacing,
+                        "length": length,
+                        "n_tasks": tested,
+                        "rejected": share,
+                    }
                 )
     NotApplicable.unless(rows, f"no task has two windows of {SPACINGS[0]} samples")
     return rows
