@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from borgtrace.colocation import advice
-from borgtrace.colocation.advice import Plan, advise, candidates, overlap
+from borgtrace.colocation.advice import (
+    Plan,
+    advise,
+    candidates,
+    hour_of_slot,
+    keeping_factors,
+    overcommit,
+    overlap,
+    saved_machines,
+)
 from borgtrace.colocation.classes import Classes, parse_promises, with_priors
 from borgtrace.colocation.experiments.beyond import packing_advice
 from borgtrace.colocation.intervals import Blocks, Interval
 from borgtrace.colocation.study import Options
+from borgtrace.colocation.trial import Evidence, Judged, Trial
 from borgtrace.errors import UsageError
 from borgtrace.placement import Average, Estimator, Gpa, Percentile, Request
 from borgtrace.question import NotApplicable
+from tests.colocation.known import instances_with
 from tests.colocation.test_packing_past import on_clock
 
 # --- what is tried -----------------------------------------------------------------------------------
@@ -70,105 +81,103 @@ def test_twice_a_target_is_below_one(target: float, twice: bool) -> None:
 # --- the choice ----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class KnownEvidence(Evidence):
+    """Evidence whose overflow of each machine is given."""
+
+    def per_machine(self) -> tuple[Interval, Interval]:
+        return Interval(0.25, 0.0, 0.5), Interval(0.125)
+
+
+NO_DRAWS = np.zeros(0, np.int64)
+NO_SERIES = np.zeros((0, 0), np.int64)
+
+
 def told(
-    machines: list[float],
-    keeps: bool = True,
+    machines: list[int],
     high: float | None = 0.002,
     value: float = 0.001,
     alone: int = 0,
-) -> Any:
-    """What trials say of a way."""
-    return SimpleNamespace(
-        machines=np.array(machines),
-        keeps=keeps,
-        stricter=Interval(value, 0.0, high),
-        trials=[[SimpleNamespace(n_unplaceable=alone), SimpleNamespace(n_unplaceable=0)]],
-        on_draws=Interval(value, 0.0, high),
-        on_series=None,
-        per_machine=lambda: (Interval(0.25, 0.0, 0.5), Interval(0.125)),
-    )
+) -> Evidence:
+    """What trials say of a way; the target is .01."""
+    trial = []
+    for number, n_machines in enumerate(machines):
+        n_unplaceable = alone if number == 0 else 0
+        trial.append(Judged(n_machines, n_unplaceable, NO_DRAWS, NO_SERIES))
+    evidence = KnownEvidence([trial], blocks=None, realizations=1, target=0.01)
+    vars(evidence)["on_draws"] = Interval(value, 0.0, high)
+    return evidence
 
 
-class Plans:
+POOL = on_clock(np.ones((2, 2)), cpu_request=np.float32([0.5, 1.5]))
+
+
+class KnownPlan(Plan):
     """A plan whose trials are known."""
 
-    def __init__(self, chosen: dict[Estimator, Any], judged: dict[Estimator, Any]) -> None:
-        self.said = {True: chosen, False: judged}
-        self.asked: list[tuple[bool, list[str]]] = []
-        requests = np.float32([0.5, 1.5])
-        pool = SimpleNamespace(has_requests=True, cpu_request=requests)
-        self.judging = SimpleNamespace(
-            instances=SimpleNamespace(
-                pool=pool,
-                count=2,
-                tasks=lambda k: np.array([k]),
-            )
-        )
+    def __init__(
+        self,
+        chosen: dict[Estimator, Evidence],
+        judged: dict[Estimator, Evidence],
+    ) -> None:
+        super().__init__((), Trial(instances_with(POOL, [0], [1])), "words")
+        vars(self).update(chosen=chosen, judged=judged, asked=[])
 
     def judge(
         self,
-        tried: list[Estimator],
-        options: Any,
+        tried: Sequence[Estimator],
+        options: Options,
         *,
         is_choice: bool,
-    ) -> dict[Estimator, Any]:
-        self.asked.append((is_choice, [way.label for way in tried]))
-        return {way: self.said[is_choice][way] for way in tried}
+    ) -> dict[Estimator, Evidence]:
+        known = vars(self)
+        known["asked"].append((is_choice, [way.label for way in tried]))
+        evidence = known["chosen" if is_choice else "judged"]
+        return {way: evidence[way] for way in tried}
 
 
 GPA = Gpa(0.01)
 MAXIMUM = Percentile(100)
 AVERAGE = Average(1)
 FACTORS = [Request(factor) for factor in (1.0, 1.05, 1.1, 1.15)]
+TRIED = [GPA, MAXIMUM, *FACTORS, AVERAGE]
 
 
-def advised(
-    monkeypatch: pytest.MonkeyPatch, chosen: dict[Estimator, Any]
-) -> tuple[Plans, dict[str, dict[str, Any]]]:
+def advised(chosen: dict[Estimator, Evidence]) -> tuple[Any, dict[str, dict[str, Any]]]:
     judged = {
-        **{
-            GPA: told([10, 10], alone=3),
-            MAXIMUM: told([16, 20], value=0.5),
-            AVERAGE: told([8, 8]),
-        },
-        **dict(
-            zip(
-                FACTORS,
-                (told([40, 20]), told([30, 30]), told([25, 25]), told([20, 20])),
-                strict=True,
-            )
-        ),
+        GPA: told([10, 10], alone=3),
+        MAXIMUM: told([16, 20], value=0.5),
+        AVERAGE: told([8, 8]),
+        FACTORS[0]: told([40, 20]),
+        FACTORS[1]: told([30, 30]),
+        FACTORS[2]: told([25, 25]),
+        FACTORS[3]: told([20, 20]),
     }
-    plan = Plans(chosen, judged)
-    monkeypatch.setattr(
-        advice, "candidates", lambda target, has_requests: [GPA, MAXIMUM, *FACTORS, AVERAGE]
-    )
-    found = advise(cast(Plan, plan), cast(Any, SimpleNamespace(target=0.01, capacity=0.5)))
-    return plan, {f"{row['estimator']} {row['parameter']:g}": row for row in found}
+    plan = KnownPlan(chosen, judged)
+    rows = advise(plan, Options(target=0.01, capacity=0.5), TRIED)
+    return plan, {f"{row['estimator']} {row['parameter']:g}": row for row in rows}
 
 
 CHOSEN = {
-    **{
-        GPA: told([11, 13]),
-        MAXIMUM: told([18, 18]),
-        AVERAGE: told([8, 8], keeps=False, high=0.2),
-    },
+    GPA: told([11, 13]),
+    MAXIMUM: told([18, 18]),
+    AVERAGE: told([8, 8], high=0.2),
+    FACTORS[0]: told([30, 30]),
+    FACTORS[1]: told([28, 28]),
+    FACTORS[2]: told([26, 26], high=0.02),
     # 1.15 seems to keep the target by luck: 1.1 does not.
-    **dict(
-        zip(
-            FACTORS,
-            (told([30] * 2), told([28] * 2), told([26] * 2, keeps=False), told([6] * 2)),
-            strict=True,
-        )
-    ),
+    FACTORS[3]: told([6, 6]),
 }
 
 
-def test_the_fewest_machines_of_those_that_keep_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, rows = advised(monkeypatch, CHOSEN)
+def test_the_fewest_machines_of_those_that_keep_the_target() -> None:
+    plan, rows = advised(CHOSEN)
     shown = ["gpa 0.01", "percentile 100", "request 1", "request 1.05", "request 1.1", "average 1"]
     # One step past the factor is shown, and judged.
-    assert plan.asked == [(True, [*shown[:5], "request 1.15", "average 1"]), (False, shown)]
+    assert vars(plan)["asked"] == [
+        (True, [*shown[:5], "request 1.15", "average 1"]),
+        (False, shown),
+    ]
     # By the machines of later hours; at 30 by name.
     assert list(rows) == [
         "average 1",
@@ -210,21 +219,21 @@ def test_the_fewest_machines_of_those_that_keep_the_target(monkeypatch: pytest.M
     assert row["worst_high"] is None
 
 
-def test_of_as_many_machines_the_one_that_overflows_least(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_as_many_machines_the_one_that_overflows_least() -> None:
     even = CHOSEN | {GPA: told([12, 12], value=0.002), MAXIMUM: told([12, 12], value=0.001)}
-    _, rows = advised(monkeypatch, even)
+    _, rows = advised(even)
     assert [name for name, row in rows.items() if row["is_advised"]] == ["percentile 100"]
 
 
-def test_where_none_keeps_the_target_the_nearest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = {way: told([20, 20], keeps=False, high=0.5) for way in CHOSEN}
+def test_where_none_keeps_the_target_the_nearest_is_told() -> None:
+    chosen = {way: told([20, 20], high=0.5) for way in CHOSEN}
     # Of the lowest ends the fewest machines; without an end the value counts.
     chosen |= {
-        GPA: told([11, 13], False, 0.3),
-        MAXIMUM: told([10, 10], False, 0.3),
-        AVERAGE: told([1, 1], False, None, 0.4),
+        GPA: told([11, 13], high=0.3),
+        MAXIMUM: told([10, 10], high=0.3),
+        AVERAGE: told([1, 1], high=None, value=0.4),
     }
-    plan, rows = advised(monkeypatch, chosen)
+    plan, rows = advised(chosen)
     assert [name for name, row in rows.items() if row["is_nearest"]] == ["percentile 100"]
     assert not [
         name
@@ -232,42 +241,41 @@ def test_where_none_keeps_the_target_the_nearest_is_told(monkeypatch: pytest.Mon
         if row["is_advised"] or row["is_factor"] or row["keeps_target"]
     ]
     # Requests as they are break it: no other factor is shown.
-    assert plan.asked[1] == (False, ["gpa 0.01", "percentile 100", "request 1", "average 1"])
+    assert vars(plan)["asked"][1] == (
+        False,
+        ["gpa 0.01", "percentile 100", "request 1", "average 1"],
+    )
 
 
-def test_factors_up_to_the_first_that_breaks_the_target() -> None:
-    def kept(*keeps: bool) -> list[float]:
-        ways = FACTORS[: len(keeps)]
-        chosen = {way: told([1], each) for way, each in zip(ways, keeps, strict=True)}
-        return [way.parameter for way in advice._kept_factors(chosen, ways)]
-
-    assert [
-        kept(),
-        kept(False, True),
-        kept(True, False, True),
-        kept(True, True),
-    ] == [
-        [],
-        [],
-        [1.0],
-        [1.0, 1.05],
-    ]
+@pytest.mark.parametrize(
+    ("keeps", "factors"),
+    [
+        ([], []),
+        ([False, True], []),
+        ([True, False, True], [1.0]),
+        ([True, True], [1.0, 1.05]),
+    ],
+)
+def test_factors_up_to_the_first_that_breaks_the_target(
+    keeps: list[bool], factors: list[float]
+) -> None:
+    chosen: dict[Estimator, Evidence] = {GPA: told([1], high=0.5)}
+    for way, is_kept in zip(FACTORS, keeps, strict=False):
+        chosen[way] = told([1], high=0.002 if is_kept else 0.5)
+    assert [way.parameter for way in keeping_factors(chosen)] == factors
 
 
 def test_what_is_saved_is_a_mean_over_instances() -> None:
-    def machines(*n: float) -> Any:
-        return SimpleNamespace(machines=np.array(n))
-
-    saved = advice._saved(machines(1.0, 3.0), machines(2.0, 4.0))
+    saved = saved_machines(told([1, 3]), told([2, 4]))
     # ½ and ¼; a standard error of ⅛, and t of one degree of freedom 12.706.
     assert saved is not None
     assert saved.value == 0.375
     assert saved.high == pytest.approx(0.375 + 12.7062 / 8, abs=1e-4)
     # An instance without machines counts as one.
-    none = advice._saved(machines(0.0), machines(0.0))
+    none = saved_machines(told([0]), told([0]))
     assert none is not None
     assert none.value == 1.0
-    assert advice._saved(machines(1.0), None) is None
+    assert saved_machines(told([1]), None) is None
 
 
 @pytest.mark.parametrize(
@@ -280,8 +288,7 @@ def test_what_is_saved_is_a_mean_over_instances() -> None:
     ],
 )
 def test_tasks_that_an_earlier_instance_has_had(tasks: list[list[int]], share: float) -> None:
-    instances = cast(Any, SimpleNamespace(count=len(tasks), tasks=lambda k: np.array(tasks[k])))
-    assert overlap(instances) == share
+    assert overlap(instances_with(POOL, *tasks)) == share
 
 
 @pytest.mark.parametrize(
@@ -297,16 +304,8 @@ def test_requests_over_the_capacity_in_use(
     requests: list[float] | None, expected: float | None
 ) -> None:
     pool = on_clock(np.ones((2, 2)), cpu_request=None if requests is None else np.float32(requests))
-    instances = cast(
-        Any,
-        SimpleNamespace(
-            pool=pool,
-            count=2,
-            tasks=lambda k: np.array([k]),
-        ),
-    )
-    found = advice._overcommit(instances, np.array([4.0, 2.0]), 0.5)
-    assert found == (expected if expected is None else pytest.approx(expected))
+    share = overcommit(instances_with(pool, [0], [1]), np.array([4.0, 2.0]), 0.5)
+    assert share == (expected if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +321,7 @@ def test_requests_over_the_capacity_in_use(
 )
 def test_hours_are_counted_from_the_begin_of_the_trace(slot: int, hour: str) -> None:
     # The first window begins 600 s after 0.
-    assert advice._hour(slot) == hour
+    assert hour_of_slot(slot) == hour
 
 
 # --- the plan --------------------------------------------------------------------------------------------
@@ -332,61 +331,53 @@ def test_hours_are_counted_from_the_begin_of_the_trace(slot: int, hour: str) -> 
 def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
     asked: list[Any] = []
 
-    def trial(n: int, *machines: int) -> Any:
-        def run(tried: Any, capacity: float, lengths: np.ndarray) -> list[list[Any]]:
-            asked.append((n, capacity, lengths.tolist()))
-            return [[SimpleNamespace(machines=m)] for m in machines]
+    @dataclass(frozen=True, eq=False)
+    class KnownTrial(Trial):
+        machines: tuple[int, ...] = ()
 
-        instances = SimpleNamespace(count=2, tasks=lambda k: np.array([0, k]))
-        return SimpleNamespace(slots=n, run=run, instances=instances)
+        def run(
+            self,
+            tried: Sequence[Estimator],
+            capacity: float,
+            lengths: np.ndarray,
+        ) -> list[list[Judged]]:
+            asked.append((self.slots, capacity, lengths.tolist()))
+            return [[Judged(m, 0, NO_DRAWS, NO_SERIES)] for m in self.machines]
+
+    def trial(n_slots: int, *machines: int) -> Trial:
+        # Tasks 0, 0 and 0, 1: half of them an earlier one has had.
+        instances = instances_with(POOL, [0, 0], [0, 1])
+        return KnownTrial(instances, judged=np.zeros((2, n_slots), np.float32), machines=machines)
 
     plan = Plan((trial(24, 1, 2), trial(36, 3, 4)), trial(60, 5, 6), "words")
-    found = plan.judge(
-        [GPA, AVERAGE],
-        Options(
-            capacity=0.5,
-            seed=7,
-            realizations=300,
-            target=0.02,
-        ),
-        is_choice=is_choice,
+    options = Options(
+        capacity=0.5,
+        seed=7,
+        realizations=300,
+        target=0.02,
     )
+    found = plan.judge([GPA, AVERAGE], options, is_choice=is_choice)
     assert asked == [(n, 0.5, [12] * (n // 12)) for n in slots]
     assert list(found) == [GPA, AVERAGE]
-    machines = [
-        [[one.machines for one in each] for each in evidence.trials] for evidence in found.values()
-    ]
+    machines = []
+    for evidence in found.values():
+        machines.append([[packing.machines for packing in trial] for trial in evidence.trials])
     assert machines == ([[[1], [3]], [[2], [4]]] if is_choice else [[[5]], [[6]]])
     for evidence in found.values():
         assert cast(Blocks, evidence.blocks).seed == 7
-        # Tasks 0, 0 and 0, 1: half of them an earlier one has had.
         assert evidence.realizations == 300
         assert evidence.target == 0.02
         assert evidence.distinct == 0.5
-    without = Plan(plan.choosing, plan.judging, "words", "no clock")
-    assert {
-        evidence.blocks
-        for evidence in without.judge([GPA, AVERAGE], Options(), is_choice=is_choice).values()
-    } == {None}
+    without_clock = Plan(plan.choosing, plan.judging, "words", "no clock")
+    found = without_clock.judge([GPA, AVERAGE], Options(), is_choice=is_choice)
+    assert {evidence.blocks for evidence in found.values()} == {None}
 
 
 def test_without_a_clock_other_tasks_choose() -> None:
     pool = on_clock(np.full((4, 3), 0.25))
-    bare = type(pool)(
-        **{
-            name: getattr(pool, name)
-            for name in ("offsets", "inst", "avg", "collection_id", "instance_index")
-        }
-    )
-    plan = Plan.of(
-        bare,
-        Options(
-            size=2,
-            realizations=100,
-            instances=3,
-            seed=5,
-        ),
-    )
+    bare = replace(pool, start=None, seconds=None)
+    options = Options(size=2, realizations=100, instances=3, seed=5)
+    plan = Plan.of(bare, options)
     assert plan.words == "chosen and judged on draws alone (the pool has no time stamps)"
     assert plan.why == "the pool has no time stamps"
     (chosen,) = plan.choosing

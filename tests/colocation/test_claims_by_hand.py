@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.colocation import Study
 from borgtrace.colocation._normality import CRITICAL
-from borgtrace.colocation.advice import _saved
+from borgtrace.colocation.advice import saved_machines
 from borgtrace.colocation.experiments.beyond import (
     packing_machines,
     packing_online,
@@ -281,7 +281,7 @@ def test_one_machine_instead_of_one_saves_none() -> None:
     one, other = (
         cast(Any, SimpleNamespace(machines=np.array(n))) for n in ([1.0, 3.0], [1.0, 4.0])
     )
-    saved = _saved(one, other)
+    saved = saved_machines(one, other)
     assert saved is not None
     assert saved.value == pytest.approx(0.125)
 

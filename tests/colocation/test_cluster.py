@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import cluster as module
-from borgtrace.colocation.cluster import EVERYBODY, Cluster, _milestones, simulate
+from borgtrace.colocation.cluster import EVERYBODY, Cluster, milestones, simulate
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.placement import BEST_FIT, FIRST_FIT, Average, Request
@@ -99,11 +99,11 @@ def test_tasks_arrive_and_leave() -> None:
     found.depart(3)
     assert found.members == [[1], [2]]
     assert found.machine_of.tolist() == [-1, 0, 1, -1, -1]
-    assert found.dirty == {0}
+    assert found.changed == {0}
     # Neither machine has .75 left; one is summed up anew and one is opened.
     assert found.arrive(4)
     assert found.members == [[1], [2], [4]]
-    assert found.dirty == set()
+    assert found.changed == set()
     assert found.states.tolist() == [[0.5], [0.5], [0.75]]
 
 
@@ -114,7 +114,7 @@ def test_an_idle_machine_is_opened_before_another_and_after_all_that_run() -> No
     found.depart(0)
     # The first machine is idle and would be the first to fit.
     found.packer = FIRST_FIT
-    assert found._idle().tolist() == [1, 0]
+    assert found.idle_flags().tolist() == [1, 0]
     found.arrive(2)
     assert found.members == [[], [1, 2]]
     found.arrive(3)
@@ -148,17 +148,17 @@ def test_a_task_may_fill_a_machine_to_the_last_bit(monkeypatch: pytest.MonkeyPat
 def test_a_history_counts_anew_when_it_has_grown_by_a_third(
     longest: int, expected: list[int]
 ) -> None:
-    found = _milestones(longest)
+    found = milestones(longest)
     assert len(found) == longest + 1
     assert np.flatnonzero(found).tolist() == expected
 
 
 def test_and_at_each_day() -> None:
-    found = np.flatnonzero(_milestones(600)).tolist()
+    found = np.flatnonzero(milestones(600)).tolist()
     assert found[:8] == [12, 16, 21, 28, 37, 49, 65, 86]
     assert found[8:] == [114, 152, 202, 269, 288, 358, 477, 576]
-    assert not _milestones(287)[-1]
-    assert _milestones(288)[-1]
+    assert not milestones(287)[-1]
+    assert milestones(288)[-1]
 
 
 def test_what_was_measured_is_kept_and_described_at_milestones() -> None:
@@ -169,7 +169,7 @@ def test_what_was_measured_is_kept_and_described_at_milestones() -> None:
     found = cluster_of(on_clock(values, **known))
     for task in range(3):
         found.arrive(task)
-    found.dirty.clear()
+    found.changed.clear()
     assert found.machine_of.tolist() == [0, 0, 0]
     found.machine_of[:] = [4, 5, 6]
     found.learn(np.array([0, 1, 2]), np.array([12, 13, 16]), np.float32([0.25, 0.5, 0.75]))
@@ -178,7 +178,7 @@ def test_what_was_measured_is_kept_and_described_at_milestones() -> None:
         [0.125],
         [(12 * 0.25 + 4 * 0.5) / 16],
     ]
-    assert found.dirty == {4, 6}
+    assert found.changed == {4, 6}
     assert {kin: list(past) for kin, past in found.past.items() if past} == {
         USER: [0.25, 0.5],
         EVERYBODY: [0.25, 0.5, 0.75],
@@ -187,8 +187,8 @@ def test_what_was_measured_is_kept_and_described_at_milestones() -> None:
 
 def test_one_that_runs_nowhere_has_no_machine_to_sum_up() -> None:
     found = asking(0.5)
-    found._refresh()
-    assert found.dirty == set()
+    found.refresh()
+    assert found.changed == set()
 
 
 # --- slot by slot --------------------------------------------------------------------------------

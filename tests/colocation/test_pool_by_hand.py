@@ -11,7 +11,7 @@ import pytest
 import borgtrace
 from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.advice import Plan
-from borgtrace.colocation.cluster import _milestones
+from borgtrace.colocation.cluster import milestones
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
 from borgtrace.colocation.inventory import PUBLISHED, capacity_table, parse_mix
@@ -35,10 +35,10 @@ BEGIN = TRACE_START // 300_000_000
 
 
 def test_a_history_is_read_anew_when_it_has_grown_by_a_third_and_each_day() -> None:
-    found = np.flatnonzero(_milestones(600)).tolist()
+    found = np.flatnonzero(milestones(600)).tolist()
     assert found == [12, 16, 21, 28, 37, 49, 65, 86, 114, 152, 202, 269, 288, 358, 477, 576]
-    assert np.flatnonzero(_milestones(12)).tolist() == [12]
-    assert not _milestones(11).any()
+    assert np.flatnonzero(milestones(12)).tolist() == [12]
+    assert not milestones(11).any()
 
 
 def test_windows_that_begin_in_some_slots() -> None:

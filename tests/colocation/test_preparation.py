@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 from borgtrace.colocation import preparation, prepare_pool
 from borgtrace.colocation.pool import Step
 from borgtrace.colocation.preparation import prepare
+from borgtrace.colocation.windows import Windows
 from borgtrace.errors import UsageError
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.store.traces import Traces
@@ -240,10 +240,17 @@ def test_2019_percentiles() -> None:
 
 
 def test_a_window_with_some_percentiles_counts_as_one_without() -> None:
-    windows = SimpleNamespace(
-        quantiles=np.array([[0.0, np.nan], [0.125, 0.25]]), inst=np.array([0.5, 0.75])
+    usage = np.float32([0.5, 0.75])
+    windows = Windows(
+        task=np.int32([0, 1]),
+        inst=usage,
+        avg=usage,
+        memory=usage,
+        start=np.int32([600, 600]),
+        seconds=np.int32([300, 300]),
+        quantiles=np.float32([[0.0, np.nan], [0.125, 0.25]]),
     )
-    assert preparation._without_gaps(windows).tolist() == [[0.5, 0.5], [0.125, 0.25]]
+    assert preparation.without_quantile_gaps(windows).tolist() == [[0.5, 0.5], [0.125, 0.25]]
 
 
 def test_of_no_tasks_no_step_leaves_out_any() -> None:

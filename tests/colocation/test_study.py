@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -15,12 +14,15 @@ from borgtrace.colocation.experiment import run_cells
 from borgtrace.colocation.experiments.beyond import packing_online
 from borgtrace.colocation.experiments.packing import packing_averages, packing_base
 from borgtrace.colocation.experiments.usage import usage_changes
-from borgtrace.colocation.grid import Cell, Grid, Outcome, _alike, _n_seen, judge_instance
+from borgtrace.colocation.grid import (
+    Cell,
+    Grid,
 from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.study import LEAST, GivenTasks, halves, instances_of
 from borgtrace.errors import UsageError
 from borgtrace.placement import Average, Gpa, Observation
-from borgtrace.question import NotApplicable
+from borgtrace.question import NotApplicable, PlannedTables
+from tests.colocation.known import drawn
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 
@@ -79,7 +81,7 @@ def test_a_store_is_prepared_with_the_options(monkeypatch: pytest.MonkeyPatch) -
         asked.append(given)
         return POOL
 
-    tables = cast(Any, SimpleNamespace())
+    tables = PlannedTables("2011")
     monkeypatch.setattr("borgtrace.colocation.study.prepare", prepare)
     options = Options(
         tasks=7,
@@ -219,13 +221,15 @@ def test_possible_cells(fields: dict[str, float], is_possible: bool) -> None:
     ],
 )
 def test_at_least_one_realization_is_seen(share: float, n: int, seen: int) -> None:
-    instance = cast(Any, SimpleNamespace(inst=np.zeros((2, n), np.float32)))
-    assert _n_seen(instance, Cell(Gpa(0.1), clairvoyance=share)) == seen
+    instance = drawn(np.zeros((2, n)))
+    assert n_realizations_seen(instance, Cell(Gpa(0.1), clairvoyance=share)) == seen
 
 
 def test_cells_that_see_the_same_are_together() -> None:
     cells = [Cell(Gpa(0.1), data=data) for data in ("inst", "avg", "inst")]
-    assert [(key, len(some)) for key, some in _alike(cells, lambda cell: cell.data)] == [
+    assert [
+        (key, len(some)) for key, some in group_cells(cells, lambda cell: cell.data).items()
+    ] == [
         ("inst", 2),
         ("avg", 1),
     ]

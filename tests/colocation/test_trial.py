@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from borgtrace.colocation import trial as module
+from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.intervals import Blocks, Interval, share_over_instances
 from borgtrace.colocation.raw_series import Span
+from borgtrace.colocation.study import Options
 from borgtrace.colocation.trial import Evidence, Judged, Running, Trial
 from borgtrace.placement import Average, Observation, Packing
 from tests.colocation.test_packing_past import on_clock
@@ -29,42 +30,34 @@ def judged(draws: list[int], raw: list[list[int]] | None = None, alone: int = 0)
 def test_machines_are_those_in_use_and_one_for_each_task_that_fits_none() -> None:
     # Rebalancing has emptied the second bin.
     packing = Packing(np.array([0, 0, 2, -1, -1]), np.ones((3, 1)), np.arange(3))
-    found = module._judged(packing, np.array([1, 9, 2]), np.array([[1, 2], [9, 9], [3, 4]]))
+    found = Judged.of(packing, np.array([1, 9, 2]), np.array([[1, 2], [9, 9], [3, 4]]))
     assert found.machines == 4
     assert found.n_unplaceable == 2
     assert found.draws.tolist() == [1, 2]
     assert found.raw.tolist() == [[1, 2], [3, 4]]
 
 
-class Instances:
-    """One instance of three tasks: the last, the first and the second of the series."""
+FRESH = np.float32(
+    [
+        [0.5, 0.5, 1.5, 0.5],
+        [0.5, 0.75, 0.5, 0.5],
+        [0.25, 0.25, 0.25, 2],
+    ]
+)
 
-    def __init__(self) -> None:
-        self.kept = {0: "something large"}
-        fresh = np.float32(
-            [
-                [0.5, 0.5, 1.5, 0.5],
-                [0.5, 0.75, 0.5, 0.5],
-                [0.25, 0.25, 0.25, 2],
-            ]
-        )
-        seen = Observation(
-            np.float32(
-                [
-                    [0.5] * 4,
-                    [0.5] * 4,
-                    [0.5] * 4,
-                ]
-            )
-        )
-        self.one = SimpleNamespace(
+
+def two_alike() -> Instances:
+    """Two instances of three tasks: the last, the first and the second of the series."""
+    usage = np.full((3, 4), 0.5, np.float32)
+    kept = {}
+    for number in range(2):
+        kept[number] = Instance(
+            number,
             tasks=np.array([2, 0, 1]),
-            fresh=fresh,
-            seen=seen,
+            inst=usage,
+            draw=lambda column, salt=0: FRESH,
         )
-
-    def map(self, work: Any) -> list[Any]:
-        return [work(self.one), work(self.one)]
+    return Instances(on_clock(usage), count=2, kept=kept)
 
 
 SERIES = np.float32(
@@ -78,8 +71,8 @@ SERIES = np.float32(
 
 @pytest.mark.parametrize("has_series", [False, True])
 def test_ways_are_judged_on_draws_and_block_by_block(has_series: bool) -> None:
-    instances = Instances()
-    trial = Trial(cast(Any, instances), None, SERIES if has_series else None)
+    instances = two_alike()
+    trial = Trial(instances, None, SERIES if has_series else None)
     assert trial.slots == (5 if has_series else 0)
     first, second = trial.run([Average(1), Average(2)], 1.0, np.array([3, 2]))
     assert len(first) == 2
@@ -105,7 +98,7 @@ def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "pack", packed)
         for learned in (None, SERIES):
-            Trial(cast(Any, Instances()), learned).run([Average(1)], 0.5, np.array([], np.int64))
+            Trial(two_alike(), learned).run([Average(1)], 0.5, np.array([], np.int64))
     series = [each for _, each, _ in asked]
     assert [each is None for each in series] == [True, True, False, False]
     assert cast(Any, series[2]).tolist() == SERIES[[2, 0, 1]].tolist()
@@ -119,7 +112,7 @@ def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
     assert running.first == 5
     assert len(running.tasks) == 2
     assert running.inst.tolist() == values[[0, 2], 1:7].tolist()
-    options = cast(Any, SimpleNamespace(size=7, realizations=100, instances=3))
+    options = Options(size=7, realizations=100, instances=3)
     found = running.trial(slice(0, 2), slice(3, 6), options, 11)
     assert cast(Any, found.learned).tolist() == values[[0, 2], 1:3].tolist()
     assert cast(Any, found.judged).tolist() == values[[0, 2], 4:7].tolist()

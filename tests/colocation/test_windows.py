@@ -11,13 +11,13 @@ import pytest
 from borgtrace.colocation import preparation
 from borgtrace.colocation.experiments.usage import usage_deviation
 from borgtrace.colocation.pool import Step
-from borgtrace.colocation.pool_file import _Columns
+from borgtrace.colocation.pool_file import PoolColumns
 from borgtrace.colocation.windows import (
     Windows,
-    _flat,
-    _matrix,
-    _quantiles,
     _whole_seconds,
+    from_rows,
+    matrix_of_lists,
+    merged_percentiles,
     read_windows,
 )
 from borgtrace.errors import SourceError
@@ -51,7 +51,7 @@ def test_lists_of_another_length_are_unknown() -> None:
         pa.list_(pa.float64()),
     )
     np.testing.assert_array_equal(
-        _matrix(lists, 2),
+        matrix_of_lists(lists, 2),
         np.float32(
             [
                 [1, 2],
@@ -64,13 +64,13 @@ def test_lists_of_another_length_are_unknown() -> None:
         ),
     )
     # A slice begins where its first list does.
-    np.testing.assert_array_equal(_matrix(lists.slice(5), 2), np.float32([[8, 9]]))
-    assert _matrix(lists, 2).dtype == np.float32
+    np.testing.assert_array_equal(matrix_of_lists(lists.slice(5), 2), np.float32([[8, 9]]))
+    assert matrix_of_lists(lists, 2).dtype == np.float32
 
 
 def test_nothing_is_no_list_of_one() -> None:
     lists = pa.chunked_array([[[1.0], None, [2.0]]], pa.list_(pa.float64()))
-    np.testing.assert_array_equal(_matrix(lists, 1), np.float32([[1], [NAN], [2]]))
+    np.testing.assert_array_equal(matrix_of_lists(lists, 1), np.float32([[1], [NAN], [2]]))
 
 
 def test_percentiles_are_merged_and_ascend() -> None:
@@ -84,7 +84,7 @@ def test_percentiles_are_merged_and_ascend() -> None:
             "tail_cpu_usage_distribution": pa.array([tail, gap, tail]),
         }
     )
-    whole, broken, mended = _quantiles(rows)
+    whole, broken, mended = merged_percentiles(rows)
     expected = [*deciles[:10], *tail, 1.0]
     assert whole == pytest.approx(expected)
     # A gap at 95 % runs on to the end.
@@ -129,7 +129,7 @@ def test_rows_become_seconds_of_the_traces_clock() -> None:
             },
         }
     )
-    found = _flat(rows)
+    found = from_rows(rows)
     # From 1.999999 to 3.5 s: the second it begins in, and its length rounded.
     assert found.task.tolist() == [0, 1]
     assert found.start.tolist() == [1, 3]
@@ -137,7 +137,7 @@ def test_rows_become_seconds_of_the_traces_clock() -> None:
     np.testing.assert_array_equal(found.inst, np.float32([0.5, NAN]))
     np.testing.assert_array_equal(found.memory, np.float32([NAN, 0.125]))
     assert found.quantiles is None
-    assert _flat(rows, "average_cpu").inst.tolist() == [0.25, 0.75]
+    assert from_rows(rows, "average_cpu").inst.tolist() == [0.25, 0.75]
 
 
 def test_the_mean_may_stand_for_a_second() -> None:
@@ -198,15 +198,15 @@ def test_memory_before_the_first_known_one_is_the_request() -> None:
     found = windows([0, 0, 1, 1, 2], [1, 2, 1, 2, 1], memory=np.float32([0.25, NAN, NAN, 0.5, NAN]))
     request = np.float32([0.125, 0.75, NAN])
     firsts = np.array([0, 2, 4])
-    memory, (step,) = preparation._memory(found, firsts, request)
+    memory, (step,) = preparation.without_memory_gaps(found, firsts, request)
     assert memory is not None
     assert memory.tolist() == [0.25, 0.25, 0.75, 0.5, 0.375]
     assert step.count == 3
     assert step.of == 5
     assert step.unit == "windows"
     whole = windows([0], [1], memory=np.float32([0.5]))
-    assert preparation._memory(whole, np.array([0]), request) == (whole.memory, ())
-    assert preparation._memory(
+    assert preparation.without_memory_gaps(whole, np.array([0]), request) == (whole.memory, ())
+    assert preparation.without_memory_gaps(
         windows([0], [1], memory=np.float32([NAN])), np.array([0]), request
     ) == (None, ())
 
@@ -227,7 +227,7 @@ def attempts(
         for task, time, kind in events
     ]
     chosen = pa.table({"collection_id": range(n), "instance_index": [0] * n})
-    made, parts = preparation._attempts(tiny(instance_events=rows), chosen, found)
+    made, parts = preparation.split_attempts(tiny(instance_events=rows), chosen, found)
     keys = zip(made["collection_id"].to_pylist(), made["instance_index"].to_pylist(), strict=True)
     return list(keys), made["retried"].to_pylist(), parts.task.tolist()
 
@@ -267,13 +267,13 @@ def test_the_stages_of_the_preparation_have_names(generation: str) -> None:
 
 def test_codes_are_by_the_order_of_names() -> None:
     texts = pa.chunked_array([["b", None, "a"], ["c", "b"]])
-    assert preparation._codes(texts).tolist() == [1, -1, 0, 2, 1]
-    assert preparation._codes(pa.chunked_array([[None, None]], pa.string())).tolist() == [-1, -1]
+    assert preparation.codes_of(texts).tolist() == [1, -1, 0, 2, 1]
+    assert preparation.codes_of(pa.chunked_array([[None, None]], pa.string())).tolist() == [-1, -1]
 
 
 def test_means_stand_for_seconds_where_none_are_sampled() -> None:
-    assert preparation._stand_in("2011", 9) == ()
-    (step,) = preparation._stand_in("alibaba-2018", 9)
+    assert preparation.stand_in_steps("2011", 9) == ()
+    (step,) = preparation.stand_in_steps("alibaba-2018", 9)
     assert step.count == 9
     assert step.of == 9
     assert step.unit == "windows"
@@ -293,7 +293,7 @@ def test_means_stand_for_seconds_where_none_are_sampled() -> None:
     ],
 )
 def test_what_left_nothing_is_counted(steps: tuple[Step, ...], message: str) -> None:
-    assert preparation._nothing_left(steps) == message
+    assert preparation.nothing_left(steps) == message
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def test_what_left_nothing_is_counted(steps: tuple[Step, ...], message: str) -> 
     ],
 )
 def test_windows_of_a_task_do_not_go_back(start: list[int] | None, message: str | None) -> None:
-    columns = _Columns(pa.table({}), "p")
+    columns = PoolColumns(pa.table({}), "p")
     times = None if start is None else np.array(start)
     offsets = np.array([0, 3, 5])
     if message is None:
@@ -329,7 +329,7 @@ def test_windows_of_a_task_do_not_go_back(start: list[int] | None, message: str 
 
 
 def test_numbers_of_tasks_may_be_unknown() -> None:
-    columns = _Columns(
+    columns = PoolColumns(
         pa.table(
             {
                 "user": [1, None],
@@ -351,10 +351,10 @@ def test_numbers_of_tasks_may_be_unknown() -> None:
 
 
 def test_a_task_without_an_instance_is_the_first() -> None:
-    found = _Columns(pa.table({"collection_id": [7, 8], "task": [1, 2]}), "p").identity()
+    found = PoolColumns(pa.table({"collection_id": [7, 8], "task": [1, 2]}), "p").identity()
     assert found["collection_id"].tolist() == [7, 8]
     assert found["instance_index"].tolist() == [0, 0]
-    rows = _Columns(pa.table({"instance_index": [4, 4, 4]}), "p").identity()
+    rows = PoolColumns(pa.table({"instance_index": [4, 4, 4]}), "p").identity()
     assert rows["collection_id"].tolist() == [0, 1, 2]
     assert rows["instance_index"].tolist() == [4, 4, 4]
 
@@ -363,7 +363,7 @@ def test_a_slice_of_lists_begins_at_0() -> None:
     kind = pa.large_list(pa.float64())
     inst = pa.array([[1.0], [2.0, 3.0], [4.0]], kind)
     avg = pa.array([[1.0], [2.0], [3.0]], kind)
-    columns = _Columns(pa.table({"inst": inst, "avg": avg}).slice(1), "p")
+    columns = PoolColumns(pa.table({"inst": inst, "avg": avg}).slice(1), "p")
     assert columns.offsets("inst").tolist() == [0, 2, 3]
     assert columns.windows("inst", np.float32, np.array([0, 2, 3])).tolist() == [2, 3, 4]
     with pytest.raises(SourceError) as caught:

@@ -1,8 +1,8 @@
 """Reproducible i.i.d. draws from the empirical distributions of many tasks.
 
-Draw `r` of a task is a hash of (key of the task, r) — a counter-based generator — so it depends neither on
-the thread that computes it, nor on which other tasks are drawn, nor on how many draws are asked for: the
-first columns of a longer run are the shorter run.
+Draw `r` of a task is a hash of the task's key and r: a counter-based generator.  So it does not depend on the thread
+that computes it, on the other tasks drawn, or on the number of draws: the first columns of a longer run are the
+shorter run.
 """
 
 import numba
@@ -17,9 +17,25 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 @compiled(inline=True)
-def _window(ends: Index, ticket: np.uint64) -> int:
-    """Index of the first end beyond `ticket`, by bisection."""
-    return int(np.searchsorted(ends, np.int64(ticket), side="right"))
+def upper_half_below(noise: np.uint64, bound: np.uint64) -> np.int64:
+    """Reduce the upper 32 bits of random `noise` to a number from 0 to `bound` − 1.
+
+    (Upper half × bound) ÷ 2³² favors no number by more than bound ÷ 2³², and needs no division, unlike a modulo.
+
+    Parameters
+    ----------
+    noise
+        64 random bits.
+    bound
+        At most 2³².
+    """
+    return np.int64(((noise >> _S32) * bound) >> _S32)
+
+
+@compiled(inline=True)
+def _window_at(ends: Index, ticket: np.int64) -> int:
+    """Return the index of the first end above `ticket`, by bisection."""
+    return int(np.searchsorted(ends, ticket, side="right"))
 
 
 @compiled(parallel=True)
@@ -32,8 +48,8 @@ def draw_uniform(
 ) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, all its windows alike.
 
-    The window of a draw depends on the key and the column only: two calls over two value arrays draw the same
-    windows.  The multiply-shift reduction favors no window by more than n/2³².
+    The window of a draw depends on the key and the column only: calls over different value arrays draw the same
+    windows.
 
     Parameters
     ----------
@@ -50,17 +66,18 @@ def draw_uniform(
     # gives the same rows.
     for i in numba.prange(tasks.size):
         first = offsets[tasks[i]]
-        windows = np.uint64(offsets[tasks[i] + 1] - first)
-        row = values[first : offsets[tasks[i] + 1]]
+        last = offsets[tasks[i] + 1]
+        windows = values[first:last]
+        n_windows = np.uint64(last - first)
         key = keys[i]
         for r in range(out.shape[1]):
-            # (upper half of the hash × windows) ÷ 2³² is a window number, without the division of a modulo.
-            out[i, r] = row[np.int64(((hashed(key, np.uint64(r + 1)) >> _S32) * windows) >> _S32)]
+            noise = hashed(key, np.uint64(r + 1))
+            out[i, r] = windows[upper_half_below(noise, n_windows)]
 
 
 @compiled()
 def _ends(weights: Index, first: int, last: int) -> Index:
-    """Running sum of the weights of a task's windows; 1, 2, … where there are no weights."""
+    """Return the running sum of the weights of a task's windows; 1, 2, … where there are no weights."""
     ends = np.arange(1, last - first + 1)
     total = 0
     if weights.size:
@@ -99,13 +116,15 @@ def draw_weighted(
     for i in numba.prange(tasks.size):
         first = offsets[tasks[i]]
         last = offsets[tasks[i] + 1]
-        row = values[first:last]
-        end = _ends(weights, first, last)
+        windows = values[first:last]
+        ends = _ends(weights, first, last)
         key = keys[i]
-        # Below 2³², or the product below overflows: seconds of one task in a month are 2.6 million.
-        total = np.uint64(end[-1])
+        # At most 2³², or a product would overflow: the seconds of one task in a month are 2.6 million.
+        total = np.uint64(ends[-1])
         for r in range(out.shape[1]):
-            out[i, r] = row[_window(end, ((hashed(key, np.uint64(r + 1)) >> _S32) * total) >> _S32)]
+            noise = hashed(key, np.uint64(r + 1))
+            ticket = upper_half_below(noise, total)
+            out[i, r] = windows[_window_at(ends, ticket)]
 
 
 @compiled(parallel=True)
@@ -133,7 +152,7 @@ def draw_quantiles(
     offsets
         int64 (n + 1,): windows of each task (CSR).
     weights
-        int64 (W,) as for :func:`draw_weighted`, or empty: all windows weigh alike.
+        int64 (W,) as for :func:`draw_weighted`, or empty where all windows weigh alike.
     tasks
         int64 (k,): the tasks to draw from.
     keys
@@ -144,19 +163,20 @@ def draw_quantiles(
     for i in numba.prange(tasks.size):
         first = offsets[tasks[i]]
         last = offsets[tasks[i] + 1]
-        end = _ends(weights, first, last)
+        ends = _ends(weights, first, last)
         key = keys[i]
-        total = np.uint64(end[-1])
+        total = np.uint64(ends[-1])
         for r in range(out.shape[1]):
-            # Upper half for the window, lower half for the level: the two are independent, from one hash.
+            # Upper half for the window, lower half for the level: two independent numbers from one hash.
             noise = hashed(key, np.uint64(r + 1))
-            window = first + _window(end, ((noise >> _S32) * total) >> _S32)
+            window = first + _window_at(ends, upper_half_below(noise, total))
             level = np.float64(noise & _LOW) / 4294967296.0
             k = 0
-            # Ends, because a level is below 1 and the last of `levels` is 1; one by one takes five steps on average.
+            # This ends: a level is below 1, and the last of `levels` is 1.  It takes five steps on average.
             while levels[k + 1] <= level:
                 k += 1
-            share = (level - levels[k]) / (levels[k + 1] - levels[k])
+            step = levels[k + 1] - levels[k]
+            share = (level - levels[k]) / step
             low = quantiles[window, k]
             high = quantiles[window, k + 1]
             out[i, r] = np.float32(low + share * (high - low))

@@ -1,6 +1,6 @@
-"""Mean and standard deviation: of values, of every row of a block of realizations, of every task's windows.
+"""Mean and standard deviation: of an array, of every row of a matrix of realizations, of every task's windows.
 
-Sums are taken in eight fixed lanes: as fast as the hardware allows, in an order that is ours.
+Sums are taken in eight fixed lanes: as fast as the hardware allows, yet always in the same order.
 """
 
 import numba
@@ -19,8 +19,8 @@ def lane_sum(values: Numbers) -> float:
     >>> lane_sum(np.arange(10.0))
     45.0
     """
-    # Eight, because an addition waits for the one before it, and a vector register holds eight.  Without fastmath,
-    # which would leave the order to the compiler, the compiler may not split the sum itself.
+    # An addition waits for the one before it, and a vector register holds eight.  Without fastmath, which would leave
+    # the order to the compiler, the compiler must not split the sum itself.
     a = b = c = d = e = f = g = h = 0.0
     whole = values.size // 8 * 8
     for i in range(0, whole, 8):
@@ -32,7 +32,9 @@ def lane_sum(values: Numbers) -> float:
         f += values[i + 5]
         g += values[i + 6]
         h += values[i + 7]
-    total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    first_half = (a + b) + (c + d)
+    second_half = (e + f) + (g + h)
+    total = first_half + second_half
     for i in range(whole, values.size):
         total += values[i]
     return total
@@ -62,15 +64,20 @@ def mean_and_std(values: Values, ddof: int, scratch: Numbers) -> tuple[float, fl
     mean = lane_sum(scratch) / values.size
     for r in range(values.size):
         # From deviations: Σx² − n·mean² cancels for totals of many tasks, which vary little around their mean.
-        scratch[r] = (values[r] - mean) * (values[r] - mean)
-    return mean, np.sqrt(lane_sum(scratch) / (values.size - ddof))
+        deviation = values[r] - mean
+        scratch[r] = deviation * deviation
+    variance = lane_sum(scratch) / (values.size - ddof)
+    return mean, np.sqrt(variance)
 
 
 @compiled(parallel=True)
 def _row_moments(rows: Values, means: Numbers, stds: Numbers) -> None:
     for i in numba.prange(rows.shape[0]):
-        # Scratch of its own for each row: threads would write into a common one.
-        means[i], stds[i] = mean_and_std(rows[i], 0, np.empty(rows.shape[1]))
+        # Each row has its own scratch: threads would overwrite a common one.
+        scratch = np.empty(rows.shape[1])
+        mean, std = mean_and_std(rows[i], 0, scratch)
+        means[i] = mean
+        stds[i] = std
 
 
 def row_moments(rows: Values) -> tuple[Numbers, Numbers]:
@@ -95,13 +102,13 @@ def _window_moments(
     means: Numbers,
     stds: Numbers,
 ) -> None:
-    # No weights are an empty array: a kernel compiled for None as well would be a second one.
+    # An empty array stands for no weights: for None, Numba would compile a second kernel.
     is_weighted = weights.size > 0
     for i in numba.prange(means.size):
         first = offsets[i]
         last = offsets[i + 1]
         total = 0.0
-        square = 0.0
+        squares = 0.0
         length = 0.0
         for k in range(first, last):
             weight = np.float64(weights[k]) if is_weighted else 1.0
@@ -111,8 +118,10 @@ def _window_moments(
         # A second pass: Σwx² − mean² would cancel for tasks that hardly vary.
         for k in range(first, last):
             weight = np.float64(weights[k]) if is_weighted else 1.0
-            square += weight * (values[k] - mean) ** 2
-        means[i], stds[i] = mean, np.sqrt(square / length)
+            deviation = values[k] - mean
+            squares += weight * deviation**2
+        means[i] = mean
+        stds[i] = np.sqrt(squares / length)
 
 
 def window_moments(
@@ -132,13 +141,10 @@ def window_moments(
     >>> window_moments(np.array([0, 3, 5], np.float32), np.array([0, 2, 3]), np.array([1, 2, 9]))
     (array([2., 5.]), array([1.41421356, 0.        ]))
     """
-    means = np.empty(len(offsets) - 1)
-    stds = np.empty(len(offsets) - 1)
-    _window_moments(
-        values,
-        offsets,
-        np.empty(0, np.int64) if weights is None else weights,
-        means,
-        stds,
-    )
+    n_tasks = len(offsets) - 1
+    means = np.empty(n_tasks)
+    stds = np.empty(n_tasks)
+    if weights is None:
+        weights = np.empty(0, np.int64)
+    _window_moments(values, offsets, weights, means, stds)
     return means, stds

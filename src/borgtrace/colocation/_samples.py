@@ -3,11 +3,10 @@
 import numba
 import numpy as np
 
+from borgtrace.colocation._draws import upper_half_below
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import Keys, hashed
-
-_S32 = np.uint64(32)
 
 
 @compiled()
@@ -19,10 +18,10 @@ def _fill(n: int, key: np.uint64, samples: Index) -> None:
     for s in range(samples.shape[0]):
         for k in range(size):
             highest = n - size + k
-            # Runs on over all subsets, so that no two picks share a number of the sequence.
+            # The counter runs on over all subsets, so that no two picks share a number of the sequence.
             counter += np.uint64(1)
-            pick = np.int64(((hashed(key, counter) >> _S32) * np.uint64(highest + 1)) >> _S32)
-            # Taken already: `highest` cannot be, since no earlier round could reach it.
+            pick = upper_half_below(hashed(key, counter), np.uint64(highest + 1))
+            # If the pick is taken, `highest` is not: no earlier round could reach it.
             if stamps[pick] == s:
                 pick = highest
             stamps[pick] = s
@@ -56,9 +55,9 @@ def draw_subsets(
     [0, 1, 2]
     """
     samples = np.empty((count, size), np.int64)
-    # The size enters the key: samples of 20 tasks would else follow the random numbers of those of 10.
-    base = np.uint64(hashed(np.uint64(seed % 2**64), np.uint64(size)))
-    _fill(n, base, samples)
+    # The size enters the key: otherwise samples of 20 tasks would follow the random numbers of samples of 10.
+    key = np.uint64(hashed(np.uint64(seed % 2**64), np.uint64(size)))
+    _fill(n, key, samples)
     return samples
 
 
@@ -85,18 +84,18 @@ def prefix_means(
     """
     for i in numba.prange(keys.size):
         # A copy: the shuffle (Fisher & Yates, stopped after the largest size) is in place, and the pool is shared.
-        row = values[offsets[i] : offsets[i + 1]].copy()
+        windows = values[offsets[i] : offsets[i + 1]].copy()
         taken = 0
         total = 0.0
         for k in range(sizes.size):
-            if sizes[k] > row.size:
+            if sizes[k] > windows.size:
                 means[i, k] = np.nan
                 continue
             while taken < sizes[k]:
-                left = np.uint64(row.size - taken)
-                noise = hashed(keys[i], np.uint64(taken + 1)) >> _S32
-                pick = taken + np.int64((noise * left) >> _S32)
-                row[taken], row[pick] = row[pick], row[taken]
-                total += row[taken]
+                n_left = np.uint64(windows.size - taken)
+                noise = hashed(keys[i], np.uint64(taken + 1))
+                pick = taken + upper_half_below(noise, n_left)
+                windows[taken], windows[pick] = windows[pick], windows[taken]
+                total += windows[taken]
                 taken += 1
             means[i, k] = total / taken

@@ -1,4 +1,4 @@
-"""Sums over selected rows: many random samples of tasks, each added up realization by realization."""
+"""Sums of selected rows: many random samples of tasks, each added up realization by realization."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,9 +11,9 @@ from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 
 TILE = 2_500
-"""Realizations added up at a time: 10 kB of sums stay in the first-level cache while eight rows stream by."""
+"""Realizations added up at a time: their sums, 10 kB, stay in the first-level cache while eight rows stream by."""
 BLOCK = 500
-"""Samples whose sums are kept and sorted together, 20 MB at 10,000 realizations: fewer, and threads mostly wait."""
+"""Samples whose sums are sorted together, 20 MB at 10,000 realizations; with fewer, threads mostly wait."""
 
 
 @compiled()
@@ -40,7 +40,9 @@ def _add_rows(
         g = rows[members[k + 6], first:last]
         h = rows[members[k + 7], first:last]
         for r in range(total.size):
-            total[r] += ((a[r] + b[r]) + (c[r] + d[r])) + ((e[r] + f[r]) + (g[r] + h[r]))
+            first_half = (a[r] + b[r]) + (c[r] + d[r])
+            second_half = (e[r] + f[r]) + (g[r] + h[r])
+            total[r] += first_half + second_half
         k += 8
     # Pairs: the sizes of Table 1 leave 2, 4 or 6 rows over.
     while k + 2 <= members.size:
@@ -95,7 +97,7 @@ def add_samples(rows: Values, samples: Index, totals: Values) -> None:
     totals
         float32 (S, R): overwritten.
     """
-    # A thread takes whole samples, so nobody else writes row s.
+    # Each thread takes whole samples, so no two write the same row.
     for s in numba.prange(samples.shape[0]):
         add_sample(rows, samples[s], totals[s])
 
@@ -103,12 +105,13 @@ def add_samples(rows: Values, samples: Index, totals: Values) -> None:
 @compiled()
 def _quantile(ordered: Values, level: np.float64) -> np.float64:
     """Linear interpolation between order statistics, as ``numpy.quantile`` by default."""
-    at = level * (ordered.size - 1)
+    position = level * (ordered.size - 1)
     # At level 1 there is no value above.
-    below = min(int(at), ordered.size - 2)
+    below = min(int(position), ordered.size - 2)
     low = np.float64(ordered[below])
     high = np.float64(ordered[below + 1])
-    return np.float64(low + (at - below) * (high - low))
+    fraction = position - below
+    return np.float64(low + fraction * (high - low))
 
 
 @compiled(parallel=True)
@@ -124,7 +127,7 @@ def _judge_sums(
         total = totals[s]
         for q in range(levels.size):
             quantiles[s, q] = _quantile(total, levels[q])
-        # Sorted, so all values are equal: no deviation to divide by.
+        # Sorted and with equal ends, so all values are equal: no deviation to divide by.
         if total[0] == total[-1]:
             normality[s] = np.inf
         else:
@@ -159,10 +162,12 @@ def sample_statistics(rows: Values, samples: Index, levels: Numbers) -> tuple[Nu
     with ThreadPoolExecutor(threads) as workers:
         for first in range(0, len(samples), BLOCK):
             block = slice(first, first + BLOCK)
-            totals = np.empty((len(samples[block]), rows.shape[1]), np.float32)
-            add_samples(rows, samples[block], totals)
-            # NumPy sorts with vector instructions, in a third of the time of a compiled radix sort, without the GIL
-            # list() waits for the threads, and brings an error of theirs to light.
-            list(workers.map(np.ndarray.sort, np.array_split(totals, threads)))
+            members = samples[block]
+            totals = np.empty((len(members), rows.shape[1]), np.float32)
+            add_samples(rows, members, totals)
+            # NumPy sorts with vector instructions and without the GIL: a third of the time of a compiled radix sort.
+            parts = np.array_split(totals, threads)
+            # list() waits for the threads and raises their errors.
+            list(workers.map(np.ndarray.sort, parts))
             _judge_sums(totals, levels, LOG_PHI, normality[block], quantiles[block])
     return normality, quantiles

@@ -1,6 +1,6 @@
 """Which way of packing, which overcommit factor, what do they save: chosen on earlier hours, judged on later ones.
 
-The hours that most tasks run through are halved.  In the earlier half each half of *it* judges what was packed by the
+The hours that most tasks run through are halved.  Within the earlier half, each half judges what was packed by the
 other, on draws and on the simultaneous series; the choice is made there.  Then all ways pack by the whole earlier half,
 and the later half, which the choice has not seen, judges them.  Tasks without time stamps are judged on draws alone,
 and the choice is then made on other tasks, where there are enough.
@@ -8,7 +8,7 @@ and the choice is then made on other tasks, where there are enough.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 FACTORS = tuple(round(1 + 0.05 * step, 2) for step in range(41))
 """Overcommit factors on requests that are tried: 1, 1.05 … 3."""
 STRICTER = tuple(10 ** (-step / 2) for step in range(1, 17))
-"""Shares of the target that GPA is told besides: the laxest that keeps it is GPA calibrated on these tasks.
+"""Shares of the target that GPA is told as well: the laxest that keeps the target is GPA calibrated on these tasks.
 
 Sums of bursty tasks are skewed and tasks peak together: both ask for targets some powers of ten below the one wanted.
 """
@@ -74,40 +74,31 @@ class Plan:
             return cls._of_tasks(pool, options, str(reason))
         half = span.slots // 2
         quarter = span.slots // 4
-        first = slice(0, quarter)
-        second = slice(quarter, half)
+        first_quarter = slice(0, quarter)
+        second_quarter = slice(quarter, half)
+        first_half = slice(0, half)
+        second_half = slice(half, 2 * half)
+
         running = Running.during(pool, span)
-        choosing = [
-            running.trial(*both, options, options.seed + 1)
-            for both in ((first, second), (second, first))
-        ]
-        judging = running.trial(
-            slice(0, half),
-            slice(half, 2 * half),
-            options,
-            options.seed,
+        choosing = (
+            running.trial(first_quarter, second_quarter, options, options.seed + 1),
+            running.trial(second_quarter, first_quarter, options, options.seed + 1),
         )
-        begin, middle, end = (span.first + k * half for k in range(3))
-        words = f"chosen on hours {_hour(begin)}–{_hour(middle)}, judged on hours {_hour(middle)}–{_hour(end)}"
-        return cls(tuple(choosing), judging, words)
+        judging = running.trial(first_half, second_half, options, options.seed)
+        begin = hour_of_slot(span.first)
+        middle = hour_of_slot(span.first + half)
+        end = hour_of_slot(span.first + 2 * half)
+        words = f"chosen on hours {begin}–{middle}, judged on hours {middle}–{end}"
+        return cls(choosing, judging, words)
 
     @classmethod
-    def _of_tasks(
-        cls,
-        pool: Pool,
-        options: Options,
-        why: str,
-    ) -> Plan:
-        size = options.size
-        scale = (options.realizations, options.instances)
-        judged, held_out = split(pool, size, options.seed)
-        chosen = Trial(Instances(held_out, size, *scale, options.seed + 1))
-        words = f"chosen and judged on draws alone ({why})"
+    def _of_tasks(cls, pool: Pool, options: Options, why: str) -> Plan:
+        judging_tasks, choosing_tasks = split(pool, options.size, options.seed)
         return cls(
-            (chosen,),
-            Trial(Instances(judged, size, *scale, options.seed)),
-            words,
-            why,
+            choosing=(_trial_of_tasks(choosing_tasks, options, options.seed + 1),),
+            judging=_trial_of_tasks(judging_tasks, options, options.seed),
+            words=f"chosen and judged on draws alone ({why})",
+            why=why,
         )
 
     def judge(
@@ -129,22 +120,52 @@ class Plan:
             Which trials.
         """
         trials = self.choosing if is_choice else (self.judging,)
-        blocks = None if self.why else Blocks.of([trial.slots for trial in trials], options.seed)
-        cuts = [np.empty(0, np.int64)] * len(trials) if blocks is None else blocks.lengths
-        found = [
-            trial.run(tried, options.capacity, cut) for trial, cut in zip(trials, cuts, strict=True)
-        ]
-        known = (blocks, options.realizations, options.target, 1 - overlap(trials[0].instances))
-        return {way: Evidence([trial[k] for trial in found], *known) for k, way in enumerate(tried)}
+        blocks = None
+        lengths_of_trials = (np.empty(0, np.int64),) * len(trials)
+        if not self.why:
+            blocks = Blocks.of([trial.slots for trial in trials], options.seed)
+            lengths_of_trials = blocks.lengths
+        ways_of_trials = []
+        for trial, lengths in zip(trials, lengths_of_trials, strict=True):
+            ways_of_trials.append(trial.run(tried, options.capacity, lengths))
+        distinct = 1 - overlap(trials[0].instances)
+
+        evidence = {}
+        for number, way in enumerate(tried):
+            evidence[way] = Evidence(
+                trials=[ways[number] for ways in ways_of_trials],
+                blocks=blocks,
+                realizations=options.realizations,
+                target=options.target,
+                distinct=distinct,
+            )
+        return evidence
 
 
-def _hour(slot: int) -> str:
-    """Hour of a slot since the trace began, as people write it."""
-    return f"{max(slot * SLOT * SECOND - TRACE_START, 0) / HOUR:.3g}"
+def _trial_of_tasks(pool: Pool, options: Options, seed: int) -> Trial:
+    """Return a trial on draws alone."""
+    return Trial(Instances(pool, options.size, options.realizations, options.instances, seed))
+
+
+def hour_of_slot(slot: int) -> str:
+    """Return the hour of a slot since the trace began, as people write it.
+
+    Parameters
+    ----------
+    slot
+        Of 300 s, on the trace's clock.
+
+    Examples
+    --------
+    >>> hour_of_slot(2 + 18)
+    '1.5'
+    """
+    since_start = max(slot * SLOT * SECOND - TRACE_START, 0)
+    return f"{since_start / HOUR:.3g}"
 
 
 def candidates(target: float, has_requests: bool) -> list[Estimator]:
-    """Every way that is tried: the paper's, each estimator with a target around it, and overcommitted requests.
+    """Return every way that is tried: the paper's, each estimator with a target around it, and overcommitted requests.
 
     Parameters
     ----------
@@ -153,25 +174,110 @@ def candidates(target: float, has_requests: bool) -> list[Estimator]:
     has_requests
         Whether requests of the tasks are known.
     """
-    # Not those that must be prepared: the choice among the targets that GPA is told does what they do.
+    # Without those that must be prepared: choosing among the targets that GPA is told does what they do.
     kinds = [kind for kind in estimators().values() if kind.prepared is Estimator.prepared]
-    tried: list[Estimator] = [estimator for kind in kinds for estimator in kind.family()]
+    tried: list[Estimator] = []
+    for kind in kinds:
+        tried += kind.family()
     for kind in kinds:
         if kind.targets and not kind.needs_more:
-            # Around the target: a test that is too lax or too careful may keep it when told half or twice of it.
+            # A test that is too lax or too careful may keep the target when told half or twice of it.
             tried += [kind(share * target) for share in (0.5, 1.0, 2.0) if share * target < 1]
     # To three digits, as people type them.
-    ladder = [float(f"{share * target:.3g}") for share in STRICTER]
-    tried += [Gpa(told) for told in ladder] + [
-        CovarianceGpa(told) for told in (target, *ladder[:4])
-    ]
+    stricter_targets = [float(f"{share * target:.3g}") for share in STRICTER]
+    tried += [Gpa(stricter) for stricter in stricter_targets]
+    tried += [CovarianceGpa(stricter) for stricter in (target, *stricter_targets[:4])]
     if has_requests:
         tried += [Request(factor) for factor in FACTORS]
-    # The paper's targets and those around this one may meet.
+    # The paper's targets and those around this one may coincide.
     return list(dict.fromkeys(tried))
 
 
-def advise(plan: Plan, options: Options) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Choice:
+    """What the trials of the choice say of the ways tried.
+
+    Attributes
+    ----------
+    shown
+        The ways worth judging, in the order tried: overcommit factors only up to the first that breaks the target.
+    keeping
+        Those that keep the target.
+    advised
+        Of these, the way with the fewest machines; None where no way keeps it.
+    nearest
+        Where no way keeps the target, the one that comes closest.
+    factor
+        The largest overcommit factor that keeps the target with all smaller ones; None where none does.
+    """
+
+    shown: Sequence[Estimator]
+    keeping: Sequence[Estimator]
+    advised: Estimator | None
+    nearest: Estimator | None
+    factor: Estimator | None
+
+    @classmethod
+    def of(cls, chosen: Mapping[Estimator, Evidence]) -> Choice:
+        """Choose among the ways tried.
+
+        Parameters
+        ----------
+        chosen
+            What the trials of the choice say of each.
+        """
+        factors = [way for way in chosen if isinstance(way, Request)]
+        good_factors = keeping_factors(chosen)
+        # One step past the factor shows what it would break; packing the rest of the ladder again would tell no more.
+        skipped = factors[len(good_factors) + 1 :]
+        shown = [way for way in chosen if way not in skipped]
+        keeping = []
+        for way in shown:
+            is_keeping = way in good_factors if way in factors else chosen[way].keeps
+            if is_keeping:
+                keeping.append(way)
+
+        def by_machines(way: Estimator) -> tuple[float, float]:
+            return float(chosen[way].machines.mean()), chosen[way].stricter.value
+
+        def by_distance(way: Estimator) -> tuple[float, float, float]:
+            return _upper_end(chosen[way].stricter), *by_machines(way)
+
+        return cls(
+            shown=shown,
+            keeping=keeping,
+            advised=min(keeping, key=by_machines, default=None),
+            nearest=None if keeping else min(shown, key=by_distance),
+            factor=good_factors[-1] if good_factors else None,
+        )
+
+
+def keeping_factors(chosen: Mapping[Estimator, Evidence]) -> list[Estimator]:
+    """Return the overcommit factors before the first that breaks the target: a larger one keeps it only by luck.
+
+    Parameters
+    ----------
+    chosen
+        What the trials of the choice say of each way; factors ascend.
+    """
+    keeping: list[Estimator] = []
+    for way, evidence in chosen.items():
+        if isinstance(way, Request):
+            if not evidence.keeps:
+                break
+            keeping.append(way)
+    return keeping
+
+
+def _upper_end(interval: Interval) -> float:
+    return interval.value if interval.high is None else interval.high
+
+
+def advise(
+    plan: Plan,
+    options: Options,
+    tried: Sequence[Estimator] | None = None,
+) -> list[dict[str, Any]]:
     """Choose a way of packing and an overcommit factor, and judge all ways.
 
     Parameters
@@ -180,6 +286,8 @@ def advise(plan: Plan, options: Options) -> list[dict[str, Any]]:
         Where to choose and where to judge.
     options
         Capacity, target, realizations and seed.
+    tried
+        Ways of packing; by default the :func:`candidates`.
 
     Returns
     -------
@@ -193,62 +301,50 @@ def advise(plan: Plan, options: Options) -> list[dict[str, Any]]:
         ``is_advised`` (fewest machines among those that keep it), ``is_nearest`` (else the one that comes closest),
         ``is_factor`` (the overcommit factor: it and all smaller ones keep the target).
     """
-    tried = candidates(options.target, plan.judging.instances.pool.has_requests)
+    instances = plan.judging.instances
+    if tried is None:
+        tried = candidates(options.target, instances.pool.has_requests)
     chosen = plan.judge(tried, options, is_choice=True)
-    factors = [way for way in tried if isinstance(way, Request)]
-    kept = _kept_factors(chosen, factors)
-    # One step past the factor is shown, to say what it breaks; packing all of the ladder again would tell no more.
-    shown = [way for way in tried if way not in factors[len(kept) + 1 :]]
-    wanted = [way for way in shown if way in kept or (way not in factors and chosen[way].keeps)]
-    order = {way: (float(chosen[way].machines.mean()), chosen[way].stricter.value) for way in shown}
-    best = min(wanted, key=order.__getitem__, default=None)
-    nearest = (
-        None if best else min(shown, key=lambda way: (_reach(chosen[way].stricter), *order[way]))
-    )
-    judged = plan.judge(shown, options, is_choice=False)
-    by_request = judged.get(factors[0]) if factors else None
+    choice = Choice.of(chosen)
+    judged = plan.judge(choice.shown, options, is_choice=False)
+
+    requests = [way for way in choice.shown if isinstance(way, Request)]
+    by_request = judged[requests[0]] if requests else None
     by_maximum = judged[Percentile(100)]
-    found = []
-    for way in shown:
-        stricter = chosen[way].stricter
-        row = {
-            "estimator": way.name,
-            "parameter": float(way.parameter),
-            "n_unplaceable": float(np.mean([one.n_unplaceable for one in judged[way].trials[0]])),
-            "overcommit": _overcommit(
-                plan.judging.instances, judged[way].machines, options.capacity
-            ),
-            "chosen_machines": order[way][0],
-            "chosen_q": stricter.value,
-            "chosen_q_high": stricter.high,
-            "keeps_target": way in wanted,
-            "is_advised": way == best,
-            "is_nearest": way == nearest,
-            "is_factor": bool(kept) and way == kept[-1],
-        }
-        found.append(row | _measured(judged[way], by_request, by_maximum))
-    return sorted(
-        found, key=lambda row: (row["machines"], f"{row['estimator']} {row['parameter']:g}")
-    )
+    rows = []
+    for way in choice.shown:
+        row = _choice_columns(way, choice, chosen[way])
+        row |= _judged_columns(judged[way], by_request, by_maximum)
+        row["overcommit"] = overcommit(instances, judged[way].machines, options.capacity)
+        rows.append(row)
+    return sorted(rows, key=_by_machines_and_name)
 
 
-def _kept_factors(
-    chosen: dict[Estimator, Evidence], factors: Sequence[Estimator]
-) -> list[Estimator]:
-    """Overcommit factors up to the first that breaks the target: a larger one that seems to keep it does by luck."""
-    broken = next((k for k, factor in enumerate(factors) if not chosen[factor].keeps), len(factors))
-    return list(factors[:broken])
+def _by_machines_and_name(row: Mapping[str, Any]) -> tuple[float, str]:
+    return row["machines"], f"{row['estimator']} {row['parameter']:g}"
 
 
-def _reach(stricter: Interval) -> float:
-    """How far up the overflow may reach."""
-    return stricter.value if stricter.high is None else stricter.high
+def _choice_columns(way: Estimator, choice: Choice, chosen: Evidence) -> dict[str, Any]:
+    """Return what the trials of the choice say of one way, by column."""
+    return {
+        "estimator": way.name,
+        "parameter": float(way.parameter),
+        "chosen_machines": float(chosen.machines.mean()),
+        "chosen_q": chosen.stricter.value,
+        "chosen_q_high": chosen.stricter.high,
+        "keeps_target": way in choice.keeping,
+        "is_advised": way == choice.advised,
+        "is_nearest": way == choice.nearest,
+        "is_factor": way == choice.factor,
+    }
 
 
-def _measured(
-    judged: Evidence, by_request: Evidence | None, by_maximum: Evidence
-) -> dict[str, float | None]:
-    """All that the judging trial says of one way, by column."""
+def _judged_columns(
+    judged: Evidence,
+    by_request: Evidence | None,
+    by_maximum: Evidence,
+) -> dict[str, Any]:
+    """Return what the judging trial says of one way, by column."""
     above, worst = judged.per_machine()
     intervals = {
         "machines": over_instances(judged.machines),
@@ -256,38 +352,60 @@ def _measured(
         "q_series": judged.on_series,
         "above": above,
         "worst": worst,
-        "saved_request": _saved(judged, by_request),
-        "saved_maximum": _saved(judged, by_maximum),
+        "saved_request": saved_machines(judged, by_request),
+        "saved_maximum": saved_machines(judged, by_maximum),
     }
-    found: dict[str, float | None] = {}
+    n_unplaceable = [packing.n_unplaceable for packing in judged.trials[0]]
+    columns: dict[str, float | None] = {"n_unplaceable": float(np.mean(n_unplaceable))}
     for name, interval in intervals.items():
-        ends = (
-            (None, None, None)
-            if interval is None
-            else (interval.value, interval.low, interval.high)
-        )
-        found |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
-    return found
+        columns[name] = None if interval is None else interval.value
+        columns[f"{name}_low"] = None if interval is None else interval.low
+        columns[f"{name}_high"] = None if interval is None else interval.high
+    return columns
 
 
-def _saved(judged: Evidence, base: Evidence | None) -> Interval | None:
-    """Share of machines saved, instance by instance; None where there is nothing to compare with."""
+def saved_machines(judged: Evidence, base: Evidence | None) -> Interval | None:
+    """Return the share of machines saved, instance by instance; None where there is nothing to compare with.
+
+    Parameters
+    ----------
+    judged, base
+        A way of packing, and the one it is compared with.
+    """
     if base is None:
         return None
-    # Paired: what makes an instance large makes it large for both, and does not widen the interval.
+    # Paired: an instance that is large is large for both, which does not widen the interval.
     return over_instances(1 - judged.machines / np.maximum(base.machines, 1))
 
 
-def _overcommit(instances: Instances, machines: Numbers, capacity: float) -> float | None:
-    """Known requests of all instances ÷ capacity of the machines in use; None where no request is known."""
+def overcommit(instances: Instances, machines: Numbers, capacity: float) -> float | None:
+    """Return the known requests of all instances ÷ capacity of the machines in use; None where no request is known.
+
+    Parameters
+    ----------
+    instances
+        What was packed.
+    machines
+        float64 (instances,): machines in use.
+    capacity
+        Of each machine.
+    """
     requests = instances.pool.cpu_request
     if requests is None or not instances.pool.has_requests:
         return None
-    asked = sum(float(np.nansum(requests[instances.tasks(k)])) for k in range(instances.count))
-    return asked / max(float(machines.sum()) * capacity, 1e-12)
+    requested = 0.0
+    for number in range(instances.count):
+        requested += float(np.nansum(requests[instances.tasks(number)]))
+    return requested / max(float(machines.sum()) * capacity, 1e-12)
 
 
 def overlap(instances: Instances) -> float:
-    """Share of the tasks of all instances that an earlier one has had."""
-    tasks = np.concatenate([instances.tasks(k) for k in range(instances.count)])
+    """Return the share of the tasks of all instances that an earlier one has had.
+
+    Parameters
+    ----------
+    instances
+        Random instances of a pool.
+    """
+    tasks = np.concatenate([instances.tasks(number) for number in range(instances.count)])
     return 1 - len(np.unique(tasks)) / len(tasks)

@@ -34,13 +34,8 @@ class Classes:
     origin: str
 
     @classmethod
-    def of(
-        cls,
-        pool: Pool,
-        promises: str,
-        seed: int,
-    ) -> Classes:
-        """Class the tasks of a pool by their tiers; without priorities jobs at random, and says so.
+    def of(cls, pool: Pool, promises: str, seed: int) -> Classes:
+        """Class the tasks of a pool by their tiers; without priorities, jobs at random.
 
         Parameters
         ----------
@@ -51,20 +46,29 @@ class Classes:
         seed
             Seed of the random classes.
         """
-        given = parse_promises(promises)
-        names = tuple(sorted(given, key=lambda name: -given[name]))
-        targets = tuple(given[name] for name in names)
+        target_of_tier = parse_promises(promises)
+        names = sorted(target_of_tier, key=target_of_tier.__getitem__, reverse=True)
         trace = dialect(pool.generation or "2011")
-        check_names("--slo", names, tuple(name for name, _, _ in trace.tiers))
+        known_tiers = tuple(name for name, _, _ in trace.tiers)
+        check_names("--slo", names, known_tiers)
+
         if pool.priority is None or (pool.priority < 0).all():
-            drawn = np.random.default_rng([seed, 7]).integers(
-                len(names), size=int(pool.job.max(initial=0)) + 1
-            )
-            return cls(names, targets, drawn[pool.job], "jobs at random")
-        kinds, index = np.unique(pool.priority, return_inverse=True)
-        tiers = [trace.tier_of(int(kind)) if kind >= 0 else "" for kind in kinds]
-        ranks = np.array([names.index(tier) if tier in names else 0 for tier in tiers], np.int64)
-        return cls(names, targets, ranks[index], "priorities")
+            n_jobs = int(pool.job.max(initial=0)) + 1
+            rng = np.random.default_rng([seed, 7])
+            rank_of_job = rng.integers(len(names), size=n_jobs)
+            rank = rank_of_job[pool.job]
+            origin = "jobs at random"
+        else:
+            rank_of_tier = {name: rank for rank, name in enumerate(names)}
+            priorities, index = np.unique(pool.priority, return_inverse=True)
+            rank_of_priority = []
+            for priority in priorities.tolist():
+                tier = trace.tier_of(priority) if priority >= 0 else ""
+                rank_of_priority.append(rank_of_tier.get(tier, 0))
+            rank = np.array(rank_of_priority, np.int64)[index]
+            origin = "priorities"
+        targets = tuple(target_of_tier[name] for name in names)
+        return cls(tuple(names), targets, rank, origin)
 
 
 def parse_promises(text: str) -> dict[str, float]:
@@ -85,26 +89,32 @@ def parse_promises(text: str) -> dict[str, float]:
     >>> parse_promises("production=0.999,free=0.95")
     {'production': 0.001, 'free': 0.05}
     """
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, share = (word.strip() for word in part.partition("="))
+    target_of_tier: dict[str, float] = {}
+    for promise in text.split(","):
+        tier, _, share = promise.partition("=")
+        tier = tier.strip()
         try:
             # 1 − 0.999 is 0.0010000000000000009 in floating point, which would stand so in every table.
             target = round(1 - float(share), 12)
         except ValueError:
             target = 0.0
-        if not 0 < target < 1 or not name or name in found:
-            expected = "TIER=SHARE, each tier once, shares above 0 and below 1"
-            way_out = "try production=0.999,free=0.95"
+        if not 0 < target < 1 or not tier or tier in target_of_tier:
             raise UsageError(
-                "--slo", "not a promise", expected=expected, got=repr(part), way_out=way_out
+                "--slo",
+                "not a promise",
+                expected="TIER=SHARE, each tier once, shares above 0 and below 1",
+                got=repr(promise),
+                way_out="try production=0.999,free=0.95",
             )
-        found[name] = target
-    return found
+        target_of_tier[tier] = target
+    return target_of_tier
 
 
 def with_priors(
-    mean: Numbers, variance: Numbers, unseen: Flags, *groups: Index
+    mean: Numbers,
+    variance: Numbers,
+    unseen: Flags,
+    *groups: Index,
 ) -> tuple[Numbers, Numbers]:
     """Give tasks that nobody has seen the moments of a task drawn from those of their group.
 
@@ -123,12 +133,17 @@ def with_priors(
     mean = mean.copy()
     variance = variance.copy()
     left = unseen.copy()
-    for codes in (*groups, np.zeros(len(unseen), np.int64)):
+    everybody = np.zeros(len(unseen), np.int64)
+    for codes in (*groups, everybody):
         for code in np.unique(codes[left & (codes >= 0)]):
-            known = ~unseen & (codes == code)
-            if known.any():
-                asked = left & (codes == code)
-                variance[asked] = variance[known].mean(axis=0) + mean[known].var(axis=0)
-                mean[asked] = mean[known].mean(axis=0)
-                left &= ~asked
+            in_group = codes == code
+            seen = in_group & ~unseen
+            if not seen.any():
+                continue
+            filled = in_group & left
+            within = variance[seen].mean(axis=0)
+            between = mean[seen].var(axis=0)
+            variance[filled] = within + between
+            mean[filled] = mean[seen].mean(axis=0)
+            left &= ~filled
     return mean, variance

@@ -3,15 +3,17 @@
 The clock counts slots of 300 s.  Events are sorted as (slot, kind, task): in every slot departures come first, then
 arrivals, then the usage of the slot is measured.
 
-Nobody migrates.  A task that has been measured for less than `WARM_UP` slots is *cold*: it counts as what is known of
-earlier tasks of its user and logical name, else of its user, else as its request, else as what is known of all tasks so
-far, else as a whole machine.
+Nobody migrates.  A task that has been measured for fewer than `WARM_UP` slots is *cold*.  It counts as the first of
+these that is known: the past of its user and logical name, the past of its user, its request, the past of all tasks
+so far, a whole machine.
 """
 
 from collections import defaultdict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Literal
+from enum import IntEnum
+from itertools import accumulate, chain
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -25,15 +27,30 @@ from borgtrace.placement.machines import choose, sum_up
 ColdStart = Literal["name", "request"]
 WARM_UP = 12
 """Slots after which a task speaks for itself: an hour."""
-REMEMBERED = 288
+DAY = 288
+"""Slots of a day."""
+REMEMBERED = DAY
 """Measurements kept of each kin, and of everybody: the latest."""
 Kin = tuple[int, int]
+"""A relation, by its place in :attr:`Pool.kin`, and a code there."""
 EVERYBODY: Kin = (-1, -1)
-"""Where the past of all tasks is kept; that of a kin is under its place in :attr:`Pool.kin` and its code."""
-# The order within a slot: who leaves makes room for who comes, and whoever is there then is measured.
-_DEPARTURE = 0
-_ARRIVAL = 1
-_MEASURE = 2
+"""The kin of all tasks."""
+
+
+class EventKind(IntEnum):
+    """What happens in a slot, in this order: departures make room for arrivals, then all that run are measured."""
+
+    DEPARTURE = 0
+    ARRIVAL = 1
+    MEASURE = 2
+
+
+class Event(NamedTuple):
+    """Something that happens in a slot; `task` is −1 for a measurement.  Events are sorted by all three fields."""
+
+    slot: int
+    kind: EventKind
+    task: int
 
 
 @dataclass(eq=False)
@@ -46,6 +63,14 @@ class Cluster:
         int64 (n,): where each task runs, −1 for nowhere.
     members
         The tasks of each machine, in the order in which they came.
+    changed
+        Machines whose state is not summed up yet.
+    items
+        float64 (n, width): each task as the estimator describes it.
+    states
+        float64 (m, width): each machine's sum of items.
+    past
+        The latest measurements of each kin.
     """
 
     pool: Pool
@@ -56,63 +81,80 @@ class Cluster:
     cold_start: ColdStart
 
     def __post_init__(self) -> None:
-        n = len(self.pool)
-        self.machine_of: Index = np.full(n, -1)
+        n_tasks = len(self.pool)
+        self.machine_of: Index = np.full(n_tasks, -1)
         self.members: list[list[int]] = []
-        self.dirty: set[int] = set()
-        # The width of a row is known only to the estimator, so it is asked about a task made up.
-        one = self._items(np.zeros((1, 1), np.float32), np.full(1, np.nan))[0]
-        self.items = np.zeros((n, len(one)))
-        self.empty = self.estimator.empty(one[None])
+        self.changed: set[int] = set()
+        # Only the estimator knows the width of a row, so it describes a made-up task.
+        example = self._items(np.zeros((1, 1), np.float32), np.full(1, np.nan))[0]
+        width = len(example)
+        self.items = np.zeros((n_tasks, width))
+        self.states = np.empty((0, width))
+        self.empty = self.estimator.empty(example[None])
         self.test = self.estimator.test
-        self.states = np.empty((0, len(one)))
         self.parameters = np.asarray(self.estimator.parameters(self.capacity), np.float64)
         self.row = self.estimator.row(self.capacity) * CAPACITY_RTOL
-        requests = self.pool.cpu_request
-        self.request = np.full(n, np.nan) if requests is None else requests.astype(np.float64)
-        codes = np.column_stack(self.pool.kin).tolist()
-        self.kin: list[list[Kin]] = [
-            [(k, code) for k, code in enumerate(own) if code >= 0] for own in codes
-        ]
+        self.request = np.full(n_tasks, np.nan)
+        if self.pool.cpu_request is not None:
+            self.request = self.pool.cpu_request.astype(np.float64)
+        self.kin = _kin_of_tasks(self.pool)
         self.past: defaultdict[Kin, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
-        self.is_milestone = _milestones(int(np.diff(self.timeline.offsets).max(initial=0)))
+        longest = int(np.diff(self.timeline.offsets).max(initial=0))
+        self.is_milestone = milestones(longest)
 
     def _items(self, values: Values, request: Numbers) -> Numbers:
-        return np.asarray(
-            self.estimator.items(Observation(values, request=request), self.capacity), np.float64
-        )
+        observation = Observation(values, request=request)
+        return np.asarray(self.estimator.items(observation, self.capacity), np.float64)
 
     def guess(self, task: int) -> Numbers:
-        """Describe a task nothing is known of: its kin's past, its request, everybody's past, or a whole machine."""
-        request = self.request[task]
-        # The hour that a task itself is given before its own past counts.
-        alike = [
-            kin
-            for kin in self.kin[task]
-            if self.cold_start == "name" and len(self.past[kin]) >= WARM_UP
-        ]
-        if alike:
-            values = np.array(self.past[alike[0]], np.float32)
-        elif np.isfinite(request):
-            values = np.full(1, request, np.float32)
-        elif len(self.past[EVERYBODY]) >= WARM_UP:
-            values = np.array(self.past[EVERYBODY], np.float32)
-        else:
-            values = np.full(1, self.capacity, np.float32)
-        return self._items(values[None], np.array([request]))[0]
+        """Describe a task that has no past of its own.
+
+        Parameters
+        ----------
+        task
+            Index into the pool.
+        """
+        usage = np.array(self._expected_usage(task), np.float32)
+        return self._items(usage[None], self.request[[task]])[0]
+
+    def _expected_usage(self, task: int) -> list[float]:
+        """Return the past of a task's kin, its request, everybody's past, or a whole machine."""
+        if self.cold_start == "name":
+            for kin in self.kin[task]:
+                # As much as a task itself needs before its own past counts.
+                if len(self.past[kin]) >= WARM_UP:
+                    return list(self.past[kin])
+        if np.isfinite(self.request[task]):
+            return [float(self.request[task])]
+        if len(self.past[EVERYBODY]) >= WARM_UP:
+            return list(self.past[EVERYBODY])
+        return [self.capacity]
 
     def arrive(self, task: int) -> bool:
-        """Place a task; False where it fits nowhere."""
+        """Place a task; False where it fits nowhere.
+
+        Parameters
+        ----------
+        task
+            Index into the pool.
+        """
         self.items[task] = self.guess(task)
         # Machines that lost a task or learned something are summed up only now: most change many times in between.
-        self._refresh()
+        self.refresh()
         item = self.items[task]
         capacities = np.tile(self.row, (len(self.states), 1))
         machine = choose(
-            self.test, self.packer, self.states, item, capacities, self.parameters, self._idle()
+            self.test,
+            self.packer,
+            self.states,
+            item,
+            capacities,
+            self.parameters,
+            self.idle_flags(),
         )
         if machine < 0:
-            if self.test.room(self.empty, item, self.row, self.parameters) < 0:
+            room_alone = self.test.room(self.empty, item, self.row, self.parameters)
+            if room_alone < 0:
                 return False
             machine = self._open()
         self.members[machine].append(task)
@@ -121,20 +163,21 @@ class Cluster:
         return True
 
     def depart(self, task: int) -> None:
-        """A task leaves."""
+        """Remove a task from its machine, if it has one.
+
+        Parameters
+        ----------
+        task
+            Index into the pool.
+        """
         machine = int(self.machine_of[task])
         if machine >= 0:
             self.members[machine].remove(task)
-            self.dirty.add(machine)
+            self.changed.add(machine)
             self.machine_of[task] = -1
 
-    def learn(
-        self,
-        tasks: Index,
-        n_seen: Index,
-        usage: Values,
-    ) -> None:
-        """Tasks were measured once more: remember it, and describe anew whose history has grown by a third.
+    def learn(self, tasks: Index, n_seen: Index, usage: Values) -> None:
+        """Remember new measurements, and describe anew the tasks whose history has grown by a third.
 
         Parameters
         ----------
@@ -150,20 +193,21 @@ class Cluster:
                 self.past[kin].append(value)
         is_due = self.is_milestone[n_seen]
         # Histories of one length are described together: they make a matrix, and the estimator is called once.
-        for seen in np.unique(n_seen[is_due]):
-            due = tasks[is_due & (n_seen == seen)]
-            rows = self.timeline.offsets[due][:, None] + np.arange(seen)
+        for length in np.unique(n_seen[is_due]):
+            due = tasks[is_due & (n_seen == length)]
+            rows = self.timeline.offsets[due][:, None] + np.arange(length)
             self.items[due] = self._items(self.timeline.usage[rows], self.request[due])
-            self.dirty.update(self.machine_of[due].tolist())
+            self.changed.update(self.machine_of[due].tolist())
 
-    def _idle(self) -> Index:
-        """1 for machines without tasks: they are switched off, and opened only when no other takes the task."""
-        return np.array([0 if held else 1 for held in self.members], np.int64)
+    def idle_flags(self) -> Index:
+        """Return 1 for machines without tasks: they are switched off, and opened only if no other takes a task."""
+        return np.array([0 if tasks else 1 for tasks in self.members], np.int64)
 
     def _open(self) -> int:
+        """Switch on a machine, and return its number."""
         # The first idle machine again: `states` stays as long as the most machines that ever ran together.
-        for machine, held in enumerate(self.members):
-            if not held:
+        for machine, tasks in enumerate(self.members):
+            if not tasks:
                 self.states[machine] = self.empty
                 return machine
         if len(self.members) == len(self.states):
@@ -171,38 +215,58 @@ class Cluster:
         self.members.append([])
         return len(self.members) - 1
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Sum up the machines where something changed."""
-        if not self.dirty:
+        if not self.changed:
             return
-        dirty = sorted(self.dirty)
-        held = [self.members[machine] for machine in dirty]
-        offsets = np.array([0, *accumulate(len(some) for some in held)], np.int64)
+        machines = sorted(self.changed)
+        tasks_of_machines = [self.members[machine] for machine in machines]
+        offsets = np.array([0, *accumulate(map(len, tasks_of_machines))], np.int64)
         # In the order of arrival: states are then those of a machine that was filled in this order.
-        members = np.array([task for some in held for task in some], np.int64)
+        members = np.array(list(chain.from_iterable(tasks_of_machines)), np.int64)
         sum_up(
             *self.test.adds,
             self.test.cuts,
             self.items,
             members,
             offsets,
-            np.array(dirty),
+            np.array(machines),
             self.empty,
             self.states,
         )
-        self.dirty.clear()
+        self.changed.clear()
 
 
-def _milestones(longest: int) -> Flags:
-    """True at 12, 16, 21, 28 …: every time a history has grown by a third, and at multiples of a day's slots."""
-    found = np.zeros(longest + 1, np.bool_)
-    step = WARM_UP
-    while step <= longest:
-        found[step] = True
+def _kin_of_tasks(pool: Pool) -> list[list[Kin]]:
+    """Return the known kin of each task, the closest first."""
+    kin_of_tasks = []
+    for codes in np.column_stack(pool.kin).tolist():
+        kin_of_tasks.append([(place, code) for place, code in enumerate(codes) if code >= 0])
+    return kin_of_tasks
+
+
+def milestones(longest: int) -> Flags:
+    """Return which lengths of a history are described anew: each a third longer, and whole days.
+
+    Parameters
+    ----------
+    longest
+        Longest history, in slots.
+
+    Examples
+    --------
+    >>> np.flatnonzero(milestones(40)).tolist()
+    [12, 16, 21, 28, 37]
+    """
+    is_milestone = np.zeros(longest + 1, np.bool_)
+    length = WARM_UP
+    while length <= longest:
+        is_milestone[length] = True
         # A history is read as a whole each time: growing steps keep the work linear in its length.
-        step = step * 4 // 3
-    found[288::288] = True  # a day: its cycle is what a third more of a long history would miss
-    return found
+        length = length * 4 // 3
+    # Days, because a third more of a long history would miss the daily rhythm.
+    is_milestone[DAY::DAY] = True
+    return is_milestone
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +291,18 @@ class SlotCounts:
     overflows: Index
     cold: Index
     unplaceable: Index
+
+    @classmethod
+    def zeros(cls, first: int, slots: int) -> "SlotCounts":
+        """Return counts of 0.
+
+        Parameters
+        ----------
+        first, slots
+            First slot, and their number.
+        """
+        columns = [np.zeros(slots, np.int64) for _ in range(5)]
+        return cls(first, *columns)
 
 
 def simulate(
@@ -261,53 +337,57 @@ def simulate(
     cluster = Cluster(pool, timeline, estimator, capacity, packer, cold_start)
     first = int(timeline.begin.min())
     last = int(timeline.end.max())
-    events = [(int(s), _ARRIVAL, i) for i, s in enumerate(timeline.begin)]
-    events += [(int(s), _DEPARTURE, i) for i, s in enumerate(timeline.end)]
-    events += [(s, _MEASURE, -1) for s in range(first, last)]
-    day = SlotCounts(first, *(np.zeros(last - first, np.int64) for _ in range(5)))
-    # Once for the whole run: the windows of a slot are then a slice.
-    by_slot = np.argsort(timeline.slot, kind="stable")
-    owner = np.repeat(np.arange(len(pool)), np.diff(timeline.offsets))[by_slot]
-    bounds = np.searchsorted(timeline.slot[by_slot], np.arange(first, last + 1))
-    # No two are equal, so their order never depends on chance.
-    for slot, kind, task in sorted(events):
-        at = slot - first
-        if kind == _DEPARTURE:
-            cluster.depart(task)
-        elif kind == _ARRIVAL:
-            if cluster.arrive(task):
-                day.cold[at] += 1
+    counts = SlotCounts.zeros(first, last - first)
+    # Sorted once for the whole run: the windows of a slot are then a slice.
+    order = np.argsort(timeline.slot, kind="stable")
+    task_of_window = np.repeat(np.arange(len(pool)), np.diff(timeline.offsets))[order]
+    bounds = np.searchsorted(timeline.slot[order], np.arange(first, last + 1))
+    # No two events are equal, so their order never depends on chance.
+    for event in sorted(_events(timeline, first, last)):
+        number = event.slot - first
+        if event.kind is EventKind.DEPARTURE:
+            cluster.depart(event.task)
+        elif event.kind is EventKind.ARRIVAL:
+            if cluster.arrive(event.task):
+                counts.cold[number] += 1
             else:
-                day.unplaceable[at] += 1
+                counts.unplaceable[number] += 1
         else:
-            rows = by_slot[bounds[at] : bounds[at + 1]]
-            _measure(
-                cluster,
-                day,
-                at,
-                rows,
-                owner[bounds[at] : bounds[at + 1]],
-            )
-    return day
+            of_slot = slice(bounds[number], bounds[number + 1])
+            _measure(cluster, counts, number, order[of_slot], task_of_window[of_slot])
+    return counts
+
+
+def _events(timeline: Timeline, first: int, last: int) -> Iterator[Event]:
+    for task, slot in enumerate(timeline.begin.tolist()):
+        yield Event(slot, EventKind.ARRIVAL, task)
+    for task, slot in enumerate(timeline.end.tolist()):
+        yield Event(slot, EventKind.DEPARTURE, task)
+    for slot in range(first, last):
+        yield Event(slot, EventKind.MEASURE, -1)
 
 
 def _measure(
     cluster: Cluster,
-    day: SlotCounts,
-    at: int,
-    rows: Index,
+    counts: SlotCounts,
+    number: int,
+    windows: Index,
     tasks: Index,
 ) -> None:
-    """Add up what the tasks on each machine used in a slot, count overflows, and learn."""
-    machine = cluster.machine_of[tasks]
-    is_placed = machine >= 0
-    usage = cluster.timeline.usage[rows].astype(np.float64)
-    total = np.bincount(machine[is_placed], usage[is_placed], len(cluster.members))
-    # With the tolerance of the other evaluations: these usages are float32 too.
-    day.overflows[at] = int((total > cluster.capacity * EVALUATION_RTOL).sum())
-    day.machines[at] = sum(1 for held in cluster.members if held)
-    day.tasks[at] = sum(len(held) for held in cluster.members)
+    """Add up what the tasks on each machine used in a slot, count overflows, and learn.
+
+    `windows` are the measurements of `tasks` in slot `number`, as indices into the timeline.
+    """
     # A task that was turned away runs nowhere, so nothing is learned of it.
-    placed = tasks[is_placed]
-    seen = rows[is_placed] - cluster.timeline.offsets[tasks[is_placed]] + 1
-    cluster.learn(placed, seen, cluster.timeline.usage[rows[is_placed]])
+    is_placed = cluster.machine_of[tasks] >= 0
+    tasks = tasks[is_placed]
+    windows = windows[is_placed]
+    usage = cluster.timeline.usage[windows]
+    machines = cluster.machine_of[tasks]
+    totals = np.bincount(machines, usage.astype(np.float64), len(cluster.members))
+    # With the tolerance of the other evaluations: these usages are float32 too.
+    counts.overflows[number] = int((totals > cluster.capacity * EVALUATION_RTOL).sum())
+    counts.machines[number] = sum(1 for members in cluster.members if members)
+    counts.tasks[number] = sum(map(len, cluster.members))
+    n_seen = windows - cluster.timeline.offsets[tasks] + 1
+    cluster.learn(tasks, n_seen, usage)

@@ -1,7 +1,7 @@
 """Tasks known only by mean and standard deviation: do some fit a machine, and how many machines do all need?
 
-The sum of the tasks on a machine is taken as Gaussian (GPA, Janus & Rzadca, SoCC'17, Algorithm 1).  That is worst where
-few tasks share a machine, where usage is skewed, and where tasks peak together: nothing in moments tells the last.
+The sum of the tasks on a machine is taken as Gaussian (GPA, Janus & Rzadca, SoCC'17, Algorithm 1).  That errs most
+where few tasks share a machine, where usage is skewed, and where tasks peak together, which moments cannot show.
 """
 
 from __future__ import annotations
@@ -34,8 +34,10 @@ from borgtrace.placement import (
     require_capacity,
 )
 
-_COLUMNS = ("mean", "std")
-_OPTIONAL = ("maximum", "request")
+_REQUIRED_COLUMNS = ("task", "mean", "std")
+_OPTIONAL_COLUMNS = ("maximum", "request")
+_MAXIMUM = 5
+"""Column of :attr:`Observation.moments`."""
 
 
 def overflow_probability(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0) -> float:
@@ -138,7 +140,8 @@ def pack(
     _require_target(rho)
     means, deviations = _checked(mean, std)
     require_capacity("capacity", capacity)
-    fitted = Fitted(Gpa(rho), np.column_stack([means, deviations**2]), capacity)
+    items = np.column_stack([means, deviations**2])
+    fitted = Fitted(Gpa(rho), items, capacity)
     return pack_fitted(fitted, packer=parse_packer(packer)).bins
 
 
@@ -154,14 +157,25 @@ def _checked(mean: ArrayLike, std: ArrayLike) -> tuple[Numbers, Numbers]:
         expected = "one number per task in both"
         got = f"shapes {means.shape} and {deviations.shape}"
         raise UsageError("mean and std", "differ in length", expected=expected, got=got)
-    for name, values in (("mean", means), ("std", deviations)):
-        # `not … >= 0` refuses NaN too; an infinite value makes the sum infinite.  As ufuncs: for few tasks the methods
-        # of arrays take twice as long.
-        if values.size and not (np.minimum.reduce(values) >= 0 and np.add.reduce(values) < np.inf):
-            raise UsageError(
-                name, "negative or not a number", expected="numbers ≥ 0", got=f"{values.min():g}"
-            )
+    _require_amounts("mean", means)
+    _require_amounts("std", deviations)
     return means, deviations
+
+
+def _require_amounts(name: str, values: Numbers) -> None:
+    """Refuse negative, infinite and missing numbers."""
+    if not values.size:
+        return
+    # `not … >= 0` refuses NaN too, and an infinite value makes the sum infinite.  For few tasks ufuncs take half the
+    # time of the methods of arrays.
+    is_valid = np.minimum.reduce(values) >= 0 and np.add.reduce(values) < np.inf
+    if not is_valid:
+        raise UsageError(
+            name,
+            "negative or not a number",
+            expected="numbers ≥ 0",
+            got=f"{values.min():g}",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +200,7 @@ class Moments:
 
     @classmethod
     def of(cls, pool: Pool, names: Mapping[int, str] | None = None) -> Moments:
-        """Moments of the instantaneous CPU of a pool's tasks.
+        """Take the moments of the instantaneous CPU of a pool's tasks.
 
         Parameters
         ----------
@@ -195,16 +209,25 @@ class Moments:
         names
             Names of collections by id; a task that is alone in a named one is called like it.
         """
+        names = names or {}
+        labels = []
         ids = zip(pool.collection_id.tolist(), pool.instance_index.tolist(), strict=True)
-        known = names or {}
-        called = [
-            known[job] if job in known and not task else f"{known.get(job, job)}/{task}"
-            for job, task in ids
-        ]
-        maximum = np.maximum.reduceat(pool.inst, pool.offsets[:-1]).astype(np.float64)
-        is_asked = pool.cpu_request is not None and bool(np.isfinite(pool.cpu_request).all())
-        request = np.asarray(pool.cpu_request, np.float64) if is_asked else None
-        return cls(called, pool.mean(), pool.std(), maximum, request)
+        for collection, instance in ids:
+            if collection in names and instance == 0:
+                labels.append(names[collection])
+            else:
+                labels.append(f"{names.get(collection, collection)}/{instance}")
+        request = None
+        if pool.cpu_request is not None and np.isfinite(pool.cpu_request).all():
+            request = np.asarray(pool.cpu_request, np.float64)
+        maximum = np.maximum.reduceat(pool.inst, pool.offsets[:-1])
+        return cls(
+            labels,
+            pool.mean(),
+            pool.std(),
+            maximum=maximum.astype(np.float64),
+            request=request,
+        )
 
     def packed(
         self,
@@ -236,62 +259,71 @@ class Moments:
         (1, 2)
         """
         require_capacity("capacity", capacity)
-        # What an estimator asks of observed values it finds here, as far as moments tell it.
-        items = estimator.items(cast(Observation, _Seen(self, estimator)), capacity)
+        # Instead of observed values the estimator is given moments, which answer what they can.
+        observation = cast(Observation, _ObservedMoments(self, estimator))
+        items = estimator.items(observation, capacity)
         return pack_fitted(Fitted(estimator, items, capacity), packer=parse_packer(packer))
 
     def overflow(self, packing: Packing, capacity: float = 1.0) -> Numbers:
-        """Probability that each machine of a packing overflows, sums taken as Gaussian, float64 (m,)."""
-        placed = packing.bins >= 0
-        bins = packing.bins[placed]
-        means = np.bincount(bins, self.mean[placed])
-        variances = np.bincount(bins, self.std[placed] ** 2)
+        """Return the probability that each machine overflows, float64 (m,); sums are taken as Gaussian.
+
+        Parameters
+        ----------
+        packing
+            Where the tasks are.
+        capacity
+            Of each machine.
+        """
+        is_placed = packing.bins >= 0
+        bins = packing.bins[is_placed]
+        means = np.bincount(bins, self.mean[is_placed])
+        variances = np.bincount(bins, self.std[is_placed] ** 2)
         room = capacity * CAPACITY_RTOL - means
+        sign = np.where(room < 0, -1, 1)
         # A sum without variance overflows or does not: the quotient is infinite then.
         with np.errstate(divide="ignore"):
-            return np.asarray(
-                0.5 * erfc(np.where(room < 0, -1, 1) * np.abs(room) / np.sqrt(2 * variances))
-            )
+            deviations = sign * np.abs(room) / np.sqrt(2 * variances)
+        return np.asarray(0.5 * erfc(deviations))
 
 
-class _Seen:
-    """Moments in the place of observed values."""
+class _ObservedMoments:
+    """Moments in the place of an :class:`Observation`; what they do not tell is an error that says so."""
 
-    def __init__(self, known: Moments, estimator: Estimator) -> None:
-        self.mean = known.mean
-        self.std = known.std
-        self.variance = known.std**2
-        self._known = known
+    def __init__(self, tasks: Moments, estimator: Estimator) -> None:
+        self.mean = tasks.mean
+        self.std = tasks.std
+        self.variance = tasks.std**2
+        self._tasks = tasks
         self._estimator = estimator
 
     @property
     def request(self) -> Numbers:
-        return (
-            self._known.request
-            if self._known.request is not None
-            else self._lacking("a column request")
-        )
+        if self._tasks.request is None:
+            raise self._unknown("a column request")
+        return self._tasks.request
 
     @property
     def moments(self) -> Numbers:
-        """The maximum at its place, for tasks without a request."""
-        unknown = np.full(len(self.mean), np.nan)
-        return np.column_stack(
-            [unknown] * 5 + [unknown if self._known.maximum is None else self._known.maximum]
-        )
+        """As of an observation, with the maximum alone: tasks without a request count as it."""
+        columns = np.full((len(self.mean), 6), np.nan)
+        if self._tasks.maximum is not None:
+            columns[:, _MAXIMUM] = self._tasks.maximum
+        return columns
 
     def percentile(self, level: float) -> Numbers:
-        if level == 100 and self._known.maximum is not None:
-            return self._known.maximum
-        return self._lacking("percentile 100 with a column maximum")
+        if level == 100 and self._tasks.maximum is not None:
+            return self._tasks.maximum
+        raise self._unknown("percentile 100 with a column maximum")
 
     def __getattr__(self, name: str) -> Numbers:
-        return self._lacking("gpa, cantelli or average")
+        raise self._unknown("gpa, cantelli or average")
 
-    def _lacking(self, expected: str) -> Numbers:
-        label = self._estimator.label
-        raise UsageError(
-            "--estimator", "needs more than is known of the tasks", expected=expected, got=label
+    def _unknown(self, expected: str) -> UsageError:
+        return UsageError(
+            "--estimator",
+            "needs more than is known of the tasks",
+            expected=expected,
+            got=self._estimator.label,
         )
 
 
@@ -315,36 +347,36 @@ def read_moments(path: Path) -> Moments:
         table = pq.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
     except pa.ArrowInvalid as error:
         raise SourceError(str(path), "not a table", way_out=way_out) from error
-    for name in ("task", *_COLUMNS):
+    for name in _REQUIRED_COLUMNS:
         if name not in table.column_names:
-            raise SourceError(
-                str(path),
-                f"no column {name}",
-                got=", ".join(table.column_names),
-                way_out=way_out,
-            )
+            got = ", ".join(table.column_names)
+            raise SourceError(str(path), f"no column {name}", got=got, way_out=way_out)
     if not table.num_rows:
         raise SourceError(str(path), "no tasks", way_out=way_out)
-    known = {
-        name: _numbers(path, table, name)
-        for name in (*_COLUMNS, *_OPTIONAL)
-        if name in table.column_names
-    }
-    return Moments([str(task) for task in table["task"].to_pylist()], **known)
+
+    mean = _amounts(path, table, "mean")
+    std = _amounts(path, table, "std")
+    optional = {}
+    for name in _OPTIONAL_COLUMNS:
+        if name in table.column_names:
+            optional[name] = _amounts(path, table, name)
+    labels = [str(task) for task in table["task"].to_pylist()]
+    return Moments(labels, mean, std, **optional)
 
 
-def _numbers(path: Path, table: pa.Table, name: str) -> Numbers:
+def _amounts(path: Path, table: pa.Table, name: str) -> Numbers:
+    """Return a column of numbers, none of which is negative or missing."""
     try:
         values: Numbers = table[name].cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid as error:
         raise SourceError(str(path), f"column {name} is not of numbers") from error
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if bad.size:
-        got = str(table[name][int(bad[0])].as_py())
+    is_valid = np.isfinite(values) & (values >= 0)
+    if not is_valid.all():
+        row = int(np.argmin(is_valid))
         raise SourceError(
             str(path),
-            f"row {bad[0]}: column {name}",
+            f"row {row}: column {name}",
             expected="numbers ≥ 0",
-            got=got,
+            got=str(table[name][row].as_py()),
         )
     return values

@@ -7,11 +7,11 @@ values, items, placements), and all packings of an instance are judged in one pa
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from borgtrace.colocation.instances import Data, Instance, Instances
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError
-from borgtrace.placement import Estimator, Packing
+from borgtrace.placement import Estimator, Fitted, Packing
 
 CORES = min(os.cpu_count() or 1, 4)
 """Instances worked on at a time on this machine."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,11 @@ class Cell:
 
     def __post_init__(self) -> None:
         if not 0 < self.clairvoyance <= 1:
-            expected = "above 0 and at most 1"
-            got = f"{self.clairvoyance:g}"
             raise UsageError(
-                "clairvoyance", "not a share of the realizations", expected=expected, got=got
+                "clairvoyance",
+                "not a share of the realizations",
+                expected="above 0 and at most 1",
+                got=f"{self.clairvoyance:g}",
             )
         placement.require_capacity("capacity", self.capacity)
         placement.require_capacity("fill", self.capacity * self.fill)
@@ -109,8 +112,19 @@ class Outcome:
         return self.overflows / self.trials if self.trials else 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class _Placement:
+    """Where a cell's tasks are, and its estimator's mean probability of exceeding what machines are filled to."""
+
+    packing: Packing
+    predicted: float | None
+
+
 def judge_instance(
-    instance: Instance, cells: Sequence[Cell], *, on_fresh: bool = False
+    instance: Instance,
+    cells: Sequence[Cell],
+    *,
+    on_fresh: bool = False,
 ) -> list[Outcome]:
     """Pack and judge one instance in every way of `cells`; outcomes in their order.
 
@@ -123,65 +137,104 @@ def judge_instance(
     on_fresh
         As for :class:`Grid`.
     """
-    packings: dict[Cell, Packing] = {}
-    predicted: dict[Cell, float] = {}
-    # Sorted values, moments and histograms of one observation serve all cells that see the same.
-    for (data, n_seen), viewers in _alike(cells, lambda cell: (cell.data, _n_seen(instance, cell))):
-        observed = instance.observed(data, n_seen)
-        for (estimator, limit), group in _alike(
-            viewers, lambda cell: (cell.estimator, cell.capacity * cell.fill)
-        ):
-            fitted = placement.fit(estimator, observed, limit)
-            # Placing takes far longer than rebalancing, and cells with and without it share the placement.
-            for packer, members in _alike(group, lambda cell: cell.packer):
-                plain = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
-                for cell in members:
-                    packed = placement.rebalanced(plain, fitted) if cell.is_rebalanced else plain
-                    packings[cell] = replace(packed, rows=np.full_like(packed.rows, cell.capacity))
-                # The promise is that of the fit tests; rebalancing asks none for the machines it takes tasks from.
-                if estimator.predicts and len(plain.rows):
-                    predicted |= dict.fromkeys(
-                        members, float(placement.predicted_overflow(plain, fitted).mean())
-                    )
-    # Judged on what was not seen, except where all was: the paper's O = E = R.
-    seen = {cell: _n_seen(instance, cell) for cell in cells}
+    placements = _place_cells(instance, cells)
+    packings = [placements[cell].packing for cell in cells]
     full = instance.inst.shape[1]
-    first = [0 if on_fresh or seen[cell] == full else seen[cell] for cell in cells]
-    judged = instance.fresh if on_fresh else instance.inst
-    counts = overflow_counts(judged, [packings[cell] for cell in cells], first)
+    # Judged by what was not seen, except where all was: the paper's O = E = R.
+    first_columns = []
+    for cell in cells:
+        n_seen = n_realizations_seen(instance, cell)
+        first_columns.append(0 if on_fresh or n_seen == full else n_seen)
+    judging = instance.fresh if on_fresh else instance.inst
+    counts = overflow_counts(judging, packings, first_columns)
+
     # Of all realizations, whatever the estimator saw: the bound is that of §5.1, and the same for every cell.
     means = instance.seen.mean
     outcomes = []
-    for cell, start, overflows in zip(cells, first, counts, strict=True):
-        packing = packings[cell]
-        bound = least_machines(means, cell.capacity, packing)
+    for cell, first, n_overflows in zip(cells, first_columns, counts.tolist(), strict=True):
+        placement_of_cell = placements[cell]
+        packing = placement_of_cell.packing
         outcomes.append(
             Outcome(
                 cell,
                 instance.number,
-                packing.n_bins,
-                bound,
-                int(overflows),
-                packing.n_bins * (full - start),
-                len(instance.tasks),
-                len(packing.unplaceable),
-                packing.moved,
-                predicted.get(cell),
+                m_abs=packing.n_bins,
+                lower_bound=least_machines(means, cell.capacity, packing),
+                overflows=n_overflows,
+                trials=packing.n_bins * (full - first),
+                n_tasks=len(instance.tasks),
+                n_unplaceable=len(packing.unplaceable),
+                n_moved=packing.moved,
+                predicted=placement_of_cell.predicted,
             )
         )
     return outcomes
 
 
-def _n_seen(instance: Instance, cell: Cell) -> int:
+def _place_cells(instance: Instance, cells: Sequence[Cell]) -> dict[Cell, _Placement]:
+    """Pack one instance in every way; cells that see, fill or pack alike share that work."""
+    placements: dict[Cell, _Placement] = {}
+    # Sorted values, moments and histograms of one observation serve all cells that see the same.
+    of_observation = group_cells(
+        cells, lambda cell: (cell.data, n_realizations_seen(instance, cell))
+    )
+    for (data, n_seen), seeing_alike in of_observation.items():
+        observed = instance.observed(data, n_seen)
+        of_test = group_cells(
+            seeing_alike, lambda cell: (cell.estimator, cell.capacity * cell.fill)
+        )
+        for (estimator, limit), testing_alike in of_test.items():
+            fitted = placement.fit(estimator, observed, limit)
+            # Placing takes far longer than rebalancing, and cells with and without it share the placement.
+            of_packer = group_cells(testing_alike, lambda cell: cell.packer)
+            for packer, packing_alike in of_packer.items():
+                plain = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
+                predicted = _predicted_overflow(plain, fitted)
+                for cell in packing_alike:
+                    packing = plain
+                    if cell.is_rebalanced:
+                        packing = placement.rebalanced(plain, fitted)
+                    judged_capacity = np.full_like(packing.rows, cell.capacity)
+                    packing = replace(packing, rows=judged_capacity)
+                    placements[cell] = _Placement(packing, predicted)
+    return placements
+
+
+def _predicted_overflow(plain: Packing, fitted: Fitted) -> float | None:
+    # The promise is that of the fit tests; rebalancing asks none for the machines it takes tasks from.
+    if not fitted.estimator.predicts or not len(plain.rows):
+        return None
+    return float(placement.predicted_overflow(plain, fitted).mean())
+
+
+def n_realizations_seen(instance: Instance, cell: Cell) -> int:
+    """Return how many realizations the estimator of a cell sees, at least one.
+
+    Parameters
+    ----------
+    instance
+        Tasks and their realizations.
+    cell
+        Its clairvoyance is the share that is seen.
+    """
     # .001 of a few hundred realizations rounds to none, and estimators need one.
     return max(1, round(cell.clairvoyance * instance.inst.shape[1]))
 
 
-def _alike(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> Iterable[tuple[Any, list[Cell]]]:
-    groups: dict[Any, list[Cell]] = {}
+def group_cells(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
+    """Group cells by a key; groups and cells stay in their order.
+
+    Parameters
+    ----------
+    cells
+        Ways of packing.
+    key
+        What the cells of a group have in common.
+    """
+    groups: dict[Key, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(key(cell), []).append(cell)
-    return groups.items()
+    return groups
 
 
 @dataclass(eq=False)
@@ -207,13 +260,15 @@ class Grid:
         """Outcomes of `cells`, cell by cell, instance by instance; unknown ones are computed in one pass."""
         missing = list(dict.fromkeys(cell for cell in cells if cell not in self._known))
         if missing:
-            found: dict[Cell, list[Outcome]] = {cell: [] for cell in missing}
+            outcomes_of_cell: dict[Cell, list[Outcome]] = {cell: [] for cell in missing}
             judge = partial(judge_instance, cells=missing, on_fresh=self.on_fresh)
-            for outcome in chain.from_iterable(self.instances.map(judge, self.threads)):
-                found[outcome.cell].append(outcome)
+            for outcomes in self.instances.map(judge, self.threads):
+                for outcome in outcomes:
+                    outcomes_of_cell[outcome.cell].append(outcome)
             # All or nothing: a pass that is interrupted leaves no cell with some of its instances.
-            self._known |= found
-        return [outcome for cell in dict.fromkeys(cells) for outcome in self._known[cell]]
+            self._known |= outcomes_of_cell
+        known = [self._known[cell] for cell in dict.fromkeys(cells)]
+        return list(chain.from_iterable(known))
 
     def mean_quality(self, cell: Cell) -> float:
         """Q over all machines of all instances together."""
@@ -222,7 +277,7 @@ class Grid:
         return sum(outcome.overflows for outcome in outcomes) / trials if trials else 0.0
 
     def prepared(self, estimator: Estimator, cell: Cell) -> Estimator:
-        """Let an estimator learn on these (held-out) instances, in the setting of `cell` without rebalancing.
+        """Let an estimator learn on these (held-out) instances, packed as a cell says but without rebalancing.
 
         Parameters
         ----------
@@ -232,11 +287,11 @@ class Grid:
             How its tasks are packed while it learns.
         """
         # Rebalancing mostly lowers overflow; an estimator that learned with it would promise too much without it.
-        setting = replace(cell, is_rebalanced=False)
+        plain = replace(cell, is_rebalanced=False)
 
         def qualities(tried: Sequence[Estimator]) -> list[float]:
-            cells = [replace(setting, estimator=each) for each in tried]
+            cells = [replace(plain, estimator=candidate) for candidate in tried]
             self.outcomes(cells)  # all in one pass over the instances
-            return [self.mean_quality(each) for each in cells]
+            return [self.mean_quality(candidate) for candidate in cells]
 
         return estimator.prepared(qualities)

@@ -1,7 +1,7 @@
 """Problem instances: random thousands of tasks, with their realizations, made one at a time.
 
-"50 instances × 1,000 tasks drawn from the sample" (Janus & Rzadca, SoCC'17, §5.1) need 4 GB at 10,000 realizations of
-two columns; here only those being worked on exist.
+"50 instances × 1,000 tasks drawn from the sample" (Janus & Rzadca, SoCC'17, §5.1) would need 4 GB at 10,000
+realizations of two columns; here only those being worked on exist.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from threading import Lock
 from typing import Any, Literal, TypeVar
 
@@ -21,14 +22,15 @@ from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation
 
 KEPT = 2**30
-"""Bytes of instances kept for the next experiment; an instance takes five times its realizations, at most."""
+"""Bytes of instances kept for the next experiment; an instance takes at most five times its realizations."""
 _FRESH = 1 << 32
-"""What instance k adds k + 1 times to the seed for draws that only judge: no two instances share them."""
+"""Instance k adds k + 1 times this to the seed for draws that only judge, so that no two instances share them."""
 
 Answer = TypeVar("Answer")
 Data = Literal["inst", "avg"]
 
-_DRAWING = Lock()  # draws use all threads: one at a time
+# Draws use all threads, so only one runs at a time.
+_DRAWING = Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class Instance:
     inst
         float32 (n, R): realizations of instantaneous usage.
     draw
-        ``draw(column, salt)`` makes those of another usage, or with a salt other ones.
+        ``draw(column, salt)`` makes realizations of another usage, or with a salt other ones.
     request
         float64 (n,) or None: CPU requests, NaN where unknown.
     """
@@ -63,8 +65,9 @@ class Instance:
     @cached_property
     def fresh(self) -> Values:
         """Realizations of instantaneous usage that no estimator has seen, float32 (n, R)."""
-        # A salt per instance: with a common one, a task of two instances would be judged twice by the same draws.
-        return self.draw("inst", _FRESH * (1 + self.number))
+        # Each instance has its own salt: with a common one, a task of two instances would be judged twice by one draw.
+        salt = _FRESH * (1 + self.number)
+        return self.draw("inst", salt)
 
     @cached_property
     def seen(self) -> Observation:
@@ -72,7 +75,7 @@ class Instance:
         return Observation(self.inst, request=self.request)
 
     def observed(self, data: Data = "inst", first: int | None = None) -> Observation:
-        """The first realizations, all by default, of one kind.
+        """Return the first realizations of one kind, by default all, as estimators see them.
 
         Parameters
         ----------
@@ -83,8 +86,8 @@ class Instance:
         """
         if data == "inst" and (first is None or first == self.inst.shape[1]):
             return self.seen
-        values = self.inst if data == "inst" else self.avg
-        return Observation(values[:, :first], request=self.request)
+        realizations = self.inst if data == "inst" else self.avg
+        return Observation(realizations[:, :first], request=self.request)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,7 @@ class Instances:
     seed
         Instance k depends on (seed, k) only: the first instances of a longer run are the shorter run.
     judging
-        Where draws that only judge come from, task by task those of `pool`; None: from `pool`.
+        Where draws that only judge come from, with the same tasks as `pool`; None: from `pool`.
     kept
         Instances made before, up to `KEPT` bytes; those of one pool, size, R and seed may share it.
 
@@ -125,29 +128,56 @@ class Instances:
     kept: dict[int, Instance] = field(default_factory=dict, repr=False)
 
     def tasks(self, number: int) -> Index:
-        """Indices of the tasks of one instance, in random order."""
+        """Return the indices of the tasks of one instance, in random order.
+
+        Parameters
+        ----------
+        number
+            Which instance, from 0.
+        """
         # A generator per instance: the first instances of a longer run are those of the shorter one.
         rng = np.random.default_rng([self.seed, number])
-        return rng.permutation(len(self.pool))[: self.size].astype(np.int64)
+        order = rng.permutation(len(self.pool))
+        return order[: self.size].astype(np.int64)
 
     def make(self, number: int) -> Instance:
-        """Draw one instance, or return the one kept."""
-        # Without a lock: `map` hands out each number once, so two threads never make the same instance.
-        if number not in self.kept:
-            made = self._made(number)
-            # Averages, fresh draws, sorted values and histograms may follow, each as large as the realizations.
-            if 5 * made.inst.nbytes * (len(self.kept) + 1) > KEPT:
-                return made
-            self.kept[number] = made
-        return self.kept[number]
+        """Draw one instance, or return the one kept.
 
-    def _made(self, number: int) -> Instance:
+        Parameters
+        ----------
+        number
+            Which instance, from 0.
+        """
+        # Without a lock: `map` hands out each number once, so two threads never make the same instance.
+        if number in self.kept:
+            return self.kept[number]
+        instance = self.draw_instance(number)
+        # Averages, fresh draws, sorted values and histograms may follow, each as large as the realizations.
+        size_with_others = 5 * instance.inst.nbytes * (len(self.kept) + 1)
+        if size_with_others <= KEPT:
+            self.kept[number] = instance
+        return instance
+
+    def draw_instance(self, number: int) -> Instance:
+        """Draw one instance without keeping it.
+
+        Parameters
+        ----------
+        number
+            Which instance, from 0.
+        """
         tasks = self.tasks(number)
-        request = self.pool.cpu_request
-        asked = None if request is None else request[tasks].astype(np.float64)
-        inst = self._draw(tasks, "inst")
-        # The others when asked for: most cells see instantaneous usage only, and each kind is as large as the first.
-        return Instance(number, tasks, inst, partial(self._draw, tasks), asked)
+        request = None
+        if self.pool.cpu_request is not None:
+            request = self.pool.cpu_request[tasks].astype(np.float64)
+        return Instance(
+            number,
+            tasks,
+            inst=self._draw(tasks, "inst"),
+            # Other kinds only on demand: most cells see instantaneous usage only, and each kind is as large.
+            draw=partial(self._draw, tasks),
+            request=request,
+        )
 
     def _draw(
         self,
@@ -160,9 +190,11 @@ class Instances:
             return pool.draw(tasks, self.realizations, self.seed + salt, column)
 
     def map(
-        self, work: Callable[[Instance], Answer], threads: int | SparkTasks = 2
+        self,
+        work: Callable[[Instance], Answer],
+        threads: int | SparkTasks = 2,
     ) -> Iterator[Answer]:
-        """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`.
+        """Do `work` on every instance; answers come in order, the same whatever `threads`.
 
         Parameters
         ----------
@@ -172,20 +204,33 @@ class Instances:
             Instances worked on at a time, or the executors that make and work on them, each with a copy of the pool.
         """
         if isinstance(threads, SparkTasks):
-            alone = replace(self, kept={})
-            yield from threads.map(lambda number: work(alone._made(number)), range(self.count))
+            # Executors get a copy without the instances kept here.
+            copy = replace(self, kept={})
+            yield from threads.map(
+                lambda number: work(copy.draw_instance(number)),
+                range(self.count),
+            )
             return
         with ThreadPoolExecutor(max_workers=max(1, threads)) as workers:
-            # Threads: kernels hold no GIL, and what is kept for the next experiment could not be shared by processes.
-            yield from workers.map(lambda number: work(self.make(number)), range(self.count))
+            # Threads: kernels hold no GIL, and processes could not share what is kept for the next experiment.
+            yield from workers.map(
+                lambda number: work(self.make(number)),
+                range(self.count),
+            )
 
     def rows(self, rows: Callable[[Instance], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Make some rows of every instance."""
-        return [row for some in self.map(rows) for row in some]
+        """Return the rows of all instances.
+
+        Parameters
+        ----------
+        rows
+            Makes the rows of one instance.
+        """
+        return list(chain.from_iterable(self.map(rows)))
 
 
 def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:
-    """Two pools without a common task where each half fills an instance, else the pool twice.
+    """Divide a pool into two without a common task if each half fills an instance; else return the pool twice.
 
     Parameters
     ----------
@@ -196,9 +241,13 @@ def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:
     seed
         Seed of the division.
     """
-    # Smaller halves would change what is asked: fewer tasks per instance, other sums.
+    # Smaller halves would change the question: fewer tasks per instance, other sums.
     if len(pool) < 2 * size:
         return pool, pool
     # The stream is that of instance 2, but no instance of the whole pool is ever compared with one of a half.
-    order = np.random.default_rng([seed, 2]).permutation(len(pool))
-    return pool.take(np.sort(order[: len(pool) // 2])), pool.take(np.sort(order[len(pool) // 2 :]))
+    rng = np.random.default_rng([seed, 2])
+    order = rng.permutation(len(pool))
+    middle = len(pool) // 2
+    first_half = np.sort(order[:middle])
+    second_half = np.sort(order[middle:])
+    return pool.take(first_half), pool.take(second_half)

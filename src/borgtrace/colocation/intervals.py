@@ -20,12 +20,12 @@ RESAMPLES = 1_000
 BLOCK_HOURS = (24, 12, 6, 3, 1)
 """Lengths of blocks; the first that leaves enough is taken: usage has a daily rhythm, what tasks share lasts hours."""
 LEAST_BLOCKS = 5
-"""With fewer, an interval covers the truth far less often than it says."""
+"""With fewer, an interval covers the truth far less often than it claims."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A number with its 95 % interval; without ends where there is too little to tell them."""
+    """A number with its 95 % interval; without ends where there is too little data for one."""
 
     value: float
     low: float | None = None
@@ -45,25 +45,28 @@ def over_instances(values: Sequence[float] | Numbers, least: float = -np.inf) ->
     values
         One value per instance.
     least
-        Smallest value that is possible: a symmetric interval around a small share reaches below 0.
+        Smallest possible value: a symmetric interval around a small share would reach below 0.
 
     Examples
     --------
-    >>> found = over_instances([1.0, 3.0])  # the standard error is √2 ÷ √2, and t of one degree of freedom 12.7
-    >>> round(found.low, 1), found.value, round(found.high, 1)
+    >>> mean = over_instances([1.0, 3.0])  # the standard error is √2 ÷ √2, and t of one degree of freedom 12.7
+    >>> round(mean.low, 1), mean.value, round(mean.high, 1)
     (-10.7, 2.0, 14.7)
     """
     array = np.asarray(values, np.float64)
-    mean = float(array.mean())
     n = len(array)
+    mean = float(array.mean())
     if n < 2:
         return Interval(mean)
-    half = float(special.stdtrit(n - 1, LEVEL)) * float(array.std(ddof=1)) / n**0.5
+    student = float(special.stdtrit(n - 1, LEVEL))
+    half = student * float(array.std(ddof=1)) / n**0.5
     return Interval(mean, max(mean - half, least), mean + half)
 
 
 def share_over_instances(
-    overflows: Sequence[int], trials: Sequence[int], target: float
+    overflows: Sequence[int],
+    trials: Sequence[int],
+    target: float,
 ) -> Interval:
     """Share of overflows on independent draws, instance by instance.
 
@@ -72,7 +75,7 @@ def share_over_instances(
     overflows, trials
         Pairs of machine and draw of each instance: those with an overflow, and all.
     target
-        What the share is held against: too few trials to see it three times say nothing.
+        What the share is compared with: too few trials to see it three times say nothing.
 
     Examples
     --------
@@ -81,7 +84,9 @@ def share_over_instances(
     >>> share_over_instances([0, 0], [1000, 1000], 0.001)
     Interval(value=0.0, low=None, high=None)
     """
-    shares = [count / max(of, 1) for count, of in zip(overflows, trials, strict=True)]
+    shares = []
+    for n_overflows, n_trials in zip(overflows, trials, strict=True):
+        shares.append(n_overflows / max(n_trials, 1))
     if sum(trials) < RULE_OF_THREE / target:
         return Interval(float(np.mean(shares)))
     if not any(overflows):
@@ -91,10 +96,10 @@ def share_over_instances(
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Series that are cut into pieces, which are drawn anew with all their machines.
+    """Series that are cut into blocks, which are resampled with all their machines.
 
-    All instances share one clock: when the whole cell is busy they all are, so that only other days are other evidence.
-    An interval over fifty instances would cover the truth 13 % of the time.
+    All instances share one clock: when the whole cell is busy they all are, so only other days are new evidence.  An
+    interval over fifty instances would cover the truth 13 % of the time.
 
     Attributes
     ----------
@@ -112,7 +117,7 @@ class Blocks:
 
     @classmethod
     def of(cls, slots: Sequence[int], seed: int = 0) -> Blocks:
-        """Cut series of so many slots into the longest blocks of which there are five.
+        """Cut series into the longest blocks of which there are five.
 
         Parameters
         ----------
@@ -123,19 +128,18 @@ class Blocks:
 
         Examples
         --------
-        >>> found = Blocks.of([6 * 288 + 100])  # six days and a third
-        >>> found.hours, found.lengths[0].tolist()
+        >>> blocks = Blocks.of([6 * 288 + 100])  # six days and a third
+        >>> blocks.hours, blocks.lengths[0].tolist()
         (24, [305, 305, 305, 305, 304, 304])
         >>> Blocks.of([24, 24]).hours
         0
         """
         for hours in BLOCK_HOURS:
-            numbers = [length // (hours * 3600 // SLOT) for length in slots]
-            if sum(numbers) >= LEAST_BLOCKS and min(numbers) > 0:
-                cut = [
-                    _lengths(length, number) for length, number in zip(slots, numbers, strict=True)
-                ]
-                return cls(hours, tuple(cut), seed)
+            block_length = hours * 3600 // SLOT
+            n_blocks = [length // block_length for length in slots]
+            if sum(n_blocks) >= LEAST_BLOCKS and min(n_blocks) > 0:
+                pairs = zip(slots, n_blocks, strict=True)
+                return cls(hours, tuple(_lengths(length, n) for length, n in pairs), seed)
         return cls(0, tuple(_lengths(length, 1) for length in slots), seed)
 
     @property
@@ -147,15 +151,16 @@ class Blocks:
     def times(self) -> Numbers:
         """How often each block is drawn in each resample, float64 (RESAMPLES, n)."""
         rng = np.random.default_rng([self.seed, 8])
-        return rng.multinomial(self.n, np.full(self.n, 1 / self.n), RESAMPLES).astype(np.float64)
+        equal_shares = np.full(self.n, 1 / self.n)
+        return rng.multinomial(self.n, equal_shares, RESAMPLES).astype(np.float64)
 
     def interval(self, value: float, resampled: Numbers) -> Interval:
-        """Percentiles of what the resamples say.
+        """Give a value the interval between two percentiles of its resamples.
 
         Parameters
         ----------
         value
-            What the blocks themselves say.
+            Of the blocks themselves.
         resampled
             float64 (RESAMPLES,).
         """
@@ -163,8 +168,10 @@ class Blocks:
             return Interval(value)
         # Plain percentiles are too narrow for few blocks: by √(n ÷ (n − 1)), and by Gauss instead of Student
         # (Hesterberg, The American Statistician 69 (2015), §4: expanded percentile intervals).
-        wide = (self.n / (self.n - 1)) ** 0.5 * float(special.stdtrit(self.n - 1, LEVEL))
-        low, high = np.quantile(resampled, special.ndtr([-wide, wide]))
+        student = float(special.stdtrit(self.n - 1, LEVEL))
+        wide = (self.n / (self.n - 1)) ** 0.5 * student
+        levels = special.ndtr([-wide, wide])
+        low, high = np.quantile(resampled, levels)
         return Interval(value, float(low), float(high))
 
     def share(
@@ -181,9 +188,9 @@ class Blocks:
         overflows, trials
             int64 (n,): pairs of machine and slot in each block, of all instances together.
         target
-            What the share is held against.
+            What the share is compared with.
         distinct
-            Share of the trials that are of tasks of their own: instances that share tasks see the same overflows.
+            Share of the trials with tasks of their own: instances that share tasks see the same overflows.
 
         Examples
         --------
@@ -192,14 +199,17 @@ class Blocks:
         Interval(value=0.0, low=0.0, high=0.0005)
         """
         value = float(overflows.sum() / max(trials.sum(), 1))
-        own = float(trials.sum()) * distinct
-        if own < RULE_OF_THREE / target:
+        n_distinct = float(trials.sum()) * distinct
+        if n_distinct < RULE_OF_THREE / target:
             return Interval(value)
         if self.hours and not overflows.any():
-            return Interval(0.0, 0.0, RULE_OF_THREE / own)
-        return self.interval(value, self.times @ overflows / np.maximum(self.times @ trials, 1))
+            return Interval(0.0, 0.0, RULE_OF_THREE / n_distinct)
+        resampled_overflows = self.times @ overflows
+        resampled_trials = np.maximum(self.times @ trials, 1)
+        return self.interval(value, resampled_overflows / resampled_trials)
 
 
 def _lengths(slots: int, number: int) -> Index:
-    """Lengths of `number` pieces of a series, which differ by at most one."""
-    return np.array([len(piece) for piece in np.array_split(np.arange(slots), number)], np.int64)
+    """Return the lengths of `number` pieces of a series, which differ by at most one."""
+    pieces = np.array_split(np.arange(slots), number)
+    return np.array([len(piece) for piece in pieces], np.int64)

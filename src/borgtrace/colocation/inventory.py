@@ -9,53 +9,68 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import Tables
 from borgtrace.schema.data_files import read_rows
 
-PUBLISHED = [
-    tuple(map(float, row.values()))
-    for row in read_rows(Path(__file__).with_name("published_machines.csv"))
-]
+CPU, MEMORY, NUMBER = range(3)
+"""Columns of a table of kinds of machines."""
+
+
+def _published_machines() -> list[tuple[float, float, float]]:
+    rows = read_rows(Path(__file__).with_name("published_machines.csv"))
+    return [(float(row["cpu"]), float(row["memory"]), float(row["number"])) for row in rows]
+
+
+PUBLISHED = _published_machines()
 """CPU, memory and number of machines of the cell of 2011 (Reiss et al., SoCC'12, Table 1)."""
 
 
 def capacity_table(tables: Tables) -> Numbers:
-    """Kinds of machines: float64 (k, 3) of CPU, memory, number, most frequent first.
+    """Return the kinds of machines: float64 (k, 3) of CPU, memory and number, most frequent first.
 
     Each machine counts with its last known capacity; a store without machines yields the published table of 2011.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
     """
     events = tables.machine_events
-    if tables.has("machine_events"):
-        known = events.filter(events.cpu_capacity.notnull(), events.memory_capacity.notnull())
-        capacities = known.select("machine_id", "time", "cpu_capacity", "memory_capacity")
-        rows = tables.fetch(capacities, "capacities").sort_by(
-            [("machine_id", "ascending"), ("time", "ascending")]
-        )
-        machine = rows["machine_id"].to_numpy()
-        # Sorted by machine and time, so the last row of each run is its last event.
-        is_last = np.append(machine[1:] != machine[:-1], True)
-        # Machines come and go and are updated: the last event says how large one was.
-        both = np.column_stack(
-            [rows["cpu_capacity"].to_numpy(), rows["memory_capacity"].to_numpy()]
-        )
-        kinds, counts = np.unique(
-            np.round(both[is_last].astype(np.float64), 4), axis=0, return_counts=True
-        )
-        # Stable: kinds of equal number stay in the order of their capacities.
-        table = np.column_stack([kinds, counts])[np.argsort(-counts, kind="stable")]
-        return table[(table[:, 0] > 0) & (table[:, 1] > 0)]
-    return np.array(PUBLISHED)
+    if not tables.has("machine_events"):
+        return np.array(PUBLISHED)
+    known = events.filter(events.cpu_capacity.notnull(), events.memory_capacity.notnull())
+    capacities = known.select("machine_id", "time", "cpu_capacity", "memory_capacity")
+    rows = tables.fetch(capacities, "capacities")
+    rows = rows.sort_by([("machine_id", "ascending"), ("time", "ascending")])
+
+    # Machines come and go and are updated: the last event, which ends a run of rows, says how large one was.
+    machine = rows["machine_id"].to_numpy()
+    is_last = np.append(machine[1:] != machine[:-1], True)
+    cpu = rows["cpu_capacity"].to_numpy()[is_last]
+    memory = rows["memory_capacity"].to_numpy()[is_last]
+    sizes = np.column_stack([cpu, memory]).astype(np.float64)
+    kinds, counts = np.unique(np.round(sizes, 4), axis=0, return_counts=True)
+    # Stable: kinds of equal number stay in the order of their capacities.
+    order = np.argsort(-counts, kind="stable")
+    table = np.column_stack([kinds, counts])[order]
+    has_capacity = (table[:, CPU] > 0) & (table[:, MEMORY] > 0)
+    return table[has_capacity]
 
 
 def parse_mix(text: str) -> Numbers:
-    """Kinds of machines from ``CPU:MEMORY:NUMBER,…``, as users write them: float64 (k, 3).
+    """Read kinds of machines from ``CPU:MEMORY:NUMBER,…``, as users write them: float64 (k, 3).
 
-    Examples
-    --------
-    >>> parse_mix("1:1:2,0.5:0.25:6").tolist()
-    [[1.0, 1.0, 2.0], [0.5, 0.25, 6.0]]
+    Parameters
+    ----------
+    text
+        Kinds, separated by commas.
 
     Raises
     ------
     UsageError
         A kind is not three numbers above 0.
+
+    Examples
+    --------
+    >>> parse_mix("1:1:2,0.5:0.25:6").tolist()
+    [[1.0, 1.0, 2.0], [0.5, 0.25, 6.0]]
     """
     kinds = []
     for kind in text.split(","):
@@ -64,21 +79,19 @@ def parse_mix(text: str) -> Numbers:
         except ValueError:
             numbers = []
         if len(numbers) != 3 or not all(0 < number < np.inf for number in numbers):
-            expected = "CPU:MEMORY:NUMBER, all above 0"
-            way_out = "try 1:1:2,0.5:0.25:6"
             raise UsageError(
                 "mix",
                 "not a kind of machine",
-                expected=expected,
+                expected="CPU:MEMORY:NUMBER, all above 0",
                 got=kind or "nothing",
-                way_out=way_out,
+                way_out="try 1:1:2,0.5:0.25:6",
             )
         kinds.append(numbers)
     return np.array(kinds)
 
 
 def machines(table: Numbers, count: int, seed: int) -> Numbers:
-    """Draw `count` machines from a capacity table, each kind by its number: float64 (count, 2).
+    """Draw machines from a table of kinds, each kind by its number: float64 (count, 2) of CPU and memory.
 
     Parameters
     ----------
@@ -96,6 +109,8 @@ def machines(table: Numbers, count: int, seed: int) -> Numbers:
            [1. , 0.5]])
     """
     # Streams of one seed: 2 divides the pool, 3 draws machines, 4 picks the tasks of a span, 5 shuffles their series, 6
-    # pairs them, 7 makes classes.  (The order of tasks in instance k comes from stream k too.)
+    # pairs them, 7 makes classes, 8 resamples blocks.  (The order of tasks in instance k comes from stream k too.)
     rng = np.random.default_rng([seed, 3])
-    return table[rng.choice(len(table), count, p=table[:, 2] / table[:, 2].sum()), :2]
+    shares = table[:, NUMBER] / table[:, NUMBER].sum()
+    kinds = rng.choice(len(table), count, p=shares)
+    return table[kinds, :NUMBER]

@@ -1,8 +1,8 @@
-"""The pool: long, well-behaved tasks with every CPU window observed of them.
+"""The pool: long, well-behaved tasks with all their observed CPU windows.
 
-All questions about colocation start from a pool.  It keeps what was observed (CSR: flat arrays over windows
-and offsets per task) and draws *realizations* from it: independent draws from each task's own empirical
-distribution (Janus & Rzadca, SoCC'17, §3.1), reproducible by seed.
+All questions about colocation start from a pool.  It holds the observations (CSR: flat arrays over windows, and
+offsets per task) and draws *realizations* from them: independent draws from each task's own empirical distribution
+(Janus & Rzadca, SoCC'17, §3.1), reproducible by seed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,24 @@ SLOT = 300
 """Seconds per slot of :meth:`Pool.slots`."""
 LEVELS = np.array([*range(0, 100, 10), *range(91, 101)]) / 100
 """Levels of `Pool.quantiles`: 0, 10 … 90, 91 … 99, 100 % (2019's two percentile lists, merged)."""
+PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
+"""Fields of a pool with an entry for each window."""
+REQUESTS = ("cpu_request", "memory_request", "disk_request")
+PER_TASK = (
+    "collection_id",
+    "instance_index",
+    *REQUESTS,
+    "priority",
+    "logical_name",
+    "user",
+    "retried",
+)
+"""Fields of a pool with an entry for each task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of the preparation: its name, how many it touched, of how many, in which unit."""
+    """One step of the preparation, and how many of how many tasks or windows it touched."""
 
     name: str
     count: int
@@ -134,22 +147,23 @@ class Pool:
 
     @property
     def kin(self) -> tuple[Index, Index]:
-        """Codes of what tasks share that are expected to be alike, the closest first, (n,) each; −1 unknown.
+        """Codes of tasks that are expected to be alike, (n,) each, the closest relation first; −1 where unknown.
 
-        The user together with the logical name, and the user.
+        First the user together with the logical name, then the user alone.
         """
-        user, name = (
-            np.full(len(self), -1) if codes is None else codes
-            for codes in (self.user, self.logical_name)
-        )
-        both = np.unique(np.column_stack([user, name]), axis=0, return_inverse=True)[1].ravel()
-        return np.where(name < 0, -1, both), user
+        unknown = np.full(len(self), -1)
+        user = unknown if self.user is None else self.user
+        name = unknown if self.logical_name is None else self.logical_name
+        pairs = np.column_stack([user, name])
+        codes = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
+        return np.where(name < 0, -1, codes), user
 
     @property
     def has_requests(self) -> bool:
         """Whether the CPU request of any task is known."""
-        # A column of unknown requests is as good as none.
-        return self.cpu_request is not None and bool(np.isfinite(self.cpu_request).any())
+        if self.cpu_request is None:
+            return False
+        return bool(np.isfinite(self.cpu_request).any())
 
     def slots(self) -> Index:
         """Slot of each window on the trace's clock, int64 (W,): :data:`SLOT` seconds, its measurement period.
@@ -188,25 +202,26 @@ class Pool:
         """
         if tasks < 1:
             raise UsageError("tasks", "not a sample size", expected="at least 1", got=str(tasks))
-        size = min(tasks, len(self))
+        rng = np.random.default_rng(seed)
+        chosen = rng.choice(len(self), min(tasks, len(self)), replace=False)
         # Sorted, so that gathering windows reads the flat arrays forwards.
-        return np.sort(np.random.default_rng(seed).choice(len(self), size, replace=False)).astype(
-            np.int64
-        )
+        return np.sort(chosen).astype(np.int64)
 
     def take(self, tasks: Index) -> Pool:
-        """Keep only `tasks`, in the order given; identities (and thus their draws) stay."""
+        """Keep only some tasks, in the order given; identities (and thus their draws) stay.
+
+        Parameters
+        ----------
+        tasks
+            Indices into the pool.
+        """
         tasks = np.asarray(tasks, np.int64)
         counts = self.n_windows[tasks]
         offsets = np.concatenate(([0], np.cumsum(counts)))
-        # The windows of all tasks in one gather, where a slice per task would be 100,000 slices.
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[tasks] - offsets[:-1], counts)
-        kept = dict.fromkeys(PER_WINDOW, rows) | dict.fromkeys(PER_TASK, tasks)
-        return replace(
-            self,
-            offsets=offsets,
-            **{name: picked(getattr(self, name), kept[name]) for name in kept},
-        )
+        # Gather the windows of all tasks at once: a slice per task would be 100,000 slices.
+        shifts = np.repeat(self.offsets[tasks] - offsets[:-1], counts)
+        windows = np.arange(offsets[-1]) + shifts
+        return self._with_rows(tasks, windows, offsets)
 
     def during(self, first: int, slots: int) -> Pool:
         """Keep only the windows that begin in some slots, and the tasks that have one.
@@ -223,16 +238,21 @@ class Pool:
         """
         slot = self.slots()
         is_inside = (slot >= first) & (slot < first + slots)
-        # Windows inside that lie before each offset: differences are what is left of every task.
-        offsets = np.concatenate(([0], np.cumsum(is_inside)))[self.offsets]
+        n_inside_before = np.concatenate(([0], np.cumsum(is_inside)))
+        offsets = n_inside_before[self.offsets]
         tasks = np.flatnonzero(np.diff(offsets))
-        kept = dict.fromkeys(PER_WINDOW, np.flatnonzero(is_inside)) | dict.fromkeys(PER_TASK, tasks)
+        # A task without a window inside begins where the next one does: its offset goes.
         offsets = np.append(offsets[tasks], offsets[-1])
-        return replace(
-            self,
-            offsets=offsets,
-            **{name: picked(getattr(self, name), kept[name]) for name in kept},
-        )
+        return self._with_rows(tasks, np.flatnonzero(is_inside), offsets)
+
+    def _with_rows(self, tasks: Index, windows: Index, offsets: Index) -> Pool:
+        """Return the pool of some tasks and windows; fields that describe the whole pool stay."""
+        columns: dict[str, Any] = {}
+        for name in PER_TASK:
+            columns[name] = select_rows(getattr(self, name), tasks)
+        for name in PER_WINDOW:
+            columns[name] = select_rows(getattr(self, name), windows)
+        return replace(self, offsets=offsets, **columns)
 
     def draw(
         self,
@@ -243,16 +263,16 @@ class Pool:
     ) -> Values:
         """Draw windows of each task with replacement: realizations of its empirical distribution.
 
-        Number r of one column is the *same* window of the task as number r of another.  The paper draws "each of
-        X_i, Y_i" and uses no joint statistic of the two, so pairing changes none of its numbers; it keeps the one
-        thing known about them together.  Different tasks are independent.
+        Draw r of one column comes from the *same* window of the task as draw r of another.  The paper draws "each of
+        X_i, Y_i" and uses no joint statistic of the two, so this pairing changes none of its numbers, and it keeps
+        what is known about them together.  Different tasks are independent.
 
         Parameters
         ----------
         tasks
-            Indices into the pool, shape (n,).  A task's draws depend on its identity and `seed` only, so
-            two calls give the same task the same draws, alone or among others, on any number of threads;
-            fewer realizations are a prefix of more.
+            Indices into the pool, shape (n,).  A task's draws depend on its identity and `seed` only: every call
+            gives the same task the same draws, alone or among others, on any number of threads.  Fewer
+            realizations are a prefix of more.
         realizations
             R, the number of draws.
         seed
@@ -289,43 +309,49 @@ class Pool:
         out = np.empty((len(tasks), realizations), np.float32)
         # One random sequence per task, from its identity: its place in the pool must not matter.
         keys = task_keys(seed, self.collection_id[tasks], self.instance_index[tasks])
-        # Kernels are compiled for arrays alone: an empty one says that all windows weigh alike.
-        weights = np.empty(0, np.int64) if self.weights is None else self.weights
         if column == "inst" and self.quantiles is not None:
+            # The kernel is compiled for arrays alone: an empty one says that all windows weigh alike.
+            weights = np.empty(0, np.int64) if self.weights is None else self.weights
             draw_quantiles(self.quantiles, LEVELS, self.offsets, weights, tasks, keys, out)
         elif self.weights is not None:
-            draw_weighted(self._values(column), self.offsets, weights, tasks, keys, out)
+            draw_weighted(self._observed(column), self.offsets, self.weights, tasks, keys, out)
         else:
-            draw_uniform(self._values(column), self.offsets, tasks, keys, out)
+            draw_uniform(self._observed(column), self.offsets, tasks, keys, out)
         return out
 
-    def _values(self, column: UsageColumn) -> Values:
+    def _observed(self, column: UsageColumn) -> Values:
         values: Values | None = getattr(self, column)
         if values is None:
-            way_out = "build the pool from a store that has it"
-            raise UsageError(self.source or "pool", f"no {column} was observed", way_out=way_out)
+            raise UsageError(
+                self.source or "pool",
+                f"no {column} was observed",
+                way_out="build the pool from a store that has it",
+            )
         return values
 
     def _checked(self, tasks: Index) -> Index:
         tasks = np.ascontiguousarray(tasks, np.int64)
-        # Kernels do not check bounds: a wrong index would read whatever lies there.
+        # Kernels do not check bounds: a wrong index would read arbitrary memory.
         if tasks.size and not (tasks.min() >= 0 and tasks.max() < len(self)):
-            expected = f"0 … {len(self) - 1}"
-            got = f"{tasks.min()} … {tasks.max()}"
-            raise UsageError("tasks", "index outside the pool", expected=expected, got=got)
+            raise UsageError(
+                "tasks",
+                "index outside the pool",
+                expected=f"0 … {len(self) - 1}",
+                got=f"{tasks.min()} … {tasks.max()}",
+            )
         return tasks
 
     @property
     def weights(self) -> Index | None:
-        """Weight of each window in draws and moments: its seconds, int64 (W,); None where all are alike."""
+        """Weight of each window in draws and moments: its seconds, int64 (W,); None if all weigh alike."""
         return self.seconds if self.is_weighted else None
 
     def _moments(self, column: UsageColumn) -> tuple[Numbers, Numbers]:
-        return window_moments(self._values(column), self.offsets, self.weights)
+        return window_moments(self._observed(column), self.offsets, self.weights)
 
 
-def picked(values: Any, rows: Any) -> Any:
-    """Some rows of a column; None where there is no column.
+def select_rows(values: Any, rows: Any) -> Any:
+    """Return some rows of a column; None where there is no column.
 
     Parameters
     ----------
@@ -337,30 +363,24 @@ def picked(values: Any, rows: Any) -> Any:
     return None if values is None else values[rows]
 
 
-def mended(inst: Values, avg: Values) -> tuple[Values, Step]:
+def with_plausible_averages(inst: Values, avg: Values) -> tuple[Values, Step]:
     """Replace averages above the whole machine by the sampled CPU, and say how many there were.
 
     Parameters
     ----------
     inst, avg
-        float32 (W,): both usages of each window.
+        float32 (W,): sampled and average CPU of each window.
     """
-    above = avg > 1
-    words = "averages above the whole machine, replaced by the sampled CPU"
-    # Copies only where something is to mend: on a whole trace a column may have gigabytes.
-    return np.where(above, inst, avg) if above.any() else avg, Step(
-        words, int(above.sum()), len(avg), "windows"
+    is_above = avg > 1
+    step = Step(
+        "averages above the whole machine, replaced by the sampled CPU",
+        count=int(is_above.sum()),
+        of=len(avg),
+        unit="windows",
     )
+    # Copied only where something changes: on a whole trace a column may have gigabytes.
+    plausible = np.where(is_above, inst, avg) if is_above.any() else avg
+    return plausible, step
 
 
-PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
-REQUESTS = ("cpu_request", "memory_request", "disk_request")
-PER_TASK = (
-    "collection_id",
-    "instance_index",
-    *REQUESTS,
-    "priority",
-    "logical_name",
-    "user",
-    "retried",
-)
+picked = select_rows

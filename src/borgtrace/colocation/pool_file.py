@@ -1,7 +1,7 @@
 """A pool as one Parquet file: a row per task, its windows as lists.
 
-Only ``inst`` and ``avg`` are needed to read one (``--pool FILE``), so a pool can come from anywhere; what a
-written pool knows besides is kept in further columns and in the file's metadata.
+Only ``inst`` and ``avg`` are needed to read one (``--pool FILE``), so a pool can come from anywhere.  What else a
+pool knows is written to further columns and to the file's metadata.
 """
 
 from __future__ import annotations
@@ -17,26 +17,33 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import LEVELS, PER_TASK, REQUESTS, Pool, Step
+from borgtrace.colocation.pool import LEVELS, PER_TASK, Pool, Step
 from borgtrace.errors import SourceError
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.dialects import dialect
 from borgtrace.storage import as_local_path, replacing
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
-_KEY = b"borgtrace.pool"
-_FLOAT = np.float32
-_INT = np.int64
-_LISTS = {
-    "inst": _FLOAT,
-    "avg": _FLOAT,
-    "memory": _FLOAT,
-    "start": _INT,
-    "seconds": _INT,
-    "quantiles": _FLOAT,
+_METADATA_KEY = b"borgtrace.pool"
+_WINDOW_COLUMNS = {
+    "inst": np.float32,
+    "avg": np.float32,
+    "memory": np.float32,
+    "start": np.int64,
+    "seconds": np.int64,
+    "quantiles": np.float32,
 }
-_SCALARS = {name: _FLOAT if name in REQUESTS else _INT for name in PER_TASK[2:]}
-_ABOUT = ("generation", "source", "is_synthetic", "is_weighted")
+"""Columns of lists: a number for each window of a task, of `quantiles` a list of numbers."""
+_TASK_COLUMNS = {
+    "cpu_request": np.float32,
+    "memory_request": np.float32,
+    "disk_request": np.float32,
+    "priority": np.int64,
+    "logical_name": np.int64,
+    "user": np.int64,
+    "retried": np.int64,
+}
+_METADATA_FIELDS = ("generation", "source", "is_synthetic", "is_weighted")
 _WAY_OUT = "write one with `borgtrace colocate STORE --export-pool FILE`"
 
 
@@ -50,32 +57,43 @@ def write_pool(pool: Pool, path: str | Path) -> None:
     path
         The Parquet file; an existing one is replaced.
     """
-    columns = {
-        name: pa.array(getattr(pool, name)) for name in PER_TASK if getattr(pool, name) is not None
-    }
-    for name in _LISTS:
+    columns = {}
+    for name in PER_TASK:
         values = getattr(pool, name)
         if values is not None:
-            flat = pa.array(values.ravel())
-            inner = (
-                flat
-                if values.ndim == 1
-                else pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
-            )
+            columns[name] = pa.array(values)
+    offsets = pa.array(pool.offsets)
+    for name in _WINDOW_COLUMNS:
+        values = getattr(pool, name)
+        if values is not None:
             # Large lists have 64-bit offsets; ordinary ones end at 2³¹ windows.
-            columns[name] = pa.LargeListArray.from_arrays(pa.array(pool.offsets), inner)
-    about = {name: getattr(pool, name) for name in _ABOUT} | {
-        "steps": [asdict(step) for step in pool.steps]
-    }
+            columns[name] = pa.LargeListArray.from_arrays(offsets, _arrow_values(values))
+
+    metadata: dict[str, Any] = {name: getattr(pool, name) for name in _METADATA_FIELDS}
+    metadata["steps"] = [asdict(step) for step in pool.steps]
     if pool.part is not None:
-        about["part"] = _coverage_facts(pool.part)
-    table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
+        metadata["part"] = _coverage_facts(pool.part)
+    table = pa.table(columns)
+    table = table.replace_schema_metadata({_METADATA_KEY: json.dumps(metadata)})
     with replacing(Path(path)) as draft:
         pq.write_table(table, draft, compression="zstd")
 
 
+def _arrow_values(values: NDArray[Any]) -> pa.Array:
+    """Return values by window; rows of a matrix become lists."""
+    flat = pa.array(values.ravel())
+    if values.ndim == 1:
+        return flat
+    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+
+
 def read_pool(path: str | Path) -> Pool:
     """Read a pool.
+
+    Parameters
+    ----------
+    path
+        The Parquet file.
 
     Raises
     ------
@@ -83,48 +101,48 @@ def read_pool(path: str | Path) -> Pool:
         The file is not there, is not Parquet, or a column is missing, ragged, negative or not a number; or the windows
         of a task are not in time order.
     """
-    columns = _Columns(_open(as_local_path(path)), str(path))
-    about = json.loads((columns.table.schema.metadata or {}).get(_KEY, b"{}"))
-    known: dict[str, Any] = {"source": Path(path).name} | {
-        name: about[name] for name in _ABOUT if name in about
-    }
+    columns = PoolColumns(_open(as_local_path(path)), str(path))
     offsets = columns.offsets("inst")
-    # These two a pool must have; `offsets` refuses a file without them.
+    # Besides `inst`, a pool must have this one: `offsets` refuses a file without it.
     columns.offsets("avg")
-    known |= {
-        name: columns.windows(name, kind, offsets)
-        for name, kind in _LISTS.items()
-        if name in columns
-    }
-    known |= {name: columns.scalars(name, kind) for name, kind in _SCALARS.items()}
-    columns.require_order(known.get("start"), offsets)
-    steps = tuple(Step(**step) for step in about.get("steps", ()))
-    part = _coverage(about["part"]) if "part" in about else None
+    fields: dict[str, Any] = {}
+    for name, kind in _WINDOW_COLUMNS.items():
+        if name in columns:
+            fields[name] = columns.windows(name, kind, offsets)
+    for name, kind in _TASK_COLUMNS.items():
+        fields[name] = columns.scalars(name, kind)
+    fields |= columns.identity()
+    columns.require_order(fields.get("start"), offsets)
+
+    stored_metadata = columns.table.schema.metadata or {}
+    metadata = json.loads(stored_metadata.get(_METADATA_KEY, b"{}"))
+    fields["source"] = Path(path).name
+    for name in _METADATA_FIELDS:
+        if name in metadata:
+            fields[name] = metadata[name]
     return Pool(
         offsets=offsets,
-        **known,
-        **columns.identity(),
-        steps=steps,
-        part=part,
+        **fields,
+        steps=tuple(Step(**step) for step in metadata.get("steps", ())),
+        part=_coverage(metadata["part"]) if "part" in metadata else None,
     )
 
 
 def _coverage_facts(part: StoreCoverage) -> dict[str, Any]:
-    """What a file says of the store that its pool was made from."""
-    tables = {name: asdict(table) for name, table in part.tables.items()}
+    """Return what a file says of the store that its pool was made from."""
     return {
         "trace": part.dialect.trace,
-        "tables": tables,
+        "tables": {name: asdict(table) for name, table in part.tables.items()},
         "n_tasks": part.n_tasks,
         "is_subset": part.is_subset,
     }
 
 
 def _coverage(facts: dict[str, Any]) -> StoreCoverage:
-    tables = {
-        name: Coverage(**{**table, "parts": tuple(table["parts"])})
-        for name, table in facts["tables"].items()
-    }
+    tables = {}
+    for name, table in facts["tables"].items():
+        parts = tuple(table["parts"])
+        tables[name] = Coverage(**{**table, "parts": parts})
     return StoreCoverage(dialect(facts["trace"]), tables, facts["n_tasks"], facts["is_subset"])
 
 
@@ -141,7 +159,7 @@ def _open(path: Path) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _Columns:
+class PoolColumns:
     """The columns of a file, checked while they become arrays."""
 
     table: pa.Table
@@ -150,16 +168,22 @@ class _Columns:
     def __contains__(self, name: str) -> bool:
         return name in self.table.column_names
 
-    def lists(self, name: str) -> Any:
-        """A column of lists without NULLs."""
+    def lists(self, name: str) -> pa.LargeListArray:
+        """Return a column of lists without NULLs."""
         if name not in self:
             raise SourceError(
-                self.path, f"no column {name}", expected="lists inst and avg", way_out=_WAY_OUT
+                self.path,
+                f"no column {name}",
+                expected="lists inst and avg",
+                way_out=_WAY_OUT,
             )
         kind = self.table.schema.field(name).type
         if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             raise SourceError(
-                self.path, f"column {name} is not a list", got=str(kind), way_out=_WAY_OUT
+                self.path,
+                f"column {name} is not a list",
+                got=str(kind),
+                way_out=_WAY_OUT,
             )
         lists = self.table[name].combine_chunks().cast(pa.large_list(kind.value_type))
         if lists.null_count:
@@ -167,107 +191,117 @@ class _Columns:
         return lists
 
     def offsets(self, name: str) -> Index:
-        """Where the list of each task begins, and where the last one ends."""
+        """Return where the list of each task begins, and where the last one ends."""
         # From 0 on, even of a slice of rows: combined lists begin there.
         offsets: Index = self.lists(name).offsets.to_numpy().astype(np.int64)
         counts = np.diff(offsets)
         if counts.min() < 1:
-            raise SourceError(
-                self.path, f"row {int(counts.argmin())}: a task without windows", way_out=_WAY_OUT
-            )
+            row = int(counts.argmin())
+            raise SourceError(self.path, f"row {row}: a task without windows", way_out=_WAY_OUT)
         return offsets
 
-    def windows(
-        self,
-        name: str,
-        kind: type,
-        offsets: Index,
-    ) -> NDArray[Any]:
-        """A number for each window of each task, or (percentiles) a row of numbers."""
-        own = np.diff(self.offsets(name))
-        expected = np.diff(offsets)
-        if (own != expected).any():
-            row = int(np.flatnonzero(own != expected)[0])
-            words = f"row {row}: {name} and inst differ in length"
-            raise SourceError(
-                self.path,
-                words,
-                expected=str(expected[row]),
-                got=str(own[row]),
-            )
+    def windows(self, name: str, kind: type, offsets: Index) -> NDArray[Any]:
+        """Return a number for each window of each task, or (percentiles) a row of numbers."""
+        self._require_lengths(name, np.diff(offsets))
         flat = self.lists(name).flatten()
-        levels = 1
+        per_window = 1
         if name == "quantiles":
-            flat = self._levels(flat)
-            levels = len(LEVELS)
+            flat = self._without_nesting(flat)
+            per_window = len(LEVELS)
         # A copy where there are NULLs: they become NaN and are refused below with their row.
         values: NDArray[Any] = flat.to_numpy(zero_copy_only=False)
         if not np.issubdtype(values.dtype, np.number):
             raise SourceError(
-                self.path, f"column {name} is not a list of numbers", got=str(values.dtype)
+                self.path,
+                f"column {name} is not a list of numbers",
+                got=str(values.dtype),
             )
-        bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-        if bad.size:
-            row = int(np.searchsorted(offsets, bad[0] // levels, side="right")) - 1
+        is_valid = np.isfinite(values) & (values >= 0)
+        if not is_valid.all():
+            position = int(np.argmin(is_valid))
+            row = _row_of_window(offsets, position // per_window)
             raise SourceError(
                 self.path,
                 f"row {row}: column {name}",
                 expected="numbers ≥ 0",
-                got=str(values[bad[0]]),
+                got=str(values[position]),
             )
         values = values.astype(kind)
-        return values if levels == 1 else values.reshape(-1, levels)
+        return values if per_window == 1 else values.reshape(-1, per_window)
+
+    def _require_lengths(self, name: str, expected: Index) -> None:
+        """Refuse a column with more or fewer windows of a task than `inst`."""
+        lengths = np.diff(self.offsets(name))
+        different = np.flatnonzero(lengths != expected)
+        if different.size:
+            row = int(different[0])
+            raise SourceError(
+                self.path,
+                f"row {row}: {name} and inst differ in length",
+                expected=str(expected[row]),
+                got=str(lengths[row]),
+            )
 
     def require_order(self, start: Index | None, offsets: Index) -> None:
         """Refuse windows of a task that go back in time: series and replays take them as they come."""
         if start is None:
             return
-        back = np.diff(start) < 0
+        goes_back = np.diff(start) < 0
         # Between two tasks time may go back.
-        back[offsets[1:-1] - 1] = False
-        if back.any():
-            at = int(np.flatnonzero(back)[0])
-            row = int(np.searchsorted(offsets, at, side="right")) - 1
-            words = f"row {row}: column start goes back in time"
+        goes_back[offsets[1:-1] - 1] = False
+        if goes_back.any():
+            window = int(np.argmax(goes_back))
+            row = _row_of_window(offsets, window)
             raise SourceError(
                 self.path,
-                words,
-                expected=f"at least {start[at]}",
-                got=str(start[at + 1]),
+                f"row {row}: column start goes back in time",
+                expected=f"at least {start[window]}",
+                got=str(start[window + 1]),
             )
 
-    def _levels(self, windows: Any) -> Any:
+    def _without_nesting(self, windows: pa.Array) -> pa.Array:
+        """Return the percentiles of all windows one after the other."""
         # Draws look up all levels of a window without asking how many there are.
-        lengths = (
-            pc.list_value_length(windows) if pa.types.is_nested(windows.type) else pa.array([None])
-        )
-        if lengths.null_count or not pc.all(pc.equal(lengths, len(LEVELS))).as_py():
-            raise SourceError(
-                self.path, "column quantiles", expected=f"{len(LEVELS)} percentiles for each window"
-            )
+        has_all_levels = False
+        if pa.types.is_nested(windows.type):
+            lengths = pc.list_value_length(windows)
+            is_complete = pc.equal(lengths, len(LEVELS))
+            has_all_levels = not lengths.null_count and pc.all(is_complete).as_py()
+        if not has_all_levels:
+            expected = f"{len(LEVELS)} percentiles for each window"
+            raise SourceError(self.path, "column quantiles", expected=expected)
         return windows.flatten()
 
-    def identity(self) -> dict[str, Any]:
-        """Collection and instance of each task; the number of its row where the file does not say."""
+    def identity(self) -> dict[str, Index]:
+        """Return collection and instance of each task; the number of its row where the file does not say."""
         rows = np.arange(self.table.num_rows, dtype=np.int64)
         name = "collection_id" if "collection_id" in self else "task"
         collection = self.scalars(name, np.int64)
+        if collection is None:
+            collection = rows
         instance = self.scalars("instance_index", np.int64)
-        collection = rows if collection is None else collection
-        instance = np.zeros_like(rows) if instance is None else instance
+        if instance is None:
+            instance = np.zeros_like(rows)
         # Two rows with one identity would get the same draws, as if they peaked together.
-        if len(np.unique(np.column_stack((collection, instance)), axis=0)) < len(rows):
+        identities = np.column_stack((collection, instance))
+        if len(np.unique(identities, axis=0)) < len(rows):
             raise SourceError(
-                self.path, "two rows are the same task", expected=f"unique ({name}, instance_index)"
+                self.path,
+                "two rows are the same task",
+                expected=f"unique ({name}, instance_index)",
             )
         return {"collection_id": collection, "instance_index": instance}
 
     def scalars(self, name: str, kind: type) -> NDArray[Any] | None:
-        """A number for each task; None where the column is absent, or is a text where a number is needed."""
+        """Return a number for each task; None where the column is absent, or is a text where a number is needed."""
         if name not in self:
             return None
-        found = self.table.schema.field(name).type
-        if not (pa.types.is_integer(found) or pa.types.is_floating(found)):
+        stored = self.table.schema.field(name).type
+        if not (pa.types.is_integer(stored) or pa.types.is_floating(stored)):
             return None
         unknown = np.nan if np.issubdtype(kind, np.floating) else -1
         return self.table[name].fill_null(unknown).to_numpy().astype(kind)
+
+
+def _row_of_window(offsets: Index, window: int) -> int:
+    return int(np.searchsorted(offsets, window, side="right")) - 1

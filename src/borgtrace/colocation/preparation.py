@@ -1,9 +1,9 @@
-"""Which tasks may be modeled at all, and what is dropped or mended on the way?
+"""Which tasks may be modeled at all, and what is dropped or repaired on the way?
 
-Janus & Rzadca (SoCC'17, §3.1): tasks with a failing event go (EVICT, FAIL, KILL or LOST: their usage says
-more about the failure than about the task), so do tasks that never used CPU; a window whose average is above
-the whole machine takes its instantaneous value; what remains must be long, 2 hours: 24 windows in 2011, and
-7,200 s of windows in 2019, whose windows may be short.
+Janus & Rzadca (SoCC'17, §3.1) drop tasks with a failing event (EVICT, FAIL, KILL or LOST: their usage says more about
+the failure than about the task) and tasks that never used CPU.  A window whose average is above the whole machine takes
+its instantaneous value.  What remains must be 2 hours long: 24 windows in 2011, and 7,200 s of windows in 2019, whose
+windows may be short.
 """
 
 from __future__ import annotations
@@ -12,14 +12,21 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ibis
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import REQUESTS, Instantaneous, Pool, Step, mended
+from borgtrace.colocation.pool import (
+    REQUESTS,
+    Instantaneous,
+    Pool,
+    Step,
+    with_plausible_averages,
+)
 from borgtrace.colocation.windows import KEY, Windows, numbered, read_windows
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
@@ -30,15 +37,27 @@ from borgtrace.store import Store
 
 LONG_WINDOWS = 24
 LONG_SECONDS = 7_200
-_WAY_OUT = "colocation needs a longer trace with usage"
-FAILING = ("n_evict", "n_fail", "n_kill", "n_lost")
+FAILING = {"n_evict": "EVICT", "n_fail": "FAIL", "n_kill": "KILL", "n_lost": "LOST"}
+"""Failing events by the column of ``tasks`` that counts them."""
 INCLUDED = ("short", "failing")
 """Tasks that the paper drops and that may stay."""
-_ABOUT = (*REQUESTS, "priority", "collection_logical_name", "user")
+FACTS_OF_TASKS = (*REQUESTS, "priority", "collection_logical_name", "user")
+_WAY_OUT = "colocation needs a longer trace with usage"
+
+
+class Requirement(NamedTuple):
+    """What a task must fulfil to be modeled.
+
+    `waiver` names the group of :data:`INCLUDED` that is exempt from it, and `failure` says in words what a task lacks.
+    """
+
+    waiver: str
+    failure: str
+    is_met: ir.BooleanValue
 
 
 def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, tuple[Step, ...]]:
-    """Find the tasks that pass every step, sorted by their key, and how many went at each step.
+    """Find the tasks that meet every requirement, sorted by their key, and how many were dropped at each step.
 
     One aggregate and one selection over ``tasks``.
 
@@ -47,7 +66,7 @@ def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, t
     tables
         The store's tables.
     include
-        Of :data:`INCLUDED`, the steps that are left out.
+        Of :data:`INCLUDED`, the requirements that are waived.
 
     Raises
     ------
@@ -55,51 +74,51 @@ def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, t
         The tables are those of a plan.
     """
     tasks = tables.tasks.filter(tables.tasks.collection_type == "JOB", tables.tasks.n_windows > 0)
-    passes = {
-        name: passed
-        for step, name, passed in _passes(tasks, tables.generation)
-        if step not in include
-    }
-    # A step counts only what the steps before it left: what the paper prints are shares of the remaining tasks.
-    alive: ir.BooleanValue = ibis.literal(True)
+    requirements = [
+        requirement
+        for requirement in _requirements(tasks, tables.generation)
+        if requirement.waiver not in include
+    ]
+    # A step counts only what the steps before it left: the paper prints shares of the remaining tasks.
+    remains: ir.BooleanValue = ibis.literal(True)
     counts: dict[str, ir.IntegerScalar] = {"total": tasks.count()}
-    for name, passed in passes.items():
+    for number, requirement in enumerate(requirements):
+        is_dropped = remains & ~requirement.is_met
         # The sum over no rows is NULL.
-        counts[name] = (alive & ~passed).ifelse(1, 0).sum().fill_null(0)
-        alive = alive & passed
-    measured = tables.fetch(
-        tasks.aggregate(**{f"c{k}": c for k, c in enumerate(counts.values())}), "steps"
-    )
-    kept = tables.fetch(
-        tasks.filter(alive).select("collection_id", "instance_index", *_ABOUT), "eligible"
-    )
-    NotApplicable.unless(measured.num_rows, "a plan has no rows")
+        counts[f"dropped_{number}"] = is_dropped.ifelse(1, 0).sum().fill_null(0)
+        remains = remains & requirement.is_met
+    counted = tables.fetch(tasks.aggregate(**counts), "steps")
+    columns = ["collection_id", "instance_index", *FACTS_OF_TASKS]
+    remaining_tasks = tables.fetch(tasks.filter(remains).select(*columns), "eligible")
+    NotApplicable.unless(counted.num_rows, "a plan has no rows")
+
     steps = []
-    left = int(measured["c0"][0].as_py())
-    for k, name in enumerate(passes, 1):
-        dropped = int(measured[f"c{k}"][0].as_py())
-        steps.append(Step(name, dropped, left))
-        left -= dropped
+    n_left = int(counted["total"][0].as_py())
+    for number, requirement in enumerate(requirements):
+        n_dropped = int(counted[f"dropped_{number}"][0].as_py())
+        steps.append(Step(requirement.failure, n_dropped, n_left))
+        n_left -= n_dropped
     # Engines return rows in any order; the sample below must not depend on it.
-    order = [("collection_id", "ascending"), ("instance_index", "ascending")]
-    return kept.sort_by(order), tuple(steps)
+    order = [(name, "ascending") for name in KEY]
+    return remaining_tasks.sort_by(order), tuple(steps)
 
 
-def _passes(tasks: ir.Table, generation: str) -> list[tuple[str, str, ir.BooleanValue]]:
-    seconds = f"max_{seconds_of(generation)}"
-    failing = sum((tasks[name] for name in FAILING[1:]), tasks[FAILING[0]])
+def _requirements(tasks: ir.Table, generation: str) -> list[Requirement]:
+    """Return what tasks must fulfil, in the order of the steps."""
+    seconds = tasks[f"max_{seconds_of(generation)}"]
+    n_failures = tasks.n_evict + tasks.n_fail + tasks.n_kill + tasks.n_lost
     if dialect(generation).has_equal_windows:
         is_long = tasks.n_windows >= LONG_WINDOWS
-        text = f"fewer than {LONG_WINDOWS} windows"
+        too_short = f"fewer than {LONG_WINDOWS} windows"
     else:
         is_long = tasks.seconds >= LONG_SECONDS
-        text = f"windows of less than {LONG_SECONDS:,} s together"
+        too_short = f"windows of less than {LONG_SECONDS:,} s together"
     return [
-        ("failing", "with a failing event (EVICT, FAIL, KILL, LOST)", failing == 0),
-        ("", "without any sampled CPU", tasks[seconds].notnull()),
-        # NULL is neither above 0 nor not; the step before took those tasks, and 0 keeps this a yes or no.
-        ("", "that never used CPU in any sample", tasks[seconds].fill_null(0.0) > 0),
-        ("short", text, is_long),
+        Requirement("failing", "with a failing event (EVICT, FAIL, KILL, LOST)", n_failures == 0),
+        Requirement("", "without any sampled CPU", seconds.notnull()),
+        # NULL is neither above 0 nor not.  The step before dropped those tasks, and 0 keeps this a yes or no.
+        Requirement("", "that never used CPU in any sample", seconds.fill_null(0.0) > 0),
+        Requirement("short", too_short, is_long),
     ]
 
 
@@ -107,14 +126,26 @@ def seconds_of(generation: str) -> str:
     """Return the usage column that stands for one random second of each window.
 
     Only Google's traces sample one; where a format does not, the mean over the window stands in, and hides its peaks.
+
+    Parameters
+    ----------
+    generation
+        Name of the trace format.
     """
     return "sampled_cpu" if dialect(generation).publishes("sampled_cpu") else "average_cpu"
 
 
 def stages(generation: str) -> dict[str, ir.Table]:
-    """Return the relational stages of the preparation over unbound tables, computing nothing."""
+    """Return the relational stages of the preparation over unbound tables, computing nothing.
+
+    Parameters
+    ----------
+    generation
+        Name of the trace format.
+    """
     tables = PlannedTables(generation)
-    with suppress(NotApplicable):  # a plan has no rows
+    # A plan has no rows.
+    with suppress(NotApplicable):
         eligible(tables)
     return tables.stages
 
@@ -174,134 +205,174 @@ def prepare(
     NotApplicable
         No task passes, or the percentiles are asked for and there are none.
     """
-    if instantaneous == "histogram" and not dialect(tables.generation).publishes(
-        "cpu_usage_distribution"
-    ):
+    publishes_percentiles = dialect(tables.generation).publishes("cpu_usage_distribution")
+    if instantaneous == "histogram" and not publishes_percentiles:
         raise NotApplicable(
             f"{tables.generation} publishes no percentiles of CPU usage; take the sampled second"
         )
-    tasks_left, steps = eligible(tables, include)
-    NotApplicable.unless(tasks_left.num_rows, _nothing_left(steps))
-    available = tasks_left.num_rows
+    eligible_tasks, steps = eligible(tables, include)
+    available = eligible_tasks.num_rows
+    NotApplicable.unless(available, nothing_left(steps))
+
     size = min(tasks, available)
+    rng = np.random.default_rng(seed)
     # Sorted, so that the pool is in the order of the tasks' keys and arrays are read forwards.
-    rows = np.sort(np.random.default_rng(seed).choice(available, size, replace=False))
-    chosen = tasks_left.take(pa.array(rows))
+    rows = np.sort(rng.choice(available, size, replace=False))
+    chosen = eligible_tasks.take(pa.array(rows))
     windows = read_windows(
-        tables, chosen, instantaneous == "histogram", seconds_of(tables.generation)
+        tables,
+        chosen,
+        with_percentiles=instantaneous == "histogram",
+        seconds=seconds_of(tables.generation),
     )
-    what = "tasks" if include else "long tasks"
+    kind = "tasks" if include else "long tasks"
     if "failing" in include:
-        chosen, windows = _attempts(tables, chosen, windows)
-        what = "attempts"
+        chosen, windows = split_attempts(tables, chosen, windows)
+        kind = "attempts"
         available = len(chosen)
     fewer = "" if size == tasks else f" (all there are; {tasks:,} were asked for)"
-    return _assemble(chosen, windows, steps, (what, fewer), available, tables)
+    wording = PoolWording(kind, fewer)
+    return _assemble(tables, chosen, windows, steps, available, wording)
 
 
-def _attempts(tables: Tables, chosen: pa.Table, windows: Windows) -> tuple[pa.Table, Windows]:
-    """Make each attempt a task: it ends with a failing event, and the windows from then on are of the next one."""
+class PoolWording(NamedTuple):
+    """What messages call the tasks of a pool, and that there are fewer than asked for (or nothing)."""
+
+    kind: str
+    fewer: str
+
+
+def split_attempts(
+    tables: Tables,
+    chosen: pa.Table,
+    windows: Windows,
+) -> tuple[pa.Table, Windows]:
+    """Make each attempt a task: it ends with a failing event, and later windows belong to the next attempt.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    chosen, windows
+        Tasks, and their windows.
+    """
     events = tables.instance_events
-    failures = events.filter(
-        events.type.isin([name[2:].upper() for name in FAILING]), events.time < AFTER_TRACE
-    )
-    found = failures.inner_join(ibis.memtable(numbered(chosen)), KEY).select("task", "time")
-    rows = tables.fetch(found, "failures")
+    is_failure = events.type.isin(list(FAILING.values()))
+    failures = events.filter(is_failure, events.time < AFTER_TRACE)
+    failures_of_chosen = failures.inner_join(ibis.memtable(numbered(chosen)), KEY)
+    rows = tables.fetch(failures_of_chosen.select("task", "time"), "failures")
+
     # Task and second in one number: all windows find their attempts in one search.
-    ends = np.sort((rows["task"].to_numpy() << 32) + rows["time"].to_numpy() // SECOND)
-    before = np.searchsorted(ends, (windows.task.astype(np.int64) << 32) + windows.start, "right")
-    is_first = (np.diff(windows.task, prepend=-1) != 0) | (np.diff(before, prepend=-1) != 0)
+    ends = np.sort(_task_and_second(rows["task"].to_numpy(), rows["time"].to_numpy() // SECOND))
+    starts = _task_and_second(windows.task, windows.start)
+    n_ended = np.searchsorted(ends, starts, "right")
+    is_new_task = np.diff(windows.task, prepend=-1) != 0
+    is_first = is_new_task | (np.diff(n_ended, prepend=-1) != 0)
+    attempt_of_window = (np.cumsum(is_first) - 1).astype(np.int32)
+
     task = windows.task[is_first].astype(np.int64)
     number = np.arange(len(task)) - np.searchsorted(task, task)
-    # An index of its own, as draws go by the identity of a task.
+    # Each attempt has its own index, because draws depend on the identity of a task.
     index = chosen["instance_index"].to_numpy().astype(np.int64)[task] + (number << 32)
-    made = (
-        chosen.take(pa.array(task))
-        .drop(["instance_index"])
-        .append_column("instance_index", pa.array(index))
-    )
-    again = np.append(task[1:] == task[:-1], False).astype(np.int64)
-    attempt = (np.cumsum(is_first) - 1).astype(np.int32)
-    return made.append_column("retried", pa.array(again)), replace(windows, task=attempt)
+    is_retried = np.append(task[1:] == task[:-1], False).astype(np.int64)
+    attempts = chosen.take(pa.array(task)).drop(["instance_index"])
+    attempts = attempts.append_column("instance_index", pa.array(index))
+    attempts = attempts.append_column("retried", pa.array(is_retried))
+    return attempts, replace(windows, task=attempt_of_window)
 
 
-def _nothing_left(steps: tuple[Step, ...]) -> str:
+def _task_and_second(task: NDArray[Any], second: NDArray[Any]) -> Index:
+    return (task.astype(np.int64) << 32) + second
+
+
+def nothing_left(steps: tuple[Step, ...]) -> str:
+    """Say at which steps all tasks were dropped.
+
+    Parameters
+    ----------
+    steps
+        Of the preparation.
+    """
     total = steps[0].of
     if not total:
         return f"no task has usage; {_WAY_OUT}"
-    gone = ", ".join(f"{step.count:,} {step.name}" for step in steps if step.count)
-    return f"no long task is left of {total:,}: {gone}; {_WAY_OUT}"
+    dropped = ", ".join(f"{step.count:,} {step.name}" for step in steps if step.count)
+    return f"no long task is left of {total:,}: {dropped}; {_WAY_OUT}"
 
 
 def _assemble(
+    tables: Tables,
     chosen: pa.Table,
     windows: Windows,
     steps: tuple[Step, ...],
-    words: tuple[str, str],
     available: int,
-    tables: Tables,
+    wording: PoolWording,
 ) -> Pool:
-    """Leave out windows without a value, mend averages above 1, and lay everything out by task."""
-    total = len(windows.task)
-    (what, fewer) = words
-    whole = np.isfinite(windows.inst) & np.isfinite(windows.avg)
-    windows = windows.take(whole)
-    avg, replaced = mended(windows.inst, windows.avg)
-    # A task may have lost all its windows just now; it then has no place in the pool, whose tasks are never empty.
+    """Leave out windows without a value, repair averages above 1, and lay everything out by task."""
+    n_read = len(windows.task)
+    windows = windows.take(np.isfinite(windows.inst) & np.isfinite(windows.avg))
+    n_windows = len(windows.task)
+    avg, replaced = with_plausible_averages(windows.inst, windows.avg)
+    # A task may have lost all its windows just now; it is then left out, as tasks of a pool are never empty.
     firsts = np.flatnonzero(np.diff(windows.task, prepend=np.int32(-1)))
-    present = windows.task[firsts]
-    about = chosen.take(pa.array(present))
-    memory, guessed = _memory(
-        windows, firsts, about["memory_request"].to_numpy().astype(np.float32)
+    facts = chosen.take(pa.array(windows.task[firsts]))
+    n_tasks = len(firsts)
+    request = facts["memory_request"].to_numpy().astype(np.float32)
+    memory, memory_steps = without_memory_gaps(windows, firsts, request)
+
+    kind, fewer = wording
+    store_name = Path(tables.origin.store).name or "a store"
+    left = Step(f"{kind.removeprefix('long ')} left in the pool{fewer}", n_tasks, available)
+    incomplete = Step(
+        "windows without sampled or average CPU, left out",
+        n_read - n_windows,
+        n_read,
+        "windows",
     )
-    laid_out = (
-        Step(f"{what.removeprefix('long ')} left in the pool{fewer}", len(present), available),
-        Step(
-            "windows without sampled or average CPU, left out",
-            total - len(windows.task),
-            total,
-            "windows",
-        ),
-        *_stand_in(tables.generation, len(windows.task)),
-        replaced,
-        *guessed,
-    )
+    stand_in = stand_in_steps(tables.generation, n_windows)
     return Pool(
-        offsets=np.append(firsts, len(windows.task)),
+        offsets=np.append(firsts, n_windows),
         inst=windows.inst,
         avg=avg,
         memory=memory,
         start=windows.start.astype(np.int64),
         seconds=windows.seconds.astype(np.int64),
-        quantiles=_without_gaps(windows),
+        quantiles=without_quantile_gaps(windows),
         is_weighted=not dialect(tables.generation).has_equal_windows,
-        **_about(about),
+        **_facts_as_arrays(facts),
         generation=tables.generation,
-        source=f"{len(present):,} {what} of {Path(tables.origin.store).name or 'a store'}{fewer}",
+        source=f"{n_tasks:,} {kind} of {store_name}{fewer}",
         is_synthetic=tables.synthetic,
-        steps=(*steps, *laid_out),
+        steps=(*steps, left, incomplete, *stand_in, replaced, *memory_steps),
         part=tables.coverage,
     )
 
 
-def _stand_in(generation: str, windows: int) -> tuple[Step, ...]:
-    """Say that means stand for seconds, where they do."""
+def stand_in_steps(generation: str, windows: int) -> tuple[Step, ...]:
+    """Say that means stand for seconds, where they do.
+
+    Parameters
+    ----------
+    generation
+        Name of the trace format.
+    windows
+        Number of windows.
+    """
     if seconds_of(generation) == "sampled_cpu":
         return ()
-    return (
-        Step(
-            "windows whose mean stands for a sampled second, which hides peaks",
-            windows,
-            windows,
-            "windows",
-        ),
-    )
+    text = "windows whose mean stands for a sampled second, which hides peaks"
+    return (Step(text, windows, windows, "windows"),)
 
 
-def _memory(
-    windows: Windows, firsts: Index, request: Values
+def without_memory_gaps(
+    windows: Windows,
+    firsts: Index,
+    request: Values,
 ) -> tuple[Values | None, tuple[Step, ...]]:
-    """Memory without gaps: 0 would be a task that needs none.  None where no window has any.
+    """Fill the gaps in memory usage, as 0 would be a task that needs none; None where no window has any.
+
+    Memory changes slowly, so a gap takes the value of the window before.  Before the first known window it takes what
+    the task asks for, else the mean of all windows.
 
     Parameters
     ----------
@@ -312,50 +383,68 @@ def _memory(
     request
         float32 (n,): memory that each asks for, NaN where unknown.
     """
-    missing = np.isnan(windows.memory)
-    if not missing.any():
+    is_missing = np.isnan(windows.memory)
+    if not is_missing.any():
         return windows.memory, ()
-    if missing.all():
+    if is_missing.all():
         return None, ()
-    # The window before, as memory moves slowly; before the first known one, what the task asks for, else the mean.
-    start = np.repeat(firsts, np.diff(np.append(firsts, len(missing))))
-    last = np.maximum.accumulate(np.where(missing, -1, np.arange(len(missing))))
-    asked = np.where(np.isnan(request), np.nanmean(windows.memory), request)[
-        np.searchsorted(firsts, start)
-    ]
-    filled = np.where(last >= start, windows.memory[np.maximum(last, 0)], asked).astype(np.float32)
-    words = "windows without memory, which take that of the window before, else the request"
-    return filled, (Step(words, int(missing.sum()), len(missing), "windows"),)
+    n_windows = len(is_missing)
+    first_of_task = np.repeat(firsts, np.diff(np.append(firsts, n_windows)))
+    last_known = np.maximum.accumulate(np.where(is_missing, -1, np.arange(n_windows)))
+    has_earlier = last_known >= first_of_task
+    earlier = windows.memory[np.maximum(last_known, 0)]
+
+    expected = np.where(np.isnan(request), np.nanmean(windows.memory), request)
+    task_of_window = np.searchsorted(firsts, first_of_task)
+    filled = np.where(has_earlier, earlier, expected[task_of_window]).astype(np.float32)
+    text = "windows without memory, which take that of the window before, else the request"
+    return filled, (Step(text, int(is_missing.sum()), n_windows, "windows"),)
 
 
-def _without_gaps(windows: Windows) -> Values | None:
-    """A window without percentiles counts as constant at its sampled second."""
+def without_quantile_gaps(windows: Windows) -> Values | None:
+    """Return the percentiles; a window without any counts as constant at its sampled second.
+
+    Parameters
+    ----------
+    windows
+        Their percentiles are changed in place: the array was made for this pool.
+    """
     if windows.quantiles is None:
         return None
-    missing = ~np.isfinite(windows.quantiles).all(axis=1)
-    # In place: the array was made for this pool.
-    windows.quantiles[missing] = windows.inst[missing, None]
+    is_missing = ~np.isfinite(windows.quantiles).all(axis=1)
+    windows.quantiles[is_missing] = windows.inst[is_missing, None]
     return windows.quantiles
 
 
-def _about(tasks: pa.Table) -> dict[str, Any]:
-    """What the index says of the tasks, as arrays without NULLs."""
-    return {
+def _facts_as_arrays(tasks: pa.Table) -> dict[str, Any]:
+    """Return what the index says of the tasks, as arrays without NULLs."""
+    retried = tasks["retried"].to_numpy() if "retried" in tasks.column_names else None
+    arrays = {
         "collection_id": tasks["collection_id"].to_numpy().astype(np.int64),
         "instance_index": tasks["instance_index"].to_numpy().astype(np.int64),
-        **{name: tasks[name].to_numpy().astype(np.float32) for name in REQUESTS},
         "priority": tasks["priority"].fill_null(-1).to_numpy().astype(np.int64),
-        "logical_name": _codes(tasks["collection_logical_name"]),
-        "user": _codes(tasks["user"]),
-        "retried": tasks["retried"].to_numpy() if "retried" in tasks.column_names else None,
+        "logical_name": codes_of(tasks["collection_logical_name"]),
+        "user": codes_of(tasks["user"]),
+        "retried": retried,
     }
+    for name in REQUESTS:
+        arrays[name] = tasks[name].to_numpy().astype(np.float32)
+    return arrays
 
 
-def _codes(texts: pa.ChunkedArray) -> Index:
-    names = texts.combine_chunks().dictionary_encode()
-    # Codes by the order of the names, not of their first appearance, which depends on the sample.
-    ranks = np.argsort(
-        np.argsort(names.dictionary.to_numpy(zero_copy_only=False).astype(str), kind="stable")
-    )
-    known = np.append(ranks, -1).astype(np.int64)
-    return known[names.indices.fill_null(-1).to_numpy()]
+def codes_of(texts: pa.ChunkedArray) -> Index:
+    """Return a code for each text, in the order of the texts; −1 for NULL.
+
+    By first appearance, codes would depend on the sample.
+
+    Parameters
+    ----------
+    texts
+        A column of text.
+    """
+    encoded = texts.combine_chunks().dictionary_encode()
+    names = encoded.dictionary.to_numpy(zero_copy_only=False).astype(str)
+    rank_of_name = np.argsort(np.argsort(names, kind="stable"))
+    # The code of NULL is the last entry: index −1 finds it.
+    codes = np.append(rank_of_name, -1).astype(np.int64)
+    return codes[encoded.indices.fill_null(-1).to_numpy()]

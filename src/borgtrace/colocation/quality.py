@@ -1,7 +1,7 @@
 """How good a packing is: m machines against the lower bound, and q, how often machines overflow (§5.1).
 
-The sums of all packings are taken tile by tile of realizations: a tile of all tasks stays in the cache while every
-packing reads it, so that memory is read once, however many packings are compared.
+Sums are taken tile by tile of realizations: a tile of all tasks stays in the cache while every packing reads it, so
+memory is read once, however many packings are compared.
 """
 
 import math
@@ -20,7 +20,10 @@ TILE = 256
 
 @compiled()
 def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
-    """Add `rows` of a tile, in their order, four at a pass; float32, whole tiles: constant loops vectorize."""
+    """Add some rows of a tile, in their order, four at a pass.
+
+    In float32 and over whole tiles, because loops of constant length vectorize.
+    """
     for t in range(TILE):
         sums[t] = 0
     k = 0
@@ -30,7 +33,7 @@ def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
         c = tile[rows[k + 2]]
         d = tile[rows[k + 3]]
         for t in range(TILE):
-            # From the left, as one row at a time would be: the same bits with a quarter of the traffic to `sums`.
+            # From the left, as one row at a time: the same bits with a quarter of the traffic to `sums`.
             sums[t] = (((sums[t] + a[t]) + b[t]) + c[t]) + d[t]
         k += 4
     while k < rows.size:
@@ -47,7 +50,7 @@ def _count(
     low: int,
     high: int,
 ) -> np.int32:
-    # As wide as the float32 compared: comparison and count stay in the same vector lanes.
+    # 32 bits, as wide as the sums: comparison and count stay in the same vector lanes.
     above = np.int32(0)
     if low == 0 and high == TILE:
         for t in range(TILE):
@@ -92,7 +95,7 @@ def count_overflow(
     for left in range(0, realizations, TILE):
         width = min(TILE, realizations - left)
         for i in range(n):
-            # Columns past `width` keep what was there before; `_count` never looks at them.
+            # Columns past `width` keep old values; `_count` never looks at them.
             tile[i, :width] = values[i, left : left + width]
         for p in range(n_packings):
             low = max(first[p] - left, 0)
@@ -119,7 +122,7 @@ def least_machines(means: Numbers, capacity: float = 1.0, placed: Packing | None
     capacity
         Of a machine.
     placed
-        Leaves out the tasks that this packing could not place: they are in none of its machines, which the bound is
+        Leave out the tasks that this packing could not place: they are on none of the machines that the bound is
         compared with.
 
     Examples
@@ -128,8 +131,9 @@ def least_machines(means: Numbers, capacity: float = 1.0, placed: Packing | None
     >>> least_machines(np.array([0.75, 1.5])), least_machines(np.array([0.75, 1.5]), placed=alone)
     (3, 1)
     """
-    counted = means if placed is None else means[placed.bins >= 0]
-    return max(1, math.ceil(float(counted.sum()) / capacity))
+    if placed is not None:
+        means = means[placed.bins >= 0]
+    return max(1, math.ceil(float(means.sum()) / capacity))
 
 
 def overflow_counts(
@@ -138,9 +142,9 @@ def overflow_counts(
     first: Sequence[int] | None = None,
     resource: int = 0,
 ) -> Index:
-    """Count the pairs of bin and realization in which the bin's tasks exceed its capacity, in one pass over the usage.
+    """Count the pairs of bin and realization in which the bin's tasks exceed its capacity.
 
-    See :func:`machine_overflows`; here they are added up over the bins of each packing.
+    This is :func:`machine_overflows`, added up over the bins of each packing.
 
     Parameters
     ----------
@@ -160,7 +164,9 @@ def machine_overflows(
     first: Sequence[int] | None = None,
     resource: int = 0,
 ) -> Index:
-    """Count the realizations in which the tasks of each bin exceed its capacity, in one pass over the usage.
+    """Count the realizations in which the tasks of each bin exceed its capacity.
+
+    One pass over the usage serves all packings.
 
     Parameters
     ----------
@@ -175,34 +181,40 @@ def machine_overflows(
 
     Returns
     -------
-    int64 (P, B): bins that a packing does not have, or does not use, overflow never
+    int64 (P, B): 0 for bins that a packing does not have or does not use
 
     Raises
     ------
     UsageError
         A packing has no column left to be judged on.
     """
-    width = max((len(packing.capacities) for packing in packings), default=0)
-    # Bins that a packing does not have are never exceeded.
-    limits = np.full((len(packings), width), np.inf, np.float32)
-    order = np.empty((len(packings), len(values)), np.int64)
-    starts = np.empty((len(packings), width + 1), np.int64)
+    n_packings = len(packings)
+    n_tasks, n_realizations = values.shape
+    n_bins = max((len(packing.capacities) for packing in packings), default=0)
+    # Bins that a packing does not have are never exceeded.  float32, like the sums they are compared with.
+    limits = np.full((n_packings, n_bins), np.inf, np.float32)
+    order = np.empty((n_packings, n_tasks), np.int64)
+    starts = np.empty((n_packings, n_bins + 1), np.int64)
     for p, packing in enumerate(packings):
         limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_RTOL
         # Stable, so that a bin's float32 sum does not depend on how its tasks came together.
         order[p] = np.argsort(packing.bins, kind="stable")
-        starts[p] = np.searchsorted(packing.bins[order[p]], np.arange(width + 1))
-    counts = np.empty((len(packings), width), np.int64)
-    # float32 limits, because the sums they are compared with are float32 too.
-    begin = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
+        sorted_bins = packing.bins[order[p]]
+        starts[p] = np.searchsorted(sorted_bins, np.arange(n_bins + 1))
+
+    first_columns = np.zeros(n_packings, np.int64)
+    if first is not None:
+        first_columns = np.asarray(first, np.int64)
     # With none left, q would be 0 ÷ 0.
-    if begin.size and begin.max() >= values.shape[1]:
-        expected = f"a first column below {values.shape[1]}"
-        got = str(begin.max())
+    if first_columns.size and first_columns.max() >= n_realizations:
         raise UsageError(
-            "evaluation", "no realizations left for evaluation", expected=expected, got=got
+            "evaluation",
+            "no realizations left for evaluation",
+            expected=f"a first column below {n_realizations}",
+            got=str(first_columns.max()),
         )
-    count_overflow(np.ascontiguousarray(values), order, starts, limits, begin, counts)
+    counts = np.empty((n_packings, n_bins), np.int64)
+    count_overflow(np.ascontiguousarray(values), order, starts, limits, first_columns, counts)
     return counts
 
 
@@ -212,7 +224,7 @@ def quality(
     first: int = 0,
     resource: int = 0,
 ) -> float:
-    """q: the share of (machine, realization) pairs in which the machine's tasks exceed it; 0 without machines.
+    """Return q, the share of pairs (machine, realization) in which the machine overflows; 0 without machines.
 
     Parameters
     ----------
@@ -233,4 +245,5 @@ def quality(
     if not packing.n_bins:
         return 0.0
     counts = overflow_counts(values, [packing], [first], resource)
-    return float(counts[0] / (packing.n_bins * (values.shape[1] - first)))
+    n_trials = packing.n_bins * (values.shape[1] - first)
+    return float(counts[0] / n_trials)

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from borgtrace.colocation.pool import SLOT, Pool, UsageColumn
-from borgtrace.kernels.arrays import Index, Values
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.question import NotApplicable
+
+SLOTS_PER_HOUR = 3600 // SLOT
+LEAST_PRESENCE = 0.9
+"""Share of the slots of a span that a task must be measured in; with more gaps, repeated values would look calm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,25 +36,46 @@ class Timeline:
 
     @classmethod
     def of(cls, pool: Pool) -> Timeline:
-        """Lay the windows of a pool on the clock; windows of one slot are averaged by length.
+        """Lay the windows of a pool on the clock; windows of one slot are averaged, weighted by length.
+
+        Parameters
+        ----------
+        pool
+            Tasks with time stamps.
 
         Raises
         ------
         NotApplicable
             The pool has no time stamps.
         """
-        slot = pool.slots()
+        slot_of_window = pool.slots()
         # 2019 has several short windows in one slot, and a slot is what the simulation measures.
-        is_first = np.append(True, np.diff(slot) != 0)
+        is_first = np.append(True, np.diff(slot_of_window) != 0)
         is_first[pool.offsets[:-1]] = True
         starts = np.flatnonzero(is_first)
-        weights = np.ones(len(slot)) if pool.seconds is None else pool.seconds.astype(np.float64)
-        usage = np.add.reduceat(weights * pool.inst, starts) / np.add.reduceat(weights, starts)
+
+        weights = window_weights(pool)
+        total = np.add.reduceat(weights * pool.inst, starts)
+        usage = total / np.add.reduceat(weights, starts)
+
+        slot = slot_of_window[starts]
         offsets = np.searchsorted(starts, pool.offsets)
-        known = slot[starts]
-        begin = known[offsets[:-1]]
-        end = known[offsets[1:] - 1] + 1
-        return cls(begin, end, offsets, known, usage.astype(np.float32))
+        first_of_task = offsets[:-1]
+        last_of_task = offsets[1:] - 1
+        return cls(
+            begin=slot[first_of_task],
+            end=slot[last_of_task] + 1,
+            offsets=offsets,
+            slot=slot,
+            usage=usage.astype(np.float32),
+        )
+
+
+def window_weights(pool: Pool) -> Numbers:
+    """Return the length of each window in seconds, float64 (W,); 1 where lengths are unknown."""
+    if pool.seconds is None:
+        return np.ones(len(pool.inst))
+    return pool.seconds.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +101,7 @@ def busiest_span(
     most: int | None = None,
     seed: int = 0,
 ) -> Span:
-    """Find the interval of `slots` slots that most tasks run through, the earliest of equals.
+    """Find the interval of `slots` slots that most tasks run through; of several, the earliest.
 
     Parameters
     ----------
@@ -85,7 +110,7 @@ def busiest_span(
     slots
         T, length of the interval in slots of 300 s.
     most
-        Keep only so many tasks, drawn by `seed`.
+        Keep at most this many tasks, drawn by `seed`.
     seed
         Seed of that draw.
 
@@ -94,32 +119,42 @@ def busiest_span(
     NotApplicable
         The pool has no clock, or fewer than two tasks run through any such interval.
     """
+    hours = f"{slots / SLOTS_PER_HOUR:g} hours"
     slot = pool.slots()
     begin = slot[pool.offsets[:-1]]
     end = slot[pool.offsets[1:] - 1] + 1
     is_long = end - begin >= slots
     # The number of tasks through an interval only grows where one begins: no other start needs to be tried.
     starts = np.unique(begin[is_long])
-    NotApplicable.unless(len(starts), f"no task runs for {slots * SLOT / 3600:g} hours")
-    ordered_begin = np.sort(begin[is_long])
-    latest = np.sort(end[is_long] - slots)
-    # Tasks that began by then, less those that end too early: counted for every start at once.
-    alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(
-        latest, starts, "left"
-    )
-    first = int(starts[np.argmax(alive)])
+    NotApplicable.unless(len(starts), f"no task runs for {hours}")
+
+    # For every start at once: tasks that began by then, less those that end too early.
+    earliest_starts = np.sort(begin[is_long])
+    latest_starts = np.sort(end[is_long] - slots)
+    n_begun = np.searchsorted(earliest_starts, starts, "right")
+    n_ended = np.searchsorted(latest_starts, starts, "left")
+    first = int(starts[np.argmax(n_begun - n_ended)])
+
     candidates = np.flatnonzero((begin <= first) & (end >= first + slots))
-    present = np.array(
-        [_n_slots(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates]
-    )
-    # A few lost samples are filled in; with more, repeated values would make the series look calm.
-    tasks = candidates[present >= 0.9 * slots]
-    NotApplicable.unless(
-        len(tasks) >= 2, f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours"
-    )
+    n_present = np.array([_n_slots(pool, slot, task, first, slots) for task in candidates.tolist()])
+    tasks = candidates[n_present >= LEAST_PRESENCE * slots]
+    NotApplicable.unless(len(tasks) >= 2, f"fewer than two tasks run through the same {hours}")
     if most is not None and len(tasks) > most:
         tasks = np.random.default_rng([seed, 4]).permutation(tasks)[:most]
     return Span(first, slots, tasks.astype(np.int64))
+
+
+def _n_slots(
+    pool: Pool,
+    slot: Index,
+    task: int,
+    first: int,
+    slots: int,
+) -> int:
+    """Count the slots of an interval in which a task was measured."""
+    of_task = slot[pool.offsets[task] : pool.offsets[task + 1]]
+    is_inside = (of_task >= first) & (of_task < first + slots)
+    return len(np.unique(of_task[is_inside]))
 
 
 def longest_busy_span(
@@ -129,9 +164,9 @@ def longest_busy_span(
     most: int | None = None,
     seed: int = 0,
 ) -> Span:
-    """The busiest span of `hours`, or of half, a quarter … of it, until `enough` tasks run through it.
+    """Find the busiest span of `hours`, or of half, a quarter … of it, until `enough` tasks run through it.
 
-    In a small pool a third of its tasks are enough.  Where even one hour has fewer, the span with most tasks.
+    In a small pool a third of its tasks are enough.  If even one hour has fewer, return the span with most tasks.
 
     Parameters
     ----------
@@ -149,29 +184,28 @@ def longest_busy_span(
     NotApplicable
         The pool has no clock, or no two tasks run through the same hour.
     """
-    # A small pool never has so many at once: asking for them would end in spans of an hour.
+    # A small pool never has so many tasks at once: asking for them would end in spans of an hour.
     enough = min(enough, max(2, len(pool) // 3))
     spans: list[Span] = []
-    slots = hours * 3600 // SLOT
-    while slots >= 3600 // SLOT:
+    slots = hours * SLOTS_PER_HOUR
+    while slots >= SLOTS_PER_HOUR:
         with suppress(NotApplicable):
             spans.append(busiest_span(pool, slots, most, seed))
         if spans and len(spans[-1].tasks) >= enough:
             return spans[-1]
-        tried = slots
-        slots = slots // 2
-    # Where there is none, the shortest says why once more.
-    return max(spans, key=lambda span: len(span.tasks)) if spans else busiest_span(pool, tried)
-
-
-def _n_slots(slot: Index, first: int, slots: int) -> int:
-    return len(np.unique(slot[(slot >= first) & (slot < first + slots)]))
+        shortest = slots
+        slots //= 2
+    if not spans:
+        # The shortest span says once more why there is none.
+        return busiest_span(pool, shortest)
+    return max(spans, key=lambda span: len(span.tasks))
 
 
 def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:
-    """Usage of the span's tasks in its slots: float32 (n, T); several windows of a slot are averaged by length.
+    """Lay out the usage of the span's tasks in its slots, float32 (n, T).
 
-    A slot without a window repeats the slot before (the first one after, at the start).
+    Several windows of a slot are averaged, weighted by length.  A slot without a window repeats the slot before it; at
+    the start, the first one that has a window.
 
     Parameters
     ----------
@@ -183,31 +217,31 @@ def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:
         Which usage.
     """
     values = np.asarray(getattr(pool, column), np.float64)
-    slots = pool.slots()
-    seconds = pool.seconds
+    slot_of_window = pool.slots()
+    weights = window_weights(pool)
+    every_slot = np.arange(span.slots)
     out = np.zeros((len(span.tasks), span.slots), np.float32)
     for row, task in enumerate(span.tasks):
-        window = slice(pool.offsets[task], pool.offsets[task + 1])
-        slot = slots[window] - span.first
+        of_task = slice(pool.offsets[task], pool.offsets[task + 1])
+        slot = slot_of_window[of_task] - span.first
         is_inside = (slot >= 0) & (slot < span.slots)
-        weight = (
-            np.ones(is_inside.sum())
-            if seconds is None
-            else seconds[window][is_inside].astype(np.float64)
-        )
-        total = np.bincount(slot[is_inside], weight * values[window][is_inside], span.slots)
-        length = np.bincount(slot[is_inside], weight, span.slots)
-        known = np.flatnonzero(length)
-        mean = np.divide(total, length, out=np.zeros(span.slots), where=length > 0)
-        # The last slot at or before each that has a window; before the first one, the first.
-        out[row] = mean[
-            known[np.maximum(np.searchsorted(known, np.arange(span.slots), "right") - 1, 0)]
-        ]
+        slot = slot[is_inside]
+        weight = weights[of_task][is_inside]
+        usage = weight * values[of_task][is_inside]
+
+        total = np.bincount(slot, usage, span.slots)
+        length = np.bincount(slot, weight, span.slots)
+        mean = np.zeros(span.slots)
+        np.divide(total, length, out=mean, where=length > 0)
+
+        measured_slots = np.flatnonzero(length)
+        last_measured = np.searchsorted(measured_slots, every_slot, "right") - 1
+        out[row] = mean[measured_slots[np.maximum(last_measured, 0)]]
     return out
 
 
 def shuffled(values: Values, seed: int) -> Values:
-    """Every row in an order of its own: the same values, nothing simultaneous left.
+    """Shuffle every row on its own: the same values, nothing simultaneous left.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """Sums of many random samples of tasks: how normal they are, and where their percentiles lie.
 
-The ground of Table 1 and Fig. 6 of Janus & Rzadca (SoCC'17): per size N, random samples of N tasks (without
-replacement within a sample, samples independent of each other), each judged once for both over R
-realizations.
+They are the data of Table 1 and Fig. 6 of Janus & Rzadca (SoCC'17): per size N, random samples of N tasks (without
+replacement within a sample, samples independent of each other), each judged once for both over R realizations.
 """
 
 from dataclasses import dataclass
@@ -69,19 +68,26 @@ def judge_samples(
     Reads 4·R·ΣN·samples bytes of realizations (384 GB at the paper's scale); memory beyond them is the sums of
     one block of samples (20 MB at R = 10,000) and the indices of one size.
     """
-    # Moments of the sums from those of the tasks: that the draws are independent is what is tested.
+    # Moments of the sums follow from those of the tasks: whether draws are independent is what is tested.
     means, stds = row_moments(realizations)
-    found = []
+    variances = stds**2
+    judged = []
     for size in sizes:
         # A subset without replacement cannot be larger than the whole.
         if size > len(realizations):
             continue
         members = draw_subsets(len(realizations), size, samples, seed)
         normality, percentiles = sample_statistics(realizations, members, LEVELS)
-        mean = means[members].sum(axis=1)
-        std = np.sqrt((stds**2)[members].sum(axis=1))
-        found.append(SampleSums(size, mean, std, normality, percentiles))
-    return found
+        judged.append(
+            SampleSums(
+                size,
+                mean=means[members].sum(axis=1),
+                std=np.sqrt(variances[members].sum(axis=1)),
+                normality=normality,
+                percentiles=percentiles,
+            )
+        )
+    return judged
 
 
 def sample_sums(
@@ -113,9 +119,6 @@ def sample_sums(
         f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}",
     )
     # Drawn once: samples of every size are rows of the same 4 GB (100,000 tasks × 10,000 realizations).
-    return judge_samples(
-        pool.draw(np.arange(len(pool)), realizations, seed),
-        SIZES,
-        samples,
-        seed,
-    )
+    every_task = np.arange(len(pool))
+    draws = pool.draw(every_task, realizations, seed)
+    return judge_samples(draws, SIZES, samples, seed)

@@ -1,4 +1,4 @@
-"""A study: the tasks that experiments are about, and what several experiments share about them, each made once."""
+"""A study: the tasks that experiments are about, and what several experiments on them share, each made once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LEAST = {
     "samples": 1,
     "hours": 1,
 }
-"""Smallest sizes; with fewer than 100 realizations a target of 1 % is decided by less than one of them."""
+"""Smallest sizes; with fewer than 100 realizations, less than one of them would decide a target of 1 %."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,12 +107,13 @@ class Options:
     def __post_init__(self) -> None:
         check_names("--include", parse_words(self.include), INCLUDED)
         for name, lowest in LEAST.items():
-            if getattr(self, name) < lowest:
+            value = getattr(self, name)
+            if value < lowest:
                 raise UsageError(
                     f"--{name}",
                     "too few",
                     expected=f"at least {lowest}",
-                    got=str(getattr(self, name)),
+                    got=str(value),
                 )
         require_capacity("--capacity", self.capacity)
         if not 0 < self.target < 1:
@@ -138,19 +139,31 @@ class GivenTasks:
     @property
     def coverage(self) -> StoreCoverage:
         """How much of the whole trace the pool was made from."""
-        return self.whole.part or whole_trace(
-            dialect(self.whole.generation or "2011"), len(self.whole)
-        )
+        if self.whole.part is not None:
+            return self.whole.part
+        return whole_trace(dialect(self.whole.generation or "2011"), len(self.whole))
 
     def require(self, *names: str) -> None:
         """A pool has all that it needs."""
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
-        """Say what a result comes from."""
-        trace = self.whole.generation or "2011"
-        is_made = self.whole.is_synthetic
-        known = Provenance(self.name, generation=trace, is_synthetic=is_made, engine="numba")
-        return replace(known, parameters=dict(parameters), seconds=seconds)
+        """Say what a result comes from.
+
+        Parameters
+        ----------
+        parameters
+            What the question was asked with.
+        seconds
+            How long the answer took.
+        """
+        return Provenance(
+            self.name,
+            generation=self.whole.generation or "2011",
+            is_synthetic=self.whole.is_synthetic,
+            engine="numba",
+            parameters=dict(parameters),
+            seconds=seconds,
+        )
 
 
 class Study:
@@ -179,7 +192,8 @@ class Study:
 
     def __init__(self, tasks: Pool | Tables, spark: SparkTasks | None = None) -> None:
         self.workers = spark or CORES
-        self.source: GivenTasks | Tables = GivenTasks(tasks) if isinstance(tasks, Pool) else tasks
+        self.source: GivenTasks | Tables
+        self.source = GivenTasks(tasks) if isinstance(tasks, Pool) else tasks
         self._made: dict[Hashable, Any] = {}
 
     @classmethod
@@ -203,7 +217,7 @@ class Study:
         NotApplicable
             The store has no task that can be modeled; says why, with counts.
         """
-        # Its own key, because all experiments share the pool, whatever their other options.
+        # Not by all options: experiments share the pool, whatever their other options.
         key = ("pool", options.tasks, options.seed, options.instantaneous, options.include)
         return self.once(key, lambda: self._pool(options))
 
@@ -216,11 +230,9 @@ class Study:
 
         Those of a pool, which has none of its own, are the published ones of 2011.
         """
-        return (
-            np.array(PUBLISHED)
-            if isinstance(self.source, GivenTasks)
-            else capacity_table(self.source)
-        )
+        if isinstance(self.source, GivenTasks):
+            return np.array(PUBLISHED)
+        return capacity_table(self.source)
 
     def instances(self, options: Options) -> Instances:
         """Return the random instances; those made before are kept, whatever their number."""
@@ -233,19 +245,36 @@ class Study:
             options.seed,
             options.instantaneous,
         )
-        return instances_of(self.pool(options), options, self.once(key, dict))
+        kept: dict[int, Instance] = self.once(key, dict)
+        return instances_of(self.pool(options), options, kept)
 
     def grid(self, options: Options) -> Grid:
-        """Return the grid that packs every instance and judges it as the paper does: on all realizations."""
-        return self.once(
-            ("grid", options), lambda: Grid(self.instances(options), threads=self.workers)
-        )
+        """Return the grid that packs every instance and judges it as the paper does: on all realizations.
+
+        Parameters
+        ----------
+        options
+            Of the instances.
+        """
+
+        def make_grid() -> Grid:
+            return Grid(self.instances(options), threads=self.workers)
+
+        return self.once(("grid", options), make_grid)
 
     def halves(self, options: Options) -> tuple[Grid, Grid]:
-        """Return :func:`halves` of the pool, with the outcomes that other experiments have had."""
-        return self.once(
-            ("halves", options), lambda: halves(self.pool(options), options, self.workers)
-        )
+        """Return :func:`halves` of the pool, with the outcomes of earlier experiments.
+
+        Parameters
+        ----------
+        options
+            Of the instances.
+        """
+
+        def make_halves() -> tuple[Grid, Grid]:
+            return halves(self.pool(options), options, self.workers)
+
+        return self.once(("halves", options), make_halves)
 
     def sums(self, options: Options) -> list[SampleSums]:
         """Return the judged sums of random samples of tasks, for every size of the paper's Table 1.
@@ -255,8 +284,12 @@ class Study:
         NotApplicable
             The pool has fewer tasks than the smallest size.
         """
-        scale = options.realizations, options.samples, options.seed
-        return self.once(("sums", options), lambda: sample_sums(self.pool(options), *scale))
+
+        def make_sums() -> list[SampleSums]:
+            pool = self.pool(options)
+            return sample_sums(pool, options.realizations, options.samples, options.seed)
+
+        return self.once(("sums", options), make_sums)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what was made under `key`, making it at the first call.
@@ -264,7 +297,7 @@ class Study:
         Parameters
         ----------
         key
-            Names what is made with all that it depends on.
+            Names what is made and all that it depends on.
         make
             Makes it.
         """
@@ -285,11 +318,9 @@ class Study:
             )
         whole = self.source.whole
         # The order of the pool is kept, and nothing is copied.
-        return (
-            whole
-            if options.tasks >= len(whole)
-            else whole.take(whole.sample(options.tasks, options.seed))
-        )
+        if options.tasks >= len(whole):
+            return whole
+        return whole.take(whole.sample(options.tasks, options.seed))
 
 
 def instances_of(
@@ -306,9 +337,13 @@ def instances_of(
     kept
         Instances made before with the same options, whatever their number.
     """
-    kept = {} if kept is None else kept
     return Instances(
-        pool, options.size, options.realizations, options.instances, options.seed, kept=kept
+        pool,
+        size=options.size,
+        realizations=options.realizations,
+        count=options.instances,
+        seed=options.seed,
+        kept={} if kept is None else kept,
     )
 
 
@@ -326,7 +361,8 @@ def halves(pool: Pool, options: Options, workers: int | SparkTasks = CORES) -> t
     workers
         As for :class:`~borgtrace.colocation.grid.Grid`.
     """
-    judged, held_out = split(pool, options.size, options.seed)
+    judging_tasks, learning_tasks = split(pool, options.size, options.seed)
     other = replace(options, seed=options.seed + 1)
-    chosen = instances_of(judged, options), instances_of(held_out, other)
-    return Grid(chosen[0], True, workers), Grid(chosen[1], True, workers)
+    judging = Grid(instances_of(judging_tasks, options), on_fresh=True, threads=workers)
+    learning = Grid(instances_of(learning_tasks, other), on_fresh=True, threads=workers)
+    return judging, learning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from borgtrace.colocation.pool import Pool, Step, mended
+from borgtrace.colocation.pool import Pool, Step, with_plausible_averages
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 from borgtrace.synth import draw_long_tasks
 
@@ -20,8 +20,8 @@ def synthetic_pool(
 ) -> Pool:
     """Generate `tasks` long tasks and prepare them like those of a store.
 
-    The tasks were generated long and without failures, so only two steps can touch them: tasks that never
-    used CPU in a sample are dropped, averages above 1 are replaced.  Windows are 300 s each, from the start
+    The tasks are long and free of failures by construction, so only two steps of the preparation apply: tasks that
+    never used CPU in a sample are dropped, and averages above 1 are replaced.  Windows are 300 s each, from the start
     of the trace, without gaps.
 
     Parameters
@@ -35,30 +35,35 @@ def synthetic_pool(
     hours
         How long every task runs; by default as long as long tasks live.
     """
-    windows = None if hours is None else hours * 3600 // _PERIOD
-    made = draw_long_tasks(tasks, seed, shared_factor=shared_factor, windows=windows)
-    lengths = np.diff(made.offsets)
-    used = np.maximum.reduceat(made.inst, made.offsets[:-1]) > 0
-    avg, step = mended(made.inst, made.avg)
-    # Every task starts with the trace: pools like this have one clock, but no arrivals.
-    within = np.arange(len(made.inst), dtype=np.int64) - np.repeat(made.offsets[:-1], lengths)
+    n_windows = None if hours is None else hours * 3600 // _PERIOD
+    drawn = draw_long_tasks(tasks, seed, shared_factor=shared_factor, windows=n_windows)
+    first_windows = drawn.offsets[:-1]
+    is_used = np.maximum.reduceat(drawn.inst, first_windows) > 0
+    n_used = int(is_used.sum())
+    avg, replaced = with_plausible_averages(drawn.inst, drawn.avg)
+
+    # Every task starts with the trace: such pools have one clock, but no arrivals.
+    total = len(drawn.inst)
+    number_in_task = np.arange(total, dtype=np.int64) - np.repeat(
+        first_windows, np.diff(drawn.offsets)
+    )
     pool = Pool(
-        offsets=made.offsets,
-        inst=made.inst,
+        offsets=drawn.offsets,
+        inst=drawn.inst,
         avg=avg,
-        collection_id=made.job.astype(np.int64),
-        instance_index=made.index.astype(np.int64),
-        start=TRACE_START // SECOND + _PERIOD * within,
-        seconds=np.full(len(made.inst), _PERIOD, np.int64),
-        cpu_request=made.request,
+        collection_id=drawn.job.astype(np.int64),
+        instance_index=drawn.index.astype(np.int64),
+        start=TRACE_START // SECOND + _PERIOD * number_in_task,
+        seconds=np.full(total, _PERIOD, np.int64),
+        cpu_request=drawn.request,
         generation="2011",
         source=f"{tasks:,} synthetic long tasks, seed {seed}",
         is_synthetic=True,
         steps=(
-            Step("that never used CPU in any sample", int((~used).sum()), tasks),
-            Step("tasks left in the pool", int(used.sum()), int(used.sum())),
-            step,
+            Step("that never used CPU in any sample", tasks - n_used, tasks),
+            Step("tasks left in the pool", n_used, n_used),
+            replaced,
         ),
     )
     # As for a store: a task that never used CPU says nothing about how tasks share a machine.
-    return pool if used.all() else pool.take(np.flatnonzero(used))
+    return pool if is_used.all() else pool.take(np.flatnonzero(is_used))

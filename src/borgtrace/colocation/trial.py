@@ -39,6 +39,26 @@ class Judged:
     draws: Index
     raw: Index
 
+    @classmethod
+    def of(cls, packing: Packing, draws: Index, raw: Index) -> Judged:
+        """Keep the overflows of the machines that a packing uses.
+
+        Parameters
+        ----------
+        packing
+            Where the tasks are.
+        draws, raw
+            Overflows of all bins; rebalancing may have emptied a bin, which is then no machine.
+        """
+        used_bins = np.unique(packing.bins[packing.bins >= 0])
+        n_unplaceable = len(packing.unplaceable)
+        return cls(
+            machines=len(used_bins) + n_unplaceable,
+            n_unplaceable=n_unplaceable,
+            draws=draws[used_bins],
+            raw=raw[used_bins],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -86,17 +106,17 @@ class Trial:
             For each way, one for each instance.
         """
         judge = partial(
-            self._judge,
+            self._judge_instance,
             tried=tried,
             capacity=capacity,
             edges=np.cumsum(lengths)[:-1],
         )
-        found = [list(way) for way in zip(*self.instances.map(judge), strict=True)]
-        # Nobody asks for these draws again, and they are the largest thing there is.
+        ways_of_instances = list(self.instances.map(judge))
+        # Nobody asks for these draws again, and they are the largest thing in memory.
         self.instances.kept.clear()
-        return found
+        return [list(instances_of_way) for instances_of_way in zip(*ways_of_instances, strict=True)]
 
-    def _judge(
+    def _judge_instance(
         self,
         instance: Instance,
         tried: Sequence[Estimator],
@@ -108,20 +128,27 @@ class Trial:
             seen = seen.with_more(series=self.learned[instance.tasks])
         packings = [pack(estimator, seen, capacity=capacity) for estimator in tried]
         draws = machine_overflows(instance.fresh, packings)
-        raw = np.empty((*draws.shape, 0), np.int64)
-        if self.judged is not None:
-            pieces = np.split(self.judged[instance.tasks], edges, axis=1)
-            raw = np.stack(
-                [machine_overflows(np.ascontiguousarray(p), packings) for p in pieces], axis=-1
-            )
-        return [_judged(packing, draws[k], raw[k]) for k, packing in enumerate(packings)]
+        raw = self._series_overflows(instance, packings, edges)
+        if raw is None:
+            raw = np.empty((*draws.shape, 0), np.int64)
+        return [
+            Judged.of(packing, draws_of_packing, raw_of_packing)
+            for packing, draws_of_packing, raw_of_packing in zip(packings, draws, raw, strict=True)
+        ]
 
-
-def _judged(packing: Packing, draws: Index, raw: Index) -> Judged:
-    # Rebalancing may have emptied a bin, which is then no machine.
-    used = np.unique(packing.bins[packing.bins >= 0])
-    alone = len(packing.unplaceable)
-    return Judged(len(used) + alone, alone, draws[used], raw[used])
+    def _series_overflows(
+        self,
+        instance: Instance,
+        packings: Sequence[Packing],
+        edges: Index,
+    ) -> Index | None:
+        """Count overflows on the simultaneous series, int64 (packings, bins, blocks); None without a series."""
+        if self.judged is None:
+            return None
+        overflows_of_blocks = []
+        for block in np.split(self.judged[instance.tasks], edges, axis=1):
+            overflows_of_blocks.append(machine_overflows(np.ascontiguousarray(block), packings))
+        return np.stack(overflows_of_blocks, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +182,10 @@ class Running:
             Which of them, and when.
         """
         return cls(
-            pool.take(span.tasks),
-            span.first,
-            series(pool, span),
-            series(pool, span, "avg"),
+            tasks=pool.take(span.tasks),
+            first=span.first,
+            inst=series(pool, span),
+            avg=series(pool, span, "avg"),
         )
 
     def trial(
@@ -179,14 +206,18 @@ class Running:
         seed
             Seed of instances and draws.
         """
-        seen, later = (
-            self.tasks.during(self.first + part.start, part.stop - part.start)
-            for part in (learned, judged)
-        )
         instances = Instances(
-            seen, options.size, options.realizations, options.instances, seed, later
+            self._during_slots(learned),
+            size=options.size,
+            realizations=options.realizations,
+            count=options.instances,
+            seed=seed,
+            judging=self._during_slots(judged),
         )
         return Trial(instances, self.avg[:, learned], self.inst[:, judged])
+
+    def _during_slots(self, slots: slice) -> Pool:
+        return self.tasks.during(self.first + slots.start, slots.stop - slots.start)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,37 +245,43 @@ class Evidence:
     @property
     def machines(self) -> Numbers:
         """Machines of each instance, the mean of all trials: float64 (instances,)."""
-        return np.mean(
-            [[one.machines for one in trial] for trial in self.trials], axis=0, dtype=np.float64
-        )
+        machines = [[packing.machines for packing in trial] for trial in self.trials]
+        return np.mean(machines, axis=0, dtype=np.float64)
 
     @cached_property
     def on_draws(self) -> Interval:
         """Overflow on draws that no estimator has seen."""
-        same = list(zip(*self.trials, strict=True))
-        overflows = [sum(int(one.draws.sum()) for one in instance) for instance in same]
-        trials = [sum(len(one.draws) for one in instance) * self.realizations for instance in same]
-        return share_over_instances(overflows, trials, self.target)
+        overflows = []
+        n_draws = []
+        for packings in zip(*self.trials, strict=True):
+            overflows.append(sum(int(packing.draws.sum()) for packing in packings))
+            n_machines = sum(len(packing.draws) for packing in packings)
+            n_draws.append(n_machines * self.realizations)
+        return share_over_instances(overflows, n_draws, self.target)
 
     @cached_property
     def on_series(self) -> Interval | None:
         """Overflow on the simultaneous series; None where there are none."""
         if self.blocks is None:
             return None
-        overflows = np.concatenate(
-            [sum(one.raw.sum(axis=0) for one in trial) for trial in self.trials]
+        overflows = []
+        machine_slots = []
+        for trial, lengths in zip(self.trials, self.blocks.lengths, strict=True):
+            overflows.append(sum(packing.raw.sum(axis=0) for packing in trial))
+            n_machines = sum(len(packing.raw) for packing in trial)
+            machine_slots.append(n_machines * lengths)
+        return self.blocks.share(
+            np.concatenate(overflows),
+            np.concatenate(machine_slots),
+            self.target,
+            self.distinct,
         )
-        machines = [sum(len(one.raw) for one in trial) for trial in self.trials]
-        trials = np.concatenate(
-            [m * cut for m, cut in zip(machines, self.blocks.lengths, strict=True)]
-        )
-        return self.blocks.share(overflows, trials, self.target, self.distinct)
 
     @property
     def stricter(self) -> Interval:
-        """The one of both whose upper end is higher, or unknown."""
-        both = [found for found in (self.on_series, self.on_draws) if found is not None]
-        return max(both, key=lambda found: (found.high is None, found.high or 0.0, found.value))
+        """Of the overflows on series and on draws, the one whose upper end is higher, or unknown."""
+        known = [interval for interval in (self.on_series, self.on_draws) if interval is not None]
+        return max(known, key=_strictness)
 
     @property
     def keeps(self) -> bool:
@@ -252,23 +289,39 @@ class Evidence:
         return self.stricter.keeps(self.target)
 
     def per_machine(self) -> tuple[Interval, Interval]:
-        """Share of the machines above the target, and overflow of the worst machine.
+        """Return the share of the machines above the target, and the overflow of the worst machine.
 
         On the simultaneous series of the first trial; without them on the draws, over instances.
         """
         if self.blocks is None:
-            shares = [
-                one.draws / self.realizations for one in self.trials[0] if len(one.draws)
-            ] or [np.zeros(1)]
-            above = over_instances([float((q > self.target).mean()) for q in shares], least=0.0)
-            return above, over_instances([float(q.max()) for q in shares], least=0.0)
-        counts = np.concatenate([one.raw for one in self.trials[0]])
+            return self._per_machine_on_draws()
+        counts = np.concatenate([packing.raw for packing in self.trials[0]])
         if not len(counts):
             return Interval(0.0), Interval(0.0)
-        slots = self.blocks.lengths[0]
-        shares = counts.sum(axis=1) / slots.sum()
-        again = (self.blocks.times @ counts.T) / (self.blocks.times @ slots)[:, None]
+        lengths = self.blocks.lengths[0]
+        shares = counts.sum(axis=1) / lengths.sum()
+        resampled_lengths = self.blocks.times @ lengths
+        resampled_shares = (self.blocks.times @ counts.T) / resampled_lengths[:, None]
         above = self.blocks.interval(
-            float((shares > self.target).mean()), (again > self.target).mean(axis=1)
+            float((shares > self.target).mean()),
+            (resampled_shares > self.target).mean(axis=1),
         )
-        return above, self.blocks.interval(float(shares.max()), again.max(axis=1))
+        worst = self.blocks.interval(float(shares.max()), resampled_shares.max(axis=1))
+        return above, worst
+
+    def _per_machine_on_draws(self) -> tuple[Interval, Interval]:
+        above = []
+        worst = []
+        for packing in self.trials[0]:
+            if len(packing.draws):
+                shares = packing.draws / self.realizations
+                above.append(float((shares > self.target).mean()))
+                worst.append(float(shares.max()))
+        if not above:
+            # No instance has a machine.
+            return over_instances([0.0], least=0.0), over_instances([0.0], least=0.0)
+        return over_instances(above, least=0.0), over_instances(worst, least=0.0)
+
+
+def _strictness(interval: Interval) -> tuple[bool, float, float]:
+    return interval.high is None, interval.high or 0.0, interval.value

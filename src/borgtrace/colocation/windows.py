@@ -11,23 +11,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import picked
+from borgtrace.colocation.pool import select_rows
 from borgtrace.kernels.arrays import Flags, Values
 from borgtrace.question import Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
 
-Index = NDArray[np.int32]
+Int32s = NDArray[np.int32]
 
 KEY = ["collection_id", "instance_index"]
-_USAGE = {
-    "inst": "sampled_cpu",
-    "avg": "average_cpu",
-    "memory": "average_memory",
-}
-_LISTS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
-_N_MAIN = 11
-_N_TAIL = 9
-_ENDLESS = np.float32(2**30)  # seconds: a window that ends after the trace
+DECILES = "cpu_usage_distribution"
+"""0, 10 … 100 % of a window's CPU usage."""
+TAIL_PERCENTILES = "tail_cpu_usage_distribution"
+"""91, 92 … 99 %."""
+N_DECILES = 11
+N_TAIL_PERCENTILES = 9
+ENDLESS = np.float32(2**30)
+"""Seconds from which on a window counts as one that ends after the trace."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,21 +45,28 @@ class Windows:
         float32 (W, 20) or None: see :data:`borgtrace.colocation.pool.LEVELS`; NaN where NULL.
     """
 
-    task: Index
+    task: Int32s
     inst: Values
     avg: Values
     memory: Values
-    start: Index
-    seconds: Index
+    start: Int32s
+    seconds: Int32s
     quantiles: Values | None = None
 
     def take(self, rows: Flags) -> Windows:
-        """Keep some windows; the same object where all are kept."""
+        """Keep some windows; the same object where all are kept.
+
+        Parameters
+        ----------
+        rows
+            bool (W,): which ones.
+        """
         if rows.all():
             return self
-        return Windows(
-            **{column.name: picked(getattr(self, column.name), rows) for column in fields(self)}
-        )
+        columns = {
+            column.name: select_rows(getattr(self, column.name), rows) for column in fields(self)
+        }
+        return Windows(**columns)
 
 
 def read_windows(
@@ -71,9 +77,9 @@ def read_windows(
 ) -> Windows:
     """Read the windows of `chosen` tasks (sorted by collection_id, instance_index).
 
-    The store's per-task arrays are gathered where they hold all that is asked for; percentiles, and tables
-    without a store behind them, take one join over instance_usage.  Windows that begin before or end after
-    the trace have no length and are left out.
+    The store's per-task arrays are used where they hold all that is asked for.  Percentiles, and tables without a
+    store, take one join over instance_usage.  Windows that begin before the trace or end after it have no length and
+    are left out.
 
     Parameters
     ----------
@@ -88,92 +94,126 @@ def read_windows(
     """
     # A slice of a memory map per task instead of a join over all usage rows: seconds, not minutes, on a whole trace.
     if tables.traces is not None and not with_percentiles:
-        return _gathered(tables.traces, chosen, seconds)
+        return _from_arrays(tables.traces, chosen, seconds)
+
     usage = tables.instance_usage
     # Windows that are cut off by the trace have no length to weigh them by.
     inside = usage.filter(usage.start_time > BEFORE_TRACE, usage.end_time < AFTER_TRACE)
     joined = inside.inner_join(ibis.memtable(numbered(chosen)), KEY)
-    # Ties as in the store's arrays, so that both ways of reading give one pool.
-    order = ("task", "start_time", "source_part", "source_row")
-    picked = joined.select(
-        *order, "end_time", *_columns(seconds), *(_LISTS if with_percentiles else ())
-    )
-    rows = tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order])
-    return _flat(rows, seconds)
+    # Ties are broken as in the store's arrays, so that both ways of reading give one pool.
+    order = ["task", "start_time", "source_part", "source_row"]
+    columns = [*order, "end_time", *dict.fromkeys(_usage_columns(seconds).values())]
+    if with_percentiles:
+        columns += [DECILES, TAIL_PERCENTILES]
+    rows = tables.fetch(joined.select(*columns), "windows")
+    return from_rows(rows.sort_by([(name, "ascending") for name in order]), seconds)
 
 
 def numbered(chosen: pa.Table) -> pa.Table:
-    """Keys of the chosen tasks, each with its position ``task``, to join by."""
-    return chosen.select(KEY).append_column(
-        "task", pa.array(np.arange(len(chosen), dtype=np.int64))
-    )
+    """Return the keys of the chosen tasks, each with its position ``task``, to join by.
+
+    Parameters
+    ----------
+    chosen
+        Columns ``collection_id`` and ``instance_index`` of the tasks.
+    """
+    positions = np.arange(len(chosen), dtype=np.int64)
+    return chosen.select(KEY).append_column("task", pa.array(positions))
 
 
-def _columns(seconds: str) -> list[str]:
-    return list(dict.fromkeys(({**_USAGE, "inst": seconds}).values()))
+def _usage_columns(seconds: str) -> dict[str, str]:
+    """Return the column of instance_usage for each usage of a window."""
+    return {"inst": seconds, "avg": "average_cpu", "memory": "average_memory"}
 
 
-def _gathered(
-    traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table, seconds: str
+def _from_arrays(
+    traces: Callable[[list[tuple[int, int]]], Any],
+    chosen: pa.Table,
+    seconds: str,
 ) -> Windows:
-    """Windows from the store's arrays, which are sorted as `_flat` sorts."""
-    keys = zip(*(chosen[name].to_pylist() for name in KEY), strict=True)
-    found = traces(list(keys))
-    # A view, not a conversion: seconds of a trace fit into 31 bits.
-    start = np.asarray(found.start_time).view(np.int32)  # after the trace: 2³² − 1, that is −1
-    duration = np.minimum(found.duration, _ENDLESS)
-    usage = {
-        name: np.asarray(getattr(found, column))
-        for name, column in ({**_USAGE, "inst": seconds}).items()
-    }
-    task = np.repeat(np.arange(len(found), dtype=np.int32), np.diff(found.offsets))
+    """Read windows from the store's arrays, which are sorted as `from_rows` expects."""
+    collections = chosen["collection_id"].to_pylist()
+    instances = chosen["instance_index"].to_pylist()
+    arrays = traces(list(zip(collections, instances, strict=True)))
+    # A view, not a conversion: seconds of a trace fit into 31 bits, and 2³² − 1 (after the trace) becomes −1.
+    start = np.asarray(arrays.start_time).view(np.int32)
+    duration = np.minimum(arrays.duration, ENDLESS)
+    usage = {}
+    for name, column in _usage_columns(seconds).items():
+        usage[name] = np.asarray(getattr(arrays, column))
+    positions = np.arange(len(arrays), dtype=np.int32)
     windows = Windows(
-        task=task,
+        task=np.repeat(positions, np.diff(arrays.offsets)),
         start=start,
         seconds=_whole_seconds(duration),
         **usage,
     )
-    return windows.take((start > 0) & (duration < _ENDLESS))
+    return windows.take((start > 0) & (duration < ENDLESS))
 
 
-def _flat(rows: pa.Table, seconds: str = "sampled_cpu") -> Windows:
-    start, end = (rows[name].to_numpy().astype(np.int64) for name in ("start_time", "end_time"))
-    usage = {
-        name: rows[column].to_numpy().astype(np.float32)
-        for name, column in ({**_USAGE, "inst": seconds}).items()
-    }
+def from_rows(rows: pa.Table, seconds: str = "sampled_cpu") -> Windows:
+    """Make windows of rows of instance_usage, which are in their order.
+
+    Parameters
+    ----------
+    rows
+        Rows with the position ``task``, times and usage, and maybe percentiles.
+    seconds
+        The usage column that stands for one random second of each window.
+    """
+    start = rows["start_time"].to_numpy().astype(np.int64)
+    end = rows["end_time"].to_numpy().astype(np.int64)
+    usage = {}
+    for name, column in _usage_columns(seconds).items():
+        usage[name] = rows[column].to_numpy().astype(np.float32)
     return Windows(
         task=rows["task"].to_numpy().astype(np.int32),
         start=(start // SECOND).astype(np.int32),
         seconds=_whole_seconds((end - start) / SECOND),
-        quantiles=_quantiles(rows) if _LISTS[0] in rows.column_names else None,
+        quantiles=merged_percentiles(rows) if DECILES in rows.column_names else None,
         **usage,
     )
 
 
-def _whole_seconds(duration: NDArray[Any]) -> Index:
+def _whole_seconds(duration: NDArray[Any]) -> Int32s:
+    rounded = np.rint(duration).astype(np.int32)
     # At least a second: a window without weight could not be drawn, and a task of such windows has no total.
-    return np.maximum(np.rint(duration).astype(np.int32), np.int32(1))
+    return np.maximum(rounded, np.int32(1))
 
 
-def _quantiles(rows: pa.Table) -> Values:
-    """Merge 0, 10 … 100 % and 91 … 99 % into the 20 levels; unordered lists are made ascending."""
-    main, tail = (
-        _matrix(rows[name], n) for name, n in zip(_LISTS, (_N_MAIN, _N_TAIL), strict=True)
-    )
-    merged = np.concatenate((main[:, :10], tail, main[:, 10:]), axis=1)
+def merged_percentiles(rows: pa.Table) -> Values:
+    """Merge 0, 10 … 100 % and 91 … 99 % into the 20 levels; unordered lists are made ascending.
+
+    Parameters
+    ----------
+    rows
+        Rows of instance_usage.
+    """
+    deciles = matrix_of_lists(rows[DECILES], N_DECILES)
+    tail = matrix_of_lists(rows[TAIL_PERCENTILES], N_TAIL_PERCENTILES)
+    maximum = deciles[:, -1:]
+    merged = np.concatenate((deciles[:, :-1], tail, maximum), axis=1)
     # A NaN runs on to the end of the row, so a gap anywhere is seen as one.
     return np.maximum.accumulate(merged, axis=1)
 
 
-def _matrix(lists: pa.ChunkedArray, n: int) -> Values:
-    """Lists of length n as rows; NaN for NULL and for any other length."""
+def matrix_of_lists(lists: pa.ChunkedArray, length: int) -> Values:
+    """Return lists of one length as rows; NaN for NULL and for any other length.
+
+    Parameters
+    ----------
+    lists
+        A column of lists of numbers.
+    length
+        Number of columns.
+    """
     combined = lists.combine_chunks()
-    out = np.full((len(combined), n), np.nan, np.float32)
+    out = np.full((len(combined), length), np.nan, np.float32)
     lengths = combined.value_lengths().fill_null(-1).to_numpy()
-    starts = combined.offsets.to_numpy()[:-1]
     # NULL rows have no values of their own: offsets, not a reshape, say where a list begins.
-    whole = np.flatnonzero(lengths == n)
+    starts = combined.offsets.to_numpy()[:-1]
+    is_whole = lengths == length
     values = combined.values.to_numpy(zero_copy_only=False).astype(np.float32)
-    out[whole] = values[starts[whole][:, None] + np.arange(n)]
+    positions = starts[is_whole][:, None] + np.arange(length)
+    out[is_whole] = values[positions]
     return out
