@@ -17,6 +17,11 @@ from borgtrace.colocation.experiments.usage import usage_changes
 from borgtrace.colocation.grid import (
     Cell,
     Grid,
+    Outcome,
+    group_cells,
+    judge_instance,
+    n_realizations_seen,
+)
 from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.study import LEAST, GivenTasks, halves, instances_of
 from borgtrace.errors import UsageError
