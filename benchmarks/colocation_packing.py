@@ -28,8 +28,9 @@ from borgtrace.colocation.experiments.packing import (
     packing_rare_events,
     packing_rebalancing,
 )
-from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.study import Options, Study
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.instances import Instance, Instances
+from borgtrace.colocation.study import Study
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.fitting import Fitted
 from borgtrace.placement.gaussian_first_fit import gaussian_first_fit
@@ -63,7 +64,7 @@ def figures(instances: int) -> None:
     shown = [cell for module in FIGURES for cell in module.cells()]
     cells = [replace(cell, packer=packer) for cell in shown for packer in ("best-fit", "first-fit")]
     warm.grid(
-        Options(
+        ColocationOptions(
             tasks=200,
             realizations=200,
             instances=1,
@@ -71,7 +72,7 @@ def figures(instances: int) -> None:
         )
     ).outcomes(cells)
     tables = Study(synthetic_pool(TASKS, seed=0))
-    options = Options(
+    options = ColocationOptions(
         tasks=TASKS,
         realizations=REALIZATIONS,
         instances=instances,

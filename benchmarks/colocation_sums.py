@@ -22,12 +22,12 @@ import numpy as np
 from scipy import stats
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation._samples import draw_subsets
-from borgtrace.colocation._sums import add_samples
 from borgtrace.colocation.experiments.sums.percentile_error import QUESTION as FIGURE_6
 from borgtrace.colocation.experiments.sums.sum_normality import QUESTION as TABLE_1
-from borgtrace.colocation.sample_sums import LEVELS, SIZES, judge_samples
 from borgtrace.colocation.study import Study
+from borgtrace.colocation.sums.row_sums import add_samples
+from borgtrace.colocation.sums.sample_sums import LEVELS, SIZES, judge_samples
+from borgtrace.colocation.tasks.subsets import draw_subsets
 
 SEED = 0
 PUBLISHED = {

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from borgtrace.colocation import Cell, Grid, Study, heavy_tail, synthetic_pool
+from borgtrace.colocation import GridCell, PackingGrid, Study, synthetic_pool
 from borgtrace.colocation.experiments.packing.packing_rare_events import candidates
 from borgtrace.colocation.experiments.shared.outcomes import (
     OUTCOMES,
@@ -22,9 +22,11 @@ from borgtrace.colocation.experiments.shared.outcomes import (
     summaries,
     to_table,
 )
-from borgtrace.colocation.instances import Instance
-from borgtrace.colocation.quality import quality
-from borgtrace.colocation.study import Options, halves
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.instances import Instance
+from borgtrace.colocation.packing.quality import quality
+from borgtrace.colocation.study import halves
+from borgtrace.colocation.tasks import heavy_tail
 from borgtrace.placement import (
     Average,
     Convolution,
@@ -47,15 +49,15 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=5)
     parser.add_argument("--store")
     chosen = parser.parse_args()
-    options = Options(tasks=20_000, instances=chosen.instances)
+    options = ColocationOptions(tasks=20_000, instances=chosen.instances)
     pool = synthetic_pool(options.tasks, seed=0)
     plain = halves(pool, options)
     heavy = halves(heavy_tail(pool), options)
     learned = []
     for name, (judging, learning) in (("pool", plain), ("heavier tail", heavy)):
-        learned = [learning.prepared(e, Cell(e)) for e in candidates(RHO)]
+        learned = [learning.prepared(e, GridCell(e)) for e in candidates(RHO)]
         compare(name, judging, [*learned, *paper_estimators()])
-    calibrated = plain[1].prepared(CalibratedGpa(RHO), Cell(CalibratedGpa(RHO)))
+    calibrated = plain[1].prepared(CalibratedGpa(RHO), GridCell(CalibratedGpa(RHO)))
     compare("heavier tail, learned on the pool", heavy[0], [calibrated])
     for capacity in (0.5, 5.0):
         compare(f"capacity {capacity:g}", plain[0], [Average(1.25)], capacity=capacity)
@@ -64,7 +66,7 @@ def main() -> None:
     short_series(instance)
     two_tasks()
     if chosen.store:
-        requests = Options(instances=chosen.instances, size=300)
+        requests = ColocationOptions(instances=chosen.instances, size=300)
         judging, _ = halves(Study.of_store(chosen.store).pool(requests), requests)
         compare(
             chosen.store,
@@ -78,9 +80,11 @@ def main() -> None:
         )
 
 
-def compare(name: str, judging: Grid, tried: Sequence[Estimator], capacity: float = 1.0) -> None:
+def compare(
+    name: str, judging: PackingGrid, tried: Sequence[Estimator], capacity: float = 1.0
+) -> None:
     """Print machines (one more for every unplaceable task) and overflow of some estimators."""
-    cells = [Cell(each, is_rebalanced=False, capacity=capacity) for each in tried]
+    cells = [GridCell(each, is_rebalanced=False, capacity=capacity) for each in tried]
     for row in summaries(to_table(judging.outcomes(cells), OUTCOMES)):
         print(
             f"{name}: {row['label']}: {row['machines']:.1f} machines, q {row['q']:.2e}, {row['q'] / RHO:.3f} of .001"

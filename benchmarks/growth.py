@@ -67,7 +67,7 @@ def questions(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
 
 
 def pool(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
-    from borgtrace.colocation.preparation import prepare_pool
+    from borgtrace.colocation.tasks.preparation import prepare_pool
 
     return {"task pool": cost(lambda: prepare_pool(store))}
 

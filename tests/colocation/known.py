@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.packing.instances import Instance, Instances
+from borgtrace.colocation.tasks.pool import TaskPool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -21,7 +21,7 @@ class KnownInstances(Instances):
         return np.array(self.chosen[number], np.int64)
 
 
-def instances_with(pool: Pool, *chosen: list[int], **more: Any) -> KnownInstances:
+def instances_with(pool: TaskPool, *chosen: list[int], **more: Any) -> KnownInstances:
     """Return instances of a pool with these tasks."""
     return KnownInstances(pool, count=len(chosen), chosen=chosen, **more)
 

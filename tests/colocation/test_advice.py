@@ -12,11 +12,11 @@ import pytest
 
 from borgtrace.colocation import Study, synthetic_pool
 from borgtrace.colocation.experiments.beyond.packing_advice import QUESTION, advice, advised, factor
-from borgtrace.colocation.instances import Instances
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.raw_series import busiest_span
-from borgtrace.colocation.study import Options
-from borgtrace.colocation.trial import Evidence, Running, Trial
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.instances import Instances
+from borgtrace.colocation.packing.trial import Evidence, PackingTrial, RunningTasks
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.simultaneous import busiest_span
 from borgtrace.placement import Percentile, Request
 from borgtrace.question import NotApplicable
 
@@ -24,10 +24,10 @@ TARGET = 0.01
 SIZE = 100
 
 
-def on_clock(values: np.ndarray, **more: Any) -> Pool:
+def on_clock(values: np.ndarray, **more: Any) -> TaskPool:
     """Tasks of two jobs each, measured every 300 s from the start of the trace."""
     n, t = values.shape
-    return Pool(
+    return TaskPool(
         offsets=np.arange(n + 1) * t,
         inst=values.ravel().astype(np.float32),
         avg=values.ravel().astype(np.float32),
@@ -44,8 +44,8 @@ def test_a_trial_packs_by_some_hours_and_judges_on_others() -> None:
     values = np.full((2, 24), 0.3)
     values[:, 18:] = 0.8
     pool = on_clock(values, cpu_request=np.float32([0.6, 0.6]))
-    options = Options(size=2, realizations=4_000, instances=1)
-    trial = Running.during(pool, busiest_span(pool, 24)).trial(
+    options = ColocationOptions(size=2, realizations=4_000, instances=1)
+    trial = RunningTasks.during(pool, busiest_span(pool, 24)).trial(
         slice(0, 12), slice(12, 24), options, seed=1
     )
     ((together,), (apart,)) = trial.run([Percentile(100), Request(1.0)], 1.0, np.array([4, 8]))
@@ -62,7 +62,7 @@ def test_a_trial_packs_by_some_hours_and_judges_on_others() -> None:
 
 def test_tasks_that_fit_no_machine_count_as_one_each() -> None:
     pool = on_clock(np.concatenate([np.full((1, 12), 1.4), np.full((2, 12), 0.4)]))
-    found = Trial(Instances(pool, size=3, realizations=100, count=1)).run(
+    found = PackingTrial(Instances(pool, size=3, realizations=100, count=1)).run(
         [Percentile(100)], 1.0, np.empty(0, np.int64)
     )
     assert found[0][0].machines == 2

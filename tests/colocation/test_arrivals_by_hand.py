@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation.cluster import SlotCounts
 from borgtrace.colocation.experiments.beyond import packing_online
+from borgtrace.colocation.packing.online_cluster import SlotCounts
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
 from tests.colocation.test_packing_past import on_clock

@@ -13,8 +13,9 @@ from borgtrace.colocation.experiments.usage.deviation_regression import regressi
 from borgtrace.colocation.experiments.usage.relative_difference import SIZES, differences
 from borgtrace.colocation.experiments.usage.usage_shapes import histograms
 from borgtrace.colocation.experiments.usage.usage_stationarity import rejections
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Options, Study
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.study import Study
+from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.errors import UsageError
 from tests.analyses.tiny import tiny
 from tests.colocation.test_pool import make
@@ -39,7 +40,7 @@ SMALL = {
 }
 
 
-def ask(name: str, pool: Pool, **params: Any) -> list[dict[str, Any]]:
+def ask(name: str, pool: TaskPool, **params: Any) -> list[dict[str, Any]]:
     """The rows of a recipe's answer on a pool."""
     recipe = EXPERIMENTS[name]
     known = {key: value for key, value in {**SMALL, **params}.items() if key in recipe.parameters}
@@ -50,12 +51,12 @@ def ask(name: str, pool: Pool, **params: Any) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def pool() -> Pool:
+def pool() -> TaskPool:
     return synthetic_pool(400, seed=8)
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_contract(name: str, pool: Pool) -> None:
+def test_contract(name: str, pool: TaskPool) -> None:
     """Same seed, same rows; a chart; every claim judged; no NaN; synthetic pools are called synthetic."""
     recipe = EXPERIMENTS[name]
     params = {key: value for key, value in SMALL.items() if key in recipe.parameters}
@@ -109,17 +110,17 @@ def test_refuses(
     name: str,
     params: dict[str, int],
     message: str,
-    pool: Pool,
+    pool: TaskPool,
 ) -> None:
     with pytest.raises(UsageError) as error:
         EXPERIMENTS[name].run(Study(pool), **params)
     assert str(error.value) == message
 
 
-def test_questions_share_a_pool_of_the_size_asked_for(pool: Pool) -> None:
+def test_questions_share_a_pool_of_the_size_asked_for(pool: TaskPool) -> None:
     study = Study(pool)
-    fifty = Options(tasks=50, seed=1)
-    assert study.pool(Options()) is pool
+    fifty = ColocationOptions(tasks=50, seed=1)
+    assert study.pool(ColocationOptions()) is pool
     assert len(study.pool(fifty)) == 50
     assert study.pool(fifty) is study.pool(fifty)
 
@@ -152,7 +153,7 @@ def test_line_by_hand() -> None:
     assert regression(np.array([1.0, 1.0]), np.array([1.0, 2.0])) is None
 
 
-def test_regression_cells_count_every_task_once(pool: Pool) -> None:
+def test_regression_cells_count_every_task_once(pool: TaskPool) -> None:
     rows = ask("deviation_regression", pool)
     for series in ("inst", "avg"):
         cells = [row for row in rows if row["series"] == series]
@@ -217,7 +218,7 @@ def test_totals_of_gaussian_tasks_are_normal() -> None:
     [(9_999, {"not applicable"}), (10_000, {"holds", "does not hold"})],
 )
 def test_published_rates_compare_with_the_papers_number_of_realizations(
-    realizations: int, verdicts: set[str], pool: Pool
+    realizations: int, verdicts: set[str], pool: TaskPool
 ) -> None:
     result = EXPERIMENTS["sum_normality"].run(Study(pool), realizations=realizations, samples=4)
     found = {claim.id: claim.judge(result.table).verdict for claim in result.question.claims}

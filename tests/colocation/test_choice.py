@@ -9,8 +9,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from borgtrace.colocation.advice import (
-    Plan,
+from borgtrace.colocation.experiments.beyond import packing_advice
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.advice import (
+    TrialPlan,
     advise,
     candidates,
     hour_of_slot,
@@ -19,11 +21,9 @@ from borgtrace.colocation.advice import (
     overlap,
     saved_machines,
 )
-from borgtrace.colocation.classes import Classes, parse_promises, with_priors
-from borgtrace.colocation.experiments.beyond import packing_advice
-from borgtrace.colocation.intervals import Blocks, Interval
-from borgtrace.colocation.study import Options
-from borgtrace.colocation.trial import Evidence, Judged, Trial
+from borgtrace.colocation.packing.intervals import ConfidenceInterval, SeriesBlocks
+from borgtrace.colocation.packing.service_classes import ServiceClasses, parse_promises, with_priors
+from borgtrace.colocation.packing.trial import Evidence, JudgedPacking, PackingTrial
 from borgtrace.errors import UsageError
 from borgtrace.placement import Average, Estimator, Gpa, Percentile, Request
 from borgtrace.question import NotApplicable
@@ -85,8 +85,8 @@ def test_twice_a_target_is_below_one(target: float, twice: bool) -> None:
 class KnownEvidence(Evidence):
     """Evidence whose overflow of each machine is given."""
 
-    def per_machine(self) -> tuple[Interval, Interval]:
-        return Interval(0.25, 0.0, 0.5), Interval(0.125)
+    def per_machine(self) -> tuple[ConfidenceInterval, ConfidenceInterval]:
+        return ConfidenceInterval(0.25, 0.0, 0.5), ConfidenceInterval(0.125)
 
 
 NO_DRAWS = np.zeros(0, np.int64)
@@ -103,16 +103,16 @@ def told(
     trial = []
     for number, n_machines in enumerate(machines):
         n_unplaceable = alone if number == 0 else 0
-        trial.append(Judged(n_machines, n_unplaceable, NO_DRAWS, NO_SERIES))
+        trial.append(JudgedPacking(n_machines, n_unplaceable, NO_DRAWS, NO_SERIES))
     evidence = KnownEvidence([trial], blocks=None, realizations=1, target=0.01)
-    vars(evidence)["on_draws"] = Interval(value, 0.0, high)
+    vars(evidence)["on_draws"] = ConfidenceInterval(value, 0.0, high)
     return evidence
 
 
 POOL = on_clock(np.ones((2, 2)), cpu_request=np.float32([0.5, 1.5]))
 
 
-class KnownPlan(Plan):
+class KnownPlan(TrialPlan):
     """A plan whose trials are known."""
 
     def __init__(
@@ -120,13 +120,13 @@ class KnownPlan(Plan):
         chosen: dict[Estimator, Evidence],
         judged: dict[Estimator, Evidence],
     ) -> None:
-        super().__init__((), Trial(instances_with(POOL, [0], [1])), "words")
+        super().__init__((), PackingTrial(instances_with(POOL, [0], [1])), "words")
         vars(self).update(chosen=chosen, judged=judged, asked=[])
 
     def judge(
         self,
         tried: Sequence[Estimator],
-        options: Options,
+        options: ColocationOptions,
         *,
         is_choice: bool,
     ) -> dict[Estimator, Evidence]:
@@ -154,7 +154,7 @@ def advised(chosen: dict[Estimator, Evidence]) -> tuple[Any, dict[str, dict[str,
         FACTORS[3]: told([20, 20]),
     }
     plan = KnownPlan(chosen, judged)
-    rows = advise(plan, Options(target=0.01, capacity=0.5), TRIED)
+    rows = advise(plan, ColocationOptions(target=0.01, capacity=0.5), TRIED)
     return plan, {f"{row['estimator']} {row['parameter']:g}": row for row in rows}
 
 
@@ -332,7 +332,7 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
     asked: list[Any] = []
 
     @dataclass(frozen=True, eq=False)
-    class KnownTrial(Trial):
+    class KnownTrial(PackingTrial):
         machines: tuple[int, ...] = ()
 
         def run(
@@ -340,17 +340,17 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
             tried: Sequence[Estimator],
             capacity: float,
             lengths: np.ndarray,
-        ) -> list[list[Judged]]:
+        ) -> list[list[JudgedPacking]]:
             asked.append((self.slots, capacity, lengths.tolist()))
-            return [[Judged(m, 0, NO_DRAWS, NO_SERIES)] for m in self.machines]
+            return [[JudgedPacking(m, 0, NO_DRAWS, NO_SERIES)] for m in self.machines]
 
-    def trial(n_slots: int, *machines: int) -> Trial:
+    def trial(n_slots: int, *machines: int) -> PackingTrial:
         # Tasks 0, 0 and 0, 1: half of them an earlier one has had.
         instances = instances_with(POOL, [0, 0], [0, 1])
         return KnownTrial(instances, judged=np.zeros((2, n_slots), np.float32), machines=machines)
 
-    plan = Plan((trial(24, 1, 2), trial(36, 3, 4)), trial(60, 5, 6), "words")
-    options = Options(
+    plan = TrialPlan((trial(24, 1, 2), trial(36, 3, 4)), trial(60, 5, 6), "words")
+    options = ColocationOptions(
         capacity=0.5,
         seed=7,
         realizations=300,
@@ -364,20 +364,20 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
         machines.append([[packing.machines for packing in trial] for trial in evidence.trials])
     assert machines == ([[[1], [3]], [[2], [4]]] if is_choice else [[[5]], [[6]]])
     for evidence in found.values():
-        assert cast(Blocks, evidence.blocks).seed == 7
+        assert cast(SeriesBlocks, evidence.blocks).seed == 7
         assert evidence.realizations == 300
         assert evidence.target == 0.02
         assert evidence.distinct == 0.5
-    without_clock = Plan(plan.choosing, plan.judging, "words", "no clock")
-    found = without_clock.judge([GPA, AVERAGE], Options(), is_choice=is_choice)
+    without_clock = TrialPlan(plan.choosing, plan.judging, "words", "no clock")
+    found = without_clock.judge([GPA, AVERAGE], ColocationOptions(), is_choice=is_choice)
     assert {evidence.blocks for evidence in found.values()} == {None}
 
 
 def test_without_a_clock_other_tasks_choose() -> None:
     pool = on_clock(np.full((4, 3), 0.25))
     bare = replace(pool, start=None, seconds=None)
-    options = Options(size=2, realizations=100, instances=3, seed=5)
-    plan = Plan.of(bare, options)
+    options = ColocationOptions(size=2, realizations=100, instances=3, seed=5)
+    plan = TrialPlan.of(bare, options)
     assert plan.words == "chosen and judged on draws alone (the pool has no time stamps)"
     assert plan.why == "the pool has no time stamps"
     (chosen,) = plan.choosing
@@ -451,19 +451,19 @@ def test_the_lower_end_of_the_stricter_overflow() -> None:
 def test_the_laxest_promise_comes_first() -> None:
     # Priorities 9, 0 and 4 of 2011 are production, free and of neither class; nothing is known of the last.
     pool = on_clock(np.ones((5, 2)), priority=np.array([9, 0, 4, -1, 9]), generation="2011")
-    found = Classes.of(pool, "production=0.999,free=0.95", 0)
+    found = ServiceClasses.of(pool, "production=0.999,free=0.95", 0)
     assert found.names == ("free", "production")
     assert found.targets == (0.05, 0.001)
     assert found.rank.tolist() == [1, 0, 0, 0, 1]
     assert found.origin == "priorities"
     # 0 is a priority like any other.
-    free = Classes.of(
+    free = ServiceClasses.of(
         on_clock(np.ones((2, 2)), priority=np.zeros(2, int), generation="2011"), "free=0.9", 0
     )
     assert free.rank.tolist() == [0, 0]
     assert free.origin == "priorities"
     for unknown in (None, np.full(5, -1)):
-        drawn = Classes.of(
+        drawn = ServiceClasses.of(
             on_clock(np.ones((5, 2)), jobs=[3, 3, 4, 4, 4], priority=unknown),
             "free=0.9,production=0.99",
             1,

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation._normality import CRITICAL
-from borgtrace.colocation.advice import saved_machines
 from borgtrace.colocation.experiments.beyond import (
     packing_machines,
     packing_online,
@@ -29,8 +27,10 @@ from borgtrace.colocation.experiments.shared import overflow_charts
 from borgtrace.colocation.experiments.shared.outcomes import to_table
 from borgtrace.colocation.experiments.sums import percentile_error, sum_examples, sum_normality
 from borgtrace.colocation.experiments.usage import colocation_preparation, relative_difference
-from borgtrace.colocation.grid import Grid
-from borgtrace.colocation.pool import Step
+from borgtrace.colocation.packing.advice import saved_machines
+from borgtrace.colocation.packing.grid import PackingGrid
+from borgtrace.colocation.sums.normality import CRITICAL
+from borgtrace.colocation.tasks.pool import PreparationStep
 from borgtrace.placement import Observation
 from borgtrace.question.conforming import table_of
 from tests.colocation.answers import measured
@@ -40,9 +40,9 @@ from tests.colocation.test_packing_past import on_clock
 
 def test_shares_and_counts_of_the_preparation() -> None:
     steps = (
-        Step("that never used CPU", 3, 300),
-        Step("fewer than 24 windows", 285, 297),
-        Step("averages above the whole machine, replaced", 13, 9000, "windows"),
+        PreparationStep("that never used CPU", 3, 300),
+        PreparationStep("fewer than 24 windows", 285, 297),
+        PreparationStep("averages above the whole machine, replaced", 13, 9000, "windows"),
     )
     pool = SimpleNamespace(pool=lambda options: SimpleNamespace(steps=steps))
     answer = colocation_preparation.compute(cast(Study, pool), cast(Any, None))
@@ -270,7 +270,7 @@ def test_an_instance_without_machines_says_nothing_of_the_draws() -> None:
     assert overflow_charts.scale_of(table).startswith("2 instances of 80 tasks with 200 draws each")
     outcomes = [SimpleNamespace(trials=0, overflows=0)]
     assert (
-        Grid.mean_quality(
+        PackingGrid.mean_quality(
             cast(Any, SimpleNamespace(outcomes=lambda cells: outcomes)), cast(Any, None)
         )
         == 0.0

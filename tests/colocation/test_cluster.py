@@ -7,19 +7,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from borgtrace.colocation import cluster as module
-from borgtrace.colocation.cluster import EVERYBODY, Cluster, milestones, simulate
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.raw_series import Timeline
+from borgtrace.colocation.packing import online_cluster as module
+from borgtrace.colocation.packing.online_cluster import (
+    EVERYBODY,
+    OnlineCluster,
+    milestones,
+    simulate,
+)
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.simultaneous import Timeline
 from borgtrace.placement import BEST_FIT, FIRST_FIT, Average, Request
 from borgtrace.question import NotApplicable
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 
 
-def cluster_of(pool: Pool, estimator: Any = None, capacity: float = 1.0, **more: Any) -> Cluster:
+def cluster_of(
+    pool: TaskPool, estimator: Any = None, capacity: float = 1.0, **more: Any
+) -> OnlineCluster:
     known = {"packer": BEST_FIT, "cold_start": "name"} | more
-    return Cluster(
+    return OnlineCluster(
         pool,
         Timeline.of(pool),
         estimator or Average(1),
@@ -28,7 +35,7 @@ def cluster_of(pool: Pool, estimator: Any = None, capacity: float = 1.0, **more:
     )
 
 
-def asking(*requests: float, slots: int = 3) -> Cluster:
+def asking(*requests: float, slots: int = 3) -> OnlineCluster:
     """A cluster of capacity 1 that goes by requests."""
     pool = on_clock(np.full((len(requests), slots), 0.25), cpu_request=np.float32(requests))
     return cluster_of(pool, Request(1.0), cold_start="request")

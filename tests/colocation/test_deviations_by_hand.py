@@ -14,7 +14,7 @@ from borgtrace.colocation.experiments.usage import (
     deviation_regression,
     relative_difference,
 )
-from borgtrace.colocation.pool import Step
+from borgtrace.colocation.tasks.pool import PreparationStep
 from borgtrace.question.conforming import table_of
 from tests.colocation.answers import measured, options, refused, study_of
 from tests.colocation.test_packing_past import on_clock
@@ -175,9 +175,9 @@ def test_a_coefficient_is_that_of_its_series() -> None:
 
 def test_steps_that_a_pool_does_not_record() -> None:
     steps = (
-        Step("that never used CPU", 0, 0),
-        Step("that never used any", 3, 12),
-        Step("averages above", 0, 5, "windows"),
+        PreparationStep("that never used CPU", 0, 0),
+        PreparationStep("that never used any", 3, 12),
+        PreparationStep("averages above", 0, 5, "windows"),
     )
     pool = SimpleNamespace(steps=steps)
     answer = colocation_preparation.compute(study_of(pool), options())

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from borgtrace.colocation._draws import draw_quantiles, draw_uniform, draw_weighted
-from borgtrace.colocation._moments import row_moments
+from borgtrace.colocation.tasks.draws import draw_quantiles, draw_uniform, draw_weighted
+from borgtrace.colocation.tasks.moments import row_moments
 from borgtrace.kernels.hashing import task_keys
 
 VALUES = np.array([9, 0, 1, 2, 3, 7], np.float32)

@@ -17,16 +17,16 @@ from borgtrace.colocation.experiments.shared.outcomes import to_table
 from borgtrace.colocation.experiments.shared.overflow_charts import scale_of, with_floor
 from borgtrace.colocation.experiments.sums import percentile_error
 from borgtrace.colocation.experiments.usage import deviation_regression
-from borgtrace.colocation.grid import Cell, Outcome
+from borgtrace.colocation.packing.grid import GridCell, PackingOutcome
 from borgtrace.placement import parse_estimator
 from borgtrace.question import NotApplicable
 from tests.colocation.test_characterization import ask
 from tests.colocation.test_pool import make
 
 
-def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell: Any) -> Outcome:
-    return Outcome(
-        Cell(parse_estimator(text), **cell),
+def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell: Any) -> PackingOutcome:
+    return PackingOutcome(
+        GridCell(parse_estimator(text), **cell),
         instance,
         m_abs,
         10,

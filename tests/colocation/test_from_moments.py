@@ -8,8 +8,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.colocation import Pool, fits, overflow_probability, pack
-from borgtrace.colocation.from_moments import Moments, read_moments
+from borgtrace.colocation import TaskPool, fits, overflow_probability, pack
+from borgtrace.colocation.packing.from_moments import TaskMoments, read_moments
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.placement import Gpa, Packing, Percentile, Request, parse_estimator
 
@@ -79,7 +79,7 @@ def test_what_is_no_moment_is_refused(arguments, message):
 
 
 def test_a_machine_may_overflow_on_average():
-    tasks = Moments(["a", "b", "c"], np.array([0.6, 0.6, 0.5]), np.array([0.12, 0.16, 0.0]))
+    tasks = TaskMoments(["a", "b", "c"], np.array([0.6, 0.6, 0.5]), np.array([0.12, 0.16, 0.0]))
     packing = Packing(np.array([0, 0, 1]), np.ones((2, 1)), np.arange(2))
     assert tasks.overflow(packing) == pytest.approx([0.841345, 0], abs=2e-6)
 
@@ -105,7 +105,7 @@ def test_a_table_of_moments_is_read(tmp_path, suffix):
 
 
 def test_moments_of_a_pool_are_those_of_its_windows():
-    pool = Pool(
+    pool = TaskPool(
         offsets=np.array([0, 2, 3]),
         inst=np.float32([0, 0.5, 0.25]),
         avg=np.float32([0.1, 0.4, 0.25]),
@@ -113,11 +113,11 @@ def test_moments_of_a_pool_are_those_of_its_windows():
         instance_index=np.array([0, 1]),
         cpu_request=np.float32([0.5, 1]),
     )
-    found = Moments.of(pool)
+    found = TaskMoments.of(pool)
     assert list(found.task) == ["7/0", "8/1"]
     assert found.mean.tolist() == [0.25, 0.25]
     assert found.std.tolist() == [0.25, 0.0]
-    assert list(Moments.of(pool, {7: "web"}).task) == ["web", "8/1"]
+    assert list(TaskMoments.of(pool, {7: "web"}).task) == ["web", "8/1"]
     assert found.maximum.tolist() == [0.5, 0.25]
     assert found.request.tolist() == [0.5, 1.0]
     assert found.packed(Request(1.0)).bins.tolist() == [0, 1]

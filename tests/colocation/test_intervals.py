@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.colocation.intervals import Blocks, Interval, over_instances, share_over_instances
+from borgtrace.colocation.packing.intervals import (
+    ConfidenceInterval,
+    SeriesBlocks,
+    over_instances,
+    share_over_instances,
+)
 
 
 def test_over_instances_is_students_interval() -> None:
@@ -15,19 +20,19 @@ def test_over_instances_is_students_interval() -> None:
     assert round(found.low or 0, 4) == -0.5543
     assert round(found.high or 0, 4) == 3.5543
     assert over_instances([0.0, 1.0, 2.0, 3.0], least=0.0).low == 0.0
-    assert over_instances([2.0]) == Interval(2.0)
+    assert over_instances([2.0]) == ConfidenceInterval(2.0)
 
 
 def test_an_interval_without_ends_keeps_nothing() -> None:
-    assert Interval(0.0, 0.0, 0.001).keeps(0.001)
-    assert not Interval(0.0, 0.0, 0.0011).keeps(0.001)
-    assert not Interval(0.0).keeps(0.5)
+    assert ConfidenceInterval(0.0, 0.0, 0.001).keeps(0.001)
+    assert not ConfidenceInterval(0.0, 0.0, 0.0011).keeps(0.001)
+    assert not ConfidenceInterval(0.0).keeps(0.5)
 
 
 def test_a_share_that_was_never_seen_is_below_three_over_the_trials() -> None:
-    assert share_over_instances([0, 0], [3000, 3000], 0.001) == Interval(0.0, 0.0, 0.0005)
+    assert share_over_instances([0, 0], [3000, 3000], 0.001) == ConfidenceInterval(0.0, 0.0, 0.0005)
     # Fewer than 3 ÷ target: seeing none is no evidence, and neither is seeing one.
-    assert share_over_instances([0, 1], [1000, 1000], 0.001) == Interval(0.0005)
+    assert share_over_instances([0, 1], [1000, 1000], 0.001) == ConfidenceInterval(0.0005)
     assert share_over_instances([6, 2], [4000, 4000], 0.001).value == 0.001
 
 
@@ -46,23 +51,23 @@ def test_a_share_that_was_never_seen_is_below_three_over_the_trials() -> None:
 def test_blocks_are_the_longest_of_which_there_are_five(
     slots: list[int], hours: int, lengths: list[int]
 ) -> None:
-    found = Blocks.of(slots)
+    found = SeriesBlocks.of(slots)
     assert found.hours == hours
     assert np.concatenate(found.lengths).tolist() == lengths
 
 
 def test_fewer_than_five_blocks_have_no_interval() -> None:
-    short = Blocks.of([48])
-    assert short.share(np.array([7]), np.array([4800]), 0.001) == Interval(7 / 4800)
-    assert short.share(np.array([0]), np.array([4800]), 0.001) == Interval(0.0)
+    short = SeriesBlocks.of([48])
+    assert short.share(np.array([7]), np.array([4800]), 0.001) == ConfidenceInterval(7 / 4800)
+    assert short.share(np.array([0]), np.array([4800]), 0.001) == ConfidenceInterval(0.0)
 
 
 def test_instances_that_share_their_tasks_are_no_further_evidence() -> None:
-    days = Blocks.of([5 * 288])
+    days = SeriesBlocks.of([5 * 288])
     none = np.zeros(5, np.int64)
     trials = np.full(5, 1200)
-    assert days.share(none, trials, 0.001) == Interval(0.0, 0.0, 0.0005)
-    assert days.share(none, trials, 0.001, distinct=0.4) == Interval(0.0)
+    assert days.share(none, trials, 0.001) == ConfidenceInterval(0.0, 0.0, 0.0005)
+    assert days.share(none, trials, 0.001, distinct=0.4) == ConfidenceInterval(0.0)
 
 
 @pytest.mark.parametrize("days", [5, 14])
@@ -74,7 +79,7 @@ def test_under_a_shock_of_the_whole_cell_days_cover_the_truth_and_instances_do_n
     slots = 288
     machines = 40
     instances = 50
-    blocks = Blocks.of([slots * days])
+    blocks = SeriesBlocks.of([slots * days])
     rounds = 200
     covered = {"days": 0, "instances": 0}
     for _ in range(rounds):

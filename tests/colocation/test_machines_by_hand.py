@@ -11,7 +11,7 @@ import pytest
 from borgtrace.colocation import Study
 from borgtrace.colocation.experiments.beyond import packing_machines
 from borgtrace.colocation.experiments.packing import packing_rare_events
-from borgtrace.colocation.grid import Cell
+from borgtrace.colocation.packing.grid import GridCell
 from borgtrace.placement import Gpa, Observation
 
 
@@ -70,9 +70,9 @@ def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
 def test_a_way_is_matched_by_its_overflow_without_rebalancing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cells: list[Cell] = []
+    cells: list[GridCell] = []
 
-    def averages(grid: Any, ways: list[Cell]) -> list[dict[str, Any]]:
+    def averages(grid: Any, ways: list[GridCell]) -> list[dict[str, Any]]:
         cells.extend(ways)
         return [
             {

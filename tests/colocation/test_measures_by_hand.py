@@ -19,7 +19,7 @@ from borgtrace.colocation.experiments.packing import (
 )
 from borgtrace.colocation.experiments.shared import answers
 from borgtrace.colocation.experiments.usage import usage_stationarity
-from borgtrace.colocation.grid import Cell
+from borgtrace.colocation.packing.grid import GridCell
 from borgtrace.placement import Gpa, Packing
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured, rows
@@ -61,13 +61,13 @@ PACKERS = ("best-fit", "first-fit")
 def test_every_estimator_of_the_paper_is_run_in_every_way(
     module: Any, what: tuple[str, ...], ways: set[Any]
 ) -> None:
-    cells: list[Cell] = module.cells()
+    cells: list[GridCell] = module.cells()
     found = [(cell.estimator.label, tuple(getattr(cell, name) for name in what)) for cell in cells]
     assert len(found) == len(set(found)) == 16 * len(ways)
     assert {label for label, _ in found} == PAPER
     assert {way for _, way in found} == ways
     # All else is as it is by default.
-    plain = Cell(Gpa(0.01))
+    plain = GridCell(Gpa(0.01))
     others = {"packer", "is_rebalanced", "data", "capacity", "clairvoyance", "fill"} - set(what)
     assert all(getattr(cell, name) == getattr(plain, name) for cell in cells for name in others)
 

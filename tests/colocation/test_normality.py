@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from scipy.special import log_ndtr
 
-from borgtrace.colocation._moments import lane_sum, mean_and_std
-from borgtrace.colocation._normality import CRITICAL, LOG_PHI, anderson_darling
+from borgtrace.colocation.sums.normality import CRITICAL, LOG_PHI, anderson_darling
+from borgtrace.colocation.tasks.moments import lane_sum, mean_and_std
 
 
 def statistic(values: np.ndarray) -> float:

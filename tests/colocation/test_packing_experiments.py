@@ -13,7 +13,7 @@ from borgtrace.catalog import experiments
 from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments.packing import packing_base, packing_rebalancing
 from borgtrace.colocation.experiments.shared.outcomes import find, to_table
-from borgtrace.colocation.grid import Cell, Outcome
+from borgtrace.colocation.packing.grid import GridCell, PackingOutcome
 from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.registry import parse_estimator
@@ -111,9 +111,9 @@ def test_the_promise_names_the_target_that_was_told(tables):
     assert {told for (name, _), told in used.items() if name != "gpa-calibrated"} == {0.01}
 
 
-def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell) -> Outcome:
-    return Outcome(
-        Cell(parse_estimator(text), **cell),
+def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell) -> PackingOutcome:
+    return PackingOutcome(
+        GridCell(parse_estimator(text), **cell),
         instance,
         m_abs,
         10,

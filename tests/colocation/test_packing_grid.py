@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from borgtrace.colocation import instances, synthetic_pool
+from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments.beyond import packing_memory
 from borgtrace.colocation.experiments.shared.outcomes import paper_estimators
-from borgtrace.colocation.grid import Cell, Grid, judge_instance
-from borgtrace.colocation.instances import Instance, Instances, split
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Options, Study
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing import instances
+from borgtrace.colocation.packing.grid import GridCell, PackingGrid, judge_instance
+from borgtrace.colocation.packing.instances import Instance, Instances, split
+from borgtrace.colocation.study import Study
+from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.estimator import Estimator
@@ -23,8 +25,8 @@ from borgtrace.placement.estimators.sizes import Average, Cantelli, Percentile
 POOL = synthetic_pool(400, seed=4)
 
 
-def grid(threads: int = 2, count: int = 3) -> Grid:
-    return Grid(
+def grid(threads: int = 2, count: int = 3) -> PackingGrid:
+    return PackingGrid(
         Instances(
             POOL,
             size=80,
@@ -59,9 +61,9 @@ def test_the_paper_has_sixteen_estimators():
 
 def test_threads_and_company_change_nothing():
     cells = [
-        Cell(Gpa(0.01)),
-        Cell(Convolution(0.01), packer="first-fit"),
-        Cell(Average(1.25), data="avg"),
+        GridCell(Gpa(0.01)),
+        GridCell(Convolution(0.01), packer="first-fit"),
+        GridCell(Average(1.25), data="avg"),
     ]
     together = grid(2).outcomes(cells)
     assert grid(1).outcomes(cells) == together
@@ -74,15 +76,15 @@ def test_threads_and_company_change_nothing():
 def test_estimators_see_the_first_columns_and_are_judged_on_the_rest():
     inst = np.float32([[0.4, 0.4, 0.9, 0.4]] * 2)  # together 1.8 in column 2 only
     drawn = Instance(0, np.arange(2), inst, lambda column: inst)
-    (half,) = judge_instance(drawn, [Cell(Percentile(100), clairvoyance=0.5)])
+    (half,) = judge_instance(drawn, [GridCell(Percentile(100), clairvoyance=0.5)])
     assert half.m_abs == 1
     assert half.overflows == 1
     assert half.trials == 2
-    (all_seen,) = judge_instance(drawn, [Cell(Percentile(100))])
+    (all_seen,) = judge_instance(drawn, [GridCell(Percentile(100))])
     assert all_seen.m_abs == 2
     assert all_seen.overflows == 0
     assert all_seen.trials == 8
-    (quarter,) = judge_instance(drawn, [Cell(Percentile(100), clairvoyance=0.25)])
+    (quarter,) = judge_instance(drawn, [GridCell(Percentile(100), clairvoyance=0.25)])
     assert quarter.overflows == 1
     assert quarter.trials == 3
     assert half.lower_bound == 2  # from all columns: 2 · .525
@@ -92,7 +94,7 @@ def test_averages_are_judged_on_instantaneous_usage():
     inst = np.float32([[0.0, 1.0]] * 2)
     avg = np.float32([[0.5, 0.5]] * 2)
     (outcome,) = judge_instance(
-        Instance(0, np.arange(2), inst, lambda column: avg), [Cell(Percentile(100), data="avg")]
+        Instance(0, np.arange(2), inst, lambda column: avg), [GridCell(Percentile(100), data="avg")]
     )
     assert outcome.m_abs == 1
     assert outcome.q == 0.5
@@ -105,7 +107,7 @@ def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
     )  # together .9 and 1.4; averages .8
     drawn = Instance(0, np.arange(2), inst, lambda column: avg)
     maximum = Percentile(100)
-    cells = [Cell(maximum, data="avg", fill=e) for e in (0.8, 0.79, 1.0)]
+    cells = [GridCell(maximum, data="avg", fill=e) for e in (0.8, 0.79, 1.0)]
     full, apart, whole = judge_instance(drawn, cells)
     # .4 + .4 fill a machine to .8; only 1.4 exceeds the whole machine, .9 does not
     assert full.m_abs == 1
@@ -118,7 +120,7 @@ def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
     assert whole.overflows == 1
     assert [each.lower_bound for each in (full, apart)] == [2, 2]  # 2 · .575, by the whole machine
     with pytest.raises(UsageError) as caught:
-        Cell(maximum, fill=0.0)
+        GridCell(maximum, fill=0.0)
     assert (
         str(caught.value) == "fill: not the capacity of a machine: expected a number above 0, got 0"
     )
@@ -127,7 +129,7 @@ def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
 def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
     inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
     (outcome,) = judge_instance(
-        Instance(0, np.arange(3), inst, lambda column: inst), [Cell(Average(1))]
+        Instance(0, np.arange(3), inst, lambda column: inst), [GridCell(Average(1))]
     )
     assert outcome.n_unplaceable == 1
     assert outcome.m_abs == 1
@@ -140,7 +142,7 @@ def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
             inst[1:2],
             lambda column: inst[1:2],
         ),
-        [Cell(Average(1))],
+        [GridCell(Average(1))],
     )
     assert none.m_abs == 0
     assert none.m == 0.0
@@ -199,19 +201,19 @@ def test_instances_draw_without_replacement_and_reproducibly():
 )
 def test_too_few_of_anything(options, message):
     with pytest.raises(UsageError) as caught:
-        Options(**options)
+        ColocationOptions(**options)
     assert str(caught.value) == message
 
 
 def test_impossible_cells():
     with pytest.raises(UsageError) as caught:
-        Cell(Gpa(0.1), clairvoyance=0.0)
+        GridCell(Gpa(0.1), clairvoyance=0.0)
     assert (
         str(caught.value)
         == "clairvoyance: not a share of the realizations: expected above 0 and at most 1, got 0"
     )
     with pytest.raises(UsageError) as caught:
-        Cell(Gpa(0.1), capacity=-1.0)
+        GridCell(Gpa(0.1), capacity=-1.0)
     assert (
         str(caught.value)
         == "capacity: not the capacity of a machine: expected a number above 0, got -1"
@@ -232,7 +234,7 @@ def test_halves_share_no_task():
 def test_calibrated_gpa_keeps_its_target_where_it_learned():
     from borgtrace.placement.estimators.calibrated import CalibratedGpa
 
-    learning = Grid(
+    learning = PackingGrid(
         Instances(
             POOL,
             size=300,
@@ -242,14 +244,14 @@ def test_calibrated_gpa_keeps_its_target_where_it_learned():
         )
     )
     plain: Estimator = CalibratedGpa(0.01)
-    learned = learning.prepared(plain, Cell(plain))
-    q = learning.mean_quality(Cell(learned, is_rebalanced=False))
+    learned = learning.prepared(plain, GridCell(plain))
+    q = learning.mean_quality(GridCell(learned, is_rebalanced=False))
     assert 0.006 <= q <= 0.01
-    assert learning.mean_quality(Cell(Gpa(0.01), is_rebalanced=False)) > 0.01
+    assert learning.mean_quality(GridCell(Gpa(0.01), is_rebalanced=False)) > 0.01
 
 
 def test_sizes_order_the_machines():
-    found = grid().outcomes([Cell(Cantelli(b)) for b in (1.0, 1.7, 4.4)])
+    found = grid().outcomes([GridCell(Cantelli(b)) for b in (1.0, 1.7, 4.4)])
     machines = [outcome.m_abs for outcome in found if outcome.instance == 0]
     assert machines == sorted(machines)
 
@@ -258,7 +260,7 @@ def test_fresh_draws_judge_what_others_were_seen():
     inst = np.float32([[0.4, 0.4]] * 2)
     fresh = np.float32([[0.4, 0.9]] * 2)
     drawn = Instance(0, np.arange(2), inst, lambda column, salt: fresh)
-    cell = Cell(Percentile(100), clairvoyance=0.5)
+    cell = GridCell(Percentile(100), clairvoyance=0.5)
     (found,) = judge_instance(drawn, [cell], on_fresh=True)
     assert (found.m_abs, found.overflows, found.trials) == (
         1,
@@ -287,7 +289,7 @@ def test_fresh_draws_judge_what_others_were_seen():
 
 def test_every_draw_of_an_instance_waits_for_its_turn(monkeypatch):
     drawn = []
-    taken = Pool.draw
+    taken = TaskPool.draw
 
     def draw(
         pool,
@@ -299,7 +301,7 @@ def test_every_draw_of_an_instance_waits_for_its_turn(monkeypatch):
         drawn.append((column, instances._DRAWING.locked()))
         return taken(pool, tasks, realizations, seed, column)
 
-    monkeypatch.setattr(Pool, "draw", draw)
+    monkeypatch.setattr(TaskPool, "draw", draw)
     pool = replace(POOL, memory=POOL.avg)
     made = Instances(pool, size=5, realizations=100, count=1).make(0)
     assert (made.draw("memory") == made.avg).all()  # the same windows, whatever the column
@@ -309,8 +311,8 @@ def test_every_draw_of_an_instance_waits_for_its_turn(monkeypatch):
 
 def test_a_study_keeps_apart_what_was_drawn_otherwise():
     study = Study(POOL)
-    plain = Options(realizations=100, size=5)
-    assert study.grid(plain) is study.grid(Options(realizations=100, size=5))
+    plain = ColocationOptions(realizations=100, size=5)
+    assert study.grid(plain) is study.grid(ColocationOptions(realizations=100, size=5))
     for other in (
         replace(plain, instantaneous="histogram"),
         replace(plain, seed=1),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from borgtrace.colocation.quality import least_machines, quality
+from borgtrace.colocation.packing.quality import least_machines, quality
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.gpa import Gpa, gaussian_slack

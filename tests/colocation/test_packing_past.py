@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.cluster import simulate
 from borgtrace.colocation.experiments.beyond import (
     packing_correlated,
     packing_machines,
@@ -15,11 +14,12 @@ from borgtrace.colocation.experiments.beyond import (
     packing_replay,
     task_correlation,
 )
-from borgtrace.colocation.heavy_tail import heavy_tail
-from borgtrace.colocation.inventory import machines
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.raw_series import Timeline, busiest_span, series, shuffled
+from borgtrace.colocation.packing.machine_kinds import machines
+from borgtrace.colocation.packing.online_cluster import simulate
 from borgtrace.colocation.study import Study
+from borgtrace.colocation.tasks.heavy_tail import heavy_tail
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.simultaneous import Timeline, busiest_span, series, shuffled
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.covariance import CovarianceGpa
 from borgtrace.placement.estimators.multi_resource import MultiResource
@@ -38,11 +38,11 @@ def verdicts(result: Result) -> dict[str, str]:
 
 def on_clock(
     values: np.ndarray, *, start: list[int] | None = None, jobs: list[int] | None = None, **more
-) -> Pool:
+) -> TaskPool:
     """A pool of tasks measured every 300 s from their start slot."""
     n, t = values.shape
     begin = np.array(start or [0] * n)
-    return Pool(
+    return TaskPool(
         offsets=np.arange(n + 1) * t,
         inst=values.ravel().astype(np.float32),
         avg=values.ravel().astype(np.float32),
@@ -60,7 +60,7 @@ def bursts(
     per_job: int,
     t: int = 288,
     seed: int = 0,
-) -> Pool:
+) -> TaskPool:
     """Tasks of one job burst at the same moments, jobs independently of each other."""
     rng = np.random.default_rng(seed)
     shared = rng.random((n_jobs, t)) < 0.1
@@ -254,7 +254,7 @@ def test_covariance_by_hand():
 
 
 def test_series_are_laid_on_the_clock_and_gaps_repeat():
-    pool = Pool(
+    pool = TaskPool(
         offsets=np.array([0, 3, 7]),
         inst=np.float32([1, 2, 4, 5, 6, 7, 8]) / 10,
         avg=np.zeros(7, np.float32),
@@ -273,7 +273,7 @@ def test_series_are_laid_on_the_clock_and_gaps_repeat():
 
 
 def test_windows_of_one_slot_are_averaged_by_length():
-    pool = Pool(
+    pool = TaskPool(
         offsets=np.array([0, 3, 4]),
         inst=np.float32([0.2, 0.5, 0.3, 0.1]),
         avg=np.zeros(4, np.float32),

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import Options, Study
-from borgtrace.colocation.classes import Classes, parse_promises, with_priors
+from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiments.beyond import packing_promises
+from borgtrace.colocation.packing.service_classes import ServiceClasses, parse_promises, with_priors
 from borgtrace.errors import UsageError
 from borgtrace.placement import Observation, pack
 from borgtrace.placement.estimators.promises import Promises, nested_slack
@@ -100,7 +100,7 @@ def _planted(swing: float, *, days: int = 4, n: int = 600) -> tuple[np.ndarray, 
 
 def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table:
     pool = on_clock(values, priority=priority, generation="2011")
-    options = Options(
+    options = ColocationOptions(
         size=len(values),
         instances=1,
         hours=values.shape[1] // 12,
@@ -192,12 +192,12 @@ def test_classes_are_tiers_or_jobs_at_random() -> None:
     pool = on_clock(
         np.full((6, 4), 0.1), priority=np.array([9, 0, 4, -1, 11, 1]), generation="2011"
     )
-    classes = Classes.of(pool, "production=0.999,other=0.99", 0)
+    classes = ServiceClasses.of(pool, "production=0.999,other=0.99", 0)
     assert classes.names == ("other", "production")
     assert classes.targets == (0.01, 0.001)
     # A tier without a promise has the laxest.
     assert classes.rank.tolist() == [1, 0, 0, 0, 1, 0]
-    drawn = Classes.of(on_clock(np.full((200, 4), 0.1)), "production=0.999,free=0.99", 0)
+    drawn = ServiceClasses.of(on_clock(np.full((200, 4), 0.1)), "production=0.999,free=0.99", 0)
     assert drawn.origin == "jobs at random"
     assert 70 < drawn.rank.sum() < 130
 
@@ -217,4 +217,4 @@ def test_what_is_no_promise_is_refused(text: str) -> None:
 
 def test_an_unknown_tier_is_refused() -> None:
     with pytest.raises(UsageError, match="--slo"):
-        Classes.of(on_clock(np.full((2, 4), 0.1)), "batch=0.9", 0)
+        ServiceClasses.of(on_clock(np.full((2, 4), 0.1)), "batch=0.9", 0)

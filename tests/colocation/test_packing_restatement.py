@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from borgtrace.colocation.grid import Cell, judge_instance
-from borgtrace.colocation.instances import Instance
+from borgtrace.colocation.packing.grid import GridCell, judge_instance
+from borgtrace.colocation.packing.instances import Instance
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.registry import parse_estimator
 
@@ -79,7 +79,7 @@ def rebalance(bins: list[list[int]], test: Test) -> None:
                 failures += 1
 
 
-def restate(instance: Instance, cell: Cell) -> tuple[int, float, float]:
+def restate(instance: Instance, cell: GridCell) -> tuple[int, float, float]:
     n = round(cell.clairvoyance * REALIZATIONS)
     observed = (instance.inst if cell.data == "inst" else instance.avg)[:, :n]
     test = fit_bin(cell.estimator, observed, cell.capacity)
@@ -95,7 +95,7 @@ def restate(instance: Instance, cell: Cell) -> tuple[int, float, float]:
 
 
 CELLS = [
-    Cell(
+    GridCell(
         parse_estimator(text),
         packer=packer,
         is_rebalanced=is_rebalanced,

@@ -21,7 +21,7 @@ from borgtrace.colocation.study import Study
 SCRIPT = """
 import json, resource
 from borgtrace.colocation.experiments.sums.percentile_error import QUESTION as FIGURE_6
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.tasks.pool import Pool
 from borgtrace.colocation.study import Study
 from borgtrace.colocation.experiments.sums.sum_normality import QUESTION as TABLE_1
 tables = Study(synthetic_pool(100_000, seed=0))

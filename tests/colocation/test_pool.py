@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.pool import LEVELS, Pool
+from borgtrace.colocation.tasks.pool import LEVELS, TaskPool
 from borgtrace.errors import UsageError
 
 
-def make(windows: list[list[float]], **more: object) -> Pool:
+def make(windows: list[list[float]], **more: object) -> TaskPool:
     """A pool of tasks (7, 0), (7, 1), … with these instantaneous usages; averages are ten times as large."""
     flat = np.float32([value for task in windows for value in task])
     n = len(windows)
-    return Pool(
+    return TaskPool(
         offsets=np.cumsum([0, *map(len, windows)]),
         inst=flat,
         avg=10 * flat,

@@ -10,20 +10,21 @@ import pytest
 
 import borgtrace
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.advice import Plan
-from borgtrace.colocation.cluster import milestones
-from borgtrace.colocation.heavy_tail import heavy_tail
-from borgtrace.colocation.instances import split
-from borgtrace.colocation.inventory import PUBLISHED, capacity_table, parse_mix
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.raw_series import (
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.advice import TrialPlan
+from borgtrace.colocation.packing.instances import split
+from borgtrace.colocation.packing.machine_kinds import PUBLISHED, capacity_table, parse_mix
+from borgtrace.colocation.packing.online_cluster import milestones
+from borgtrace.colocation.study import Study
+from borgtrace.colocation.tasks.heavy_tail import heavy_tail
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.simultaneous import (
     _n_slots,
     busiest_span,
     longest_busy_span,
     series,
     shuffled,
 )
-from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
 from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.schema.time import TRACE_START
@@ -137,10 +138,10 @@ def test_two_tasks_or_a_third_of_a_small_pool_are_enough(long: list[int], slots:
     assert len(found.tasks) == (n_long if slots == 24 else n)
 
 
-def tasks_of(*spans: tuple[int, int]) -> Pool:
+def tasks_of(*spans: tuple[int, int]) -> TaskPool:
     """Tasks with the first slot and the number of slots of each."""
     counts = np.array([n for _, n in spans])
-    return Pool(
+    return TaskPool(
         offsets=np.concatenate([[0], np.cumsum(counts)]),
         inst=np.ones(counts.sum(), np.float32),
         avg=np.ones(counts.sum(), np.float32),
@@ -223,9 +224,9 @@ def test_a_pool_is_halved_where_each_half_fills_an_instance() -> None:
 def test_hours_to_choose_on_and_hours_to_judge_on() -> None:
     values = np.arange(8 * 48).reshape(8, 48) / 1024
     pool = on_clock(values, start=[BEGIN + 24] * 8)
-    plan = Plan.of(
+    plan = TrialPlan.of(
         pool,
-        Options(
+        ColocationOptions(
             realizations=100,
             instances=1,
             size=4,
@@ -254,9 +255,9 @@ def test_hours_that_a_tenth_of_a_small_pool_runs_through_are_enough(tasks: int, 
     # Two tasks run for the same four hours, a third begins an hour later, and the others run alone.
     start = [BEGIN, BEGIN, BEGIN + 12, *(BEGIN + 100 * k for k in range(1, tasks - 2))]
     pool = on_clock(np.full((tasks, 48), 0.125), start=start)
-    plan = Plan.of(
+    plan = TrialPlan.of(
         pool,
-        Options(
+        ColocationOptions(
             realizations=100,
             instances=1,
             size=100,
@@ -270,17 +271,17 @@ def test_hours_that_a_tenth_of_a_small_pool_runs_through_are_enough(tasks: int, 
 def test_a_target_is_a_probability() -> None:
     for target in (0.0, 1.0):
         with pytest.raises(UsageError) as caught:
-            Options(target=target)
+            ColocationOptions(target=target)
         assert (
             str(caught.value)
             == f"target: not a probability: expected above 0 and below 1, got {target:g}"
         )
-    assert Options(target=0.999).target == 0.999
+    assert ColocationOptions(target=0.999).target == 0.999
 
 
 def test_coverage_counts_the_tasks_of_the_pool() -> None:
     study = Study(synthetic_pool(30, seed=1))
-    assert study.coverage(Options(tasks=20)).n_tasks == 20
+    assert study.coverage(ColocationOptions(tasks=20)).n_tasks == 20
     assert study.machines().tolist() == [list(kind) for kind in PUBLISHED]
 
 

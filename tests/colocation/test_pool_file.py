@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.colocation import read_pool, write_pool
-from borgtrace.colocation.pool import PER_TASK, PER_WINDOW, Pool, Step
+from borgtrace.colocation.tasks.pool import PER_TASK, PER_WINDOW, PreparationStep, TaskPool
 from borgtrace.errors import SourceError
 from borgtrace.schema.dialects import dialect
 from borgtrace.store.coverage import Coverage, StoreCoverage
@@ -20,9 +20,9 @@ from borgtrace.store.coverage import Coverage, StoreCoverage
 WAY_OUT = "; write one with `borgtrace colocate STORE --export-pool FILE`"
 
 
-def full() -> Pool:
+def full() -> TaskPool:
     """A pool that knows everything a pool can know."""
-    return Pool(
+    return TaskPool(
         offsets=np.array([0, 2, 5]),
         inst=np.float32([0, 0.5, 0.25, 0.25, 1]),
         avg=np.float32([0.1, 0.4, 0.25, 0.2, 0.9]),
@@ -43,7 +43,7 @@ def full() -> Pool:
         generation="2019",
         source="two tasks",
         is_synthetic=True,
-        steps=(Step("dropped", 3, 5), Step("mended", 1, 9, "windows")),
+        steps=(PreparationStep("dropped", 3, 5), PreparationStep("mended", 1, 9, "windows")),
     )
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from borgtrace.colocation import preparation, prepare_pool
-from borgtrace.colocation.pool import Step
-from borgtrace.colocation.preparation import prepare
-from borgtrace.colocation.windows import Windows
+from borgtrace.colocation import prepare_pool
+from borgtrace.colocation.tasks import preparation
+from borgtrace.colocation.tasks.pool import PreparationStep
+from borgtrace.colocation.tasks.preparation import prepare
+from borgtrace.colocation.tasks.task_windows import TaskWindows
 from borgtrace.errors import UsageError
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.store.traces import Traces
@@ -197,7 +198,7 @@ def test_missing_memory_is_that_of_the_window_before_and_never_0() -> None:
     assert pool.memory[:6].tolist() == [0.5, 0.125, 0.125, 0.25, 0.25, 0.125]
     np.testing.assert_allclose(pool.memory[24:], mean, rtol=1e-6)
     words = "windows without memory, which take that of the window before, else the request"
-    assert pool.steps[-1] == Step(words, 26, 48, "windows")
+    assert pool.steps[-1] == PreparationStep(words, 26, 48, "windows")
     nothing = prepare(tiny(tasks=[task(2, 24)], instance_usage=second))
     assert nothing.memory is None
     assert nothing.steps[-1].name != words
@@ -241,7 +242,7 @@ def test_2019_percentiles() -> None:
 
 def test_a_window_with_some_percentiles_counts_as_one_without() -> None:
     usage = np.float32([0.5, 0.75])
-    windows = Windows(
+    windows = TaskWindows(
         task=np.int32([0, 1]),
         inst=usage,
         avg=usage,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.colocation.quality import machine_overflows, overflow_counts
+from borgtrace.colocation.packing.quality import machine_overflows, overflow_counts
 from borgtrace.errors import UsageError
 from borgtrace.placement import Packing
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation.experiments.sums.percentile_error import errors
-from borgtrace.colocation.sample_sums import judge_samples
+from borgtrace.colocation.sums.sample_sums import judge_samples
+from borgtrace.colocation.tasks.subsets import draw_subsets
 
 SEED = 11
 SAMPLES = 20

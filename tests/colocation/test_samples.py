@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from borgtrace.colocation._samples import draw_subsets, prefix_means
+from borgtrace.colocation.tasks.subsets import draw_subsets, prefix_means
 from borgtrace.kernels.hashing import task_keys
 
 

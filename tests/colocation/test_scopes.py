@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from borgtrace.catalog import experiments
-from borgtrace.colocation import Pool, Study
+from borgtrace.colocation import Study, TaskPool
 from borgtrace.colocation.experiments.usage import usage_deviation
 from borgtrace.schema.dialects import dialect
 from borgtrace.store.coverage import Coverage, whole_trace
 
 
-def pool(tasks: int, generation: str = "2011") -> Pool:
+def pool(tasks: int, generation: str = "2011") -> TaskPool:
     """Return tasks of two windows: seconds vary, averages do not."""
-    return Pool(
+    return TaskPool(
         offsets=np.arange(tasks + 1) * 2,
         inst=np.tile(np.float32([0.1, 0.3]), tasks),
         avg=np.full(2 * tasks, 0.2, np.float32),

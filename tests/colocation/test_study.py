@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 
 from borgtrace.catalog import experiments
-from borgtrace.colocation import Options, Study
+from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiment import run_cells
 from borgtrace.colocation.experiments.beyond import packing_online
 from borgtrace.colocation.experiments.packing import packing_averages, packing_base
 from borgtrace.colocation.experiments.usage import usage_changes
-from borgtrace.colocation.grid import (
-    Cell,
-    Grid,
-    Outcome,
+from borgtrace.colocation.options import LEAST
+from borgtrace.colocation.packing.grid import (
+    GridCell,
+    PackingGrid,
+    PackingOutcome,
     group_cells,
     judge_instance,
     n_realizations_seen,
 )
-from borgtrace.colocation.instances import Instances
-from borgtrace.colocation.study import LEAST, GivenTasks, halves, instances_of
+from borgtrace.colocation.packing.instances import Instances
+from borgtrace.colocation.study import GivenPool, halves, instances_of
 from borgtrace.errors import UsageError
 from borgtrace.placement import Average, Gpa, Observation
 from borgtrace.question import NotApplicable, PlannedTables
@@ -32,7 +33,7 @@ from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 
 POOL = on_clock(np.repeat([[0.25], [0.5], [0.125], [0.75]], 6, axis=1))
-SMALL = Options(
+SMALL = ColocationOptions(
     tasks=4,
     realizations=100,
     instances=2,
@@ -44,14 +45,14 @@ SMALL = Options(
 @pytest.mark.parametrize(("name", "least"), LEAST.items())
 def test_the_least_of_each_size(name: str, least: int) -> None:
     assert least == (100 if name == "realizations" else 1)
-    assert getattr(Options(**{name: least}), name) == least
+    assert getattr(ColocationOptions(**{name: least}), name) == least
     with pytest.raises(UsageError) as caught:
-        Options(**{name: least - 1})
+        ColocationOptions(**{name: least - 1})
     assert str(caught.value) == f"--{name}: too few: expected at least {least}, got {least - 1}"
 
 
 def test_defaults() -> None:
-    plain = Options()
+    plain = ColocationOptions()
     assert (plain.tasks, plain.realizations, plain.instances, plain.size, plain.samples) == (
         *(100_000, 10_000, 5, 1_000, 1_000),
     )
@@ -76,7 +77,7 @@ def test_defaults() -> None:
 )
 def test_options_that_are_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=f"^{message}$"):
-        Options(**given)
+        ColocationOptions(**given)
 
 
 def test_a_store_is_prepared_with_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +89,7 @@ def test_a_store_is_prepared_with_the_options(monkeypatch: pytest.MonkeyPatch) -
 
     tables = PlannedTables("2011")
     monkeypatch.setattr("borgtrace.colocation.study.prepare", prepare)
-    options = Options(
+    options = ColocationOptions(
         tasks=7,
         seed=3,
         instantaneous="histogram",
@@ -167,7 +168,7 @@ def test_instances_have_the_sizes_of_the_options() -> None:
 
 
 def test_what_a_given_pool_says_of_itself() -> None:
-    given = GivenTasks(POOL)
+    given = GivenPool(POOL)
     assert given.name == "planted"
     assert given.coverage.n_tasks == 4
     assert given.coverage.dialect.trace == "2011"
@@ -178,7 +179,7 @@ def test_what_a_given_pool_says_of_itself() -> None:
     assert told.engine == "numba"
     assert told.parameters == {"size": 3}
     assert told.seconds == 1.5
-    other = GivenTasks(replace(POOL, generation="2019", is_synthetic=True))
+    other = GivenPool(replace(POOL, generation="2019", is_synthetic=True))
     assert other.coverage.dialect.trace == "2019"
     assert other.provenance({}, 0).generation == "2019"
     assert other.provenance({}, 0).is_synthetic
@@ -188,7 +189,7 @@ def test_what_a_given_pool_says_of_itself() -> None:
 
 
 def test_numbers_of_an_outcome() -> None:
-    found = Outcome(Cell(Gpa(0.1)), 0, 6, 4, 9, 600, 20, 2, 1)
+    found = PackingOutcome(GridCell(Gpa(0.1)), 0, 6, 4, 9, 600, 20, 2, 1)
     assert found.machines == 8
     assert found.m == 1.5
     assert found.q == 0.015
@@ -209,10 +210,10 @@ def test_numbers_of_an_outcome() -> None:
 )
 def test_possible_cells(fields: dict[str, float], is_possible: bool) -> None:
     if is_possible:
-        Cell(Gpa(0.1), **fields)
+        GridCell(Gpa(0.1), **fields)
         return
     with pytest.raises(UsageError):
-        Cell(Gpa(0.1), **fields)
+        GridCell(Gpa(0.1), **fields)
 
 
 @pytest.mark.parametrize(
@@ -227,11 +228,11 @@ def test_possible_cells(fields: dict[str, float], is_possible: bool) -> None:
 )
 def test_at_least_one_realization_is_seen(share: float, n: int, seen: int) -> None:
     instance = drawn(np.zeros((2, n)))
-    assert n_realizations_seen(instance, Cell(Gpa(0.1), clairvoyance=share)) == seen
+    assert n_realizations_seen(instance, GridCell(Gpa(0.1), clairvoyance=share)) == seen
 
 
 def test_cells_that_see_the_same_are_together() -> None:
-    cells = [Cell(Gpa(0.1), data=data) for data in ("inst", "avg", "inst")]
+    cells = [GridCell(Gpa(0.1), data=data) for data in ("inst", "avg", "inst")]
     assert [
         (key, len(some)) for key, some in group_cells(cells, lambda cell: cell.data).items()
     ] == [
@@ -278,7 +279,9 @@ def test_what_is_seen_and_what_judges(
     overflows: int,
     trials: int,
 ) -> None:
-    (found,) = judge_instance(cast(Any, Drawn()), [Cell(Average(1), **fields)], on_fresh=on_fresh)
+    (found,) = judge_instance(
+        cast(Any, Drawn()), [GridCell(Average(1), **fields)], on_fresh=on_fresh
+    )
     assert found.m_abs == machines
     assert found.overflows == overflows
     assert found.trials == trials
@@ -292,8 +295,8 @@ def test_what_is_seen_and_what_judges(
 
 def test_what_fits_nowhere_and_what_is_moved() -> None:
     # Tasks of .5 and .5 on one of two machines: rebalancing has nothing to move; .75 and .75 fit no half.
-    cells = [Cell(Average(1), is_rebalanced=r) for r in (True, False)] + [
-        Cell(Average(2), capacity=0.5)
+    cells = [GridCell(Average(1), is_rebalanced=r) for r in (True, False)] + [
+        GridCell(Average(2), capacity=0.5)
     ]
     one, other, none = judge_instance(cast(Any, Drawn()), cells)
     assert one.n_moved == 0
@@ -306,7 +309,7 @@ def test_what_fits_nowhere_and_what_is_moved() -> None:
 
 
 def test_overflow_that_is_predicted_is_a_mean_over_machines() -> None:
-    (found,) = judge_instance(cast(Any, Drawn()), [Cell(Gpa(0.5))])
+    (found,) = judge_instance(cast(Any, Drawn()), [GridCell(Gpa(0.5))])
     # Mean 1 and deviation .25 on one machine of 1.
     assert found.m_abs == 1
     assert found.predicted == pytest.approx(0.5, abs=1e-5)
@@ -317,14 +320,14 @@ class Grids:
 
     def __init__(self, answer: Exception | None = None) -> None:
         self.options: Any = None
-        self.cells: list[Cell] = []
+        self.cells: list[GridCell] = []
         self.answer = answer
 
-    def grid(self, options: Options) -> Any:
+    def grid(self, options: ColocationOptions) -> Any:
         self.options = options
         return self
 
-    def outcomes(self, cells: list[Cell]) -> None:
+    def outcomes(self, cells: list[GridCell]) -> None:
         self.cells = cells
         if self.answer is not None:
             raise self.answer
@@ -336,7 +339,7 @@ def test_experiments_on_the_grid_run_in_one_pass() -> None:
     run_cells(cast(Study, study), chosen, {"size": 7, "hours": 3})
     assert study.cells == packing_base.cells() + packing_averages.cells()
     # Ten instances by default; what was given; nothing that they do not take.
-    assert study.options == Options(size=7, instances=10)
+    assert study.options == ColocationOptions(size=7, instances=10)
 
 
 @pytest.mark.parametrize(
@@ -385,7 +388,7 @@ def test_the_subject_of_an_experiment_is_a_study() -> None:
     study = Study(POOL)
     assert packing_base.QUESTION.subject(study) is study
     made = packing_base.QUESTION.subject(POOL)
-    assert isinstance(made.source, GivenTasks)
+    assert isinstance(made.source, GivenPool)
     assert made.source.whole is POOL
 
 
@@ -396,9 +399,9 @@ def test_outcomes_are_known_once_and_in_the_order_that_is_asked_for() -> None:
         realizations=100,
         count=2,
     )
-    grid = Grid(instances, threads=1)
-    first = Cell(Average(1))
-    second = Cell(Average(3))
+    grid = PackingGrid(instances, threads=1)
+    first = GridCell(Average(1))
+    second = GridCell(Average(3))
     (one, two) = grid.outcomes([first])
     assert one.instance == 0
     assert two.instance == 1

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from borgtrace.colocation._sums import BLOCK, TILE, add_samples, sample_statistics
+from borgtrace.colocation.sums.row_sums import BLOCK, TILE, add_samples, sample_statistics
 
 LEVELS = np.array([0.0, 0.5, 0.95, 0.999, 1.0])
 

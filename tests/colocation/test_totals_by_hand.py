@@ -14,7 +14,7 @@ import pytest
 
 from borgtrace.colocation import Study
 from borgtrace.colocation.experiments.sums import percentile_error, sum_examples, sum_normality
-from borgtrace.colocation.sample_sums import SampleSums, sample_sums
+from borgtrace.colocation.sums.sample_sums import SampleSums, sample_sums
 from borgtrace.engine.embedded import ask
 from tests.colocation.answers import measured, options, refused, study_of
 from tests.colocation.test_packing_past import on_clock

@@ -7,19 +7,23 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from borgtrace.colocation import trial as module
-from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.intervals import Blocks, Interval, share_over_instances
-from borgtrace.colocation.raw_series import Span
-from borgtrace.colocation.study import Options
-from borgtrace.colocation.trial import Evidence, Judged, Running, Trial
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing import trial as module
+from borgtrace.colocation.packing.instances import Instance, Instances
+from borgtrace.colocation.packing.intervals import (
+    ConfidenceInterval,
+    SeriesBlocks,
+    share_over_instances,
+)
+from borgtrace.colocation.packing.trial import Evidence, JudgedPacking, PackingTrial, RunningTasks
+from borgtrace.colocation.tasks.simultaneous import BusySpan
 from borgtrace.placement import Average, Observation, Packing
 from tests.colocation.test_packing_past import on_clock
 
 
-def judged(draws: list[int], raw: list[list[int]] | None = None, alone: int = 0) -> Judged:
+def judged(draws: list[int], raw: list[list[int]] | None = None, alone: int = 0) -> JudgedPacking:
     series = np.array(raw) if raw else np.empty((len(draws), 0), np.int64)
-    return Judged(
+    return JudgedPacking(
         len(draws) + alone,
         alone,
         np.array(draws, np.int64),
@@ -30,7 +34,7 @@ def judged(draws: list[int], raw: list[list[int]] | None = None, alone: int = 0)
 def test_machines_are_those_in_use_and_one_for_each_task_that_fits_none() -> None:
     # Rebalancing has emptied the second bin.
     packing = Packing(np.array([0, 0, 2, -1, -1]), np.ones((3, 1)), np.arange(3))
-    found = Judged.of(packing, np.array([1, 9, 2]), np.array([[1, 2], [9, 9], [3, 4]]))
+    found = JudgedPacking.of(packing, np.array([1, 9, 2]), np.array([[1, 2], [9, 9], [3, 4]]))
     assert found.machines == 4
     assert found.n_unplaceable == 2
     assert found.draws.tolist() == [1, 2]
@@ -72,7 +76,7 @@ SERIES = np.float32(
 @pytest.mark.parametrize("has_series", [False, True])
 def test_ways_are_judged_on_draws_and_block_by_block(has_series: bool) -> None:
     instances = two_alike()
-    trial = Trial(instances, None, SERIES if has_series else None)
+    trial = PackingTrial(instances, None, SERIES if has_series else None)
     assert trial.slots == (5 if has_series else 0)
     first, second = trial.run([Average(1), Average(2)], 1.0, np.array([3, 2]))
     assert len(first) == 2
@@ -98,7 +102,7 @@ def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "pack", packed)
         for learned in (None, SERIES):
-            Trial(two_alike(), learned).run([Average(1)], 0.5, np.array([], np.int64))
+            PackingTrial(two_alike(), learned).run([Average(1)], 0.5, np.array([], np.int64))
     series = [each for _, each, _ in asked]
     assert [each is None for each in series] == [True, True, False, False]
     assert cast(Any, series[2]).tolist() == SERIES[[2, 0, 1]].tolist()
@@ -108,11 +112,11 @@ def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
 def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
     values = np.arange(24, dtype=np.float32).reshape(3, 8) / 32
     pool = on_clock(values, start=[4, 4, 4])
-    running = Running.during(pool, Span(5, 6, np.array([0, 2])))
+    running = RunningTasks.during(pool, BusySpan(5, 6, np.array([0, 2])))
     assert running.first == 5
     assert len(running.tasks) == 2
     assert running.inst.tolist() == values[[0, 2], 1:7].tolist()
-    options = Options(size=7, realizations=100, instances=3)
+    options = ColocationOptions(size=7, realizations=100, instances=3)
     found = running.trial(slice(0, 2), slice(3, 6), options, 11)
     assert cast(Any, found.learned).tolist() == values[[0, 2], 1:3].tolist()
     assert cast(Any, found.judged).tolist() == values[[0, 2], 4:7].tolist()
@@ -128,7 +132,10 @@ def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
 
 
 def evidence(
-    *trials: list[Judged], blocks: Blocks | None = None, target: float = 0.1, **more: Any
+    *trials: list[JudgedPacking],
+    blocks: SeriesBlocks | None = None,
+    target: float = 0.1,
+    **more: Any,
 ) -> Evidence:
     return Evidence(trials, blocks, more.pop("realizations", 100), target, **more)
 
@@ -149,14 +156,14 @@ def test_overflow_on_draws_is_a_mean_over_instances() -> None:
     assert found.low == 0.0
     assert found.high == pytest.approx(0.001 + 0.0127062, abs=1e-7)
     # 7,000 draws are too few to see .0004 three times.
-    assert evidence(*trials, realizations=1_000, target=0.0004).on_draws == Interval(
+    assert evidence(*trials, realizations=1_000, target=0.0004).on_draws == ConfidenceInterval(
         pytest.approx(0.001)
     )
 
 
 def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
     # Two series of three hours: two machines in the first, one in the second.
-    blocks = Blocks.of([36, 36])
+    blocks = SeriesBlocks.of([36, 36])
     trials = [judged([0, 0], [[1, 0, 0], [0, 2, 0]])], [judged([0], [[0, 0, 3]])]
     found = evidence(*trials, blocks=blocks, target=0.1).on_series
     # 6 of 2 × 36 + 36.
@@ -165,26 +172,26 @@ def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
     assert found.low is not None
     # 108 trials, or 54 of tasks of their own: 3 ÷ .05 are 60.
     halves = evidence(*trials, blocks=blocks, target=0.05, distinct=0.5).on_series
-    assert halves == Interval(pytest.approx(6 / 108))
+    assert halves == ConfidenceInterval(pytest.approx(6 / 108))
     assert evidence(*trials).on_series is None
 
 
 @pytest.mark.parametrize(
     ("series", "draws", "stricter"),
     [
-        (Interval(0.1, 0.0, 0.2), Interval(0.2, 0.1, 0.3), "draws"),
-        (Interval(0.1, 0.0, 0.4), Interval(0.2, 0.1, 0.3), "series"),
+        (ConfidenceInterval(0.1, 0.0, 0.2), ConfidenceInterval(0.2, 0.1, 0.3), "draws"),
+        (ConfidenceInterval(0.1, 0.0, 0.4), ConfidenceInterval(0.2, 0.1, 0.3), "series"),
         # Where an end is unknown nothing is sure.
-        (Interval(0.1), Interval(0.2, 0.1, 0.3), "series"),
-        (Interval(0.1, 0.0, 0.4), Interval(0.0), "draws"),
-        (Interval(0.1), Interval(0.2), "draws"),
-        (Interval(0.2, 0.0, 0.3), Interval(0.1, 0.0, 0.3), "series"),
-        (None, Interval(0.1), "draws"),
-        (Interval(0.0, 0.0, 0.0), Interval(0.2, 0.1, 0.3), "draws"),
+        (ConfidenceInterval(0.1), ConfidenceInterval(0.2, 0.1, 0.3), "series"),
+        (ConfidenceInterval(0.1, 0.0, 0.4), ConfidenceInterval(0.0), "draws"),
+        (ConfidenceInterval(0.1), ConfidenceInterval(0.2), "draws"),
+        (ConfidenceInterval(0.2, 0.0, 0.3), ConfidenceInterval(0.1, 0.0, 0.3), "series"),
+        (None, ConfidenceInterval(0.1), "draws"),
+        (ConfidenceInterval(0.0, 0.0, 0.0), ConfidenceInterval(0.2, 0.1, 0.3), "draws"),
     ],
 )
 def test_the_stricter_is_the_one_with_the_higher_end(
-    series: Interval | None, draws: Interval, stricter: str
+    series: ConfidenceInterval | None, draws: ConfidenceInterval, stricter: str
 ) -> None:
     found = evidence([judged([0])])
     vars(found).update(on_series=series, on_draws=draws)
@@ -194,7 +201,7 @@ def test_the_stricter_is_the_one_with_the_higher_end(
 @pytest.mark.parametrize(("high", "keeps"), [(0.1, True), (0.1001, False), (None, False)])
 def test_a_target_is_kept_where_the_upper_end_is(high: float | None, keeps: bool) -> None:
     found = evidence([judged([0])])
-    vars(found).update(on_series=None, on_draws=Interval(0.0, 0.0, high))
+    vars(found).update(on_series=None, on_draws=ConfidenceInterval(0.0, 0.0, high))
     assert found.keeps is keeps
 
 
@@ -217,11 +224,14 @@ def test_the_worst_machine_on_draws_is_a_mean_over_instances() -> None:
     # Standard errors ⅓ and .1, and t of one degree of freedom 12.706.
     assert above.high == pytest.approx(1 / 3 + 12.7062 / 3, abs=1e-4)
     assert worst.high == pytest.approx(1.47062, abs=1e-5)
-    assert evidence([judged([]), judged([])]).per_machine() == (Interval(0.0), Interval(0.0))
+    assert evidence([judged([]), judged([])]).per_machine() == (
+        ConfidenceInterval(0.0),
+        ConfidenceInterval(0.0),
+    )
 
 
 def test_the_worst_machine_on_series_is_of_the_first_trial() -> None:
-    blocks = Blocks.of([60])
+    blocks = SeriesBlocks.of([60])
     # In each of five hours one slot of twelve, and two: 1 ÷ 12 is the target, which is not exceeded.
     first = [judged([0], [[1] * 5]), judged([0], [[2] * 5])]
     found = evidence(
@@ -232,55 +242,58 @@ def test_the_worst_machine_on_series_is_of_the_first_trial() -> None:
     )
     above, worst = found.per_machine()
     # Every resample says the same.
-    assert above == Interval(0.5, 0.5, 0.5)
-    assert worst == Interval(*[pytest.approx(1 / 6)] * 3)
+    assert above == ConfidenceInterval(0.5, 0.5, 0.5)
+    assert worst == ConfidenceInterval(*[pytest.approx(1 / 6)] * 3)
     # Of hours that differ resamples do: one of five slots more or less.
     _, worst = evidence([judged([0], [[10, 0, 0, 0, 0]])], blocks=blocks).per_machine()
     assert worst.value == pytest.approx(1 / 6)
     assert worst.low == 0.0
     assert worst.high is not None
     assert 1 / 3 <= worst.high <= 5 / 6
-    assert evidence([judged([])], blocks=blocks).per_machine() == (Interval(0.0), Interval(0.0))
+    assert evidence([judged([])], blocks=blocks).per_machine() == (
+        ConfidenceInterval(0.0),
+        ConfidenceInterval(0.0),
+    )
 
 
 @pytest.mark.parametrize(
     ("trials", "distinct", "found"),
     [
         # 3 ÷ .001 are 3,000.
-        (600, 1.0, Interval(0.0, 0.0, 0.001)),
-        (599, 1.0, Interval(0.0)),
-        (1_200, 0.5, Interval(0.0, 0.0, 0.001)),
-        (1_199, 0.5, Interval(0.0)),
-        (0, 1.0, Interval(0.0)),
+        (600, 1.0, ConfidenceInterval(0.0, 0.0, 0.001)),
+        (599, 1.0, ConfidenceInterval(0.0)),
+        (1_200, 0.5, ConfidenceInterval(0.0, 0.0, 0.001)),
+        (1_199, 0.5, ConfidenceInterval(0.0)),
+        (0, 1.0, ConfidenceInterval(0.0)),
     ],
 )
 def test_none_seen_in_three_thousand_is_below_one_in_a_thousand(
-    trials: int, distinct: float, found: Interval
+    trials: int, distinct: float, found: ConfidenceInterval
 ) -> None:
-    days = Blocks.of([5 * 288])
+    days = SeriesBlocks.of([5 * 288])
     assert days.share(np.zeros(5, np.int64), np.full(5, trials), 0.001, distinct) == found
 
 
 @pytest.mark.parametrize(("trials", "is_enough"), [([1_000, 2_000], True), ([1_000, 1_999], False)])
 def test_three_thousand_draws_tell_of_one_in_a_thousand(trials: list[int], is_enough: bool) -> None:
     found = share_over_instances([0, 0], trials, 0.001)
-    assert found == (Interval(0.0, 0.0, 0.001) if is_enough else Interval(0.0))
+    assert found == (ConfidenceInterval(0.0, 0.0, 0.001) if is_enough else ConfidenceInterval(0.0))
 
 
 def test_a_single_draw_is_all_of_an_instance() -> None:
     # One of one, and none of none.
-    assert share_over_instances([1, 0], [1, 0], 0.001) == Interval(0.5)
-    assert Blocks.of([60]).share(
+    assert share_over_instances([1, 0], [1, 0], 0.001) == ConfidenceInterval(0.5)
+    assert SeriesBlocks.of([60]).share(
         np.array([1, 0, 0, 0, 0]), np.array([1, 0, 0, 0, 0]), 0.5
-    ) == Interval(1.0)
+    ) == ConfidenceInterval(1.0)
 
 
 def test_a_resample_of_one_trial_is_that_trial() -> None:
     # All trials overflow, and the last block has none: it is drawn four of five times, and never five.
-    blocks = Blocks.of([60])
+    blocks = SeriesBlocks.of([60])
     assert blocks.times[:, 4].max() == 4
     found = blocks.share(np.array([1, 1, 1, 1, 0]), np.array([1, 1, 1, 1, 0]), 1.0)
-    assert found == Interval(1.0, 1.0, 1.0)
+    assert found == ConfidenceInterval(1.0, 1.0, 1.0)
 
 
 def test_blocks_are_drawn_from_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,12 +305,12 @@ def test_blocks_are_drawn_from_a_stream_of_their_own(monkeypatch: pytest.MonkeyP
         return known(seed)
 
     monkeypatch.setattr(np.random, "default_rng", spy)
-    assert Blocks.of([60], seed=3).times.shape == (1_000, 5)
+    assert SeriesBlocks.of([60], seed=3).times.shape == (1_000, 5)
     assert asked == [[3, 8]]
 
 
 def test_resampled_blocks_are_expanded_percentiles() -> None:
-    blocks = Blocks.of([60], seed=3)
+    blocks = SeriesBlocks.of([60], seed=3)
     assert blocks.hours == 1
     assert blocks.n == 5
     assert blocks.times.shape == (1_000, 5)
@@ -313,7 +326,7 @@ def test_resampled_blocks_are_expanded_percentiles() -> None:
     assert share.low == 0.0
     assert share.high == pytest.approx(float(blocks.times[:, 0].max()) / 60, rel=0.2)
     # As two series of other lengths and another seed are drawn anew.
-    assert (Blocks.of([60], seed=4).times != blocks.times).any()
+    assert (SeriesBlocks.of([60], seed=4).times != blocks.times).any()
 
 
 @pytest.mark.parametrize(
@@ -327,7 +340,7 @@ def test_resampled_blocks_are_expanded_percentiles() -> None:
     ],
 )
 def test_each_series_has_a_block(slots: list[int], hours: int, lengths: list[int]) -> None:
-    found = Blocks.of(slots)
+    found = SeriesBlocks.of(slots)
     assert found.hours == hours
     assert np.concatenate(found.lengths).tolist() == lengths
     assert found.n == len(lengths)

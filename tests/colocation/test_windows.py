@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import preparation
 from borgtrace.colocation.experiments.usage import usage_deviation
-from borgtrace.colocation.pool import Step
-from borgtrace.colocation.pool_file import PoolColumns
-from borgtrace.colocation.windows import (
-    Windows,
+from borgtrace.colocation.tasks import preparation
+from borgtrace.colocation.tasks.pool import PreparationStep
+from borgtrace.colocation.tasks.pool_file import PoolColumns
+from borgtrace.colocation.tasks.task_windows import (
+    TaskWindows,
     _whole_seconds,
     from_rows,
     matrix_of_lists,
@@ -29,7 +29,7 @@ from tests.colocation.test_preparation import task, usage
 NAN = float("nan")
 
 
-def windows(task: list[int], start: list[int], **more: Any) -> Windows:
+def windows(task: list[int], start: list[int], **more: Any) -> TaskWindows:
     """Windows of these tasks that begin in these seconds."""
     values = np.arange(len(task), dtype=np.float32)
     known: dict[str, Any] = {
@@ -37,7 +37,7 @@ def windows(task: list[int], start: list[int], **more: Any) -> Windows:
         "avg": values,
         "memory": values,
     } | more
-    return Windows(
+    return TaskWindows(
         task=np.array(task, np.int32),
         start=np.array(start, np.int32),
         seconds=np.full(len(task), 300, np.int32),
@@ -215,7 +215,7 @@ def test_memory_before_the_first_known_one_is_the_request() -> None:
 
 
 def attempts(
-    events: list[tuple[int, int, str]], found: Windows, n: int = 3
+    events: list[tuple[int, int, str]], found: TaskWindows, n: int = 3
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Attempts of tasks 0, 1, …: their identities, whether each was made again, and the attempt of each window."""
     rows = [
@@ -283,16 +283,20 @@ def test_means_stand_for_seconds_where_none_are_sampled() -> None:
     ("steps", "message"),
     [
         (
-            (Step("a", 0, 0), Step("b", 0, 0)),
+            (PreparationStep("a", 0, 0), PreparationStep("b", 0, 0)),
             "no task has usage; colocation needs a longer trace with usage",
         ),
         (
-            (Step("a", 1_000, 2_000), Step("b", 0, 1_000), Step("c", 1_000, 1_000)),
+            (
+                PreparationStep("a", 1_000, 2_000),
+                PreparationStep("b", 0, 1_000),
+                PreparationStep("c", 1_000, 1_000),
+            ),
             "no long task is left of 2,000: 1,000 a, 1,000 c; colocation needs a longer trace with usage",
         ),
     ],
 )
-def test_what_left_nothing_is_counted(steps: tuple[Step, ...], message: str) -> None:
+def test_what_left_nothing_is_counted(steps: tuple[PreparationStep, ...], message: str) -> None:
     assert preparation.nothing_left(steps) == message
 
 

@@ -18,9 +18,10 @@ import pytest
 
 import borgtrace
 from borgtrace import engine
-from borgtrace.colocation.grid import Cell
-from borgtrace.colocation.study import Options, Study
-from borgtrace.colocation.synthetic import synthetic_pool
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.grid import GridCell
+from borgtrace.colocation.study import Study
+from borgtrace.colocation.tasks.synthetic import synthetic_pool
 from borgtrace.datasets import Options as DatasetOptions
 from borgtrace.datasets import Selection, build
 from borgtrace.engine import SparkTasks, spark_session, tasks_on
@@ -242,10 +243,10 @@ def test_a_dataset_made_on_spark_is_that_of_this_machine(
 @on_spark
 def test_cells_of_experiments_judged_on_spark_are_those_of_this_machine(tasks: SparkTasks) -> None:
     pool = synthetic_pool(60, seed=1)
-    sizes = Options(tasks=60, realizations=100, instances=2, size=20)
+    sizes = ColocationOptions(tasks=60, realizations=100, instances=2, size=20)
     cells = [
-        Cell(parse_estimator("gpa:0.01")),
-        Cell(parse_estimator("gpa:0.01"), is_rebalanced=False),
+        GridCell(parse_estimator("gpa:0.01")),
+        GridCell(parse_estimator("gpa:0.01"), is_rebalanced=False),
     ]
     found = [study.grid(sizes).outcomes(cells) for study in (Study(pool), Study(pool, tasks))]
     assert len(found[0]) == 4

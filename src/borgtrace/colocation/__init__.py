@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from borgtrace.colocation.experiment import Experiment
-from borgtrace.colocation.from_moments import fits, overflow_probability, pack
-from borgtrace.colocation.grid import Cell, Grid
-from borgtrace.colocation.instances import Instances
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.pool_file import read_pool, write_pool
-from borgtrace.colocation.preparation import prepare_pool
-from borgtrace.colocation.study import Options, Study
-from borgtrace.colocation.synthetic import synthetic_pool
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.from_moments import fits, overflow_probability, pack
+from borgtrace.colocation.packing.grid import GridCell, PackingGrid
+from borgtrace.colocation.packing.instances import Instances
+from borgtrace.colocation.study import Study
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.pool_file import read_pool, write_pool
+from borgtrace.colocation.tasks.preparation import prepare_pool
+from borgtrace.colocation.tasks.synthetic import synthetic_pool
 
 __all__ = [
-    "Cell",
+    "ColocationOptions",
     "Experiment",
-    "Grid",
+    "GridCell",
     "Instances",
-    "Options",
-    "Pool",
+    "PackingGrid",
     "Study",
+    "TaskPool",
     "fits",
-]
-__all__ += [
     "overflow_probability",
     "pack",
     "prepare_pool",

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from borgtrace.colocation.grid import Cell
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.preparation import stages
-from borgtrace.colocation.study import Options, Study
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.grid import GridCell
+from borgtrace.colocation.study import Study
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.preparation import stages
 from borgtrace.question import NotApplicable, Question, Result
 
 POOL = ("tasks", "seed")
@@ -38,12 +39,14 @@ class Experiment(Question):
     reads: Sequence[str] = ("tasks", "instance_usage")
     options: Sequence[str] = POOL
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    cells: Callable[[], Sequence[Cell]] | None = None
+    cells: Callable[[], Sequence[GridCell]] | None = None
 
     @property
     def parameters(self) -> Mapping[str, Any]:
         """Options with their defaults."""
-        return {name: self.defaults.get(name, getattr(Options, name)) for name in self.options}
+        return {
+            name: self.defaults.get(name, getattr(ColocationOptions, name)) for name in self.options
+        }
 
     @property
     def time_units(self) -> Mapping[str, int]:
@@ -54,7 +57,7 @@ class Experiment(Question):
         """Return the study of a store, of its tables, or of a pool; a study is its own."""
         if isinstance(tables, Study):
             return tables
-        if isinstance(tables, Pool):
+        if isinstance(tables, TaskPool):
             return Study(tables)
         return Study.of_store(tables)
 
@@ -64,7 +67,7 @@ class Experiment(Question):
         Parameters
         ----------
         store
-            A :class:`Study` (which several experiments may share), a :class:`Pool`, a store or its tables.
+            A :class:`Study` (which several experiments may share), a :class:`TaskPool`, a store or its tables.
         engine
             Where relational work runs; only for a store.
         parameters
@@ -76,7 +79,7 @@ class Experiment(Question):
             For an option the experiment does not have, or a value outside its range.
         """
         values = self.with_defaults(parameters)
-        options = Options(**values)
+        options = ColocationOptions(**values)
         study = self.subject(store) if engine is None else Study.of_store(store, engine)
         return self.result(
             study.source,
@@ -107,7 +110,7 @@ def run_cells(study: Study, chosen: Sequence[Experiment], given: Mapping[str, An
         return
     # Experiments on the grid share options and defaults (`grid_experiment`), so the first speaks for all.
     known = gridded[0][0].parameters
-    options = Options(
+    options = ColocationOptions(
         **{**known, **{name: value for name, value in given.items() if name in known}}
     )
     try:

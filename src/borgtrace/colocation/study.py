@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from borgtrace.colocation.grid import CORES, Grid
-from borgtrace.colocation.instances import Instance, Instances, split
-from borgtrace.colocation.inventory import PUBLISHED, capacity_table
-from borgtrace.colocation.pool import Instantaneous, Pool
-from borgtrace.colocation.preparation import INCLUDED, prepare
-from borgtrace.colocation.sample_sums import SampleSums, sample_sums
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.grid import CORES, PackingGrid
+from borgtrace.colocation.packing.instances import Instance, Instances, split
+from borgtrace.colocation.packing.machine_kinds import PUBLISHED, capacity_table
+from borgtrace.colocation.sums.sample_sums import SampleSums, sample_sums
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.preparation import prepare
 from borgtrace.engine import SparkTasks
-from borgtrace.errors import UsageError, check_names
+from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.placement import require_capacity
 from borgtrace.question import EngineTables, Provenance, Tables
 from borgtrace.schema import dialect
 from borgtrace.schema.ranges import parse_words
@@ -27,109 +27,12 @@ from borgtrace.store.coverage import StoreCoverage, whole_trace
 
 Made = TypeVar("Made")
 
-PAPER_SCALE = {
-    "tasks": 100_000,
-    "realizations": 10_000,
-    "instances": 50,
-    "size": 1_000,
-    "samples": 10_000,
-}
-"""Sizes of the experiments of Janus & Rzadca (§3.1, §3.6, §5.1)."""
-LEAST = {
-    "tasks": 1,
-    "realizations": 100,
-    "instances": 1,
-    "size": 1,
-    "samples": 1,
-    "hours": 1,
-}
-"""Smallest sizes; with fewer than 100 realizations, less than one of them would decide a target of 1 %."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What a user may set; each experiment takes some of it.
-
-    Parameters
-    ----------
-    tasks
-        Size of the sample of the pool.
-    realizations
-        R, draws per task.
-    instances
-        Random instances.
-    size
-        Tasks per instance.
-    samples
-        Random samples of each number of tasks.
-    hours
-        Length of a replay, at most.
-    capacity
-        Of a machine.
-    target
-        Tolerated probability of overflow.
-    promises
-        What each tier is promised, as :func:`borgtrace.colocation.classes.parse_promises` reads it.
-    mix
-        Kinds of machines, as :func:`borgtrace.colocation.inventory.parse_mix` reads them.
-    instantaneous
-        Where draws of instantaneous usage come from.
-    include
-        Tasks that stay though the paper drops them, of :data:`borgtrace.colocation.preparation.INCLUDED`.
-    seed
-        Seed of samples and draws.
-
-    Raises
-    ------
-    UsageError
-        Names the option, its value and what is allowed.
-
-    Examples
-    --------
-    >>> Options(instances=3).size
-    1000
-    """
-
-    tasks: int = 100_000
-    realizations: int = 10_000
-    instances: int = 5
-    size: int = 1_000
-    samples: int = 1_000
-    hours: int = 24
-    capacity: float = 1.0
-    target: float = 0.001
-    promises: str = "production=0.999,free=0.95"
-    mix: str = ""
-    instantaneous: Instantaneous = "sampled"
-    include: str = ""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_names("--include", parse_words(self.include), INCLUDED)
-        for name, lowest in LEAST.items():
-            value = getattr(self, name)
-            if value < lowest:
-                raise UsageError(
-                    f"--{name}",
-                    "too few",
-                    expected=f"at least {lowest}",
-                    got=str(value),
-                )
-        require_capacity("--capacity", self.capacity)
-        if not 0 < self.target < 1:
-            raise UsageError(
-                "target",
-                "not a probability",
-                expected="above 0 and below 1",
-                got=f"{self.target:g}",
-            )
-
 
 @dataclass(frozen=True, eq=False)
-class GivenTasks:
+class GivenPool:
     """A pool that came from a file or from the generator; it covers its trace unless it says otherwise."""
 
-    whole: Pool
+    whole: TaskPool
 
     @property
     def name(self) -> str:
@@ -181,19 +84,19 @@ class Study:
 
     Examples
     --------
-    >>> from borgtrace.colocation.synthetic import synthetic_pool
+    >>> from borgtrace.colocation.tasks.synthetic import synthetic_pool
     >>> study = Study(synthetic_pool(30, seed=1))
-    >>> options = Options(tasks=20, realizations=100, size=5)
+    >>> options = ColocationOptions(tasks=20, realizations=100, size=5)
     >>> len(study.pool(options)), study.instances(options).make(0).inst.shape
     (20, (5, 100))
     >>> study.grid(options) is study.grid(options)
     True
     """
 
-    def __init__(self, tasks: Pool | Tables, spark: SparkTasks | None = None) -> None:
+    def __init__(self, tasks: TaskPool | Tables, spark: SparkTasks | None = None) -> None:
         self.workers = spark or CORES
-        self.source: GivenTasks | Tables
-        self.source = GivenTasks(tasks) if isinstance(tasks, Pool) else tasks
+        self.source: GivenPool | Tables
+        self.source = GivenPool(tasks) if isinstance(tasks, TaskPool) else tasks
         self._made: dict[Hashable, Any] = {}
 
     @classmethod
@@ -209,7 +112,7 @@ class Study:
         """
         return cls(store if isinstance(store, Tables) else EngineTables.of(store, engine))
 
-    def pool(self, options: Options) -> Pool:
+    def pool(self, options: ColocationOptions) -> TaskPool:
         """Return the tasks of the study, at most as many as asked for.
 
         Raises
@@ -221,20 +124,20 @@ class Study:
         key = ("pool", options.tasks, options.seed, options.instantaneous, options.include)
         return self.once(key, lambda: self._pool(options))
 
-    def coverage(self, options: Options) -> StoreCoverage:
+    def coverage(self, options: ColocationOptions) -> StoreCoverage:
         """Return how much of the whole trace the pool was made from, with the number of its own tasks."""
         return replace(self.source.coverage, n_tasks=len(self.pool(options)))
 
     def machines(self) -> Numbers:
-        """Return the kinds of machines of the cell, as :func:`~borgtrace.colocation.inventory.capacity_table` does.
+        """Return the kinds of machines of the cell: float64 (k, 3) of CPU, memory and number.
 
-        Those of a pool, which has none of its own, are the published ones of 2011.
+        A pool has none of its own: those are the published ones of 2011.
         """
-        if isinstance(self.source, GivenTasks):
+        if isinstance(self.source, GivenPool):
             return np.array(PUBLISHED)
         return capacity_table(self.source)
 
-    def instances(self, options: Options) -> Instances:
+    def instances(self, options: ColocationOptions) -> Instances:
         """Return the random instances; those made before are kept, whatever their number."""
         # The number of instances is not part of the key: 50 instances begin with the 10 of the experiment before.
         key = (
@@ -248,7 +151,7 @@ class Study:
         kept: dict[int, Instance] = self.once(key, dict)
         return instances_of(self.pool(options), options, kept)
 
-    def grid(self, options: Options) -> Grid:
+    def grid(self, options: ColocationOptions) -> PackingGrid:
         """Return the grid that packs every instance and judges it as the paper does: on all realizations.
 
         Parameters
@@ -257,12 +160,12 @@ class Study:
             Of the instances.
         """
 
-        def make_grid() -> Grid:
-            return Grid(self.instances(options), threads=self.workers)
+        def make_grid() -> PackingGrid:
+            return PackingGrid(self.instances(options), threads=self.workers)
 
         return self.once(("grid", options), make_grid)
 
-    def halves(self, options: Options) -> tuple[Grid, Grid]:
+    def halves(self, options: ColocationOptions) -> tuple[PackingGrid, PackingGrid]:
         """Return :func:`halves` of the pool, with the outcomes of earlier experiments.
 
         Parameters
@@ -271,12 +174,12 @@ class Study:
             Of the instances.
         """
 
-        def make_halves() -> tuple[Grid, Grid]:
+        def make_halves() -> tuple[PackingGrid, PackingGrid]:
             return halves(self.pool(options), options, self.workers)
 
         return self.once(("halves", options), make_halves)
 
-    def sums(self, options: Options) -> list[SampleSums]:
+    def sums(self, options: ColocationOptions) -> list[SampleSums]:
         """Return the judged sums of random samples of tasks, for every size of the paper's Table 1.
 
         Raises
@@ -305,8 +208,8 @@ class Study:
             self._made[key] = make()
         return self._made[key]
 
-    def _pool(self, options: Options) -> Pool:
-        if not isinstance(self.source, GivenTasks):
+    def _pool(self, options: ColocationOptions) -> TaskPool:
+        if not isinstance(self.source, GivenPool):
             words = parse_words(options.include)
             return prepare(self.source, options.tasks, options.seed, options.instantaneous, words)
         if options.include:
@@ -324,7 +227,7 @@ class Study:
 
 
 def instances_of(
-    pool: Pool, options: Options, kept: dict[int, Instance] | None = None
+    pool: TaskPool, options: ColocationOptions, kept: dict[int, Instance] | None = None
 ) -> Instances:
     """Return the random instances of a pool.
 
@@ -347,7 +250,9 @@ def instances_of(
     )
 
 
-def halves(pool: Pool, options: Options, workers: int | SparkTasks = CORES) -> tuple[Grid, Grid]:
+def halves(
+    pool: TaskPool, options: ColocationOptions, workers: int | SparkTasks = CORES
+) -> tuple[PackingGrid, PackingGrid]:
     """Return a grid to judge on and a grid to learn on: other tasks (where the pool has enough), other draws.
 
     Both judge by draws that no estimator has seen.
@@ -359,10 +264,10 @@ def halves(pool: Pool, options: Options, workers: int | SparkTasks = CORES) -> t
     options
         Size, realizations, number of instances and seed; the second grid takes the next seed.
     workers
-        As for :class:`~borgtrace.colocation.grid.Grid`.
+        As for :class:`~borgtrace.colocation.packing.grid.PackingGrid`.
     """
     judging_tasks, learning_tasks = split(pool, options.size, options.seed)
     other = replace(options, seed=options.seed + 1)
-    judging = Grid(instances_of(judging_tasks, options), on_fresh=True, threads=workers)
-    learning = Grid(instances_of(learning_tasks, other), on_fresh=True, threads=workers)
+    judging = PackingGrid(instances_of(judging_tasks, options), on_fresh=True, threads=workers)
+    learning = PackingGrid(instances_of(learning_tasks, other), on_fresh=True, threads=workers)
     return judging, learning

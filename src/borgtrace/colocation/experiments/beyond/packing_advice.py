@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.advice import Plan, advise, overlap
+from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.overflow_charts import estimator_color, overflow_axis
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
+from borgtrace.colocation.packing.advice import TrialPlan, advise, overlap
+from borgtrace.colocation.packing.intervals import LEAST_BLOCKS, SeriesBlocks
 from borgtrace.question import Answer, Claim, Column, NotApplicable, above, at_most, charts, sql
 
 if TYPE_CHECKING:
@@ -227,13 +227,13 @@ HOURS = 28 * 24
 """Longest hours that are sought: four weeks, halved until enough tasks run through them."""
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: ColocationOptions) -> pa.Table:
     """Choose on earlier hours, judge on later ones."""
     return study.once(("advice", options), lambda: _judged(study.pool(options), options))
 
 
-def _judged(pool: Pool, options: Options) -> pa.Table:
-    plan = Plan.of(pool, options)
+def _judged(pool: TaskPool, options: ColocationOptions) -> pa.Table:
+    plan = TrialPlan.of(pool, options)
     found = advise(plan, options)
     instances = plan.judging.instances
     common = {
@@ -243,7 +243,7 @@ def _judged(pool: Pool, options: Options) -> pa.Table:
         "n_instances": instances.count,
         "overlap": overlap(instances),
         "scope": f"{plan.words} of {pool.source or 'the pool'}",
-        "block_hours": None if plan.why else float(Blocks.of([plan.judging.slots]).hours),
+        "block_hours": None if plan.why else float(SeriesBlocks.of([plan.judging.slots]).hours),
     }
     return pa.Table.from_pylist([row | common for row in found])
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.answers import Row, replayed
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
+from borgtrace.colocation.tasks.simultaneous import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
 from borgtrace.question import Answer, Claim, Column, below, between, charts, query_answer, sql
@@ -41,7 +41,7 @@ ANSWER = Answer(
 TARGETS = (0.05, 0.01)
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Learn on the first half of the busiest hours, judge on the second."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, options.size)

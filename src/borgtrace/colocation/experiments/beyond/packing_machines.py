@@ -9,13 +9,13 @@ largest first, or smallest first; a task that does not fit a fresh machine leave
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.instances import Instance
-from borgtrace.colocation.inventory import machines, parse_mix
-from borgtrace.colocation.quality import quality
+from borgtrace.colocation.packing.instances import Instance
+from borgtrace.colocation.packing.machine_kinds import machines, parse_mix
+from borgtrace.colocation.packing.quality import quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import (
     Average,
@@ -61,7 +61,7 @@ def ways() -> list[Estimator]:
     ]
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Pack onto unequal machines with every estimator, packer and order."""
     table = parse_mix(options.mix) if options.mix else study.machines()
     return study.instances(options).rows(lambda instance: _rows(instance, table, options.seed))

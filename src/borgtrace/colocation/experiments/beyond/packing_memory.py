@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace import placement
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.instances import Instance
-from borgtrace.colocation.pool import picked
-from borgtrace.colocation.quality import least_machines, quality
+from borgtrace.colocation.packing.instances import Instance
+from borgtrace.colocation.packing.quality import least_machines, quality
+from borgtrace.colocation.tasks.pool import select_rows
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.placement.estimators.vector import VectorGpa
@@ -71,7 +71,7 @@ def tests() -> list[tuple[Estimator, Estimator]]:
     return [(c, m) for c in cpu for m in (Percentile(100), Gpa(1e-5))]
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Pack CPU and memory together with every pair of tests and every packer.
 
     Raises
@@ -84,7 +84,7 @@ def compute(study: Study, options: Options) -> list[Row]:
     disk = pool.disk_request
     known = None if disk is None or np.isnan(disk).all() else np.nan_to_num(disk).astype(np.float64)
     return study.instances(options).rows(
-        lambda instance: _rows(instance, picked(known, instance.tasks))
+        lambda instance: _rows(instance, select_rows(known, instance.tasks))
     )
 
 

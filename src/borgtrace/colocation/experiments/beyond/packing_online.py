@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.cluster import ColdStart, SlotCounts, simulate
+from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.raw_series import Timeline
+from borgtrace.colocation.packing.online_cluster import ColdStart, SlotCounts, simulate
+from borgtrace.colocation.tasks.simultaneous import Timeline
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
 from borgtrace.question import Answer, Claim, Column, NotApplicable, at_most, below, charts, sql
@@ -61,7 +61,7 @@ ANSWER = Answer(
 _HOUR = 12  # slots
 
 
-def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
+def ways(pool: TaskPool) -> list[tuple[Estimator, ColdStart]]:
     """Estimators and cold starts compared; requests only where they are known."""
     plain: list[tuple[Estimator, ColdStart]] = [
         (estimator, "name")
@@ -72,7 +72,7 @@ def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
     return [*plain, (Gpa(0.01), "request"), (Request(1.0), "request")]
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Simulate the arrival and departure of the tasks with every estimator."""
     pool = study.pool(options)
     _require_arrivals(pool)
@@ -90,7 +90,7 @@ def compute(study: Study, options: Options) -> list[Row]:
     return rows
 
 
-def _require_arrivals(pool: Pool) -> None:
+def _require_arrivals(pool: TaskPool) -> None:
     begin = pool.slots()[pool.offsets[:-1]]
     # Without arrivals at different moments nothing is ever known when a task is placed.
     NotApplicable.unless(
@@ -98,7 +98,7 @@ def _require_arrivals(pool: Pool) -> None:
     )
 
 
-def _hours(day: SlotCounts, pool: Pool) -> list[Row]:
+def _hours(day: SlotCounts, pool: TaskPool) -> list[Row]:
     starts = np.arange(0, len(day.machines), _HOUR)
     machines = np.add.reduceat(day.machines, starts)
     # The last hour may be shorter.
@@ -116,7 +116,7 @@ def _hours(day: SlotCounts, pool: Pool) -> list[Row]:
     return pa.table(hours).to_pylist()
 
 
-def _usage(day: SlotCounts, pool: Pool) -> dict[str, Numbers]:
+def _usage(day: SlotCounts, pool: TaskPool) -> dict[str, Numbers]:
     """CPU in each slot: of all tasks, and of the attempts that failed and were made again."""
     timeline = Timeline.of(pool)
     again = np.zeros(len(pool), np.int64) if pool.retried is None else pool.retried

@@ -14,12 +14,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.classes import Classes, with_priors
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.answers import Row, grouped, rows_where
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.quality import least_machines, overflow_counts
-from borgtrace.colocation.raw_series import longest_busy_span, series
+from borgtrace.colocation.packing.quality import least_machines, overflow_counts
+from borgtrace.colocation.packing.service_classes import ServiceClasses, with_priors
+from borgtrace.colocation.tasks.simultaneous import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation, Packing, pack
 from borgtrace.placement.estimators.promises import Promises
@@ -70,10 +70,10 @@ _DAY = 24 * _HOUR
 """Slots."""
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Pack by the earlier hours in each way, and judge each class on the later ones."""
     pool = study.pool(options)
-    classes = Classes.of(pool, options.promises, options.seed)
+    classes = ServiceClasses.of(pool, options.promises, options.seed)
     span = longest_busy_span(pool, options.hours, options.size)
     # Whole days are learned where there are two: each hour of the day then has as many slots.
     days = span.slots // _DAY
@@ -116,7 +116,7 @@ def _moments(values: Values, hours: Index) -> tuple[Numbers, Numbers]:
 
 
 def _packings(
-    moments: list[tuple[Numbers, Numbers]], classes: Classes, seen: Observation
+    moments: list[tuple[Numbers, Numbers]], classes: ServiceClasses, seen: Observation
 ) -> Iterator[Packing]:
     """Pack in each of the ways; without moments by hour there is no last one."""
     strictest = classes.targets[-1]
@@ -142,7 +142,7 @@ def _packings(
         yield pack(Promises(strictest, classes.targets, *cut, classes.rank), seen)
 
 
-def _judged(packing: Packing, later: Values, classes: Classes) -> list[Row]:
+def _judged(packing: Packing, later: Values, classes: ServiceClasses) -> list[Row]:
     bound = least_machines(later.mean(axis=1, dtype=np.float64), placed=packing)
     rows = []
     for place, (name, target) in enumerate(zip(classes.names, classes.targets, strict=True)):

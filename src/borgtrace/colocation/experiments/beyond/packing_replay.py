@@ -10,11 +10,11 @@ together.
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.answers import Row, replayed
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.quality import least_machines
-from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
+from borgtrace.colocation.packing.quality import least_machines
+from borgtrace.colocation.tasks.simultaneous import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
 from borgtrace.question import Answer, Claim, Column, at_most, between, charts, query_answer, sql
@@ -56,7 +56,7 @@ def ways() -> list[Estimator]:
     ]
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Place tasks that ran at the same time, and replay them."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, options.size)

@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.raw_series import longest_busy_span, series
+from borgtrace.colocation.tasks.simultaneous import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import Answer, Claim, Column, NotApplicable, charts, near, sql
 
@@ -37,7 +37,7 @@ PAIRS = 20_000
 EDGES = np.linspace(-1, 1, 41)
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Correlate pairs of tasks within and across jobs."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, 1_000, most=5_000, seed=options.seed)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Experiment
+from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row, grouped
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
@@ -32,7 +32,7 @@ from borgtrace.colocation.experiments.shared.overflow_charts import (
     with_floor,
 )
 from borgtrace.colocation.experiments.shared.scopes import PAPER, SHAPE
-from borgtrace.colocation.instances import Data
+from borgtrace.colocation.packing.instances import Data
 from borgtrace.question import Answer, Claim, between, charts, sql
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ CLOSE = 2.5
 DATA: tuple[Data, ...] = ("inst", "avg")
 
 
-def cells() -> list[Cell]:
+def cells() -> list[GridCell]:
     """Every estimator of the paper, on both data, filling machines to .8 or to all of their capacity."""
-    return [Cell(e, data=d, fill=f) for e in paper_estimators() for d in DATA for f in FILLS]
+    return [GridCell(e, data=d, fill=f) for e in paper_estimators() for d in DATA for f in FILLS]
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:

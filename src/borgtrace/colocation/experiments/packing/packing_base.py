@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Experiment
+from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row, grouped, rows_where
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
@@ -50,9 +50,9 @@ ANSWER = Answer(
 )
 
 
-def cells() -> list[Cell]:
+def cells() -> list[GridCell]:
     """Every estimator of the paper, with both packers."""
-    return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
+    return [GridCell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
 
 
 _WIDTH = 560

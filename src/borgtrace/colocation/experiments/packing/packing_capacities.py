@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Experiment
+from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
 from borgtrace.colocation.experiments.shared.outcomes import find, pack_cells, paper_estimators
@@ -37,10 +37,10 @@ ANSWER = Answer(
 CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
 
 
-def cells() -> list[Cell]:
+def cells() -> list[GridCell]:
     """Every estimator of the paper at every capacity, rebalanced and not."""
     return [
-        Cell(e, capacity=c, is_rebalanced=r)
+        GridCell(e, capacity=c, is_rebalanced=r)
         for e in paper_estimators()
         for c in CAPACITIES
         for r in (False, True)

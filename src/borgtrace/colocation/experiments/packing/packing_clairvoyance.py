@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Experiment
+from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
 from borgtrace.colocation.experiments.shared.outcomes import find, pack_cells, paper_estimators
@@ -36,9 +36,9 @@ ANSWER = Answer(
 SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
 
 
-def cells() -> list[Cell]:
+def cells() -> list[GridCell]:
     """Every estimator of the paper at every share of realizations seen."""
-    return [Cell(e, clairvoyance=s) for e in paper_estimators() for s in SEEN]
+    return [GridCell(e, clairvoyance=s) for e in paper_estimators() for s in SEEN]
 
 
 def chart(answer: pa.Table) -> alt.LayerChart:

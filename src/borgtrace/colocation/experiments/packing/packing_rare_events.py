@@ -12,13 +12,13 @@ learn do so on held-out instances: other tasks, where the pool has enough, and a
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Experiment, Grid, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, GridCell, PackingGrid, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.outcomes import summaries, to_table
 from borgtrace.colocation.experiments.shared.scopes import OWN
-from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.study import halves
+from borgtrace.colocation.tasks.heavy_tail import heavy_tail
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Estimator, Gpa, estimators
 from borgtrace.question import (
@@ -88,7 +88,7 @@ def candidates(target: float) -> list[Estimator]:
     return [kind(target) for kind in estimators().values() if kind.targets and not kind.needs_more]
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Run every estimator with a target on both pools."""
     twin = heavy_tail(study.pool(options), options.seed)
     rows = _rows(AS_IT_IS, *study.halves(options), options.target)
@@ -97,13 +97,13 @@ def compute(study: Study, options: Options) -> list[Row]:
 
 def _rows(
     name: str,
-    grid: Grid,
-    learning: Grid,
+    grid: PackingGrid,
+    learning: PackingGrid,
     target: float,
 ) -> list[Row]:
-    learned = [learning.prepared(e, Cell(e)) for e in candidates(target)]
+    learned = [learning.prepared(e, GridCell(e)) for e in candidates(target)]
     used = {estimator.name: estimator.used for estimator in learned}
-    ways = [Cell(estimator, is_rebalanced=r) for estimator in learned for r in (False, True)]
+    ways = [GridCell(estimator, is_rebalanced=r) for estimator in learned for r in (False, True)]
     found = _averages(grid, ways)
     curve = _gpa_curve(grid, target)
     # The curve is of packings without rebalancing, so a way is looked up there by its own without.
@@ -116,15 +116,15 @@ def _rows(
     return rows
 
 
-def _averages(grid: Grid, ways: list[Cell]) -> list[Row]:
+def _averages(grid: PackingGrid, ways: list[GridCell]) -> list[Row]:
     return summaries(to_table(grid.outcomes(ways)))
 
 
-def _gpa_curve(grid: Grid, target: float) -> Curve:
+def _gpa_curve(grid: PackingGrid, target: float) -> Curve:
     """Log q and mean machines of GPA, not rebalanced, over a fine range of targets around `target`."""
     # Far down: on the heavier tail only targets many powers of ten below keep q within the one wanted.
     told = target * np.geomspace(1e-14, 3, 100)
-    found = _averages(grid, [Cell(Gpa(float(t)), is_rebalanced=False) for t in told])
+    found = _averages(grid, [GridCell(Gpa(float(t)), is_rebalanced=False) for t in told])
     q, machines = (np.array([row[name] for row in found]) for name in ("q", "machines"))
     # Interpolation needs a rising q, and packings are discrete; 1e-12 stands for none seen, which has no logarithm.
     return np.log(np.maximum.accumulate(np.maximum(q, 1e-12))), machines

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Experiment
+from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import grouped, rows_where
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
@@ -34,11 +34,11 @@ ANSWER = Answer(
 )
 
 
-def cells() -> list[Cell]:
+def cells() -> list[GridCell]:
     """Every estimator of the paper, rebalanced and not, with both packers."""
     packers = ("best-fit", "first-fit")
     return [
-        Cell(e, packer=p, is_rebalanced=r)
+        GridCell(e, packer=p, is_rebalanced=r)
         for e in paper_estimators()
         for p in packers
         for r in (False, True)

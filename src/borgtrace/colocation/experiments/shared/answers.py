@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.quality import overflow_counts
+from borgtrace.colocation.packing.quality import overflow_counts
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.placement import Packing
 from borgtrace.question import NotApplicable

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Options, Study
+from borgtrace.colocation import ColocationOptions, GridCell, Study
 from borgtrace.colocation.experiments.shared.answers import Row, grouped, rows_where
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
-from borgtrace.colocation.grid import Outcome
+from borgtrace.colocation.packing.grid import PackingOutcome
 from borgtrace.placement import Estimator, estimators
 from borgtrace.question import Answer, NotApplicable
 
@@ -21,7 +21,7 @@ _WAY_NAMES = tuple(column.name for column in WAY_OF_PACKING if column.name != "i
 """Columns that tell a way of packing."""
 
 
-def to_table(outcomes: Iterable[Outcome], answer: Answer = OUTCOMES) -> pa.Table:
+def to_table(outcomes: Iterable[PackingOutcome], answer: Answer = OUTCOMES) -> pa.Table:
     """Return outcomes as rows of an answer.
 
     Parameters
@@ -35,7 +35,7 @@ def to_table(outcomes: Iterable[Outcome], answer: Answer = OUTCOMES) -> pa.Table
     return pa.Table.from_pylist(rows, schema=answer.empty().schema)
 
 
-def outcome_row(outcome: Outcome, names: Iterable[str]) -> Row:
+def outcome_row(outcome: PackingOutcome, names: Iterable[str]) -> Row:
     """Return columns of an outcome: its attributes, those of its cell, and name and parameter of the estimator."""
     cell = outcome.cell
     row: Row = {
@@ -52,8 +52,8 @@ def outcome_row(outcome: Outcome, names: Iterable[str]) -> Row:
 
 
 def pack_cells(
-    cells: Callable[[], Sequence[Cell]], answer: Answer
-) -> Callable[[Study, Options], pa.Table]:
+    cells: Callable[[], Sequence[GridCell]], answer: Answer
+) -> Callable[[Study, ColocationOptions], pa.Table]:
     """Return the `compute` of an experiment that packs every instance of a study in each of these ways.
 
     Parameters
@@ -64,7 +64,7 @@ def pack_cells(
         Columns of the experiment's answer.
     """
 
-    def compute(study: Study, options: Options) -> pa.Table:
+    def compute(study: Study, options: ColocationOptions) -> pa.Table:
         return to_table(study.grid(options).outcomes(cells()), answer)
 
     return compute

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from borgtrace.colocation.experiments.shared.answers import Row
-from borgtrace.colocation.study import PAPER_SCALE
+from borgtrace.colocation.options import PAPER_SCALE
 from borgtrace.question import charts
 
 if TYPE_CHECKING:

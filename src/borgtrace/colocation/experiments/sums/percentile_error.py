@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments.shared.answers import Row, spread
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
-from borgtrace.colocation.sample_sums import LEVELS, SampleSums
+from borgtrace.colocation.sums.sample_sums import LEVELS, SampleSums
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import (
     Answer,
@@ -87,7 +87,7 @@ def errors(sums: SampleSums) -> Numbers:
     return (normal - realized) / realized
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return the distribution over samples of the relative error, per size and percentile."""
     rows = [row for sums in study.sums(options) if sums.size in SIZES for row in _rows(sums)]
     NotApplicable.unless(rows, "all realized percentiles are 0")

@@ -7,11 +7,11 @@ histogram of 60 cells, beside the normal density whose mean and variance are the
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation._moments import row_moments
-from borgtrace.colocation._samples import draw_subsets
-from borgtrace.colocation._sums import add_sample
+from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
+from borgtrace.colocation.sums.row_sums import add_sample
+from borgtrace.colocation.tasks.moments import row_moments
+from borgtrace.colocation.tasks.subsets import draw_subsets
 from borgtrace.question import (
     Answer,
     Claim,
@@ -44,7 +44,7 @@ SIZES = (10, 50, 500)
 CELLS = 60
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: ColocationOptions) -> pa.Table:
     """Return the histogram of one sample per size."""
     pool = study.pool(options)
     sizes = [size for size in SIZES if size <= len(pool)]
@@ -57,7 +57,7 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 
 def _example(
-    pool: Pool,
+    pool: TaskPool,
     size: int,
     realizations: int,
     seed: int,

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation._normality import CRITICAL
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import PAPER
-from borgtrace.colocation.sample_sums import SampleSums
-from borgtrace.colocation.study import PAPER_SCALE
+from borgtrace.colocation.options import PAPER_SCALE
+from borgtrace.colocation.sums.normality import CRITICAL
+from borgtrace.colocation.sums.sample_sums import SampleSums
 from borgtrace.question import Answer, Claim, Column, charts, near, sql
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ REALIZATIONS = PAPER_SCALE["realizations"]
 """R of the paper."""
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return rejection rates and mean totals per size."""
     return [_row(sums, options.realizations) for sums in study.sums(options)]
 

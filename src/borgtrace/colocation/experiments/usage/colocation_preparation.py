@@ -7,7 +7,7 @@ last rows count windows: left out because a value is missing, or corrected becau
 
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import PAPER, PAPER_MONTH
@@ -27,7 +27,7 @@ ANSWER = Answer(
 )
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return what each step of the preparation touched."""
     steps = study.pool(options).steps
     return [

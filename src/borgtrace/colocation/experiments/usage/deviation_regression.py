@@ -9,7 +9,7 @@ Cells are a hundredth of a machine wide and half a hundredth high; only cells wi
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.scopes import PAPER
 from borgtrace.colocation.experiments.usage.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
@@ -80,7 +80,7 @@ def regression(mean: Numbers, std: Numbers) -> tuple[float, float] | None:
     return slope, float(std.mean() - slope * mean.mean())
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: ColocationOptions) -> pa.Table:
     """Return both heat maps, and the line of each series on all its rows."""
     pool = study.pool(options)
     return pa.concat_tables(_cells(series, pool.mean(series), pool.std(series)) for series in BOTH)

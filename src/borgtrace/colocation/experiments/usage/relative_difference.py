@@ -9,11 +9,11 @@ with replacement otherwise (2019); tasks whose averages are all 0 have no relati
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation._samples import prefix_means
+from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments.shared.answers import Row, spread
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
+from borgtrace.colocation.tasks.subsets import prefix_means
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.question import (
@@ -70,7 +70,7 @@ ANSWER = Answer(
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
 
 
-def differences(pool: Pool, seed: int = 0) -> Numbers:
+def differences(pool: TaskPool, seed: int = 0) -> Numbers:
     """Relative difference of each task for each of :data:`SIZES`, float64 (n, 11); NaN where a task is too short.
 
     Parameters
@@ -101,7 +101,7 @@ def differences(pool: Pool, seed: int = 0) -> Numbers:
     return relative
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return percentiles over tasks of the relative difference, per number of samples."""
     relative = differences(study.pool(options), options.seed)
     rows = []

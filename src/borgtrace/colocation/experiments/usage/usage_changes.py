@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import bdtrc, fdtrc, ndtr
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.answers import Row
-from borgtrace.colocation.raw_series import busiest_span, longest_busy_span, series
+from borgtrace.colocation.tasks.simultaneous import busiest_span, longest_busy_span, series
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
 from borgtrace.question import Answer, Column, charts
 
@@ -146,7 +146,7 @@ def _bursty(values: Values) -> Flags:
     return np.asarray(bdtrc(runs - 1, values.shape[1], ndtr(-3)) < SIGNIFICANCE)
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return the share of the tasks that change in each way, and of those that do not."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, options.size)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.question import Answer, Claim, Column, above, at_least, charts, sql
 
@@ -38,7 +38,7 @@ BOTH: tuple[Literal["inst", "avg"], ...] = ("inst", "avg")
 SHARES = np.concatenate((np.arange(100) / 100, [0.995, 0.999, 1.0]))
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: ColocationOptions) -> pa.Table:
     """Return both distributions as quantiles."""
     pool = study.pool(options)
     quantiles = {series: np.quantile(pool.std(series), SHARES) for series in BOTH}

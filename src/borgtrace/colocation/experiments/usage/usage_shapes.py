@@ -9,7 +9,7 @@ import numba
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Pool, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
@@ -69,12 +69,12 @@ def _fill_shares(
             shares[i, cell] = counts[cell] / total
 
 
-def histograms(pool: Pool) -> Values:
+def histograms(pool: TaskPool) -> Values:
     """Share of each task's samples per cell, float32 (n, 100); windows weigh by length where draws do.
 
     Examples
     --------
-    >>> pool = Pool(offsets=np.array([0, 2]), inst=np.float32([0.005, 2.0]), avg=np.float32([0, 0]),
+    >>> pool = TaskPool(offsets=np.array([0, 2]), inst=np.float32([0.005, 2.0]), avg=np.float32([0, 0]),
     ...             collection_id=np.array([1]), instance_index=np.array([0]))
     >>> np.flatnonzero(histograms(pool)[0]).tolist()
     [0, 99]
@@ -85,7 +85,7 @@ def histograms(pool: Pool) -> Values:
     return shares
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: ColocationOptions) -> pa.Table:
     """Return the centroids and the sizes of the clusters."""
     # scikit-learn stays for this one call: SciPy's k-means starts elsewhere and stops earlier, so its shapes differ
     from sklearn.cluster import KMeans

@@ -9,7 +9,7 @@ are tested, with the exact distribution of the statistic.
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Pool, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import PAPER
 from borgtrace.kernels.hashing import task_keys
@@ -48,7 +48,7 @@ SIGNIFICANCE = 0.05
 
 
 def rejections(
-    pool: Pool,
+    pool: TaskPool,
     spacing: int,
     length: int,
     seed: int = 0,
@@ -73,7 +73,7 @@ def rejections(
     return int(tasks[differ].sum()), int(tasks.sum())
 
 
-def compute(study: Study, options: Options) -> list[Row]:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return the share of tasks whose windows differ, for both readings of a window."""
     pool = study.pool(options)
     rows = []

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from borgtrace.colocation._draws import upper_half_below
+from borgtrace.colocation.tasks.draws import upper_half_below
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import Keys, hashed

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import LEVELS, PER_TASK, Pool, Step
+from borgtrace.colocation.tasks.pool import LEVELS, PER_TASK, PreparationStep, TaskPool
 from borgtrace.errors import SourceError
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.dialects import dialect
@@ -47,7 +47,7 @@ _METADATA_FIELDS = ("generation", "source", "is_synthetic", "is_weighted")
 _WAY_OUT = "write one with `borgtrace colocate STORE --export-pool FILE`"
 
 
-def write_pool(pool: Pool, path: str | Path) -> None:
+def write_pool(pool: TaskPool, path: str | Path) -> None:
     """Write a pool; the file appears when it is whole.
 
     Parameters
@@ -87,7 +87,7 @@ def _arrow_values(values: NDArray[Any]) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
 
 
-def read_pool(path: str | Path) -> Pool:
+def read_pool(path: str | Path) -> TaskPool:
     """Read a pool.
 
     Parameters
@@ -120,10 +120,10 @@ def read_pool(path: str | Path) -> Pool:
     for name in _METADATA_FIELDS:
         if name in metadata:
             fields[name] = metadata[name]
-    return Pool(
+    return TaskPool(
         offsets=offsets,
         **fields,
-        steps=tuple(Step(**step) for step in metadata.get("steps", ())),
+        steps=tuple(PreparationStep(**step) for step in metadata.get("steps", ())),
         part=_coverage(metadata["part"]) if "part" in metadata else None,
     )
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
-from borgtrace.colocation._moments import lane_sum
+from borgtrace.colocation.tasks.moments import lane_sum
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.kernels.compiled import compiled
 

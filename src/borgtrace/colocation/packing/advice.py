@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from borgtrace.colocation.instances import Instances, split
-from borgtrace.colocation.intervals import Blocks, Interval, over_instances
-from borgtrace.colocation.pool import SLOT, Pool
-from borgtrace.colocation.raw_series import longest_busy_span
-from borgtrace.colocation.study import Options
-from borgtrace.colocation.trial import Evidence, Running, Trial
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.instances import Instances, split
+from borgtrace.colocation.packing.intervals import ConfidenceInterval, SeriesBlocks, over_instances
+from borgtrace.colocation.packing.trial import Evidence, PackingTrial, RunningTasks
+from borgtrace.colocation.tasks.pool import SLOT, TaskPool
+from borgtrace.colocation.tasks.simultaneous import longest_busy_span
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Percentile, Request, estimators
 from borgtrace.question import NotApplicable
@@ -35,7 +35,7 @@ Sums of bursty tasks are skewed and tasks peak together: both ask for targets so
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class TrialPlan:
     """On which hours, or tasks, the choice is made, and on which it is judged.
 
     Attributes
@@ -50,13 +50,13 @@ class Plan:
         Why there is no simultaneous series; empty where there is one.
     """
 
-    choosing: tuple[Trial, ...]
-    judging: Trial
+    choosing: tuple[PackingTrial, ...]
+    judging: PackingTrial
     words: str
     why: str = ""
 
     @classmethod
-    def of(cls, pool: Pool, options: Options) -> Plan:
+    def of(cls, pool: TaskPool, options: ColocationOptions) -> TrialPlan:
         """Divide the tasks' hours; without time stamps, the tasks.
 
         Parameters
@@ -79,7 +79,7 @@ class Plan:
         first_half = slice(0, half)
         second_half = slice(half, 2 * half)
 
-        running = Running.during(pool, span)
+        running = RunningTasks.during(pool, span)
         choosing = (
             running.trial(first_quarter, second_quarter, options, options.seed + 1),
             running.trial(second_quarter, first_quarter, options, options.seed + 1),
@@ -92,7 +92,7 @@ class Plan:
         return cls(choosing, judging, words)
 
     @classmethod
-    def _of_tasks(cls, pool: Pool, options: Options, why: str) -> Plan:
+    def _of_tasks(cls, pool: TaskPool, options: ColocationOptions, why: str) -> TrialPlan:
         judging_tasks, choosing_tasks = split(pool, options.size, options.seed)
         return cls(
             choosing=(_trial_of_tasks(choosing_tasks, options, options.seed + 1),),
@@ -104,7 +104,7 @@ class Plan:
     def judge(
         self,
         tried: Sequence[Estimator],
-        options: Options,
+        options: ColocationOptions,
         *,
         is_choice: bool,
     ) -> dict[Estimator, Evidence]:
@@ -123,7 +123,7 @@ class Plan:
         blocks = None
         lengths_of_trials = (np.empty(0, np.int64),) * len(trials)
         if not self.why:
-            blocks = Blocks.of([trial.slots for trial in trials], options.seed)
+            blocks = SeriesBlocks.of([trial.slots for trial in trials], options.seed)
             lengths_of_trials = blocks.lengths
         ways_of_trials = []
         for trial, lengths in zip(trials, lengths_of_trials, strict=True):
@@ -142,9 +142,11 @@ class Plan:
         return evidence
 
 
-def _trial_of_tasks(pool: Pool, options: Options, seed: int) -> Trial:
+def _trial_of_tasks(pool: TaskPool, options: ColocationOptions, seed: int) -> PackingTrial:
     """Return a trial on draws alone."""
-    return Trial(Instances(pool, options.size, options.realizations, options.instances, seed))
+    return PackingTrial(
+        Instances(pool, options.size, options.realizations, options.instances, seed)
+    )
 
 
 def hour_of_slot(slot: int) -> str:
@@ -194,7 +196,7 @@ def candidates(target: float, has_requests: bool) -> list[Estimator]:
 
 
 @dataclass(frozen=True)
-class Choice:
+class WayChoice:
     """What the trials of the choice say of the ways tried.
 
     Attributes
@@ -218,7 +220,7 @@ class Choice:
     factor: Estimator | None
 
     @classmethod
-    def of(cls, chosen: Mapping[Estimator, Evidence]) -> Choice:
+    def of(cls, chosen: Mapping[Estimator, Evidence]) -> WayChoice:
         """Choose among the ways tried.
 
         Parameters
@@ -269,13 +271,13 @@ def keeping_factors(chosen: Mapping[Estimator, Evidence]) -> list[Estimator]:
     return keeping
 
 
-def _upper_end(interval: Interval) -> float:
+def _upper_end(interval: ConfidenceInterval) -> float:
     return interval.value if interval.high is None else interval.high
 
 
 def advise(
-    plan: Plan,
-    options: Options,
+    plan: TrialPlan,
+    options: ColocationOptions,
     tried: Sequence[Estimator] | None = None,
 ) -> list[dict[str, Any]]:
     """Choose a way of packing and an overcommit factor, and judge all ways.
@@ -305,7 +307,7 @@ def advise(
     if tried is None:
         tried = candidates(options.target, instances.pool.has_requests)
     chosen = plan.judge(tried, options, is_choice=True)
-    choice = Choice.of(chosen)
+    choice = WayChoice.of(chosen)
     judged = plan.judge(choice.shown, options, is_choice=False)
 
     requests = [way for way in choice.shown if isinstance(way, Request)]
@@ -324,7 +326,7 @@ def _by_machines_and_name(row: Mapping[str, Any]) -> tuple[float, str]:
     return row["machines"], f"{row['estimator']} {row['parameter']:g}"
 
 
-def _choice_columns(way: Estimator, choice: Choice, chosen: Evidence) -> dict[str, Any]:
+def _choice_columns(way: Estimator, choice: WayChoice, chosen: Evidence) -> dict[str, Any]:
     """Return what the trials of the choice say of one way, by column."""
     return {
         "estimator": way.name,
@@ -364,7 +366,7 @@ def _judged_columns(
     return columns
 
 
-def saved_machines(judged: Evidence, base: Evidence | None) -> Interval | None:
+def saved_machines(judged: Evidence, base: Evidence | None) -> ConfidenceInterval | None:
     """Return the share of machines saved, instance by instance; None where there is nothing to compare with.
 
     Parameters

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from borgtrace.colocation.pool import Pool, UsageColumn
+from borgtrace.colocation.tasks.pool import TaskPool, UsageColumn
 from borgtrace.engine import SparkTasks
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation
@@ -113,18 +113,18 @@ class Instances:
 
     Examples
     --------
-    >>> from borgtrace.colocation.synthetic import synthetic_pool
+    >>> from borgtrace.colocation.tasks.synthetic import synthetic_pool
     >>> instances = Instances(synthetic_pool(30, seed=1), size=5, realizations=100, count=2)
     >>> instances.make(1).inst.shape
     (5, 100)
     """
 
-    pool: Pool
+    pool: TaskPool
     size: int = 1_000
     realizations: int = 10_000
     count: int = 50
     seed: int = 0
-    judging: Pool | None = None
+    judging: TaskPool | None = None
     kept: dict[int, Instance] = field(default_factory=dict, repr=False)
 
     def tasks(self, number: int) -> Index:
@@ -229,7 +229,7 @@ class Instances:
         return list(chain.from_iterable(self.map(rows)))
 
 
-def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:
+def split(pool: TaskPool, size: int, seed: int) -> tuple[TaskPool, TaskPool]:
     """Divide a pool into two without a common task if each half fills an instance; else return the pool twice.
 
     Parameters

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.colocation._moments import row_moments
-from borgtrace.colocation._samples import draw_subsets
-from borgtrace.colocation._sums import sample_statistics
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.sums.row_sums import sample_statistics
+from borgtrace.colocation.tasks.moments import row_moments
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.subsets import draw_subsets
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.question import NotApplicable
 
@@ -91,7 +91,7 @@ def judge_samples(
 
 
 def sample_sums(
-    pool: Pool,
+    pool: TaskPool,
     realizations: int,
     samples: int,
     seed: int,

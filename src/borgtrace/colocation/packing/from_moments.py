@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 from scipy.special import erfc
 
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.placement import (
@@ -179,7 +179,7 @@ def _require_amounts(name: str, values: Numbers) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class TaskMoments:
     """Tasks by name, each with its moments, and what else is known of them.
 
     Attributes
@@ -199,7 +199,7 @@ class Moments:
     request: Numbers | None = None
 
     @classmethod
-    def of(cls, pool: Pool, names: Mapping[int, str] | None = None) -> Moments:
+    def of(cls, pool: TaskPool, names: Mapping[int, str] | None = None) -> TaskMoments:
         """Take the moments of the instantaneous CPU of a pool's tasks.
 
         Parameters
@@ -254,7 +254,7 @@ class Moments:
         Examples
         --------
         >>> from borgtrace.placement import Percentile
-        >>> tasks = Moments(["a", "b"], np.array([0.3, 0.3]), np.array([0.12, 0.16]), maximum=np.array([0.6, 0.7]))
+        >>> tasks = TaskMoments(["a", "b"], np.array([0.3, 0.3]), np.array([0.12, 0.16]), maximum=np.array([0.6, 0.7]))
         >>> tasks.packed(Gpa(0.03)).n_bins, tasks.packed(Percentile(100)).n_bins
         (1, 2)
         """
@@ -289,7 +289,7 @@ class Moments:
 class _ObservedMoments:
     """Moments in the place of an :class:`Observation`; what they do not tell is an error that says so."""
 
-    def __init__(self, tasks: Moments, estimator: Estimator) -> None:
+    def __init__(self, tasks: TaskMoments, estimator: Estimator) -> None:
         self.mean = tasks.mean
         self.std = tasks.std
         self.variance = tasks.std**2
@@ -327,7 +327,7 @@ class _ObservedMoments:
         )
 
 
-def read_moments(path: Path) -> Moments:
+def read_moments(path: Path) -> TaskMoments:
     """Read a table of tasks with their moments.
 
     Parameters
@@ -361,7 +361,7 @@ def read_moments(path: Path) -> Moments:
         if name in table.column_names:
             optional[name] = _amounts(path, table, name)
     labels = [str(task) for task in table["task"].to_pylist()]
-    return Moments(labels, mean, std, **optional)
+    return TaskMoments(labels, mean, std, **optional)
 
 
 def _amounts(path: Path, table: pa.Table, name: str) -> Numbers:

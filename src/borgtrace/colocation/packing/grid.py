@@ -16,8 +16,8 @@ from typing import TypeVar
 import numpy as np
 
 from borgtrace import placement
-from borgtrace.colocation.instances import Data, Instance, Instances
-from borgtrace.colocation.quality import least_machines, overflow_counts
+from borgtrace.colocation.packing.instances import Data, Instance, Instances
+from borgtrace.colocation.packing.quality import least_machines, overflow_counts
 from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError
 from borgtrace.placement import Estimator, Fitted, Packing
@@ -29,7 +29,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """One way to pack an instance.
 
     Attributes
@@ -71,7 +71,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PackingOutcome:
     """What became of one cell on one instance.
 
     Attributes
@@ -85,7 +85,7 @@ class Outcome:
         or None.
     """
 
-    cell: Cell
+    cell: GridCell
     instance: int
     m_abs: int
     lower_bound: int
@@ -122,10 +122,10 @@ class _Placement:
 
 def judge_instance(
     instance: Instance,
-    cells: Sequence[Cell],
+    cells: Sequence[GridCell],
     *,
     on_fresh: bool = False,
-) -> list[Outcome]:
+) -> list[PackingOutcome]:
     """Pack and judge one instance in every way of `cells`; outcomes in their order.
 
     Parameters
@@ -135,7 +135,7 @@ def judge_instance(
     cells
         Ways of packing; what they share is computed once.
     on_fresh
-        As for :class:`Grid`.
+        As for :class:`PackingGrid`.
     """
     placements = _place_cells(instance, cells)
     packings = [placements[cell].packing for cell in cells]
@@ -155,7 +155,7 @@ def judge_instance(
         placement_of_cell = placements[cell]
         packing = placement_of_cell.packing
         outcomes.append(
-            Outcome(
+            PackingOutcome(
                 cell,
                 instance.number,
                 m_abs=packing.n_bins,
@@ -171,9 +171,9 @@ def judge_instance(
     return outcomes
 
 
-def _place_cells(instance: Instance, cells: Sequence[Cell]) -> dict[Cell, _Placement]:
+def _place_cells(instance: Instance, cells: Sequence[GridCell]) -> dict[GridCell, _Placement]:
     """Pack one instance in every way; cells that see, fill or pack alike share that work."""
-    placements: dict[Cell, _Placement] = {}
+    placements: dict[GridCell, _Placement] = {}
     # Sorted values, moments and histograms of one observation serve all cells that see the same.
     of_observation = group_cells(
         cells, lambda cell: (cell.data, n_realizations_seen(instance, cell))
@@ -207,7 +207,7 @@ def _predicted_overflow(plain: Packing, fitted: Fitted) -> float | None:
     return float(placement.predicted_overflow(plain, fitted).mean())
 
 
-def n_realizations_seen(instance: Instance, cell: Cell) -> int:
+def n_realizations_seen(instance: Instance, cell: GridCell) -> int:
     """Return how many realizations the estimator of a cell sees, at least one.
 
     Parameters
@@ -221,7 +221,9 @@ def n_realizations_seen(instance: Instance, cell: Cell) -> int:
     return max(1, round(cell.clairvoyance * instance.inst.shape[1]))
 
 
-def group_cells(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, list[Cell]]:
+def group_cells(
+    cells: Iterable[GridCell], key: Callable[[GridCell], Key]
+) -> dict[Key, list[GridCell]]:
     """Group cells by a key; groups and cells stay in their order.
 
     Parameters
@@ -231,14 +233,14 @@ def group_cells(cells: Iterable[Cell], key: Callable[[Cell], Key]) -> dict[Key, 
     key
         What the cells of a group have in common.
     """
-    groups: dict[Key, list[Cell]] = {}
+    groups: dict[Key, list[GridCell]] = {}
     for cell in cells:
         groups.setdefault(key(cell), []).append(cell)
     return groups
 
 
 @dataclass(eq=False)
-class Grid:
+class PackingGrid:
     """Outcomes of cells over instances, each computed once.
 
     Attributes
@@ -254,13 +256,13 @@ class Grid:
     instances: Instances
     on_fresh: bool = False
     threads: int | SparkTasks = CORES
-    _known: dict[Cell, list[Outcome]] = field(default_factory=dict, repr=False)
+    _known: dict[GridCell, list[PackingOutcome]] = field(default_factory=dict, repr=False)
 
-    def outcomes(self, cells: Sequence[Cell]) -> list[Outcome]:
+    def outcomes(self, cells: Sequence[GridCell]) -> list[PackingOutcome]:
         """Outcomes of `cells`, cell by cell, instance by instance; unknown ones are computed in one pass."""
         missing = list(dict.fromkeys(cell for cell in cells if cell not in self._known))
         if missing:
-            outcomes_of_cell: dict[Cell, list[Outcome]] = {cell: [] for cell in missing}
+            outcomes_of_cell: dict[GridCell, list[PackingOutcome]] = {cell: [] for cell in missing}
             judge = partial(judge_instance, cells=missing, on_fresh=self.on_fresh)
             for outcomes in self.instances.map(judge, self.threads):
                 for outcome in outcomes:
@@ -270,13 +272,13 @@ class Grid:
         known = [self._known[cell] for cell in dict.fromkeys(cells)]
         return list(chain.from_iterable(known))
 
-    def mean_quality(self, cell: Cell) -> float:
+    def mean_quality(self, cell: GridCell) -> float:
         """Q over all machines of all instances together."""
         outcomes = self.outcomes([cell])
         trials = sum(outcome.trials for outcome in outcomes)
         return sum(outcome.overflows for outcome in outcomes) / trials if trials else 0.0
 
-    def prepared(self, estimator: Estimator, cell: Cell) -> Estimator:
+    def prepared(self, estimator: Estimator, cell: GridCell) -> Estimator:
         """Let an estimator learn on these (held-out) instances, packed as a cell says but without rebalancing.
 
         Parameters

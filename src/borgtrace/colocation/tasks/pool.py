@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from borgtrace.colocation._draws import draw_quantiles, draw_uniform, draw_weighted
-from borgtrace.colocation._moments import window_moments
+from borgtrace.colocation.tasks.draws import draw_quantiles, draw_uniform, draw_weighted
+from borgtrace.colocation.tasks.moments import window_moments
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.hashing import task_keys
@@ -25,9 +25,9 @@ Instantaneous = Literal["sampled", "histogram"]
 """Where draws of instantaneous usage come from: one sampled second per window, or the window's percentiles."""
 
 SLOT = 300
-"""Seconds per slot of :meth:`Pool.slots`."""
+"""Seconds per slot of :meth:`TaskPool.slots`."""
 LEVELS = np.array([*range(0, 100, 10), *range(91, 101)]) / 100
-"""Levels of `Pool.quantiles`: 0, 10 … 90, 91 … 99, 100 % (2019's two percentile lists, merged)."""
+"""Levels of `TaskPool.quantiles`: 0, 10 … 90, 91 … 99, 100 % (2019's two percentile lists, merged)."""
 PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
 """Fields of a pool with an entry for each window."""
 REQUESTS = ("cpu_request", "memory_request", "disk_request")
@@ -44,7 +44,7 @@ PER_TASK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PreparationStep:
     """One step of the preparation, and how many of how many tasks or windows it touched."""
 
     name: str
@@ -59,7 +59,7 @@ class Step:
     eq=False,
     kw_only=True,
 )
-class Pool:
+class TaskPool:
     """Tasks and their observed windows, ready for Monte Carlo.
 
     Attributes
@@ -100,7 +100,7 @@ class Pool:
 
     Examples
     --------
-    >>> pool = Pool(offsets=np.array([0, 2, 3]), inst=np.float32([0, 0.5, 0.25]),
+    >>> pool = TaskPool(offsets=np.array([0, 2, 3]), inst=np.float32([0, 0.5, 0.25]),
     ...             avg=np.float32([0.1, 0.4, 0.25]), collection_id=np.array([7, 7]),
     ...             instance_index=np.array([0, 1]), source="two tasks")
     >>> len(pool), pool.job.tolist(), pool.n_windows.tolist()
@@ -129,7 +129,7 @@ class Pool:
     generation: str = ""
     source: str = ""
     is_synthetic: bool = False
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PreparationStep, ...] = ()
     part: StoreCoverage | None = None
 
     def __len__(self) -> int:
@@ -207,7 +207,7 @@ class Pool:
         # Sorted, so that gathering windows reads the flat arrays forwards.
         return np.sort(chosen).astype(np.int64)
 
-    def take(self, tasks: Index) -> Pool:
+    def take(self, tasks: Index) -> TaskPool:
         """Keep only some tasks, in the order given; identities (and thus their draws) stay.
 
         Parameters
@@ -223,7 +223,7 @@ class Pool:
         windows = np.arange(offsets[-1]) + shifts
         return self._with_rows(tasks, windows, offsets)
 
-    def during(self, first: int, slots: int) -> Pool:
+    def during(self, first: int, slots: int) -> TaskPool:
         """Keep only the windows that begin in some slots, and the tasks that have one.
 
         Parameters
@@ -245,7 +245,7 @@ class Pool:
         offsets = np.append(offsets[tasks], offsets[-1])
         return self._with_rows(tasks, np.flatnonzero(is_inside), offsets)
 
-    def _with_rows(self, tasks: Index, windows: Index, offsets: Index) -> Pool:
+    def _with_rows(self, tasks: Index, windows: Index, offsets: Index) -> TaskPool:
         """Return the pool of some tasks and windows; fields that describe the whole pool stay."""
         columns: dict[str, Any] = {}
         for name in PER_TASK:
@@ -291,7 +291,7 @@ class Pool:
 
         Examples
         --------
-        >>> pool = Pool(offsets=np.array([0, 4]), inst=np.float32([1, 2, 3, 4]),
+        >>> pool = TaskPool(offsets=np.array([0, 4]), inst=np.float32([1, 2, 3, 4]),
         ...             avg=np.float32([10, 20, 30, 40]), collection_id=np.array([1]),
         ...             instance_index=np.array([0]))
         >>> inst, avg = (pool.draw(np.array([0]), 1000, column=column) for column in ("inst", "avg"))
@@ -363,7 +363,7 @@ def select_rows(values: Any, rows: Any) -> Any:
     return None if values is None else values[rows]
 
 
-def with_plausible_averages(inst: Values, avg: Values) -> tuple[Values, Step]:
+def with_plausible_averages(inst: Values, avg: Values) -> tuple[Values, PreparationStep]:
     """Replace averages above the whole machine by the sampled CPU, and say how many there were.
 
     Parameters
@@ -372,7 +372,7 @@ def with_plausible_averages(inst: Values, avg: Values) -> tuple[Values, Step]:
         float32 (W,): sampled and average CPU of each window.
     """
     is_above = avg > 1
-    step = Step(
+    step = PreparationStep(
         "averages above the whole machine, replaced by the sampled CPU",
         count=int(is_above.sum()),
         of=len(avg),
@@ -381,6 +381,3 @@ def with_plausible_averages(inst: Values, avg: Values) -> tuple[Values, Step]:
     # Copied only where something changes: on a whole trace a column may have gigabytes.
     plausible = np.where(is_above, inst, avg) if is_above.any() else avg
     return plausible, step
-
-
-picked = select_rows

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import select_rows
+from borgtrace.colocation.tasks.pool import select_rows
 from borgtrace.kernels.arrays import Flags, Values
 from borgtrace.question import Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
@@ -30,7 +30,7 @@ ENDLESS = np.float32(2**30)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Windows:
+class TaskWindows:
     """Windows of several tasks.
 
     Attributes
@@ -42,7 +42,7 @@ class Windows:
     start, seconds
         int32 (W,): start of the window in seconds of the trace's clock, and its length.
     quantiles
-        float32 (W, 20) or None: see :data:`borgtrace.colocation.pool.LEVELS`; NaN where NULL.
+        float32 (W, 20) or None: see :data:`borgtrace.colocation.tasks.pool.LEVELS`; NaN where NULL.
     """
 
     task: Int32s
@@ -53,7 +53,7 @@ class Windows:
     seconds: Int32s
     quantiles: Values | None = None
 
-    def take(self, rows: Flags) -> Windows:
+    def take(self, rows: Flags) -> TaskWindows:
         """Keep some windows; the same object where all are kept.
 
         Parameters
@@ -66,7 +66,7 @@ class Windows:
         columns = {
             column.name: select_rows(getattr(self, column.name), rows) for column in fields(self)
         }
-        return Windows(**columns)
+        return TaskWindows(**columns)
 
 
 def read_windows(
@@ -74,7 +74,7 @@ def read_windows(
     chosen: pa.Table,
     with_percentiles: bool,
     seconds: str = "sampled_cpu",
-) -> Windows:
+) -> TaskWindows:
     """Read the windows of `chosen` tasks (sorted by collection_id, instance_index).
 
     The store's per-task arrays are used where they hold all that is asked for.  Percentiles, and tables without a
@@ -130,7 +130,7 @@ def _from_arrays(
     traces: Callable[[list[tuple[int, int]]], Any],
     chosen: pa.Table,
     seconds: str,
-) -> Windows:
+) -> TaskWindows:
     """Read windows from the store's arrays, which are sorted as `from_rows` expects."""
     collections = chosen["collection_id"].to_pylist()
     instances = chosen["instance_index"].to_pylist()
@@ -142,7 +142,7 @@ def _from_arrays(
     for name, column in _usage_columns(seconds).items():
         usage[name] = np.asarray(getattr(arrays, column))
     positions = np.arange(len(arrays), dtype=np.int32)
-    windows = Windows(
+    windows = TaskWindows(
         task=np.repeat(positions, np.diff(arrays.offsets)),
         start=start,
         seconds=_whole_seconds(duration),
@@ -151,7 +151,7 @@ def _from_arrays(
     return windows.take((start > 0) & (duration < ENDLESS))
 
 
-def from_rows(rows: pa.Table, seconds: str = "sampled_cpu") -> Windows:
+def from_rows(rows: pa.Table, seconds: str = "sampled_cpu") -> TaskWindows:
     """Make windows of rows of instance_usage, which are in their order.
 
     Parameters
@@ -166,7 +166,7 @@ def from_rows(rows: pa.Table, seconds: str = "sampled_cpu") -> Windows:
     usage = {}
     for name, column in _usage_columns(seconds).items():
         usage[name] = rows[column].to_numpy().astype(np.float32)
-    return Windows(
+    return TaskWindows(
         task=rows["task"].to_numpy().astype(np.int32),
         start=(start // SECOND).astype(np.int32),
         seconds=_whole_seconds((end - start) / SECOND),

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.schema.dialects import dialect
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class ServiceClasses:
     """Classes of service, the laxest promise first.
 
     Attributes
@@ -34,7 +34,7 @@ class Classes:
     origin: str
 
     @classmethod
-    def of(cls, pool: Pool, promises: str, seed: int) -> Classes:
+    def of(cls, pool: TaskPool, promises: str, seed: int) -> ServiceClasses:
         """Class the tasks of a pool by their tiers; without priorities, jobs at random.
 
         Parameters

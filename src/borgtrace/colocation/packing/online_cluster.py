@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.quality import EVALUATION_RTOL
-from borgtrace.colocation.raw_series import Timeline
+from borgtrace.colocation.packing.quality import EVALUATION_RTOL
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.simultaneous import Timeline
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
 from borgtrace.placement import BEST_FIT, CAPACITY_RTOL, Estimator, Observation, Packer
 from borgtrace.placement.machines import choose, sum_up
@@ -32,12 +32,12 @@ DAY = 288
 REMEMBERED = DAY
 """Measurements kept of each kin, and of everybody: the latest."""
 Kin = tuple[int, int]
-"""A relation, by its place in :attr:`Pool.kin`, and a code there."""
+"""A relation, by its place in :attr:`TaskPool.kin`, and a code there."""
 EVERYBODY: Kin = (-1, -1)
 """The kin of all tasks."""
 
 
-class EventKind(IntEnum):
+class ClusterEventKind(IntEnum):
     """What happens in a slot, in this order: departures make room for arrivals, then all that run are measured."""
 
     DEPARTURE = 0
@@ -45,16 +45,16 @@ class EventKind(IntEnum):
     MEASURE = 2
 
 
-class Event(NamedTuple):
+class ClusterEvent(NamedTuple):
     """Something that happens in a slot; `task` is −1 for a measurement.  Events are sorted by all three fields."""
 
     slot: int
-    kind: EventKind
+    kind: ClusterEventKind
     task: int
 
 
 @dataclass(eq=False)
-class Cluster:
+class OnlineCluster:
     """Machines and what is known of the tasks on them, at one moment; :func:`simulate` drives it.
 
     Attributes
@@ -73,7 +73,7 @@ class Cluster:
         The latest measurements of each kin.
     """
 
-    pool: Pool
+    pool: TaskPool
     timeline: Timeline
     estimator: Estimator
     capacity: float
@@ -237,7 +237,7 @@ class Cluster:
         self.changed.clear()
 
 
-def _kin_of_tasks(pool: Pool) -> list[list[Kin]]:
+def _kin_of_tasks(pool: TaskPool) -> list[list[Kin]]:
     """Return the known kin of each task, the closest first."""
     kin_of_tasks = []
     for codes in np.column_stack(pool.kin).tolist():
@@ -306,7 +306,7 @@ class SlotCounts:
 
 
 def simulate(
-    pool: Pool,
+    pool: TaskPool,
     estimator: Estimator,
     *,
     capacity: float = 1.0,
@@ -318,7 +318,7 @@ def simulate(
     Parameters
     ----------
     pool
-        Tasks with time stamps; :class:`Cluster` guesses those without a history.
+        Tasks with time stamps; :class:`OnlineCluster` guesses those without a history.
     estimator
         Any fit test; it only ever sees what was measured before.
     capacity
@@ -334,7 +334,7 @@ def simulate(
         The pool has no time stamps.
     """
     timeline = Timeline.of(pool)
-    cluster = Cluster(pool, timeline, estimator, capacity, packer, cold_start)
+    cluster = OnlineCluster(pool, timeline, estimator, capacity, packer, cold_start)
     first = int(timeline.begin.min())
     last = int(timeline.end.max())
     counts = SlotCounts.zeros(first, last - first)
@@ -345,9 +345,9 @@ def simulate(
     # No two events are equal, so their order never depends on chance.
     for event in sorted(_events(timeline, first, last)):
         number = event.slot - first
-        if event.kind is EventKind.DEPARTURE:
+        if event.kind is ClusterEventKind.DEPARTURE:
             cluster.depart(event.task)
-        elif event.kind is EventKind.ARRIVAL:
+        elif event.kind is ClusterEventKind.ARRIVAL:
             if cluster.arrive(event.task):
                 counts.cold[number] += 1
             else:
@@ -358,17 +358,17 @@ def simulate(
     return counts
 
 
-def _events(timeline: Timeline, first: int, last: int) -> Iterator[Event]:
+def _events(timeline: Timeline, first: int, last: int) -> Iterator[ClusterEvent]:
     for task, slot in enumerate(timeline.begin.tolist()):
-        yield Event(slot, EventKind.ARRIVAL, task)
+        yield ClusterEvent(slot, ClusterEventKind.ARRIVAL, task)
     for task, slot in enumerate(timeline.end.tolist()):
-        yield Event(slot, EventKind.DEPARTURE, task)
+        yield ClusterEvent(slot, ClusterEventKind.DEPARTURE, task)
     for slot in range(first, last):
-        yield Event(slot, EventKind.MEASURE, -1)
+        yield ClusterEvent(slot, ClusterEventKind.MEASURE, -1)
 
 
 def _measure(
-    cluster: Cluster,
+    cluster: OnlineCluster,
     counts: SlotCounts,
     number: int,
     windows: Index,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.colocation.pool import SLOT, Pool, UsageColumn
+from borgtrace.colocation.tasks.pool import SLOT, TaskPool, UsageColumn
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.question import NotApplicable
 
@@ -35,7 +35,7 @@ class Timeline:
     usage: Values
 
     @classmethod
-    def of(cls, pool: Pool) -> Timeline:
+    def of(cls, pool: TaskPool) -> Timeline:
         """Lay the windows of a pool on the clock; windows of one slot are averaged, weighted by length.
 
         Parameters
@@ -71,7 +71,7 @@ class Timeline:
         )
 
 
-def window_weights(pool: Pool) -> Numbers:
+def window_weights(pool: TaskPool) -> Numbers:
     """Return the length of each window in seconds, float64 (W,); 1 where lengths are unknown."""
     if pool.seconds is None:
         return np.ones(len(pool.inst))
@@ -79,7 +79,7 @@ def window_weights(pool: Pool) -> Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
+class BusySpan:
     """An interval and the tasks that ran through it.
 
     Attributes
@@ -96,11 +96,11 @@ class Span:
 
 
 def busiest_span(
-    pool: Pool,
+    pool: TaskPool,
     slots: int,
     most: int | None = None,
     seed: int = 0,
-) -> Span:
+) -> BusySpan:
     """Find the interval of `slots` slots that most tasks run through; of several, the earliest.
 
     Parameters
@@ -141,11 +141,11 @@ def busiest_span(
     NotApplicable.unless(len(tasks) >= 2, f"fewer than two tasks run through the same {hours}")
     if most is not None and len(tasks) > most:
         tasks = np.random.default_rng([seed, 4]).permutation(tasks)[:most]
-    return Span(first, slots, tasks.astype(np.int64))
+    return BusySpan(first, slots, tasks.astype(np.int64))
 
 
 def _n_slots(
-    pool: Pool,
+    pool: TaskPool,
     slot: Index,
     task: int,
     first: int,
@@ -158,12 +158,12 @@ def _n_slots(
 
 
 def longest_busy_span(
-    pool: Pool,
+    pool: TaskPool,
     hours: int,
     enough: int,
     most: int | None = None,
     seed: int = 0,
-) -> Span:
+) -> BusySpan:
     """Find the busiest span of `hours`, or of half, a quarter … of it, until `enough` tasks run through it.
 
     In a small pool a third of its tasks are enough.  If even one hour has fewer, return the span with most tasks.
@@ -186,7 +186,7 @@ def longest_busy_span(
     """
     # A small pool never has so many tasks at once: asking for them would end in spans of an hour.
     enough = min(enough, max(2, len(pool) // 3))
-    spans: list[Span] = []
+    spans: list[BusySpan] = []
     slots = hours * SLOTS_PER_HOUR
     while slots >= SLOTS_PER_HOUR:
         with suppress(NotApplicable):
@@ -201,7 +201,7 @@ def longest_busy_span(
     return max(spans, key=lambda span: len(span.tasks))
 
 
-def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:
+def series(pool: TaskPool, span: BusySpan, column: UsageColumn = "inst") -> Values:
     """Lay out the usage of the span's tasks in its slots, float32 (n, T).
 
     Several windows of a slot are averaged, weighted by length.  A slot without a window repeats the slot before it; at

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numba
 import numpy as np
 
-from borgtrace.colocation._moments import mean_and_std
-from borgtrace.colocation._normality import LOG_PHI, anderson_darling
+from borgtrace.colocation.sums.normality import LOG_PHI, anderson_darling
+from borgtrace.colocation.tasks.moments import mean_and_std
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 

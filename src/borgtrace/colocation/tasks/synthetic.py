@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from borgtrace.colocation.pool import Pool, Step, with_plausible_averages
+from borgtrace.colocation.tasks.pool import PreparationStep, TaskPool, with_plausible_averages
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 from borgtrace.synth import draw_long_tasks
 
@@ -17,7 +17,7 @@ def synthetic_pool(
     *,
     shared_factor: float = 0.0,
     hours: int | None = None,
-) -> Pool:
+) -> TaskPool:
     """Generate `tasks` long tasks and prepare them like those of a store.
 
     The tasks are long and free of failures by construction, so only two steps of the preparation apply: tasks that
@@ -47,7 +47,7 @@ def synthetic_pool(
     number_in_task = np.arange(total, dtype=np.int64) - np.repeat(
         first_windows, np.diff(drawn.offsets)
     )
-    pool = Pool(
+    pool = TaskPool(
         offsets=drawn.offsets,
         inst=drawn.inst,
         avg=avg,
@@ -60,8 +60,8 @@ def synthetic_pool(
         source=f"{tasks:,} synthetic long tasks, seed {seed}",
         is_synthetic=True,
         steps=(
-            Step("that never used CPU in any sample", tasks - n_used, tasks),
-            Step("tasks left in the pool", n_used, n_used),
+            PreparationStep("that never used CPU in any sample", tasks - n_used, tasks),
+            PreparationStep("tasks left in the pool", n_used, n_used),
             replaced,
         ),
     )

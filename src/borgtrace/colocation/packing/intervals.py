@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from borgtrace.colocation.pool import SLOT
+from borgtrace.colocation.tasks.pool import SLOT
 from borgtrace.kernels.arrays import Index, Numbers
 
 LEVEL = 0.975
@@ -24,7 +24,7 @@ LEAST_BLOCKS = 5
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """A number with its 95 % interval; without ends where there is too little data for one."""
 
     value: float
@@ -37,7 +37,7 @@ class Interval:
         return self.high is not None and self.high <= target
 
 
-def over_instances(values: Sequence[float] | Numbers, least: float = -np.inf) -> Interval:
+def over_instances(values: Sequence[float] | Numbers, least: float = -np.inf) -> ConfidenceInterval:
     """Mean of independent values, with Student's t; a single one has no interval.
 
     Parameters
@@ -57,17 +57,17 @@ def over_instances(values: Sequence[float] | Numbers, least: float = -np.inf) ->
     n = len(array)
     mean = float(array.mean())
     if n < 2:
-        return Interval(mean)
+        return ConfidenceInterval(mean)
     student = float(special.stdtrit(n - 1, LEVEL))
     half = student * float(array.std(ddof=1)) / n**0.5
-    return Interval(mean, max(mean - half, least), mean + half)
+    return ConfidenceInterval(mean, max(mean - half, least), mean + half)
 
 
 def share_over_instances(
     overflows: Sequence[int],
     trials: Sequence[int],
     target: float,
-) -> Interval:
+) -> ConfidenceInterval:
     """Share of overflows on independent draws, instance by instance.
 
     Parameters
@@ -80,22 +80,22 @@ def share_over_instances(
     Examples
     --------
     >>> share_over_instances([0, 0], [2000, 4000], 0.001)
-    Interval(value=0.0, low=0.0, high=0.0005)
+    ConfidenceInterval(value=0.0, low=0.0, high=0.0005)
     >>> share_over_instances([0, 0], [1000, 1000], 0.001)
-    Interval(value=0.0, low=None, high=None)
+    ConfidenceInterval(value=0.0, low=None, high=None)
     """
     shares = []
     for n_overflows, n_trials in zip(overflows, trials, strict=True):
         shares.append(n_overflows / max(n_trials, 1))
     if sum(trials) < RULE_OF_THREE / target:
-        return Interval(float(np.mean(shares)))
+        return ConfidenceInterval(float(np.mean(shares)))
     if not any(overflows):
-        return Interval(0.0, 0.0, RULE_OF_THREE / sum(trials))
+        return ConfidenceInterval(0.0, 0.0, RULE_OF_THREE / sum(trials))
     return over_instances(shares, least=0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class SeriesBlocks:
     """Series that are cut into blocks, which are resampled with all their machines.
 
     All instances share one clock: when the whole cell is busy they all are, so only other days are new evidence.  An
@@ -116,7 +116,7 @@ class Blocks:
     seed: int = 0
 
     @classmethod
-    def of(cls, slots: Sequence[int], seed: int = 0) -> Blocks:
+    def of(cls, slots: Sequence[int], seed: int = 0) -> SeriesBlocks:
         """Cut series into the longest blocks of which there are five.
 
         Parameters
@@ -128,10 +128,10 @@ class Blocks:
 
         Examples
         --------
-        >>> blocks = Blocks.of([6 * 288 + 100])  # six days and a third
+        >>> blocks = SeriesBlocks.of([6 * 288 + 100])  # six days and a third
         >>> blocks.hours, blocks.lengths[0].tolist()
         (24, [305, 305, 305, 305, 304, 304])
-        >>> Blocks.of([24, 24]).hours
+        >>> SeriesBlocks.of([24, 24]).hours
         0
         """
         for hours in BLOCK_HOURS:
@@ -154,7 +154,7 @@ class Blocks:
         equal_shares = np.full(self.n, 1 / self.n)
         return rng.multinomial(self.n, equal_shares, RESAMPLES).astype(np.float64)
 
-    def interval(self, value: float, resampled: Numbers) -> Interval:
+    def interval(self, value: float, resampled: Numbers) -> ConfidenceInterval:
         """Give a value the interval between two percentiles of its resamples.
 
         Parameters
@@ -165,14 +165,14 @@ class Blocks:
             float64 (RESAMPLES,).
         """
         if not self.hours:
-            return Interval(value)
+            return ConfidenceInterval(value)
         # Plain percentiles are too narrow for few blocks: by √(n ÷ (n − 1)), and by Gauss instead of Student
         # (Hesterberg, The American Statistician 69 (2015), §4: expanded percentile intervals).
         student = float(special.stdtrit(self.n - 1, LEVEL))
         wide = (self.n / (self.n - 1)) ** 0.5 * student
         levels = special.ndtr([-wide, wide])
         low, high = np.quantile(resampled, levels)
-        return Interval(value, float(low), float(high))
+        return ConfidenceInterval(value, float(low), float(high))
 
     def share(
         self,
@@ -180,7 +180,7 @@ class Blocks:
         trials: Index,
         target: float,
         distinct: float = 1.0,
-    ) -> Interval:
+    ) -> ConfidenceInterval:
         """Share of overflows on simultaneous series.
 
         Parameters
@@ -194,16 +194,16 @@ class Blocks:
 
         Examples
         --------
-        >>> days = Blocks.of([5 * 288])
+        >>> days = SeriesBlocks.of([5 * 288])
         >>> days.share(np.zeros(5, np.int64), np.full(5, 2400), 0.001, distinct=0.5)
-        Interval(value=0.0, low=0.0, high=0.0005)
+        ConfidenceInterval(value=0.0, low=0.0, high=0.0005)
         """
         value = float(overflows.sum() / max(trials.sum(), 1))
         n_distinct = float(trials.sum()) * distinct
         if n_distinct < RULE_OF_THREE / target:
-            return Interval(value)
+            return ConfidenceInterval(value)
         if self.hours and not overflows.any():
-            return Interval(0.0, 0.0, RULE_OF_THREE / n_distinct)
+            return ConfidenceInterval(0.0, 0.0, RULE_OF_THREE / n_distinct)
         resampled_overflows = self.times @ overflows
         resampled_trials = np.maximum(self.times @ trials, 1)
         return self.interval(value, resampled_overflows / resampled_trials)

@@ -8,18 +8,23 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.intervals import Blocks, Interval, over_instances, share_over_instances
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.quality import machine_overflows
-from borgtrace.colocation.raw_series import Span, series
-from borgtrace.colocation.study import Options
+from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.instances import Instance, Instances
+from borgtrace.colocation.packing.intervals import (
+    ConfidenceInterval,
+    SeriesBlocks,
+    over_instances,
+    share_over_instances,
+)
+from borgtrace.colocation.packing.quality import machine_overflows
+from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.simultaneous import BusySpan, series
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Estimator, Packing, pack
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedPacking:
     """One way of packing one instance, with the overflows of each machine in use.
 
     Attributes
@@ -40,7 +45,7 @@ class Judged:
     raw: Index
 
     @classmethod
-    def of(cls, packing: Packing, draws: Index, raw: Index) -> Judged:
+    def of(cls, packing: Packing, draws: Index, raw: Index) -> JudgedPacking:
         """Keep the overflows of the machines that a packing uses.
 
         Parameters
@@ -61,7 +66,7 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class PackingTrial:
     """Tasks as some hours show them, and what they do in others.
 
     Attributes
@@ -88,7 +93,7 @@ class Trial:
         tried: Sequence[Estimator],
         capacity: float,
         lengths: Index,
-    ) -> list[list[Judged]]:
+    ) -> list[list[JudgedPacking]]:
         """Pack and judge all instances in every way.
 
         Parameters
@@ -122,7 +127,7 @@ class Trial:
         tried: Sequence[Estimator],
         capacity: float,
         edges: Index,
-    ) -> list[Judged]:
+    ) -> list[JudgedPacking]:
         seen = instance.seen
         if self.learned is not None:
             seen = seen.with_more(series=self.learned[instance.tasks])
@@ -132,7 +137,7 @@ class Trial:
         if raw is None:
             raw = np.empty((*draws.shape, 0), np.int64)
         return [
-            Judged.of(packing, draws_of_packing, raw_of_packing)
+            JudgedPacking.of(packing, draws_of_packing, raw_of_packing)
             for packing, draws_of_packing, raw_of_packing in zip(packings, draws, raw, strict=True)
         ]
 
@@ -152,7 +157,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Running:
+class RunningTasks:
     """Tasks that run through a span, with their simultaneous series, laid on the clock once for all trials.
 
     Attributes
@@ -165,13 +170,13 @@ class Running:
         float32 (n, T): usage in single seconds, and averages of the windows.
     """
 
-    tasks: Pool
+    tasks: TaskPool
     first: int
     inst: Values
     avg: Values
 
     @classmethod
-    def during(cls, pool: Pool, span: Span) -> Running:
+    def during(cls, pool: TaskPool, span: BusySpan) -> RunningTasks:
         """Take the tasks of a span.
 
         Parameters
@@ -192,9 +197,9 @@ class Running:
         self,
         learned: slice,
         judged: slice,
-        options: Options,
+        options: ColocationOptions,
         seed: int,
-    ) -> Trial:
+    ) -> PackingTrial:
         """Learn from some slots and judge on others.
 
         Parameters
@@ -214,9 +219,9 @@ class Running:
             seed=seed,
             judging=self._during_slots(judged),
         )
-        return Trial(instances, self.avg[:, learned], self.inst[:, judged])
+        return PackingTrial(instances, self.avg[:, learned], self.inst[:, judged])
 
-    def _during_slots(self, slots: slice) -> Pool:
+    def _during_slots(self, slots: slice) -> TaskPool:
         return self.tasks.during(self.first + slots.start, slots.stop - slots.start)
 
 
@@ -236,8 +241,8 @@ class Evidence:
         Share of the tasks of all instances that are not one task twice.
     """
 
-    trials: Sequence[Sequence[Judged]]
-    blocks: Blocks | None
+    trials: Sequence[Sequence[JudgedPacking]]
+    blocks: SeriesBlocks | None
     realizations: int
     target: float
     distinct: float = 1.0
@@ -249,7 +254,7 @@ class Evidence:
         return np.mean(machines, axis=0, dtype=np.float64)
 
     @cached_property
-    def on_draws(self) -> Interval:
+    def on_draws(self) -> ConfidenceInterval:
         """Overflow on draws that no estimator has seen."""
         overflows = []
         n_draws = []
@@ -260,7 +265,7 @@ class Evidence:
         return share_over_instances(overflows, n_draws, self.target)
 
     @cached_property
-    def on_series(self) -> Interval | None:
+    def on_series(self) -> ConfidenceInterval | None:
         """Overflow on the simultaneous series; None where there are none."""
         if self.blocks is None:
             return None
@@ -278,7 +283,7 @@ class Evidence:
         )
 
     @property
-    def stricter(self) -> Interval:
+    def stricter(self) -> ConfidenceInterval:
         """Of the overflows on series and on draws, the one whose upper end is higher, or unknown."""
         known = [interval for interval in (self.on_series, self.on_draws) if interval is not None]
         return max(known, key=_strictness)
@@ -288,7 +293,7 @@ class Evidence:
         """Whether the stricter of both keeps the target."""
         return self.stricter.keeps(self.target)
 
-    def per_machine(self) -> tuple[Interval, Interval]:
+    def per_machine(self) -> tuple[ConfidenceInterval, ConfidenceInterval]:
         """Return the share of the machines above the target, and the overflow of the worst machine.
 
         On the simultaneous series of the first trial; without them on the draws, over instances.
@@ -297,7 +302,7 @@ class Evidence:
             return self._per_machine_on_draws()
         counts = np.concatenate([packing.raw for packing in self.trials[0]])
         if not len(counts):
-            return Interval(0.0), Interval(0.0)
+            return ConfidenceInterval(0.0), ConfidenceInterval(0.0)
         lengths = self.blocks.lengths[0]
         shares = counts.sum(axis=1) / lengths.sum()
         resampled_lengths = self.blocks.times @ lengths
@@ -309,7 +314,7 @@ class Evidence:
         worst = self.blocks.interval(float(shares.max()), resampled_shares.max(axis=1))
         return above, worst
 
-    def _per_machine_on_draws(self) -> tuple[Interval, Interval]:
+    def _per_machine_on_draws(self) -> tuple[ConfidenceInterval, ConfidenceInterval]:
         above = []
         worst = []
         for packing in self.trials[0]:
@@ -323,5 +328,5 @@ class Evidence:
         return over_instances(above, least=0.0), over_instances(worst, least=0.0)
 
 
-def _strictness(interval: Interval) -> tuple[bool, float, float]:
+def _strictness(interval: ConfidenceInterval) -> tuple[bool, float, float]:
     return interval.high is None, interval.high or 0.0, interval.value

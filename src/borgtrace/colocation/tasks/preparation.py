@@ -20,14 +20,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import (
+from borgtrace.colocation.tasks.pool import (
     REQUESTS,
     Instantaneous,
-    Pool,
-    Step,
+    PreparationStep,
+    TaskPool,
     with_plausible_averages,
 )
-from borgtrace.colocation.windows import KEY, Windows, numbered, read_windows
+from borgtrace.colocation.tasks.task_windows import KEY, TaskWindows, numbered, read_windows
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.question import EngineTables, NotApplicable, PlannedTables, Tables
@@ -56,7 +56,9 @@ class Requirement(NamedTuple):
     is_met: ir.BooleanValue
 
 
-def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, tuple[Step, ...]]:
+def eligible(
+    tables: Tables, include: Collection[str] = ()
+) -> tuple[pa.Table, tuple[PreparationStep, ...]]:
     """Find the tasks that meet every requirement, sorted by their key, and how many were dropped at each step.
 
     One aggregate and one selection over ``tasks``.
@@ -96,7 +98,7 @@ def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, t
     n_left = int(counted["total"][0].as_py())
     for number, requirement in enumerate(requirements):
         n_dropped = int(counted[f"dropped_{number}"][0].as_py())
-        steps.append(Step(requirement.failure, n_dropped, n_left))
+        steps.append(PreparationStep(requirement.failure, n_dropped, n_left))
         n_left -= n_dropped
     # Engines return rows in any order; the sample below must not depend on it.
     order = [(name, "ascending") for name in KEY]
@@ -155,7 +157,7 @@ def prepare_pool(
     tasks: int = 100_000,
     seed: int = 0,
     instantaneous: Instantaneous = "sampled",
-) -> Pool:
+) -> TaskPool:
     """Prepare the pool of a store.
 
     Parameters
@@ -183,7 +185,7 @@ def prepare(
     seed: int = 0,
     instantaneous: Instantaneous = "sampled",
     include: Collection[str] = (),
-) -> Pool:
+) -> TaskPool:
     """Prepare the pool of a store: at most `tasks` long tasks, drawn without replacement.
 
     Parameters
@@ -245,8 +247,8 @@ class PoolWording(NamedTuple):
 def split_attempts(
     tables: Tables,
     chosen: pa.Table,
-    windows: Windows,
-) -> tuple[pa.Table, Windows]:
+    windows: TaskWindows,
+) -> tuple[pa.Table, TaskWindows]:
     """Make each attempt a task: it ends with a failing event, and later windows belong to the next attempt.
 
     Parameters
@@ -285,7 +287,7 @@ def _task_and_second(task: NDArray[Any], second: NDArray[Any]) -> Index:
     return (task.astype(np.int64) << 32) + second
 
 
-def nothing_left(steps: tuple[Step, ...]) -> str:
+def nothing_left(steps: tuple[PreparationStep, ...]) -> str:
     """Say at which steps all tasks were dropped.
 
     Parameters
@@ -303,11 +305,11 @@ def nothing_left(steps: tuple[Step, ...]) -> str:
 def _assemble(
     tables: Tables,
     chosen: pa.Table,
-    windows: Windows,
-    steps: tuple[Step, ...],
+    windows: TaskWindows,
+    steps: tuple[PreparationStep, ...],
     available: int,
     wording: PoolWording,
-) -> Pool:
+) -> TaskPool:
     """Leave out windows without a value, repair averages above 1, and lay everything out by task."""
     n_read = len(windows.task)
     windows = windows.take(np.isfinite(windows.inst) & np.isfinite(windows.avg))
@@ -322,15 +324,17 @@ def _assemble(
 
     kind, fewer = wording
     store_name = Path(tables.origin.store).name or "a store"
-    left = Step(f"{kind.removeprefix('long ')} left in the pool{fewer}", n_tasks, available)
-    incomplete = Step(
+    left = PreparationStep(
+        f"{kind.removeprefix('long ')} left in the pool{fewer}", n_tasks, available
+    )
+    incomplete = PreparationStep(
         "windows without sampled or average CPU, left out",
         n_read - n_windows,
         n_read,
         "windows",
     )
     stand_in = stand_in_steps(tables.generation, n_windows)
-    return Pool(
+    return TaskPool(
         offsets=np.append(firsts, n_windows),
         inst=windows.inst,
         avg=avg,
@@ -348,7 +352,7 @@ def _assemble(
     )
 
 
-def stand_in_steps(generation: str, windows: int) -> tuple[Step, ...]:
+def stand_in_steps(generation: str, windows: int) -> tuple[PreparationStep, ...]:
     """Say that means stand for seconds, where they do.
 
     Parameters
@@ -361,14 +365,14 @@ def stand_in_steps(generation: str, windows: int) -> tuple[Step, ...]:
     if seconds_of(generation) == "sampled_cpu":
         return ()
     text = "windows whose mean stands for a sampled second, which hides peaks"
-    return (Step(text, windows, windows, "windows"),)
+    return (PreparationStep(text, windows, windows, "windows"),)
 
 
 def without_memory_gaps(
-    windows: Windows,
+    windows: TaskWindows,
     firsts: Index,
     request: Values,
-) -> tuple[Values | None, tuple[Step, ...]]:
+) -> tuple[Values | None, tuple[PreparationStep, ...]]:
     """Fill the gaps in memory usage, as 0 would be a task that needs none; None where no window has any.
 
     Memory changes slowly, so a gap takes the value of the window before.  Before the first known window it takes what
@@ -398,10 +402,10 @@ def without_memory_gaps(
     task_of_window = np.searchsorted(firsts, first_of_task)
     filled = np.where(has_earlier, earlier, expected[task_of_window]).astype(np.float32)
     text = "windows without memory, which take that of the window before, else the request"
-    return filled, (Step(text, int(is_missing.sum()), n_windows, "windows"),)
+    return filled, (PreparationStep(text, int(is_missing.sum()), n_windows, "windows"),)
 
 
-def without_quantile_gaps(windows: Windows) -> Values | None:
+def without_quantile_gaps(windows: TaskWindows) -> Values | None:
     """Return the percentiles; a window without any counts as constant at its sampled second.
 
     Parameters

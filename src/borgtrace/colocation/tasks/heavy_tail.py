@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.tasks.pool import TaskPool
 
 SHARE = 0.01
 """Share of the windows that become bursts."""
@@ -12,7 +12,7 @@ STRENGTH = 12.0
 """Factor on a task's usage in a burst, which takes at most the whole machine."""
 
 
-def heavy_tail(pool: Pool, seed: int = 0) -> Pool:
+def heavy_tail(pool: TaskPool, seed: int = 0) -> TaskPool:
     """Make 1 % of all windows bursts of 12 times the usage, then scale each task back to its mean.
 
     It shows how estimators fare where rare events matter more than in the workload at hand.  Averages and memory stay;

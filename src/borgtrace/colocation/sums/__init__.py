@@ -1,0 +1,1 @@
+"""The total usage of several tasks: sums of random samples, and how normal they are."""

@@ -1,0 +1,1 @@
+"""The tasks of colocation: a pool of observed windows, where it comes from, and what is drawn from it."""
