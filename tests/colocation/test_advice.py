@@ -189,7 +189,7 @@ def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
 
 def shown(estimator: str, parameter: float, **more: Any) -> dict[str, Any]:
     """A row of the result, by hand."""
-    row: dict[str, Any] = dict.fromkeys(QUESTION.result.names) | {
+    row: dict[str, Any] = dict.fromkeys(QUESTION.answer.names) | {
         "estimator": estimator,
         "parameter": parameter,
         "n_unplaceable": 0.0,
@@ -275,7 +275,7 @@ def test_the_sentence_where_nothing_keeps_the_target() -> None:
         "No overcommit factor: packing by requests is not known to keep the target."
     )
     assert (
-        advice(pa.table({name: [] for name in QUESTION.result.names}))
+        advice(pa.table({name: [] for name in QUESTION.answer.names}))
         == "No advice: nothing was packed."
     )
 

@@ -29,8 +29,10 @@ def test_totals_of_one_way() -> None:
                 "moments": 12 * m,
             }
             for name, start, hour, m, n in (
-                *(("gpa 0.01", "name", 0, 2.0, 1), ("gpa 0.01", "name", 1, 3.0, 2)),
-                *(("gpa 0.01", "request", 0, 10.0, 6), ("request 1", "request", 0, 20.0, 0)),
+                ("gpa 0.01", "name", 0, 2.0, 1),
+                ("gpa 0.01", "name", 1, 3.0, 2),
+                ("gpa 0.01", "request", 0, 10.0, 6),
+                ("request 1", "request", 0, 20.0, 0),
                 ("gpa 0.1", "name", 0, 0.0, 0),
             )
         ]
@@ -87,10 +89,10 @@ def test_every_way_is_run_where_tasks_come_one_after_the_other() -> None:
 def test_arrivals_at_one_moment_tell_nothing(start: list[int], is_refused: bool) -> None:
     pool = on_clock(np.full((len(start), 3), 0.25), start=start)
     if not is_refused:
-        packing_online._require_arrivals(pool)
+        packing_online.require_arrivals(pool)
         return
     with pytest.raises(NotApplicable) as caught:
-        packing_online._require_arrivals(pool)
+        packing_online.require_arrivals(pool)
     assert str(caught.value) == "all tasks of the pool arrive at the same moment"
 
 
@@ -117,35 +119,27 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
         **fields,
         **identity,
     )
-    first, second = packing_online._hours(day, pool)
+    first, second = packing_online.hourly_rows(day, pool)
     assert first == {
-        **{
-            "hour": 0,
-            "machine_hours": 13 / 12,
-            "n_tasks": 2,
-            "n_placed": 2,
-            "n_unplaceable": 1,
-            "overflows": 1,
-        },
-        **{
-            "moments": 13,
-            "cpu_hours": 0.75,
-            "retried_cpu_hours": 0,
-        },
+        "hour": 0,
+        "machine_hours": 13 / 12,
+        "n_tasks": 2,
+        "n_placed": 2,
+        "n_unplaceable": 1,
+        "overflows": 1,
+        "moments": 13,
+        "cpu_hours": 0.75,
+        "retried_cpu_hours": 0,
     }
     # Half an hour: 18 machines × 5 minutes, five tasks at a time; .75 ÷ 2 of two, and .75 ÷ 2 of the third.
     assert second == {
-        **{
-            "hour": 1,
-            "machine_hours": 1.5,
-            "n_tasks": 5,
-            "n_placed": 3,
-            "n_unplaceable": 0,
-            "overflows": 2,
-        },
-        **{
-            "moments": 18,
-            "cpu_hours": 0.75,
-            "retried_cpu_hours": 0.375,
-        },
+        "hour": 1,
+        "machine_hours": 1.5,
+        "n_tasks": 5,
+        "n_placed": 3,
+        "n_unplaceable": 0,
+        "overflows": 2,
+        "moments": 18,
+        "cpu_hours": 0.75,
+        "retried_cpu_hours": 0.375,
     }

@@ -64,7 +64,7 @@ CORNERS = [name("low", 0, 1e-34), name("high", 560, 1.0)]
 def test_a_name_is_left_out_where_it_would_touch_one_before(
     first: dict[str, Any], second: dict[str, Any], touch: bool
 ) -> None:
-    found = packing_base._apart([*CORNERS, first, second])
+    found = packing_base.without_overlaps([*CORNERS, first, second])
     assert [row["name"] for row in found] == [
         "low",
         "high",
@@ -72,7 +72,10 @@ def test_a_name_is_left_out_where_it_would_touch_one_before(
         *([] if touch else [second["name"]]),
     ]
     # Whether it touches the first or any later one.
-    assert len(packing_base._apart([*CORNERS, first, name("c", 300, 1e-20), second])) == 5 - touch
+    assert (
+        len(packing_base.without_overlaps([*CORNERS, first, name("c", 300, 1e-20), second]))
+        == 5 - touch
+    )
 
 
 def test_what_is_left_out_hides_nobody() -> None:
@@ -81,7 +84,7 @@ def test_what_is_left_out_hides_nobody() -> None:
         name("bb", 111, 1e-10),
         name("cc", 122.5, 1e-10),
     ]
-    assert [row["name"] for row in packing_base._apart([*CORNERS, *names])] == [
+    assert [row["name"] for row in packing_base.without_overlaps([*CORNERS, *names])] == [
         "low",
         "high",
         "aa",
@@ -125,19 +128,15 @@ def test_which_side_of_its_dots_a_name_is_written_on(
     m: float,
     shown_q: float,
 ) -> None:
-    found = packing_base._name(dots(estimator, q))
+    found = packing_base.name_of_dots(dots(estimator, q))
     assert found == {
-        **{
-            "instance": 0,
-            "estimator": estimator,
-            "parameter": 0.25,
-        },
-        **{
-            "name": "0.25",
-            "side": side,
-            "m": m,
-            "shown_q": shown_q,
-        },
+        "instance": 0,
+        "estimator": estimator,
+        "parameter": 0.25,
+        "name": "0.25",
+        "side": side,
+        "m": m,
+        "shown_q": shown_q,
     }
 
 
@@ -149,12 +148,12 @@ def test_sizes_and_marks_of_figures_7_to_9() -> None:
     rows = [
         row | {"label": f"{row['estimator']} {row['parameter']:g}"} for row in base().to_pylist()
     ]
-    (boxes,) = marks(machines := packing_base._machines(rows).to_dict())
+    (boxes,) = marks(machines := packing_base.machines_in_use(rows).to_dict())
     assert machines["width"] == 330
     assert mark(boxes, "size", "extent") == ("boxplot", 11, "min-max")
     assert boxes["encoding"]["color"]["legend"] is None
     assert boxes["encoding"]["x"]["scale"] == {"zero": False}
-    line, box = marks(excess := packing_base._excess(rows).to_dict())
+    line, box = marks(excess := packing_base.excess_over_target(rows).to_dict())
     assert excess["width"] == 220
     assert excess["height"] == 320
     assert mark(line, "strokeDash") == ("rule", [5, 3])
@@ -162,7 +161,7 @@ def test_sizes_and_marks_of_figures_7_to_9() -> None:
     assert mark(box, "size") == ("boxplot", 20)
     assert box["encoding"]["x"]["axis"] == {"labelAngle": 0}
     assert box["encoding"]["x"]["sort"] == "descending"
-    layers = marks(overflows := packing_base._overflows(rows).to_dict())
+    layers = marks(overflows := packing_base.machines_against_overflow(rows).to_dict())
     assert overflows["width"] == 560
     assert overflows["height"] == 340
     assert [
@@ -250,7 +249,9 @@ def test_whiskers_are_the_outer_percentiles() -> None:
         for layer in layers
     ] == [("rule", "p5", "p95"), ("bar", "p25", "p75"), ("tick", "median", None)]
     assert [mark(layer, "size", "opacity", "color")[1:] for layer in layers] == [
-        *((None, None, None), (12, 0.6, None), (12, None, "black"))
+        (None, None, None),
+        (12, 0.6, None),
+        (12, None, "black"),
     ]
     assert {layer["encoding"]["y"]["title"] for layer in layers} == {
         "(mean average − mean of samples) / mean average"
@@ -347,15 +348,17 @@ def test_the_scale_beside_the_papers(
 )
 def test_parameters_of_close_lines_stand_together(q: list[float], ends: list[str]) -> None:
     rows = [{"shown_q": each, "end": chr(ord("a") + k)} for k, each in enumerate(q)]
-    packing_averages._join_close(rows)
+    packing_averages.join_close_labels(rows)
     assert [row["end"] for row in rows] == ends
 
 
 @pytest.mark.parametrize(
     ("estimator", "fill", "rho", "end"),
     [
-        *(("gpa", 0.8, 0.01, ""), ("gpa", 1.0, 0.01, "0.01")),
-        *(("average", 0.8, None, ""), ("average", 1.0, None, "0.01")),
+        ("gpa", 0.8, 0.01, ""),
+        ("gpa", 1.0, 0.01, "0.01"),
+        ("average", 0.8, None, ""),
+        ("average", 1.0, None, "0.01"),
     ],
 )
 def test_a_target_is_a_line_and_a_parameter_the_end_of_one(
@@ -364,7 +367,7 @@ def test_a_target_is_a_line_and_a_parameter_the_end_of_one(
     rho: float | None,
     end: str,
 ) -> None:
-    found = packing_averages._beside(
+    found = packing_averages.line_labels(
         {
             "estimator": estimator,
             "parameter": 0.01,

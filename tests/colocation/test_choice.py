@@ -399,7 +399,7 @@ def test_without_a_clock_other_tasks_choose() -> None:
 
 
 def caveat(hours: float | None, overlap: float = 0.0) -> str:
-    return packing_advice._caveats(
+    return packing_advice.caveats(
         {
             "block_hours": hours,
             "overlap": overlap,
@@ -428,7 +428,7 @@ def test_what_intervals_rest_on() -> None:
 def test_saving_machines_or_taking_more(
     saved: tuple[float, float | None, float | None], words: str
 ) -> None:
-    assert packing_advice._compared(*saved) == words
+    assert packing_advice.saving_in_words(*saved) == words
 
 
 def test_the_lower_end_of_the_stricter_overflow() -> None:
@@ -439,10 +439,12 @@ def test_the_lower_end_of_the_stricter_overflow() -> None:
         "q_series_low": 0.04,
         "target": 0.01,
     }
-    assert packing_advice._least(row) == pytest.approx(4)
-    assert packing_advice._least(row | {"q_series": None, "q_series_low": None}) == pytest.approx(2)
+    assert packing_advice.excess_of(row) == pytest.approx(4)
+    assert packing_advice.excess_of(
+        row | {"q_series": None, "q_series_low": None}
+    ) == pytest.approx(2)
     with pytest.raises(NotApplicable):
-        packing_advice._least(row | {"q_draws_low": None})
+        packing_advice.excess_of(row | {"q_draws_low": None})
 
 
 # --- classes -------------------------------------------------------------------------------------------------

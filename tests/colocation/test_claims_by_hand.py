@@ -46,7 +46,7 @@ def test_shares_and_counts_of_the_preparation() -> None:
     )
     pool = SimpleNamespace(pool=lambda options: SimpleNamespace(steps=steps))
     answer = colocation_preparation.compute(cast(Study, pool), cast(Any, None))
-    result = table_of(answer, colocation_preparation.QUESTION.result)
+    result = table_of(answer, colocation_preparation.QUESTION.answer)
     assert result["step"].to_pylist() == [1, 2, 3]
     assert measured(colocation_preparation, "S1-zero", result) == 0.01
     assert measured(colocation_preparation, "S1-short-tasks", result) == 285 / 297
@@ -71,7 +71,7 @@ def test_overflow_over_capacities() -> None:
     rows += [
         outcome("average:1.25", 0, 10, n, capacity=c) for c, n in ((0.5, 300), (1.0, 60), (5.0, 30))
     ]
-    result = to_table(rows, packing_capacities.QUESTION.result)
+    result = to_table(rows, packing_capacities.QUESTION.answer)
     # 15 ÷ 1,000 of .01; at .001 the promise is broken eightfold, which does not count.
     assert measured(packing_capacities, "S1-capacity-gpa", result) == pytest.approx(1.5)
     assert measured(packing_capacities, "S1-capacity-trend", result) == pytest.approx(4)
@@ -189,7 +189,7 @@ def test_a_total_at_the_critical_value_is_not_rejected() -> None:
         normality=np.array([at, np.nextafter(at, 1)]),
         mean=np.array([0.25, 0.75]),
     )
-    row = sum_normality._row(cast(Any, sums), 100)
+    row = sum_normality.rejection_rates(cast(Any, sums), 100)
     assert row["rejected_1974"] == 0.5
     assert row["mean_usage"] == 0.5
     assert row["n_samples"] == 2
@@ -229,7 +229,7 @@ def test_classes_on_machines_of_their_own_are_numbered_one_after_the_other() -> 
     classes = SimpleNamespace(targets=(0.1, 0.01), rank=np.array([0, 0, 1, 1, 0]))
     moments = [(mean, np.zeros_like(mean))]
     seen = Observation(np.repeat(mean, 4, axis=1).astype(np.float32))
-    apart = list(packing_promises._packings(moments, cast(Any, classes), seen))[1]
+    apart = list(packing_promises.pack_in_each_way(moments, cast(Any, classes), seen))[1]
     assert apart.bins.tolist() == [1, 0, 2, -1, 1]
     assert apart.rows.tolist() == [[1.0]] * 3
     assert apart.machines.tolist() == [0, 1, 2]
@@ -237,13 +237,13 @@ def test_classes_on_machines_of_their_own_are_numbered_one_after_the_other() -> 
 
 def test_hours_of_the_day_repeat_after_24(monkeypatch: pytest.MonkeyPatch) -> None:
     hours = []
-    known = packing_promises._moments
+    known = packing_promises.moments_by_hour
 
     def moments(values: Any, of_day: Any) -> Any:
         hours.append(of_day)
         return known(values, of_day)
 
-    monkeypatch.setattr(packing_promises, "_moments", moments)
+    monkeypatch.setattr(packing_promises, "moments_by_hour", moments)
     pool = on_clock(
         np.random.default_rng(0).random((8, 3 * 288)) / 20,
         priority=np.zeros(8, int),
@@ -288,7 +288,7 @@ def test_one_machine_instead_of_one_saves_none() -> None:
 
 def test_names_of_lines_that_end_close_together_stand_behind_each_other() -> None:
     ends = [{"shown_q": q, "end": name} for name, q in (("c", 0.001), ("a", 0.01), ("b", 0.009))]
-    packing_averages._join_close(ends)
+    packing_averages.join_close_labels(ends)
     assert [row["end"] for row in ends] == ["c", "a, b", ""]
 
 
@@ -302,7 +302,7 @@ def apart(*names: tuple[float, float, str, str]) -> list[str]:
         }
         for m, q, side, name in names
     ]
-    return [row["name"] for row in packing_base._apart(rows)]
+    return [row["name"] for row in packing_base.without_overlaps(rows)]
 
 
 def test_names_in_a_chart_are_left_out_where_they_would_touch() -> None:

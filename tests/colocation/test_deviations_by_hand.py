@@ -101,7 +101,7 @@ def test_claims_about_few_samples() -> None:
 def test_a_heat_map_of_deviation_over_mean() -> None:
     mean = np.array([0.005, 0.0301, 0.0302])
     std = np.array([0.0, 0.0101, 0.0102])
-    rows = deviation_regression._cells("inst", mean, std).to_pylist()
+    rows = deviation_regression.heat_map("inst", mean, std).to_pylist()
     assert [(row["mean_cell"], row["deviation_cell"], row["n_tasks"]) for row in rows] == [
         (0, 0, 1),
         (3, 2, 2),
@@ -109,7 +109,7 @@ def test_a_heat_map_of_deviation_over_mean() -> None:
     # Through (.005, 0) and, nearly, (.03, .01).
     assert {round(row["slope"], 2) for row in rows} == {0.4}
     assert deviation_regression.regression(np.array([0.5, 0.5]), np.array([0.0, 1.0])) is None
-    flat = deviation_regression._cells(
+    flat = deviation_regression.heat_map(
         "avg", np.array([0.5, 0.5]), np.array([0.0, 1.0])
     ).to_pylist()
     assert {(row["slope"], row["intercept"]) for row in flat} == {(None, None)}
@@ -181,7 +181,7 @@ def test_steps_that_a_pool_does_not_record() -> None:
     )
     pool = SimpleNamespace(steps=steps)
     answer = colocation_preparation.compute(study_of(pool), options())
-    table = table_of(answer, colocation_preparation.QUESTION.result)
+    table = table_of(answer, colocation_preparation.QUESTION.answer)
     rows = [
         (row["step"], row["name"], row["unit"], row["n_touched"], row["n_before"])
         for row in table.to_pylist()

@@ -98,7 +98,7 @@ def test_the_distribution_of_correlations() -> None:
 
 def test_the_normal_law_beside_a_total() -> None:
     pool = on_clock(np.random.default_rng(0).random((10, 200)) / 10)
-    found = sum_examples._example(pool, 10, 2000, 0)
+    found = sum_examples.example_of_size(pool, 10, 2000, 0)
     low, high, normal, density = (
         found[name].to_numpy() for name in ("low", "high", "normal_density", "density")
     )
@@ -112,7 +112,7 @@ def test_the_normal_law_beside_a_total() -> None:
 
 
 def test_the_total_of_constant_tasks_is_a_point() -> None:
-    found = sum_examples._example(on_clock(np.full((10, 12), 0.0625)), 10, 50, 0)
+    found = sum_examples.example_of_size(on_clock(np.full((10, 12), 0.0625)), 10, 50, 0)
     assert np.isfinite(found["normal_density"].to_numpy()).all()
 
 
@@ -126,8 +126,8 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
             for q, m in ((0.0, 30.0), (0.01, 20.0), (0.005, 19.0), (0.1, 10.0))
         ]
 
-    monkeypatch.setattr(packing_rare_events, "_averages", averages)
-    curve = packing_rare_events._gpa_curve(object(), 0.01)  # type: ignore[arg-type]
+    monkeypatch.setattr(packing_rare_events, "mean_outcomes", averages)
+    curve = packing_rare_events.gpa_curve(object(), 0.01)  # type: ignore[arg-type]
     # 1e-12 stands for none seen; a curve never falls.
     assert np.exp(curve[0]) == pytest.approx([1e-12, 0.01, 0.01, 0.1])
     told = [cell.estimator.parameter for cell in asked]
@@ -229,7 +229,7 @@ def test_what_a_look_at_one_in_a_hundred_costs() -> None:
             for share, counted in ((1.0, every), (0.01, few))
             for parameter, overflows in counted.items()
         ]
-        return to_table(rows, packing_clairvoyance.QUESTION.result)
+        return to_table(rows, packing_clairvoyance.QUESTION.answer)
 
     # .12 ÷ .1 and .01 ÷ .02.
     found = looked(
@@ -250,7 +250,12 @@ def test_what_a_look_at_one_in_a_hundred_costs() -> None:
 
 def test_ways_of_a_replay() -> None:
     assert [way.label for way in packing_replay.ways()] == [
-        *("gpa 0.1", "gpa 0.01", "gpa 0.001", "convolution 0.001", "average 1.25", "percentile 90")
+        "gpa 0.1",
+        "gpa 0.01",
+        "gpa 0.001",
+        "convolution 0.001",
+        "average 1.25",
+        "percentile 90",
     ]
 
 
@@ -265,13 +270,11 @@ def test_the_spread_of_fifty_tasks_over_that_of_ten() -> None:
             "median": 0.5 * (low + high),
         }
         for size, level, low, high in (
-            *(
-                (10, 99.9, -0.5, 0.5),
-                (20, 99.9, 0, 9),
-                (50, 99.9, -0.25, 0),
-                (50, 95.0, 0, 9),
-                (10, 95.0, 0, 7),
-            ),
+            (10, 99.9, -0.5, 0.5),
+            (20, 99.9, 0, 9),
+            (50, 99.9, -0.25, 0),
+            (50, 95.0, 0, 9),
+            (10, 95.0, 0, 7),
         )
     ]
     spread = next(

@@ -63,7 +63,7 @@ def base() -> pa.Table:
     ]
     return to_table(
         [*found, outcome("cantelli:1", 0, 30, 1), outcome("cantelli:1", 1, 31, 0)],
-        packing_base.QUESTION.result,
+        packing_base.QUESTION.answer,
     )
 
 
@@ -83,7 +83,7 @@ def test_a_q_of_zero_says_in_how_many_draws_none_was_seen() -> None:
 
 
 def test_figures_7_to_9_are_machines_dots_and_relative_excess() -> None:
-    spec = packing_base.plot(base()).to_dict()
+    spec = packing_base.chart(base()).to_dict()
     (figure_7, figure_9) = spec["vconcat"][0]["hconcat"]
     figure_8 = spec["vconcat"][1]
     (boxes,) = marks(figure_7)
@@ -122,7 +122,7 @@ def test_figure_10_has_a_panel_per_estimator_and_data_and_the_targets_of_gpa() -
         for d in ("inst", "avg")
         for f in (0.8, 1.0)
     ]
-    spec = packing_averages.plot(to_table(ways, packing_averages.QUESTION.result)).to_dict()
+    spec = packing_averages.chart(to_table(ways, packing_averages.QUESTION.answer)).to_dict()
     rows = spec["data"]["values"]
     assert spec["facet"]["row"]["field"] == "data"
     assert spec["facet"]["column"]["field"] == "estimator"
@@ -143,7 +143,7 @@ def test_figure_11_shows_both_without_and_with_rebalancing() -> None:
         for c in (0.5, 5.0)
         for r in (False, True)
     ]
-    spec = packing_capacities.plot(to_table(ways, packing_capacities.QUESTION.result)).to_dict()
+    spec = packing_capacities.chart(to_table(ways, packing_capacities.QUESTION.answer)).to_dict()
     assert {row["rebalancing"] for row in spec["data"]["values"]} == {
         "rebalanced",
         "not rebalanced",
@@ -156,7 +156,7 @@ def test_a_chart_says_its_scale_and_the_papers() -> None:
         scale_of(base())
         == "2 instances of 1,000 tasks with 100 draws each (the paper: 50 of 1,000 with 10,000)"
     )
-    assert scale_of(base()) in json.dumps(packing_base.plot(base()).to_dict(), ensure_ascii=False)
+    assert scale_of(base()) in json.dumps(packing_base.chart(base()).to_dict(), ensure_ascii=False)
     whole = {
         "n_tasks": [1_000] * 50,
         "m_abs": [30] * 50,
@@ -234,7 +234,7 @@ def test_the_maximum_of_averages_is_judged_by_what_machines_are_filled_to() -> N
     ways = [
         outcome("percentile:100", 0, 40, n, data="avg", fill=f) for f, n in ((0.8, 0), (1.0, 2))
     ]
-    result = to_table(ways, packing_averages.QUESTION.result)
+    result = to_table(ways, packing_averages.QUESTION.answer)
     claims = {claim.id: claim for claim in packing_averages.QUESTION.claims}
     assert claims["S1-avg-maximum-1"].measure(result) == 2 / 4_000
     assert claims["S1-avg-maximum-1"].kind == "published"

@@ -24,7 +24,7 @@ from tests.colocation.test_figures import outcome
 
 
 def base(*outcomes: Any) -> pa.Table:
-    return to_table(outcomes, packing_base.QUESTION.result)
+    return to_table(outcomes, packing_base.QUESTION.answer)
 
 
 def test_a_summary_is_a_mean_over_instances() -> None:
@@ -72,7 +72,11 @@ def test_an_experiment_of_the_grid_packs_ten_instances_in_its_ways() -> None:
     (row,) = experiment.compute(study, cast(Any, None)).to_pylist()
     assert asked == packing_base.cells()
     assert (row["estimator"], row["parameter"], row["m_abs"], row["q"], row["packer"]) == (
-        *("gpa", 0.01, 10, 0.005, "best-fit"),
+        "gpa",
+        0.01,
+        10,
+        0.005,
+        "best-fit",
     )
     assert experiment.parameters == {
         "tasks": 100_000,
@@ -151,7 +155,7 @@ def test_log_q_falls_on_a_line_of_m() -> None:
 
 
 def averages(*outcomes: Any) -> pa.Table:
-    return to_table(outcomes, packing_averages.QUESTION.result)
+    return to_table(outcomes, packing_averages.QUESTION.answer)
 
 
 def test_the_gain_is_a_geometric_mean_of_filled_machines() -> None:
@@ -159,13 +163,11 @@ def test_the_gain_is_a_geometric_mean_of_filled_machines() -> None:
         outcome(f"gpa:{parameter}", 0, 10, n, data=data, fill=fill)
         for parameter, fill, inst, avg in (
             # 8 and 2 times as many; one of both never: left out; machines that are filled to .8 do not count.
-            *(
-                (0.1, 1.0, 10, 80),
-                (0.01, 1.0, 10, 20),
-                (0.001, 1.0, 0, 5),
-                (0.1, 0.8, 1, 900),
-                (0.01, 0.8, 1, 900),
-            ),
+            (0.1, 1.0, 10, 80),
+            (0.01, 1.0, 10, 20),
+            (0.001, 1.0, 0, 5),
+            (0.1, 0.8, 1, 900),
+            (0.01, 0.8, 1, 900),
         )
         for data, n in (("inst", inst), ("avg", avg))
     ]
@@ -182,7 +184,7 @@ def test_the_gain_is_a_geometric_mean_of_filled_machines() -> None:
 
 
 def capacities(*outcomes: Any) -> pa.Table:
-    return to_table(outcomes, packing_capacities.QUESTION.result)
+    return to_table(outcomes, packing_capacities.QUESTION.answer)
 
 
 def test_q_over_capacities() -> None:

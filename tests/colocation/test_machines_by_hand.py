@@ -18,7 +18,7 @@ from borgtrace.placement import Gpa, Observation
 def test_capacity_in_use_on_unequal_machines() -> None:
     usage = np.full((2, 100), 0.3, np.float32)
     instance = cast(Any, SimpleNamespace(inst=usage, seen=Observation(usage), number=2))
-    found = packing_machines._rows(instance, np.array([[0.5, 1.0, 1.0]]), 0)
+    found = packing_machines.pack_instance(instance, np.array([[0.5, 1.0, 1.0]]), 0)
     assert len(found) == 5 * 3 * 2
     rows = [row for row in found if row["estimator"] == "percentile 100"]
     assert [(row["order"], row["packer"]) for row in rows] == [
@@ -34,7 +34,7 @@ def test_capacity_in_use_on_unequal_machines() -> None:
     }
     assert all({name: row[name] for name in expected} == expected for row in rows)
     assert [row["m"] for row in rows] == pytest.approx([1 / 0.6] * 6)
-    small = packing_machines._rows(instance, np.array([[0.25, 1.0, 1.0]]), 0)
+    small = packing_machines.pack_instance(instance, np.array([[0.25, 1.0, 1.0]]), 0)
     assert {
         (row["n_machines"], row["capacity"], row["m"], row["n_unplaceable"]) for row in small
     } == {(0, 0, 0, 2)}
@@ -59,7 +59,7 @@ def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
     monkeypatch.setattr(packing_machines, "fit", fit)
     usage = np.full((2, 100), 0.3, np.float32)
     instance = cast(Any, SimpleNamespace(inst=usage, seen=Observation(usage), number=2))
-    found = packing_machines._rows(instance, cast(Any, "table"), 5)
+    found = packing_machines.pack_instance(instance, cast(Any, "table"), 5)
     # Seeded by the instance; the largest of the machines is what estimators look at.
     assert asked == [("table", 4, 7), *[0.5] * 5]
     # .3 fits on those of .5 and of .375.
@@ -85,10 +85,10 @@ def test_a_way_is_matched_by_its_overflow_without_rebalancing(
 
     curve = np.log([0.0001, 0.001, 0.01, 0.1]), np.array([40.0, 30.0, 20.0, 10.0])
     monkeypatch.setattr(packing_rare_events, "candidates", lambda target: [Gpa(target)])
-    monkeypatch.setattr(packing_rare_events, "_averages", averages)
+    monkeypatch.setattr(packing_rare_events, "mean_outcomes", averages)
     monkeypatch.setattr(packing_rare_events, "_gpa_curve", lambda grid, target: curve)
     learning = cast(Any, SimpleNamespace(prepared=lambda estimator, cell: estimator))
-    rows = packing_rare_events._rows("a pool", cast(Any, None), learning, 0.02)
+    rows = packing_rare_events.run_candidates("a pool", cast(Any, None), learning, 0.02)
     assert [(cell.estimator.label, cell.is_rebalanced) for cell in cells] == [
         ("gpa 0.02", False),
         ("gpa 0.02", True),

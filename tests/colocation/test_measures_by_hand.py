@@ -25,17 +25,22 @@ from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured, rows
 
 PAPER = {
-    *("average 1", "average 1.25", "average 2"),
-    *(
-        "percentile 50",
-        "percentile 70",
-        "percentile 90",
-        "percentile 95",
-        "percentile 99",
-        "percentile 100",
-    ),
-    *("cantelli 4.4", "cantelli 1.7", "cantelli 1"),
-    *("gpa 0.1", "gpa 0.05", "gpa 0.01", "gpa 0.001"),
+    "average 1",
+    "average 1.25",
+    "average 2",
+    "percentile 50",
+    "percentile 70",
+    "percentile 90",
+    "percentile 95",
+    "percentile 99",
+    "percentile 100",
+    "cantelli 4.4",
+    "cantelli 1.7",
+    "cantelli 1",
+    "gpa 0.1",
+    "gpa 0.05",
+    "gpa 0.01",
+    "gpa 0.001",
 }
 """Estimators of Janus & Rzadca (SoCC'17)."""
 
@@ -83,7 +88,11 @@ def test_pairs_of_a_test_for_cpu_and_one_for_memory() -> None:
 
 def test_ways_onto_unequal_machines() -> None:
     assert [way.label for way in packing_machines.ways()] == [
-        *("gpa 0.01", "gpa 0.001", "convolution 0.001", "average 1.25", "percentile 100")
+        "gpa 0.01",
+        "gpa 0.001",
+        "convolution 0.001",
+        "average 1.25",
+        "percentile 100",
     ]
 
 
@@ -143,19 +152,22 @@ def test_a_ratio_needs_something_to_compare_with(found: dict[str, int], reason: 
     ("found", "wanted", "is_same"),
     [
         # Up to 1: to a billionth; above: of the number.
-        *((1e-9, 0.0, True), (1.1e-9, 0.0, False), (-1e-9, 0.0, True), (-1.1e-9, 0.0, False)),
-        *((1e6 + 0.0009, 1e6, True), (1e6 + 0.0011, 1e6, False), (-1e6 - 0.0009, -1e6, True)),
-        *(
-            (None, 0.5, False),
-            (1, 1.0, True),
-            ("a", "a", True),
-            ("a", "b", False),
-            (True, True, True),
-        ),
+        (1e-9, 0.0, True),
+        (1.1e-9, 0.0, False),
+        (-1e-9, 0.0, True),
+        (-1.1e-9, 0.0, False),
+        (1e6 + 0.0009, 1e6, True),
+        (1e6 + 0.0011, 1e6, False),
+        (-1e6 - 0.0009, -1e6, True),
+        (None, 0.5, False),
+        (1, 1.0, True),
+        ("a", "a", True),
+        ("a", "b", False),
+        (True, True, True),
     ],
 )
 def test_numbers_match_to_nine_digits(found: Any, wanted: Any, is_same: bool) -> None:
-    assert answers._same(found, wanted) is is_same
+    assert answers.is_same(found, wanted) is is_same
 
 
 def test_rows_by_their_values() -> None:

@@ -132,7 +132,7 @@ def test_summaries_weigh_machines_and_average_instances():
             outcome("gpa:0.1", 1, 18, 9),
             outcome("average:1", 0, 10, 400),
         ],
-        packing_base.QUESTION.result,
+        packing_base.QUESTION.answer,
     )
     (way,) = find(result, estimator="gpa", parameter=0.1)
     assert way["m"] == 1.5
@@ -151,7 +151,7 @@ def test_claims_on_known_results():
         outcome("gpa:0.001", 0, 47, 5),
         outcome("gpa:0.001", 0, 47, 5, packer="first-fit"),
     ]
-    result = to_table(rows, packing_base.QUESTION.result)
+    result = to_table(rows, packing_base.QUESTION.answer)
     claims = {claim.id: claim for claim in packing_base.QUESTION.claims}
     assert claims["S1-ff-bf"].measure(result) == 2
     assert claims["S1-dominance"].measure(result) == "none"
@@ -161,7 +161,7 @@ def test_claims_on_known_results():
     assert claims["S1-linear"].measure(result) == pytest.approx(np.corrcoef(m, q)[0, 1] ** 2)
     best = to_table(
         [outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)],
-        packing_base.QUESTION.result,
+        packing_base.QUESTION.answer,
     )
     assert claims["S1-dominance"].measure(best) == "gpa 0.1"
 
@@ -175,6 +175,6 @@ def test_the_fall_by_rebalancing():
         outcome("average:1", 0, 10, 200, is_rebalanced=False),
         outcome("average:1", 0, 10, 190),
     ]
-    result = to_table(rows, packing_rebalancing.QUESTION.result)
+    result = to_table(rows, packing_rebalancing.QUESTION.answer)
     (claim,) = packing_rebalancing.QUESTION.claims
     assert claim.measure(result) == pytest.approx((0.1 + 0.05) / 2)

@@ -161,7 +161,7 @@ def test_the_bound_leaves_out_what_fits_nowhere_with_memory_too():
         ]
     )
     drawn = Instance(0, np.arange(3), inst, lambda column: memory)
-    for row in packing_memory._rows(drawn, None):
+    for row in packing_memory.pack_instance(drawn, None):
         assert row["n_unplaceable"] == 1
         assert row["lower_bound"] == 2
         assert row["m_abs"] == 2

@@ -107,7 +107,7 @@ def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table
         promises=promises,
     )
     return table_of(
-        packing_promises.compute(Study(pool), options), packing_promises.QUESTION.result
+        packing_promises.compute(Study(pool), options), packing_promises.QUESTION.answer
     )
 
 

@@ -297,14 +297,15 @@ def test_a_kind_of_machine_is_three_numbers_above_0(kind: str) -> None:
 
 def test_machines_count_by_their_last_capacity(tmp_path: Path) -> None:
     events = [
-        *(
-            "0,1,0,P,0.5,0.25",
-            "0,2,0,P,1,1",
-            "0,3,0,P,0.5,0.25",
-            "0,4,0,P,0.5,0.25",
-            "0,5,0,P,0,0.5",
-        ),
-        *("0,6,0,P,0.5,0", "0,7,0,P,,", "700000000,4,2,P,1,0.5", "800000000,1,1,P,,"),
+        "0,1,0,P,0.5,0.25",
+        "0,2,0,P,1,1",
+        "0,3,0,P,0.5,0.25",
+        "0,4,0,P,0.5,0.25",
+        "0,5,0,P,0,0.5",
+        "0,6,0,P,0.5,0",
+        "0,7,0,P,,",
+        "700000000,4,2,P,1,0.5",
+        "800000000,1,1,P,,",
     ]
     cell = store(tmp_path, machine_events=events)
     # Two of a half, whether there or gone; the update of the fourth counts; none without CPU or memory.

@@ -35,7 +35,7 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
             draw=lambda column: memory,
         ),
     )
-    found = packing_memory._rows(instance, None if disk is None else np.array(disk))
+    found = packing_memory.pack_instance(instance, None if disk is None else np.array(disk))
     assert len(found) == 7 * 3
     vector = [row for row in found if row["cpu"].startswith("vector-gpa")]
     assert {(row["cpu"], row["memory"], row["resources"], row["m_abs"]) for row in vector} == {
@@ -73,7 +73,7 @@ def test_each_resource_overflows_on_its_own() -> None:
     )
     found = {
         (row["cpu"], row["memory"], row["packer"]): row
-        for row in packing_memory._rows(instance, None)
+        for row in packing_memory.pack_instance(instance, None)
     }
     row = found["average 1.25", "percentile 100", "first-fit"]
     # Memory parts the two tasks; each exceeds its machine's CPU in one of four moments; 2 · .75 of memory bound it.
@@ -102,7 +102,7 @@ def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -
             [9, 9, 9, 9],
         ]
     )
-    lax, strict = packing_promises._judged(packing, later, classes)
+    lax, strict = packing_promises.judge_classes(packing, later, classes)
     # On machine 0 both together exceed 1 in two of four moments, on machine 1 the strict task alone in two.
     bound = math.ceil((2.25 + 1.75 + 4) / 4)
     common = {
@@ -131,7 +131,7 @@ def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -
             rank=np.array([-1, -1, 1, -1]),
         ),
     )
-    first, last = packing_promises._judged(packing, later, ranks)
+    first, last = packing_promises.judge_classes(packing, later, ranks)
     assert first["n_of_tier"] == 0
     assert last["n_of_tier"] == 1
     assert last["q"] == 2 / 4
@@ -143,7 +143,7 @@ def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -
             rank=np.array([-1] * 4),
         ),
     )
-    assert packing_promises._judged(packing, later, empty)[0]["q"] == 0.0
+    assert packing_promises.judge_classes(packing, later, empty)[0]["q"] == 0.0
 
 
 class Drawing:
@@ -192,7 +192,7 @@ def test_what_is_learned_and_who_has_no_past(
         return mean, variance
 
     hours: list[np.ndarray] = []
-    known = packing_promises._moments
+    known = packing_promises.moments_by_hour
 
     def moments(values: np.ndarray, of_day: np.ndarray) -> Any:
         hours.append(of_day)
@@ -204,7 +204,7 @@ def test_what_is_learned_and_who_has_no_past(
     assert len(span.tasks) == 5
     drawing = Drawing()
     monkeypatch.setattr(packing_promises, "with_priors", with_priors)
-    monkeypatch.setattr(packing_promises, "_moments", moments)
+    monkeypatch.setattr(packing_promises, "moments_by_hour", moments)
     monkeypatch.setattr(
         packing_promises, "longest_busy_span", lambda *asked: type(span)(6, slots, span.tasks)
     )
@@ -240,7 +240,7 @@ def test_what_is_learned_and_who_has_no_past(
 
 def test_moments_of_each_hour_that_occurs() -> None:
     values = np.float32([[0, 1, 0.5, 0.5], [0.25, 0.25, 0, 1]])
-    mean, variance = packing_promises._moments(values, np.array([5, 5, 23, 23]))
+    mean, variance = packing_promises.moments_by_hour(values, np.array([5, 5, 23, 23]))
     assert mean.tolist() == [[0.5, 0.5], [0.25, 0.5]]
     assert variance.tolist() == [[0.25, 0], [0, 0.25]]
 
@@ -266,7 +266,7 @@ def test_the_strictest_promise_for_all_takes_more_machines_than_classes() -> Non
     variance = np.full((2, 1), 0.01)
     classes = cast(Any, SimpleNamespace(targets=(0.4, 0.001), rank=np.array([0, 1])))
     seen = Observation(np.full((2, 4), 0.3, np.float32))
-    found = list(packing_promises._packings([(mean, variance)], classes, seen))
+    found = list(packing_promises.pack_in_each_way([(mean, variance)], classes, seen))
     # All at .001, a class each on machines of its own, and both together: only the lax one suffers.
     assert [packing.n_bins for packing in found] == [2, 2, 1]
 

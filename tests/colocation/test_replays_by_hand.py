@@ -19,7 +19,7 @@ def test_tasks_of_a_job_apart_and_on_one_machine() -> None:
     usage = np.tile(np.float32([0.125, 0.25]), (3, 50))
     seen = Observation(usage, series=usage)
     high = np.full((3, 4), 0.375, np.float32)
-    rows = packing_correlated._rows(
+    rows = packing_correlated.judge_ways(
         seen, np.array([0, 0, 1]), {"raw": high, "shuffled": usage[:, :2]}
     )
     assert [(row["estimator"], row["target"], row["is_apart"]) for row in rows[:8]] == [
@@ -116,14 +116,16 @@ def test_a_replay_packs_by_draws_and_judges_by_all() -> None:
         "shuffled": np.full((2, 4), 0.5, np.float32),
         "raw": np.full((2, 4), 0.75, np.float32),
     }
-    rows = packing_replay._rows(judged)
+    rows = packing_replay.judge_ways(judged)
     assert [row["judged_on"] for row in rows] == ["draws"] * 6 + ["shuffled"] * 6 + ["raw"] * 6
     # Sizes promise nothing.
     assert [row["target"] for row in rows[:6]] == [0.1, 0.01, 0.001, 0.001, None, None]
     average = [row for row in rows if row["estimator"] == "average 1.25"]
     # 2 · .375 · 1.25 fit on one machine, whose bound is one: at .5 each they fill it, at .75 they exceed it.
     assert [(row["m_abs"], row["m"], row["overflows"], row["trials"]) for row in average] == [
-        *((1, 1.0, 0, 100), (1, 1.0, 0, 4), (1, 1.0, 4, 4))
+        (1, 1.0, 0, 100),
+        (1, 1.0, 0, 4),
+        (1, 1.0, 4, 4),
     ]
 
 

@@ -54,14 +54,21 @@ def test_the_least_of_each_size(name: str, least: int) -> None:
 def test_defaults() -> None:
     plain = ColocationOptions()
     assert (plain.tasks, plain.realizations, plain.instances, plain.size, plain.samples) == (
-        *(100_000, 10_000, 5, 1_000, 1_000),
+        100_000,
+        10_000,
+        5,
+        1_000,
+        1_000,
     )
     assert plain.hours == 24
     assert plain.capacity == 1.0
     assert plain.target == 0.001
     assert plain.seed == 0
     assert (plain.promises, plain.mix, plain.instantaneous, plain.include) == (
-        *("production=0.999,free=0.95", "", "sampled", ""),
+        "production=0.999,free=0.95",
+        "",
+        "sampled",
+        "",
     )
 
 

@@ -95,8 +95,10 @@ def test_claims_about_errors_of_percentiles() -> None:
                 "p75": high,
             }
             for size, level, low, median, high in (
-                *((10, 95.0, -0.5, -0.25, 0.0), (50, 95.0, 0.0, 0.125, 0.25)),
-                *((10, 99.9, -1.0, -0.5, -0.25), (50, 99.9, -0.5, -0.375, -0.125)),
+                (10, 95.0, -0.5, -0.25, 0.0),
+                (50, 95.0, 0.0, 0.125, 0.25),
+                (10, 99.9, -1.0, -0.5, -0.25),
+                (50, 99.9, -0.5, -0.375, -0.125),
             )
         ]
     )
@@ -162,13 +164,12 @@ def test_how_often_normality_is_rejected() -> None:
     study = cast(Study, SimpleNamespace(sums=lambda options: [found]))
     (row,) = sum_normality.compute(study, options(realizations=100))
     assert row == {
-        **{
-            "size": 20,
-            "n_samples": 4,
-            "n_realizations": 100,
-            "mean_usage": 1.5,
-        },
-        **{"rejected": 0.75, "rejected_1974": 0.25},
+        "size": 20,
+        "n_samples": 4,
+        "n_realizations": 100,
+        "mean_usage": 1.5,
+        "rejected": 0.75,
+        "rejected_1974": 0.25,
     }
     table = pa.Table.from_pylist([row])
     with refused("the pool has fewer than 50 tasks"):
@@ -189,7 +190,7 @@ def test_how_often_normality_is_rejected() -> None:
 def test_a_total_beside_its_normal_law() -> None:
     # Ten tasks of 0 or 1/16: every draw of a sample is a multiple of 1/16.
     pool = on_clock(np.tile([0.0, 0.0625], (10, 12)))
-    table = sum_examples._example(pool, 10, 400, 3)
+    table = sum_examples.example_of_size(pool, 10, 400, 3)
     rows = table.to_pylist()
     assert [(row["size"], row["cell"]) for row in rows] == [(10, k) for k in range(60)]
     drawn = np.sort(pool.draw(np.arange(10), 400, 3).astype(np.float64).sum(axis=0))
@@ -210,7 +211,7 @@ def test_a_total_beside_its_normal_law() -> None:
 
 
 def test_a_constant_total_is_normal_where_it_lies() -> None:
-    rows = sum_examples._example(on_clock(np.full((10, 12), 0.0625)), 10, 50, 0).to_pylist()
+    rows = sum_examples.example_of_size(on_clock(np.full((10, 12), 0.0625)), 10, 50, 0).to_pylist()
     # .625 in every draw: cells between .125 and 1.125, none of whose middles is .625.
     assert rows[0]["low"] == 0.125
     assert rows[-1]["high"] == 1.125
@@ -246,8 +247,10 @@ def test_the_distance_of_two_densities() -> None:
                 "normal_density": normal,
             }
             for size, low, found, normal in (
-                *((10, 0.0, 2.0, 1.0), (10, 0.5, 0.0, 0.5)),
-                *((500, 0.0, 1.0, 1.25), (500, 0.5, 1.0, 0.75)),
+                (10, 0.0, 2.0, 1.0),
+                (10, 0.5, 0.0, 0.5),
+                (500, 0.0, 1.0, 1.25),
+                (500, 0.5, 1.0, 0.75),
             )
         ]
     )

@@ -49,7 +49,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: float) -> Asked:
         asked.append((before, after, k, n_columns))
         return np.full(before.shape[1], answers[len(asked) - 1])
 
-    monkeypatch.setattr(usage_changes, "_f_test", f_test)
+    monkeypatch.setattr(usage_changes, "f_test", f_test)
     return asked
 
 
@@ -173,7 +173,7 @@ def test_p_of_what_columns_explain(after: list[float], gain: float, p: float) ->
     rest = np.array(after, float)[:, None]
     before = np.zeros_like(rest)
     before[-1] = math.sqrt((rest**2).sum() + gain)
-    assert usage_changes._f_test(before, rest, 2, 2) == pytest.approx(p)
+    assert usage_changes.f_test(before, rest, 2, 2) == pytest.approx(p)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_p_of_what_columns_explain(after: list[float], gain: float, p: float) ->
 def test_three_bursts_of_half_a_day_are_too_many(high: Any, is_bursty: bool) -> None:
     values = np.zeros((1, 144), np.float32)
     values[0, list(high)] = 1
-    assert usage_changes._bursty(values)[0] == is_bursty
+    assert usage_changes.is_bursty(values)[0] == is_bursty
 
 
 @pytest.mark.parametrize(("n", "is_bursty"), [(11, True), (12, False)])
@@ -201,7 +201,7 @@ def test_a_burst_exceeds_three_deviations(n: int, is_bursty: bool) -> None:
     # Twelve of 120 samples at 10: mean 1 and deviation 3, so 10 is the limit itself.
     values = np.zeros((1, 120), np.float32)
     values[0, np.arange(n) * 10] = 10
-    assert usage_changes._bursty(values)[0] == is_bursty
+    assert usage_changes.is_bursty(values)[0] == is_bursty
 
 
 @pytest.mark.parametrize(("p", "is_bursty"), [(SIGNIFICANCE, False), (BELOW, True)])
@@ -217,13 +217,13 @@ def test_more_bursts_than_a_gaussian_has(
     monkeypatch.setattr(usage_changes, "bdtrc", tail)
     values = np.zeros((1, 144), np.float32)
     values[0, [0, 70]] = 1
-    assert usage_changes._bursty(values).tolist() == [is_bursty]
+    assert usage_changes.is_bursty(values).tolist() == [is_bursty]
     # More than one run, of 144 samples that exceed three deviations with .00135.
     assert asked == [([1], 144, 0.00135)]
 
 
 def test_what_never_varies_has_no_burst() -> None:
-    assert usage_changes._bursty(np.full((1, 144), 0.25, np.float32)).tolist() == [False]
+    assert usage_changes.is_bursty(np.full((1, 144), 0.25, np.float32)).tolist() == [False]
 
 
 def answer(
@@ -357,7 +357,7 @@ def test_clusters_are_lettered_by_size_and_ties_by_the_first_cell() -> None:
     centroids = np.zeros((3, 100), np.float32)
     centroids[:, 0] = [0.75, 0.5, 0.25]
     centroids[1, 99] = -1e-9
-    rows = usage_shapes._ordered(centroids, np.array([0.25, 0.5, 0.25])).to_pylist()
+    rows = usage_shapes.lettered_clusters(centroids, np.array([0.25, 0.5, 0.25])).to_pylist()
     first = {row["cluster"]: (row["density"], row["share"]) for row in rows if row["cell"] == 0}
     assert first == {
         "a": (0.5, 0.5),

@@ -117,16 +117,12 @@ def test_all_windows_are_kept_as_they_are() -> None:
 def test_rows_become_seconds_of_the_traces_clock() -> None:
     rows = pa.table(
         {
-            **{
-                "task": [0, 1],
-                "start_time": [1_999_999, 3_000_000],
-                "end_time": [3_500_000, 303_000_000],
-            },
-            **{
-                "sampled_cpu": [0.5, None],
-                "average_cpu": [0.25, 0.75],
-                "average_memory": [None, 0.125],
-            },
+            "task": [0, 1],
+            "start_time": [1_999_999, 3_000_000],
+            "end_time": [3_500_000, 303_000_000],
+            "sampled_cpu": [0.5, None],
+            "average_cpu": [0.25, 0.75],
+            "average_memory": [None, 0.125],
         }
     )
     found = from_rows(rows)
@@ -240,8 +236,12 @@ def test_each_task_has_attempts_of_its_own() -> None:
         [0, 0, 1, 1, 1, 1, 2, 2], [seconds + s for s in (0, 300, 0, 300, 600, 900, 0, 300)]
     )
     events = [
-        *((0, at(300), "FINISH"), (0, at(0), "SCHEDULE")),
-        *((1, at(300), "EVICT"), (1, at(601), "FAIL"), (2, at(1), "LOST"), (2, at(9000), "KILL")),
+        (0, at(300), "FINISH"),
+        (0, at(0), "SCHEDULE"),
+        (1, at(300), "EVICT"),
+        (1, at(601), "FAIL"),
+        (2, at(1), "LOST"),
+        (2, at(9000), "KILL"),
     ]
     keys, retried, parts = attempts(events, found)
     assert keys == [(0, 0), *((1, k << 32) for k in range(3)), (2, 0), (2, 1 << 32)]

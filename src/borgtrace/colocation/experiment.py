@@ -93,27 +93,37 @@ class Experiment(Question):
         return stages(generation)
 
 
-def run_cells(study: Study, chosen: Sequence[Experiment], given: Mapping[str, Any]) -> None:
-    """Run the cells of several experiments in one pass over the instances; `given` are options by name.
+def run_cells(
+    study: Study,
+    chosen: Sequence[Experiment],
+    parameters: Mapping[str, Any],
+) -> None:
+    """Run the ways of packing of several experiments in one pass over the instances.
 
     Parameters
     ----------
     study
         Keeps the outcomes for the experiments.
     chosen
-        Experiments; those without cells are passed over.
-    given
+        Experiments; those without ways on the common grid are skipped.
+    parameters
         Options that were set, by name.
     """
-    gridded = [(one, one.cells()) for one in chosen if one.cells is not None]
-    if len(gridded) < 2:
+    on_grid: list[Experiment] = []
+    cells: list[GridCell] = []
+    for experiment in chosen:
+        if experiment.cells is not None:
+            on_grid.append(experiment)
+            cells += experiment.cells()
+    if len(on_grid) < 2:
         return
-    # Experiments on the grid share options and defaults (`grid_experiment`), so the first speaks for all.
-    known = gridded[0][0].parameters
-    options = ColocationOptions(
-        **{**known, **{name: value for name, value in given.items() if name in known}}
-    )
+    # Experiments on the grid share options and defaults, so the first speaks for all.
+    values = dict(on_grid[0].parameters)
+    for name, value in parameters.items():
+        if name in values:
+            values[name] = value
     try:
-        study.grid(options).outcomes([cell for _, cells in gridded for cell in cells])
+        study.grid(ColocationOptions(**values)).outcomes(cells)
     except NotApplicable:
-        return  # each experiment will say so
+        # Each experiment will say so.
+        return

@@ -12,7 +12,7 @@ with all instances together. Tasks without time stamps are judged on draws alone
 from __future__ import annotations
 
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -29,6 +29,39 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+def with_interval(
+    name: str,
+    unit: Literal["1", "fraction"],
+    doc: str,
+    *,
+    nullable: bool = False,
+) -> list[Column]:
+    """Return the columns of a number and of the ends of its 95 % interval, which may be unknown.
+
+    Parameters
+    ----------
+    name, unit, doc, nullable
+        Of the column of the number; the doc without a full stop.
+    """
+    return [
+        Column(name, "float64", unit, f"{doc}.", nullable=nullable),
+        Column(
+            f"{name}_low",
+            "float64",
+            unit,
+            f"{doc}: lower end of the 95 % interval.",
+            nullable=True,
+        ),
+        Column(
+            f"{name}_high",
+            "float64",
+            unit,
+            f"{doc}: upper end of the 95 % interval.",
+            nullable=True,
+        ),
+    ]
+
+
 ANSWER = Answer(
     grain="way of packing",
     key=[
@@ -36,98 +69,20 @@ ANSWER = Answer(
         Column("parameter", "float64", "1", "Its parameter."),
     ],
     columns=[
-        Column("machines", "float64", "1", "Mean number of machines."),
-        Column(
-            "machines_low",
-            "float64",
-            "1",
-            "Mean number of machines: lower end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
-            "machines_high",
-            "float64",
-            "1",
-            "Mean number of machines: upper end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column("q_draws", "float64", "fraction", "Share of overflows on held-out draws."),
-        Column(
-            "q_draws_low",
-            "float64",
-            "fraction",
-            "Share of overflows on held-out draws: lower end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
-            "q_draws_high",
-            "float64",
-            "fraction",
-            "Share of overflows on held-out draws: upper end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
+        *with_interval("machines", "1", "Mean number of machines"),
+        *with_interval("q_draws", "fraction", "Share of overflows on held-out draws"),
+        *with_interval(
             "q_series",
-            "float64",
             "fraction",
-            "Share of overflows on the simultaneous series.",
+            "Share of overflows on the simultaneous series",
             nullable=True,
         ),
-        Column(
-            "q_series_low",
-            "float64",
-            "fraction",
-            "Share of overflows on the simultaneous series: lower end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
-            "q_series_high",
-            "float64",
-            "fraction",
-            "Share of overflows on the simultaneous series: upper end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
+        *with_interval(
             "above",
-            "float64",
             "fraction",
-            "Share of the machines that overflow more often than the target.",
+            "Share of the machines that overflow more often than the target",
         ),
-        Column(
-            "above_low",
-            "float64",
-            "fraction",
-            (
-                "Share of the machines that overflow more often than the target: lower end of "
-                "the 95 % interval."
-            ),
-            nullable=True,
-        ),
-        Column(
-            "above_high",
-            "float64",
-            "fraction",
-            (
-                "Share of the machines that overflow more often than the target: upper end of "
-                "the 95 % interval."
-            ),
-            nullable=True,
-        ),
-        Column("worst", "float64", "fraction", "Share of overflows of the worst machine."),
-        Column(
-            "worst_low",
-            "float64",
-            "fraction",
-            "Share of overflows of the worst machine: lower end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
-            "worst_high",
-            "float64",
-            "fraction",
-            "Share of overflows of the worst machine: upper end of the 95 % interval.",
-            nullable=True,
-        ),
+        *with_interval("worst", "fraction", "Share of overflows of the worst machine"),
         Column("n_unplaceable", "float64", "1", "Mean number of tasks that fit no machine alone."),
         Column(
             "overcommit",
@@ -159,46 +114,16 @@ ANSWER = Answer(
             "is_nearest", "bool", "1", "Whether nothing keeps the target, and this comes closest."
         ),
         Column("is_factor", "bool", "1", "Whether this is the overcommit factor."),
-        Column(
+        *with_interval(
             "saved_request",
-            "float64",
             "fraction",
-            "Machines saved against packing by request.",
+            "Machines saved against packing by request",
             nullable=True,
         ),
-        Column(
-            "saved_request_low",
-            "float64",
-            "fraction",
-            "Machines saved against packing by request: lower end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
-            "saved_request_high",
-            "float64",
-            "fraction",
-            "Machines saved against packing by request: upper end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
+        *with_interval(
             "saved_maximum",
-            "float64",
             "fraction",
-            "Machines saved against packing by the maximum.",
-            nullable=True,
-        ),
-        Column(
-            "saved_maximum_low",
-            "float64",
-            "fraction",
-            "Machines saved against packing by the maximum: lower end of the 95 % interval.",
-            nullable=True,
-        ),
-        Column(
-            "saved_maximum_high",
-            "float64",
-            "fraction",
-            "Machines saved against packing by the maximum: upper end of the 95 % interval.",
+            "Machines saved against packing by the maximum",
             nullable=True,
         ),
         Column("target", "float64", "fraction", "Tolerated probability of overflow."),
@@ -227,29 +152,45 @@ HOURS = 28 * 24
 """Longest hours that are sought: four weeks, halved until enough tasks run through them."""
 
 
-def compute(study: Study, options: ColocationOptions) -> pa.Table:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Choose on earlier hours, judge on later ones."""
-    return study.once(("advice", options), lambda: _judged(study.pool(options), options))
+    return study.once(("advice", options), lambda: choose_and_judge(study.pool(options), options))
 
 
-def _judged(pool: TaskPool, options: ColocationOptions) -> pa.Table:
+def choose_and_judge(pool: TaskPool, options: ColocationOptions) -> list[Row]:
+    """Return every way of packing as it was judged, with the choice.
+
+    Parameters
+    ----------
+    pool
+        The tasks.
+    options
+        Of the experiment.
+    """
     plan = TrialPlan.of(pool, options)
-    found = advise(plan, options)
     instances = plan.judging.instances
-    common = {
+    block_hours = None
+    if not plan.why:
+        block_hours = float(SeriesBlocks.of([plan.judging.slots]).hours)
+    setting = {
         "target": options.target,
         "capacity": options.capacity,
         "n_tasks": min(instances.size, len(instances.pool)),
         "n_instances": instances.count,
         "overlap": overlap(instances),
         "scope": f"{plan.words} of {pool.source or 'the pool'}",
-        "block_hours": None if plan.why else float(SeriesBlocks.of([plan.judging.slots]).hours),
+        "block_hours": block_hours,
     }
-    return pa.Table.from_pylist([row | common for row in found])
+    return [way | setting for way in advise(plan, options)]
 
 
 def advised(result: pa.Table) -> Row:
-    """The row of the advice.
+    """Return the row of the advice.
+
+    Parameters
+    ----------
+    result
+        The answer.
 
     Raises
     ------
@@ -260,7 +201,12 @@ def advised(result: pa.Table) -> Row:
 
 
 def factor(result: pa.Table) -> Row:
-    """The row of the overcommit factor.
+    """Return the row of the overcommit factor.
+
+    Parameters
+    ----------
+    result
+        The answer.
 
     Raises
     ------
@@ -275,65 +221,94 @@ def factor(result: pa.Table) -> Row:
 
 
 def _flagged(result: pa.Table, flag_name: str, reason: str) -> Row:
-    found = result.filter(result[flag_name]).to_pylist()
-    NotApplicable.unless(found, reason)
-    return dict(found[0])
+    rows = result.filter(result[flag_name]).to_pylist()
+    NotApplicable.unless(rows, reason)
+    return dict(rows[0])
 
 
 def advice(result: pa.Table) -> str:
-    """The advice in words, for people: what, its overflow, on what it rests; the baseline; the factor."""
+    """Say what is advised, its overflow, and what that rests on; then the baseline and the overcommit factor.
+
+    Parameters
+    ----------
+    result
+        The answer.
+    """
     if not result.num_rows:
         return "No advice: nothing was packed."
     rows = result.to_pylist()
-    row = next(row for row in rows if row["is_advised"] or row["is_nearest"])
-    way = f"{row['estimator']} {row['parameter']:.3g}"
-    text = f"Pack by {way}" if row["is_advised"] else f"None keeps the target; nearest is {way}"
-    text += f" (target q ≤ {row['target']:.3g}; {row['scope']}): {_packed(row)}.{_caveats(row)}"
-    base = next(
-        (each for each in rows if each["estimator"] == "request" and each["parameter"] == 1), None
-    )
+    best = next(row for row in rows if row["is_advised"] or row["is_nearest"])
+    is_advised = best["is_advised"]
+    way = f"{best['estimator']} {best['parameter']:.3g}"
+    text = f"Pack by {way}" if is_advised else f"None keeps the target; nearest is {way}"
+    text += f" (target q ≤ {best['target']:.3g}; {best['scope']}): {packing_in_words(best)}."
+    text += caveats(best)
+    base = next((row for row in rows if is_base(row)), None)
     if base is None:
         return text
-    text += f" By requests: {_packed(base)}"
-    if row["is_advised"]:
-        text += f"; the advice {_compared(row['saved_request'], row['saved_request_low'], row['saved_request_high'])}"
-    found = next((each for each in rows if each["is_factor"]), None)
-    if found is None:
+    text += f" By requests: {packing_in_words(base)}"
+    if is_advised:
+        saved = best["saved_request"]
+        low = best["saved_request_low"]
+        high = best["saved_request_high"]
+        text += f"; the advice {saving_in_words(saved, low, high)}"
+    largest_factor = next((row for row in rows if row["is_factor"]), None)
+    if largest_factor is None:
         return f"{text}. No overcommit factor: packing by requests is not known to keep the target."
-    return f"{text}. Overcommit factor on requests: {found['parameter']:.3g}, {_overflow(found)}."
+    parameter = largest_factor["parameter"]
+    overflow = overflow_in_words(largest_factor)
+    return f"{text}. Overcommit factor on requests: {parameter:.3g}, {overflow}."
 
 
-def _packed(row: Row) -> str:
-    """Machines of a way of packing, with its overflow."""
-    alone = f" ({row['n_unplaceable']:.1f} for tasks that fit none)" if row["n_unplaceable"] else ""
-    machines = _bracketed(row, "machines", ".3g")
-    return f"{machines} machines of capacity {row['capacity']:g} for {row['n_tasks']:,} tasks{alone}, {_overflow(row)}"
+def is_base(row: Row) -> bool:
+    """Whether a row is of packing by requests as they are."""
+    return row["estimator"] == "request" and row["parameter"] == 1
 
 
-def _overflow(row: Row) -> str:
-    """Overflow as it was measured, on what there is."""
-    draws = f"{_bracketed(row, 'q_draws', '.2g')} on draws"
+def packing_in_words(row: Row) -> str:
+    """Say how many machines a way of packing takes, and how often they overflow."""
+    machines = with_ends(row, "machines", ".3g")
+    text = f"{machines} machines of capacity {row['capacity']:g} for {row['n_tasks']:,} tasks"
+    if row["n_unplaceable"]:
+        text += f" ({row['n_unplaceable']:.1f} for tasks that fit none)"
+    return f"{text}, {overflow_in_words(row)}"
+
+
+def overflow_in_words(row: Row) -> str:
+    """Say how much overflow was measured, on what there is."""
+    on_draws = f"{with_ends(row, 'q_draws', '.2g')} on draws"
     if row["q_series"] is None:
-        return f"measured q {draws}"
-    return f"measured q {_bracketed(row, 'q_series', '.2g')} on series, {draws}"
+        return f"measured q {on_draws}"
+    on_series = f"{with_ends(row, 'q_series', '.2g')} on series"
+    return f"measured q {on_series}, {on_draws}"
 
 
-def _bracketed(row: Row, name: str, form: str) -> str:
+def with_ends(row: Row, name: str, form: str) -> str:
     """Write a number with its interval.
+
+    Parameters
+    ----------
+    row
+        Of the answer.
+    name
+        Column of the number.
+    form
+        How numbers are written.
 
     Examples
     --------
-    >>> _bracketed({"q": 0.001, "q_low": None, "q_high": None}, "q", ".2g")
+    >>> with_ends({"q": 0.001, "q_low": None, "q_high": None}, "q", ".2g")
     '0.001 [no interval]'
     """
+    value = row[name]
     low = row[f"{name}_low"]
     high = row[f"{name}_high"]
     if high is None:
-        return f"{row[name]:{form}} [no interval]"
-    return f"{row[name]:{form}} [95%: {low:{form}} … {high:{form}}]"
+        return f"{value:{form}} [no interval]"
+    return f"{value:{form}} [95%: {low:{form}} … {high:{form}}]"
 
 
-def _caveats(row: Row) -> str:
+def caveats(row: Row) -> str:
     """Say what the intervals rest on where it is less than days, and that instances share tasks."""
     text = ""
     hours = row["block_hours"]
@@ -344,28 +319,41 @@ def _caveats(row: Row) -> str:
             f" Intervals draw blocks of {hours:g} h, as there are fewer than {LEAST_BLOCKS} days."
         )
     if row["overlap"] > 0:
-        text += f" Of the tasks of {row['n_instances']} instances, {row['overlap']:.0%} are in an earlier one."
+        text += (
+            f" Of the tasks of {row['n_instances']} instances, "
+            f"{row['overlap']:.0%} are in an earlier one."
+        )
     return text
 
 
-def _compared(saved: float, low: float | None, high: float | None) -> str:
+def saving_in_words(saved: float, low: float | None, high: float | None) -> str:
     """Say how many machines are saved, or how many more it takes.
+
+    Parameters
+    ----------
+    saved, low, high
+        Share of machines saved, and its interval.
 
     Examples
     --------
-    >>> _compared(0.24, 0.22, 0.25)
+    >>> saving_in_words(0.24, 0.22, 0.25)
     'saves 24% [95%: 22% … 25%] of these machines'
-    >>> _compared(-0.45, -0.57, -0.33)
+    >>> saving_in_words(-0.45, -0.57, -0.33)
     'takes 45% [95%: 33% … 57%] more machines'
-    >>> _compared(0.24, None, None)
+    >>> saving_in_words(0.24, None, None)
     'saves 24% [no interval] of these machines'
     """
-    # A negative saving reads badly; its ends change places when the sign does.
-    if saved < 0:
-        low, high = (None, None) if low is None or high is None else (-high, -low)
-    ends = "no interval" if low is None else f"95%: {low:.0%} … {high:.0%}"
-    verb, what = ("takes", "more machines") if saved < 0 else ("saves", "of these machines")
-    return f"{verb} {abs(saved):.0%} [{ends}] {what}"
+    is_saving = saved >= 0
+    if low is None or high is None:
+        ends = "no interval"
+    elif is_saving:
+        ends = f"95%: {low:.0%} … {high:.0%}"
+    else:
+        # A negative saving reads badly; its ends change places when the sign does.
+        ends = f"95%: {-high:.0%} … {-low:.0%}"
+    if is_saving:
+        return f"saves {saved:.0%} [{ends}] of these machines"
+    return f"takes {-saved:.0%} [{ends}] more machines"
 
 
 def chart(answer: pa.Table) -> alt.LayerChart:
@@ -392,12 +380,7 @@ def chart(answer: pa.Table) -> alt.LayerChart:
     )
     rings = (
         charts.base(chosen, width=520, height=340)
-        .mark_point(
-            size=260,
-            filled=False,
-            color="black",
-            strokeWidth=2,
-        )
+        .mark_point(size=260, filled=False, color="black", strokeWidth=2)
         .encode(x=x, y=overflow_axis(), tooltip=charts.tooltips(chosen))
     )
     align, dx = ("left", 12) if is_in_left_half(advised_rows, rows) else ("right", -12)
@@ -427,36 +410,43 @@ def shown_way(row: Row) -> Row:
 
 
 def is_in_left_half(advised_rows: list[Row], rows: list[Row]) -> bool:
-    """Return on which side there is room for the label: at the right end it would lie on the legend."""
+    """Whether the advice is in the left half, with room for its label: at the right end it would lie on the legend."""
     machines = [row["machines"] for row in rows]
     middle = (min(machines) + max(machines)) / 2
     return not advised_rows or advised_rows[0]["machines"] <= middle
 
 
-def _least(row: Row) -> float:
-    """Lower end of the stricter overflow, over the target.
+def excess_of(row: Row) -> float:
+    """Return the lower end of the stricter overflow, over the target.
+
+    Parameters
+    ----------
+    row
+        Of the answer.
 
     Raises
     ------
     NotApplicable
         It has no interval.
     """
-    ends = [row[f"{name}_low"] for name in ("q_draws", "q_series") if row[name] is not None]
-    NotApplicable.unless(None not in ends, "there is no interval to judge by")
-    return float(max(ends) / row["target"])
+    lower_ends = []
+    for name in ("q_draws", "q_series"):
+        if row[name] is not None:
+            lower_ends.append(row[f"{name}_low"])
+    NotApplicable.unless(None not in lower_ends, "there is no interval to judge by")
+    return float(max(lower_ends) / row["target"])
 
 
-def keeps(result: pa.Table) -> float:
-    """Return the overflow of the advice over the target."""
-    return _least(advised(result))
+def excess_of_advice(result: pa.Table) -> float:
+    """Measure the overflow of the advice over the target."""
+    return excess_of(advised(result))
 
 
-def factor_keeps(result: pa.Table) -> float:
-    """Return the overflow at the overcommit factor over the target."""
-    return _least(factor(result))
+def excess_of_factor(result: pa.Table) -> float:
+    """Measure the overflow at the overcommit factor over the target."""
+    return excess_of(factor(result))
 
 
-_OPTIONS = (*PACKING, "hours", "target", "capacity")
 CLAIMS = [
     Claim(
         "advice-keeps",
@@ -466,7 +456,7 @@ CLAIMS = [
         ),
         kind="criterion",
         scope=OWN,
-        measure=keeps,
+        measure=excess_of_advice,
         criterion=at_most(1),
     ),
     Claim(
@@ -474,7 +464,7 @@ CLAIMS = [
         statement="the overcommit factor keeps the target on later hours (the same)",
         kind="criterion",
         scope=OWN,
-        measure=factor_keeps,
+        measure=excess_of_factor,
         criterion=at_most(1),
     ),
     Claim(
@@ -508,7 +498,7 @@ QUESTION = Experiment(
     compute=compute,
     chart=chart,
     claims=CLAIMS,
-    options=_OPTIONS,
+    options=(*PACKING, "hours", "target", "capacity"),
     defaults={"hours": HOURS},
     sentence=advice,
     reference="question of cluster operators; method after Janus & Rzadca, SoCC'17",

@@ -7,6 +7,7 @@ and judged on the second half: as it was (*raw*), and with the windows of each t
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,22 @@ ANSWER = Answer(
 
 
 TARGETS = (0.05, 0.01)
+SLOTS_PER_HOUR = 12
+
+
+class JobsApartWay(NamedTuple):
+    """An estimator, and whether tasks of one job are kept on different machines."""
+
+    estimator: Estimator
+    is_apart: bool
+
+
+WAYS = [
+    JobsApartWay(kind(target), is_apart)
+    for kind in (Gpa, CovarianceGpa)
+    for target in TARGETS
+    for is_apart in (False, True)
+]
 
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:
@@ -49,61 +66,74 @@ def compute(study: Study, options: ColocationOptions) -> list[Row]:
     inst = series(pool, span)
     avg = series(pool, span, "avg")
     rows: list[Row] = []
-    for k in range(options.instances):
+    for number in range(options.instances):
         # A generator per instance, as in `Instances`: the first instances of a longer run are those of a shorter one.
-        order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[
-            : options.size
-        ]
+        rng = np.random.default_rng([options.seed, number])
+        chosen = rng.permutation(len(span.tasks))[: options.size]
         # Variances from single seconds, covariances from window averages: what tasks share is slow.
-        seen = Observation(np.ascontiguousarray(inst[order, :half]), series=avg[order, :half])
-        after = np.ascontiguousarray(inst[order, half:])
-        # Dense within the instance: groups index an array of the packing kernel.
-        jobs = np.unique(pool.job[span.tasks[order]], return_inverse=True)[1].astype(np.int64)
+        values = np.ascontiguousarray(inst[chosen, :half])
+        seen = Observation(values, series=avg[chosen, :half])
+        later = np.ascontiguousarray(inst[chosen, half:])
         # The same values for both, so that the difference is what happens at the same time, and nothing else.
-        judged = {"raw": after, "shuffled": shuffled(after, options.seed + k)}
-        common = {
-            "instance": k,
-            "n_tasks": len(after),
-            "hours": after.shape[1] / 12,
-        }
-        rows += [row | common for row in _rows(seen, jobs, judged)]
+        judged = {"raw": later, "shuffled": shuffled(later, options.seed + number)}
+        # Dense within the instance: groups index an array of the packing kernel.
+        job_ids = pool.job[span.tasks[chosen]]
+        jobs = np.unique(job_ids, return_inverse=True)[1].astype(np.int64)
+        for row in judge_ways(seen, jobs, judged):
+            row |= {
+                "instance": number,
+                "n_tasks": len(later),
+                "hours": later.shape[1] / SLOTS_PER_HOUR,
+            }
+            rows.append(row)
     return rows
 
 
-def _rows(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[Row]:
-    ways: list[tuple[Estimator, bool]] = [
-        (kind(target), apart)
-        for kind in (Gpa, CovarianceGpa)
-        for target in TARGETS
-        for apart in (False, True)
-    ]
-    # All of them first: they are judged together, in one pass over each kind of usage.
-    packings = [pack(e, seen, groups=jobs if apart else None) for e, apart in ways]
+def judge_ways(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[Row]:
+    """Pack one instance in each way, and judge it by each kind of usage.
+
+    Parameters
+    ----------
+    seen
+        What is learned from.
+    jobs
+        int64 (n,): dense code of each task's job.
+    judged
+        Usage of the later half by kind.
+    """
+    packings = [pack(way.estimator, seen, groups=jobs if way.is_apart else None) for way in WAYS]
     rows = []
-    for k, row in replayed(packings, judged):
-        estimator, apart = ways[k]
+    for replay in replayed(packings, judged):
+        way = WAYS[replay.packing]
         rows.append(
             {
-                "estimator": estimator.name,
-                "target": estimator.parameter,
-                "is_apart": apart,
-                **row,
+                "estimator": way.estimator.name,
+                "target": way.estimator.parameter,
+                "is_apart": way.is_apart,
+                **replay.row,
             }
         )
     return rows
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: tasks that peak together."""
+    """Draw machines against overflow, by way of packing and kind of evaluation."""
     import altair as alt
 
     rows = query_answer(
         answer,
         """
-        select estimator, target, is_apart, judged_on, if(is_apart, estimator || ', jobs apart',
-            estimator) as way,
-            avg(m_abs) as m, greatest(sum(overflows) / sum(trials), 1e-6) as q
-        from answer group by all order by all
+        select
+            estimator,
+            target,
+            is_apart,
+            judged_on,
+            if(is_apart, estimator || ', jobs apart', estimator) as way,
+            avg(m_abs) as m,
+            greatest(sum(overflows) / sum(trials), 1e-6) as q
+        from answer
+        group by all
+        order by all
         """,
     )
     return (
@@ -127,17 +157,25 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select measured / nullif(beside, 0),
-            if(measured + beside is null, 'not among the ways of packing that were run',
-                'no overflow to compare with')
-        from (
-            select any_value(q) filter (judged_on = 'raw') as measured,
-                any_value(q) filter (judged_on = 'shuffled') as beside
-            from (select judged_on, sum(overflows) / nullif(sum(trials), 0)
-                as q from answer where estimator = 'gpa' and target = 0.01
-                and not is_apart group by judged_on)
-        )
-        """,
+            select
+                measured / nullif(beside, 0),
+                if(
+                    measured + beside is null,
+                    'not among the ways of packing that were run',
+                    'no overflow to compare with'
+                )
+            from (
+                select
+                    any_value(q) filter (judged_on = 'raw') as measured,
+                    any_value(q) filter (judged_on = 'shuffled') as beside
+                from (
+                    select judged_on, sum(overflows) / nullif(sum(trials), 0) as q
+                    from answer
+                    where estimator = 'gpa' and target = 0.01 and not is_apart
+                    group by judged_on
+                )
+            )
+            """,
         ),
         criterion=between(0.67, 1.5, published="≈ 1"),
     ),
@@ -148,17 +186,25 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select measured / nullif(beside, 0),
-            if(measured + beside is null, 'not among the ways of packing that were run',
-                'no overflow to compare with')
-        from (
-            select any_value(q) filter (is_apart) as measured,
-                any_value(q) filter (not is_apart) as beside
-            from (select is_apart, sum(overflows) / nullif(sum(trials), 0)
-                as q from answer where estimator = 'gpa' and target = 0.01
-                and judged_on = 'raw' group by is_apart)
-        )
-        """,
+            select
+                measured / nullif(beside, 0),
+                if(
+                    measured + beside is null,
+                    'not among the ways of packing that were run',
+                    'no overflow to compare with'
+                )
+            from (
+                select
+                    any_value(q) filter (is_apart) as measured,
+                    any_value(q) filter (not is_apart) as beside
+                from (
+                    select is_apart, sum(overflows) / nullif(sum(trials), 0) as q
+                    from answer
+                    where estimator = 'gpa' and target = 0.01 and judged_on = 'raw'
+                    group by is_apart
+                )
+            )
+            """,
         ),
         criterion=below(1),
     ),
@@ -169,17 +215,25 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select measured / nullif(beside, 0),
-            if(measured + beside is null, 'not among the ways of packing that were run',
-                'no overflow to compare with')
-        from (
-            select any_value(q) filter (estimator = 'gpa-covariance') as measured,
-                any_value(q) filter (estimator = 'gpa') as beside
-            from (select estimator, sum(overflows) / nullif(sum(trials), 0)
-                as q from answer where target = 0.01 and not is_apart
-                and judged_on = 'raw' group by estimator)
-        )
-        """,
+            select
+                measured / nullif(beside, 0),
+                if(
+                    measured + beside is null,
+                    'not among the ways of packing that were run',
+                    'no overflow to compare with'
+                )
+            from (
+                select
+                    any_value(q) filter (estimator = 'gpa-covariance') as measured,
+                    any_value(q) filter (estimator = 'gpa') as beside
+                from (
+                    select estimator, sum(overflows) / nullif(sum(trials), 0) as q
+                    from answer
+                    where target = 0.01 and not is_apart and judged_on = 'raw'
+                    group by estimator
+                )
+            )
+            """,
         ),
         criterion=below(1),
     ),

@@ -14,7 +14,7 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
 from borgtrace.colocation.packing.instances import Instance
-from borgtrace.colocation.packing.machine_kinds import machines, parse_mix
+from borgtrace.colocation.packing.machine_kinds import CPU, machines, parse_mix
 from borgtrace.colocation.packing.quality import quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import (
@@ -51,7 +51,7 @@ ORDERS = ("as they come", "largest first", "smallest first")
 
 
 def ways() -> list[Estimator]:
-    """The estimators compared."""
+    """Return the estimators compared."""
     return [
         Gpa(0.01),
         Gpa(0.001),
@@ -63,12 +63,59 @@ def ways() -> list[Estimator]:
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Pack onto unequal machines with every estimator, packer and order."""
-    table = parse_mix(options.mix) if options.mix else study.machines()
-    return study.instances(options).rows(lambda instance: _rows(instance, table, options.seed))
+    kinds = parse_mix(options.mix) if options.mix else study.machines()
+    instances = study.instances(options)
+    return instances.rows(lambda instance: pack_instance(instance, kinds, options.seed))
+
+
+def pack_instance(instance: Instance, kinds: Numbers, seed: int) -> list[Row]:
+    """Pack one instance in every way.
+
+    Parameters
+    ----------
+    instance
+        Tasks and their realizations.
+    kinds
+        float64 (k, 3): CPU, memory and number of each kind of machine.
+    seed
+        Of the draw of machines.
+    """
+    seen = instance.seen
+    # Twice as many as can be used: a task that does not fit a small machine must still meet a large one.
+    inventory = machines(kinds, 2 * len(seen), seed + instance.number)
+    largest = float(inventory[:, CPU].max())
+    rows = []
+    for estimator in ways():
+        fitted = fit(estimator, seen, largest)
+        for order in ORDERS:
+            capacities = in_order(inventory, order)
+            for packer in ("first-fit", "best-fit"):
+                packing = pack_fitted(
+                    fitted,
+                    packer=parse_packer(packer),
+                    inventory=capacities,
+                )
+                # Capacity, not machines: half a machine is not as much as a whole one.
+                capacity_in_use = float(packing.capacities.sum())
+                placed_usage = float(seen.mean[packing.bins >= 0].sum())
+                rows.append(
+                    {
+                        "estimator": estimator.label,
+                        "packer": packer,
+                        "order": order,
+                        "instance": instance.number,
+                        "n_machines": packing.n_bins,
+                        "capacity": capacity_in_use,
+                        "m": capacity_in_use / placed_usage if placed_usage else 0.0,
+                        "q": quality(instance.inst, packing),
+                        "n_unplaceable": len(packing.unplaceable),
+                    }
+                )
+    return rows
 
 
 def in_order(inventory: Numbers, order: str) -> Numbers:
-    """CPU capacities of the machines, in one of :data:`ORDERS`, float64 (M,).
+    """Return the CPU capacities of the machines, in one of :data:`ORDERS`, float64 (M,).
 
     Parameters
     ----------
@@ -77,52 +124,28 @@ def in_order(inventory: Numbers, order: str) -> Numbers:
     order
         One of :data:`ORDERS`.
     """
-    cpu = inventory[:, 0]
-    if order == ORDERS[0]:
-        return cpu
-    return np.sort(cpu)[::-1] if order == ORDERS[1] else np.sort(cpu)
-
-
-def _rows(instance: Instance, table: Numbers, seed: int) -> list[Row]:
-    seen = instance.seen
-    # Twice as many as can be used: a task that does not fit a small machine must still meet a large one.
-    drawn = machines(table, 2 * len(seen), seed + instance.number)
-    rows = []
-    for estimator in ways():
-        fitted = fit(estimator, seen, float(drawn[:, 0].max()))
-        for order in ORDERS:
-            for packer in ("first-fit", "best-fit"):
-                packing = pack_fitted(
-                    fitted, packer=parse_packer(packer), inventory=in_order(drawn, order)
-                )
-                # Capacity, not machines: half a machine is not as much as a whole one.
-                used = float(packing.capacities.sum())
-                placed = float(seen.mean[packing.bins >= 0].sum())
-                rows.append(
-                    {
-                        "estimator": estimator.label,
-                        "packer": packer,
-                        "order": order,
-                        "instance": instance.number,
-                        "n_machines": packing.n_bins,
-                        "capacity": used,
-                        "m": used / placed if placed else 0.0,
-                        "q": quality(instance.inst, packing),
-                        "n_unplaceable": len(packing.unplaceable),
-                    }
-                )
-    return rows
+    cpu = inventory[:, CPU]
+    match order:
+        case "largest first":
+            return np.sort(cpu)[::-1]
+        case "smallest first":
+            return np.sort(cpu)
+        case _:
+            return cpu
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: machines of unequal size."""
+    """Draw the capacity in use against overflow, Best Fit, by estimator and order of the machines."""
     import altair as alt
 
     rows = query_answer(
         answer,
         """
         select estimator, "order", avg(m) as m, greatest(avg(q), 1e-7) as q
-        from answer where packer = 'best-fit' group by all order by all
+        from answer
+        where packer = 'best-fit'
+        group by all
+        order by all
         """,
     )
     return (
@@ -157,10 +180,12 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select avg(m) filter ("order" = 'largest first') / avg(m) filter ("order" =
-            'smallest first')
-        from answer where estimator = 'gpa 0.001'
-        """,
+            select
+                avg(m) filter ("order" = 'largest first')
+                / avg(m) filter ("order" = 'smallest first')
+            from answer
+            where estimator = 'gpa 0.001'
+            """,
             otherwise="not among the ways of packing that were run",
         ),
         criterion=below(1),

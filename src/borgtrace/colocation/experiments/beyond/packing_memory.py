@@ -7,17 +7,18 @@ fit. Vector GPA is GPA for the CPU, and a hard limit for all else that the store
 space (2011) by the request, which is 0 where it is unknown.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
 from borgtrace import placement
-from borgtrace.colocation import ColocationOptions, Experiment, Study
+from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
 from borgtrace.colocation.packing.instances import Instance
 from borgtrace.colocation.packing.quality import least_machines, quality
-from borgtrace.colocation.tasks.pool import select_rows
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.placement.estimators.vector import VectorGpa
@@ -65,10 +66,13 @@ ANSWER = Answer(
 PACKERS = ("first-fit", "best-fit", "dot-product")
 
 
-def tests() -> list[tuple[Estimator, Estimator]]:
-    """Pairs of a CPU test and a memory test."""
-    cpu = (Gpa(0.001), Convolution(0.001), Average(1.25))
-    return [(c, m) for c in cpu for m in (Percentile(100), Gpa(1e-5))]
+class ResourceTests(NamedTuple):
+    """A way of packing: what the tests for CPU and memory are called, how many resources have to fit, the test."""
+
+    cpu: str
+    memory: str
+    n_resources: int
+    estimator: Estimator
 
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:
@@ -81,41 +85,59 @@ def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """
     pool = study.pool(options)
     NotApplicable.unless(pool.memory is not None, "no memory was observed")
+    disk = known_disk_requests(pool)
+    instances = study.instances(options)
+    return instances.rows(lambda instance: pack_instance(instance, disk))
+
+
+def known_disk_requests(pool: TaskPool) -> Numbers | None:
+    """Return the disk request of each task, 0 where it is unknown; None where all are unknown.
+
+    Parameters
+    ----------
+    pool
+        The tasks.
+    """
     disk = pool.disk_request
-    known = None if disk is None or np.isnan(disk).all() else np.nan_to_num(disk).astype(np.float64)
-    return study.instances(options).rows(
-        lambda instance: _rows(instance, select_rows(known, instance.tasks))
-    )
+    if disk is None or np.isnan(disk).all():
+        return None
+    return np.nan_to_num(disk).astype(np.float64)
 
 
-def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
+def pack_instance(instance: Instance, disk: Numbers | None) -> list[Row]:
+    """Pack one instance in every way.
+
+    Parameters
+    ----------
+    instance
+        Tasks and their realizations.
+    disk
+        Requests of all tasks of the pool, where they are known.
+    """
     # Without a salt: draw r of memory is then of the same window as draw r of CPU.
     memory = instance.draw("memory")
-    used = placement.Observation(memory)
-    seen = instance.seen.with_more(memory=used)
+    memory_use = placement.Observation(memory)
+    seen = instance.seen.with_more(memory=memory_use)
+    hard_limits = [memory_use.percentile(100)]
+    if disk is not None:
+        hard_limits.append(disk[instance.tasks])
     rows = []
-    limits = [used.percentile(100), *([] if disk is None else [disk])]
-    vector = VectorGpa.of(0.001, [seen], limits)
-    ways: list[tuple[str, str, int, Estimator]] = [
-        (vector.label, "percentile 100", 1 + len(limits), vector)
-    ]
-    ways += [(c.label, m.label, 2, placement.MultiResource.of(c, m)) for c, m in tests()]
-    for cpu, hard, resources, estimator in ways:
-        fitted = placement.fit(estimator, seen)
+    for way in ways(seen, hard_limits):
+        fitted = placement.fit(way.estimator, seen)
         for packer in PACKERS:
             packing = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
+            least_by_cpu = least_machines(seen.mean, placed=packing)
+            least_by_memory = least_machines(memory_use.mean, placed=packing)
             rows.append(
                 {
-                    "cpu": cpu,
-                    "memory": hard,
-                    "resources": resources,
+                    "cpu": way.cpu,
+                    "memory": way.memory,
+                    "resources": way.n_resources,
                     "packer": packer,
                     "instance": instance.number,
                     "m_abs": packing.n_bins,
                     # No packing beats either resource alone.
-                    "lower_bound": max(
-                        least_machines(each.mean, placed=packing) for each in (seen, used)
-                    ),
+                    "lower_bound": max(least_by_cpu, least_by_memory),
                     "q_cpu": quality(instance.inst, packing),
                     "q_memory": quality(memory, packing, resource=1),
                     "n_unplaceable": len(packing.unplaceable),
@@ -124,14 +146,36 @@ def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
     return rows
 
 
+def ways(seen: placement.Observation, hard_limits: list[Numbers]) -> list[ResourceTests]:
+    """Return vector GPA, and every pair of a CPU test and a memory test.
+
+    Parameters
+    ----------
+    seen
+        Usage of the tasks.
+    hard_limits
+        What each task takes at most of memory, and of disk space where it is known.
+    """
+    vector = VectorGpa.of(0.001, [seen], hard_limits)
+    listed = [ResourceTests(vector.label, "percentile 100", 1 + len(hard_limits), vector)]
+    for cpu_test in (Gpa(0.001), Convolution(0.001), Average(1.25)):
+        for memory_test in (Percentile(100), Gpa(1e-5)):
+            both = placement.MultiResource.of(cpu_test, memory_test)
+            listed.append(ResourceTests(cpu_test.label, memory_test.label, 2, both))
+    return listed
+
+
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: CPU and memory together."""
+    """Draw machines over the lower bound as boxes over instances, by tests and packer."""
     import altair as alt
 
     rows = query_answer(
         answer,
         """
-        select *, cpu || ', memory ' || memory as tests, m_abs / lower_bound as m
+        select
+            *,
+            cpu || ', memory ' || memory as tests,
+            m_abs / lower_bound as m
         from answer
         """,
     )
@@ -177,10 +221,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select avg(m_abs) filter (packer = 'dot-product') / avg(m_abs) filter (packer =
-            'first-fit')
-        from answer
-        """,
+            select
+                avg(m_abs) filter (packer = 'dot-product')
+                / avg(m_abs) filter (packer = 'first-fit')
+            from answer
+            """,
             otherwise="not among the ways of packing that were run",
         ),
         criterion=at_most(1.01),

@@ -10,7 +10,7 @@ to be made again is the cost of the retries.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -58,84 +58,125 @@ ANSWER = Answer(
 )
 
 
-_HOUR = 12  # slots
-
-
-def ways(pool: TaskPool) -> list[tuple[Estimator, ColdStart]]:
-    """Estimators and cold starts compared; requests only where they are known."""
-    plain: list[tuple[Estimator, ColdStart]] = [
-        (estimator, "name")
-        for estimator in (Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(95))
-    ]
-    if not pool.has_requests:
-        return plain
-    return [*plain, (Gpa(0.01), "request"), (Request(1.0), "request")]
+SLOTS_PER_HOUR = 12
 
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Simulate the arrival and departure of the tasks with every estimator."""
     pool = study.pool(options)
-    _require_arrivals(pool)
-    rows = []
-    for estimator, cold_start in ways(pool):
-        day = simulate(pool, estimator, capacity=options.capacity, cold_start=cold_start)
-        rows += [
-            {
-                "estimator": estimator.label,
-                "cold_start": cold_start,
-                **row,
-            }
-            for row in _hours(day, pool)
-        ]
+    require_arrivals(pool)
+    rows: list[Row] = []
+    for way in ways(pool):
+        counts = simulate(
+            pool,
+            way.estimator,
+            capacity=options.capacity,
+            cold_start=way.cold_start,
+        )
+        for row in hourly_rows(counts, pool):
+            row |= {"estimator": way.estimator.label, "cold_start": way.cold_start}
+            rows.append(row)
     return rows
 
 
-def _require_arrivals(pool: TaskPool) -> None:
-    begin = pool.slots()[pool.offsets[:-1]]
-    # Without arrivals at different moments nothing is ever known when a task is placed.
+class OnlineWay(NamedTuple):
+    """An estimator, and what new tasks are guessed from."""
+
+    estimator: Estimator
+    cold_start: ColdStart
+
+
+def ways(pool: TaskPool) -> list[OnlineWay]:
+    """Return the estimators and cold starts compared; requests only where they are known.
+
+    Parameters
+    ----------
+    pool
+        The tasks.
+    """
+    estimators = (Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(95))
+    listed = [OnlineWay(estimator, "name") for estimator in estimators]
+    if pool.has_requests:
+        listed += [OnlineWay(Gpa(0.01), "request"), OnlineWay(Request(1.0), "request")]
+    return listed
+
+
+def require_arrivals(pool: TaskPool) -> None:
+    """Refuse a pool whose tasks all arrive at once: nothing would ever be known when a task is placed.
+
+    Parameters
+    ----------
+    pool
+        The tasks.
+
+    Raises
+    ------
+    NotApplicable
+        They do.
+    """
+    first_slot = pool.slots()[pool.offsets[:-1]]
     NotApplicable.unless(
-        len(pool) <= 1 or np.ptp(begin), "all tasks of the pool arrive at the same moment"
+        len(pool) <= 1 or np.ptp(first_slot), "all tasks of the pool arrive at the same moment"
     )
 
 
-def _hours(day: SlotCounts, pool: TaskPool) -> list[Row]:
-    starts = np.arange(0, len(day.machines), _HOUR)
-    machines = np.add.reduceat(day.machines, starts)
+def hourly_rows(counts: SlotCounts, pool: TaskPool) -> list[Row]:
+    """Add up what happened, hour by hour.
+
+    Parameters
+    ----------
+    counts
+        What happened in each slot.
+    pool
+        The tasks.
+    """
+    n_slots = len(counts.machines)
+    starts = np.arange(0, n_slots, SLOTS_PER_HOUR)
     # The last hour may be shorter.
-    length = np.diff(np.append(starts, len(day.machines)))
+    lengths = np.diff(np.append(starts, n_slots))
+    machine_slots = np.add.reduceat(counts.machines, starts)
+    cpu, retried_cpu = cpu_by_slot(counts, pool)
     hours = {
         "hour": np.arange(len(starts)),
-        "machine_hours": machines / _HOUR,
-        "n_tasks": np.add.reduceat(day.tasks, starts) / length,
-        "n_placed": np.add.reduceat(day.cold, starts),
-        "n_unplaceable": np.add.reduceat(day.unplaceable, starts),
-        "overflows": np.add.reduceat(day.overflows, starts),
-        "moments": machines,
-        **{name: np.add.reduceat(used, starts) / _HOUR for name, used in _usage(day, pool).items()},
+        "machine_hours": machine_slots / SLOTS_PER_HOUR,
+        "n_tasks": np.add.reduceat(counts.tasks, starts) / lengths,
+        "n_placed": np.add.reduceat(counts.cold, starts),
+        "n_unplaceable": np.add.reduceat(counts.unplaceable, starts),
+        "overflows": np.add.reduceat(counts.overflows, starts),
+        "moments": machine_slots,
+        "cpu_hours": np.add.reduceat(cpu, starts) / SLOTS_PER_HOUR,
+        "retried_cpu_hours": np.add.reduceat(retried_cpu, starts) / SLOTS_PER_HOUR,
     }
     return pa.table(hours).to_pylist()
 
 
-def _usage(day: SlotCounts, pool: TaskPool) -> dict[str, Numbers]:
-    """CPU in each slot: of all tasks, and of the attempts that failed and were made again."""
+def cpu_by_slot(counts: SlotCounts, pool: TaskPool) -> tuple[Numbers, Numbers]:
+    """Return the CPU in each slot, of all tasks and of the attempts that failed and were made again.
+
+    Parameters
+    ----------
+    counts
+        The slots.
+    pool
+        The tasks.
+    """
     timeline = Timeline.of(pool)
-    again = np.zeros(len(pool), np.int64) if pool.retried is None else pool.retried
-    lost = timeline.usage * np.repeat(again, np.diff(timeline.offsets))
-    slot = timeline.slot - day.first
-    slots = len(day.machines)
-    used = {"cpu_hours": timeline.usage, "retried_cpu_hours": lost}
-    return {
-        name: np.asarray(np.bincount(slot, cpu, slots), np.float64) for name, cpu in used.items()
-    }
+    is_retried = np.zeros(len(pool), np.int64) if pool.retried is None else pool.retried
+    retried_usage = timeline.usage * np.repeat(is_retried, np.diff(timeline.offsets))
+    slot = timeline.slot - counts.first
+    n_slots = len(counts.machines)
+    cpu = np.bincount(slot, timeline.usage, n_slots)
+    retried_cpu = np.bincount(slot, retried_usage, n_slots)
+    return cpu.astype(np.float64), retried_cpu.astype(np.float64)
 
 
 def chart(answer: pa.Table) -> alt.VConcatChart:
     """Draw machines and overflows over time."""
     import altair as alt
 
-    rows = [
-        {**row, "way": f"{row['estimator']}, by {row['cold_start']}"} for row in answer.to_pylist()
-    ]
+    rows = []
+    for row in answer.to_pylist():
+        rows.append({**row, "way": f"{row['estimator']}, by {row['cold_start']}"})
     return alt.vconcat(
         by_hour(rows, "machine_hours", "machine-hours per hour"),
         by_hour(rows, "overflows", "overflows (machines × 5 min)"),
@@ -143,7 +184,15 @@ def chart(answer: pa.Table) -> alt.VConcatChart:
 
 
 def by_hour(rows: list[Row], name: str, title: str) -> alt.Chart:
-    """Draw one column over time, a line for each way of packing."""
+    """Draw one column over time, a line for each way of packing.
+
+    Parameters
+    ----------
+    rows
+        Rows of the answer, with their way of packing.
+    name, title
+        Column, and what its axis is called.
+    """
     import altair as alt
 
     return (
@@ -158,7 +207,6 @@ def by_hour(rows: list[Row], name: str, title: str) -> alt.Chart:
     )
 
 
-_OPTIONS = ("tasks", "capacity", "include", "seed")
 CLAIMS = [
     Claim(
         "online-saving",
@@ -167,10 +215,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select sum(machine_hours) filter (estimator = 'gpa 0.01' and cold_start = 'name')
-            / sum(machine_hours) filter (estimator = 'request 1'
-                and cold_start = 'request') from answer
-        """,
+            select
+                sum(machine_hours) filter (estimator = 'gpa 0.01' and cold_start = 'name')
+                / sum(machine_hours) filter (estimator = 'request 1' and cold_start = 'request')
+            from answer
+            """,
             otherwise="not among the ways that were run",
         ),
         criterion=below(1),
@@ -182,10 +231,12 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select sum(overflows) / nullif(sum(moments), 0) / 0.01,
-            if(count(*) > 0, 'no task could be placed', 'not among the ways that were run')
-        from answer where estimator = 'gpa 0.01' and cold_start = 'name'
-        """,
+            select
+                sum(overflows) / nullif(sum(moments), 0) / 0.01,
+                if(count(*) > 0, 'no task could be placed', 'not among the ways that were run')
+            from answer
+            where estimator = 'gpa 0.01' and cold_start = 'name'
+            """,
         ),
         criterion=at_most(1),
     ),
@@ -199,10 +250,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select sum(machine_hours) filter (estimator = 'gpa 0.01' and cold_start = 'name')
-            / sum(machine_hours) filter (estimator = 'gpa 0.01'
-                and cold_start = 'request') from answer
-        """,
+            select
+                sum(machine_hours) filter (estimator = 'gpa 0.01' and cold_start = 'name')
+                / sum(machine_hours) filter (estimator = 'gpa 0.01' and cold_start = 'request')
+            from answer
+            """,
             otherwise="not among the ways that were run",
         ),
         criterion=below(1),
@@ -216,7 +268,7 @@ QUESTION = Experiment(
     compute=compute,
     chart=chart,
     claims=CLAIMS,
-    options=_OPTIONS,
+    options=["tasks", "capacity", "include", "seed"],
     defaults={"tasks": 2_000},
     reference="Janus & Rzadca, SoCC'17, §7 (future work)",
 )

@@ -44,8 +44,11 @@ ANSWER = Answer(
 )
 
 
+SLOTS_PER_HOUR = 12
+
+
 def ways() -> list[Estimator]:
-    """The estimators compared."""
+    """Return the estimators compared."""
     return [
         Gpa(0.1),
         Gpa(0.01),
@@ -60,56 +63,59 @@ def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Place tasks that ran at the same time, and replay them."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, options.size)
-    real = series(pool, span)
+    real_usage = series(pool, span)
     rows: list[Row] = []
-    for k in range(options.instances):
-        order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[
-            : options.size
-        ]
-        # From all windows of a task, not from the hours replayed alone, as the paper's estimators see it.
-        drawn = pool.draw(span.tasks[order], options.realizations, options.seed)
+    for number in range(options.instances):
+        rng = np.random.default_rng([options.seed, number])
+        chosen = rng.permutation(len(span.tasks))[: options.size]
+        real = real_usage[chosen]
         judged = {
-            "draws": drawn,
-            "shuffled": shuffled(real[order], options.seed + k),
-            "raw": real[order],
+            # From all windows of a task, not from the hours replayed alone, as the paper's estimators see it.
+            "draws": pool.draw(span.tasks[chosen], options.realizations, options.seed),
+            "shuffled": shuffled(real, options.seed + number),
+            "raw": real,
         }
-        common = {
-            "instance": k,
-            "n_tasks": len(drawn),
-            "hours": span.slots / 12,
-        }
-        rows += [row | common for row in _rows(judged)]
+        for row in judge_ways(judged):
+            row |= {
+                "instance": number,
+                "n_tasks": len(chosen),
+                "hours": span.slots / SLOTS_PER_HOUR,
+            }
+            rows.append(row)
     return rows
 
 
-def _rows(judged: dict[str, Values]) -> list[Row]:
-    """Pack by the draws; judge by each kind of evaluation."""
+def judge_ways(judged: dict[str, Values]) -> list[Row]:
+    """Pack by the draws; judge by each kind of usage.
+
+    Parameters
+    ----------
+    judged
+        Usage by kind, with ``draws``: float32 (n, T) each.
+    """
     seen = Observation(judged["draws"])
-    tried = ways()
-    packings = [pack(estimator, seen) for estimator in tried]
+    estimators = ways()
+    packings = [pack(estimator, seen) for estimator in estimators]
     rows = []
-    for k, row in replayed(packings, judged):
-        target = tried[k].parameter if tried[k].targets else None
-        m = row["m_abs"] / least_machines(seen.mean, placed=packings[k])
+    for replay in replayed(packings, judged):
+        estimator = estimators[replay.packing]
+        lower_bound = least_machines(seen.mean, placed=packings[replay.packing])
         rows.append(
             {
-                "estimator": tried[k].label,
-                "target": target,
-                "m": m,
-                **row,
+                "estimator": estimator.label,
+                "target": estimator.parameter if estimator.targets else None,
+                "m": replay.row["m_abs"] / lower_bound,
+                **replay.row,
             }
         )
     return rows
 
 
-_OPTIONS = ("tasks", "realizations", "instances", "size", "hours", "seed")
-
-
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: promise and replay."""
+    """Draw the overflow of each estimator by kind of evaluation, beside what it promises."""
     import altair as alt
 
-    rows = query_answer(
+    measured = query_answer(
         answer,
         """
         select estimator, judged_on, greatest(sum(overflows) / sum(trials), 1e-6) as q
@@ -118,7 +124,7 @@ def chart(answer: pa.Table) -> charts.Chart:
         order by all
         """,
     )
-    tick_rows = query_answer(
+    promised = query_answer(
         answer,
         """
         select distinct estimator, target as q
@@ -127,26 +133,23 @@ def chart(answer: pa.Table) -> charts.Chart:
         order by estimator
         """,
     )
-    base = charts.base(rows, width=460, height=None).encode(
-        x=alt.X("q:Q", title="overflow probability (tick: promised)", **charts.probability_scale()),
-        y=alt.Y("estimator:N", title=None),
-    )
+    title = "overflow probability (tick: promised)"
+    x = alt.X("q:Q", title=title, **charts.probability_scale())
+    y = alt.Y("estimator:N", title=None)
     ticks = (
-        charts.base(tick_rows, width=460, height=None)
-        .encode(
-            x=alt.X(
-                "q:Q", title="overflow probability (tick: promised)", **charts.probability_scale()
-            ),
-            y=alt.Y("estimator:N", title=None),
-        )
+        charts.base(promised, width=460, height=None)
         .mark_tick(thickness=2, color="black")
-        .encode(
-            tooltip=charts.tooltips(tick_rows),
-        )
+        .encode(x=x, y=y, tooltip=charts.tooltips(promised))
     )
-    points = base.mark_point(filled=True, size=70).encode(
-        color=alt.Color("judged_on:N", title="judged on"),
-        tooltip=charts.tooltips(rows),
+    points = (
+        charts.base(measured, width=460, height=None)
+        .mark_point(filled=True, size=70)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("judged_on:N", title="judged on"),
+            tooltip=charts.tooltips(measured),
+        )
     )
     return alt.layer(ticks, points).properties(title="Promise and replay")
 
@@ -161,16 +164,25 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select measured / nullif(beside, 0),
-            if(measured + beside is null, 'not among the ways of packing that were run',
-                'no overflow to compare with')
-        from (
-            select any_value(q) filter (judged_on = 'shuffled') as measured,
-                any_value(q) filter (judged_on = 'draws') as beside
-            from (select judged_on, sum(overflows) / nullif(sum(trials), 0)
-                as q from answer where estimator = 'gpa 0.01' group by judged_on)
-        )
-        """,
+            select
+                measured / nullif(beside, 0),
+                if(
+                    measured + beside is null,
+                    'not among the ways of packing that were run',
+                    'no overflow to compare with'
+                )
+            from (
+                select
+                    any_value(q) filter (judged_on = 'shuffled') as measured,
+                    any_value(q) filter (judged_on = 'draws') as beside
+                from (
+                    select judged_on, sum(overflows) / nullif(sum(trials), 0) as q
+                    from answer
+                    where estimator = 'gpa 0.01'
+                    group by judged_on
+                )
+            )
+            """,
         ),
         criterion=between(0.67, 1.5, published="≈ 1"),
     ),
@@ -181,16 +193,25 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select measured / nullif(beside, 0),
-            if(measured + beside is null, 'not among the ways of packing that were run',
-                'no overflow to compare with')
-        from (
-            select any_value(q) filter (judged_on = 'raw') as measured,
-                any_value(q) filter (judged_on = 'shuffled') as beside
-            from (select judged_on, sum(overflows) / nullif(sum(trials), 0)
-                as q from answer where estimator = 'gpa 0.01' group by judged_on)
-        )
-        """,
+            select
+                measured / nullif(beside, 0),
+                if(
+                    measured + beside is null,
+                    'not among the ways of packing that were run',
+                    'no overflow to compare with'
+                )
+            from (
+                select
+                    any_value(q) filter (judged_on = 'raw') as measured,
+                    any_value(q) filter (judged_on = 'shuffled') as beside
+                from (
+                    select judged_on, sum(overflows) / nullif(sum(trials), 0) as q
+                    from answer
+                    where estimator = 'gpa 0.01'
+                    group by judged_on
+                )
+            )
+            """,
         ),
         criterion=between(0.67, 1.5, published="≈ 1"),
     ),
@@ -201,10 +222,10 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select sum(overflows) / nullif(sum(trials), 0) / 0.001
-        from answer
-        where estimator = 'convolution 0.001' and judged_on = 'raw'
-        """,
+            select sum(overflows) / nullif(sum(trials), 0) / 0.001
+            from answer
+            where estimator = 'convolution 0.001' and judged_on = 'raw'
+            """,
             otherwise="not among the ways of packing that were run",
         ),
         criterion=at_most(1),
@@ -218,6 +239,6 @@ QUESTION = Experiment(
     compute=compute,
     chart=chart,
     claims=CLAIMS,
-    options=_OPTIONS,
+    options=["tasks", "realizations", "instances", "size", "hours", "seed"],
     reference="Janus & Rzadca, SoCC'17, §7 (future work)",
 )

@@ -34,7 +34,10 @@ ANSWER = Answer(
 
 
 PAIRS = 20_000
+TASKS_OF_A_JOB = 300
+"""At most so many tasks of a job are paired: thousands would have millions of pairs, of which 20,000 are kept."""
 EDGES = np.linspace(-1, 1, 41)
+SLOTS_PER_HOUR = 12
 
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:
@@ -46,21 +49,30 @@ def compute(study: Study, options: ColocationOptions) -> list[Row]:
     values -= values.mean(axis=1, keepdims=True)
     norm = np.sqrt((values**2).sum(axis=1))
     # A task that never changes has no correlation with any other.
-    moving = norm > 0
-    jobs = pool.job[span.tasks][moving]
-    unit = values[moving] / norm[moving, None]
+    is_moving = norm > 0
+    unit_rows = values[is_moving] / norm[is_moving, None]
+    jobs = pool.job[span.tasks][is_moving]
     rows: list[Row] = []
     for scope, pairs in pairs_of(jobs, options.seed).items():
-        if len(pairs):
-            # Rounding past 1 would fall outside the last bin and lose the pair.
-            found = np.clip((unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1), -1, 1)
-            rows += _rows(scope, found, len(span.tasks), span.slots)
+        if not len(pairs):
+            continue
+        one, other = pairs.T
+        products = (unit_rows[one] * unit_rows[other]).sum(axis=1)
+        # Rounding past 1 would fall outside the last bin and lose the pair.
+        correlations = np.clip(products, -1, 1)
+        for row in histogram_rows(correlations):
+            row |= {
+                "scope": scope,
+                "n_tasks": len(span.tasks),
+                "hours": span.slots / SLOTS_PER_HOUR,
+            }
+            rows.append(row)
     NotApplicable.unless(rows, "fewer than two tasks of the same hours have varying usage")
     return rows
 
 
 def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:
-    """Random pairs of tasks of one job, and of two jobs: int64 (k, 2) each, k ≤ 20,000.
+    """Draw random pairs of tasks of one job, and of two jobs: int64 (k, 2) each, k ≤ 20,000.
 
     Parameters
     ----------
@@ -69,46 +81,43 @@ def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:
     seed
         Seed of the pairs.
     """
+    no_pairs = np.empty((0, 2), np.int64)
     rng = np.random.default_rng([seed, 6])
     order = np.argsort(jobs, kind="stable")
     bounds = np.flatnonzero(np.diff(jobs[order], prepend=-1, append=-1))
-    # At most 300 tasks of a job: thousands would have millions of pairs, of which 20,000 are kept.
-    within = [
-        np.column_stack(np.triu_indices(min(int(b - a), 300), 1))[:PAIRS] + a
-        for a, b in pairwise(bounds.tolist())
-    ]
-    inside = np.concatenate(within) if within else np.empty((0, 2), np.int64)
-    inside = order[inside[rng.permutation(len(inside))[:PAIRS]]]
-    across = rng.integers(0, len(jobs), (PAIRS, 2)) if len(jobs) else np.empty((0, 2), np.int64)
-    return {"within": inside, "across": across[jobs[across[:, 0]] != jobs[across[:, 1]]]}
+    pairs_of_jobs = [no_pairs]
+    for first, end in pairwise(bounds.tolist()):
+        n_tasks = min(end - first, TASKS_OF_A_JOB)
+        pairs_of_job = np.column_stack(np.triu_indices(n_tasks, 1))[:PAIRS]
+        pairs_of_jobs.append(pairs_of_job + first)
+    within = np.concatenate(pairs_of_jobs)
+    chosen = rng.permutation(len(within))[:PAIRS]
+    within = order[within[chosen]]
+
+    across = rng.integers(0, len(jobs), (PAIRS, 2)) if len(jobs) else no_pairs
+    one, other = across.T
+    return {"within": within, "across": across[jobs[one] != jobs[other]]}
 
 
-def _rows(
-    scope: str,
-    found: Numbers,
-    n_tasks: int,
-    slots: int,
-) -> list[Row]:
-    counts, _ = np.histogram(found, EDGES)
-    common = {
-        "mean": float(found.mean()),
-        "n_pairs": len(found),
-        "n_tasks": n_tasks,
-        "hours": slots / 12,
-    }
-    return [
-        {
-            "scope": scope,
-            "low": float(low),
-            "share": count / len(found),
-            **common,
-        }
-        for low, count in zip(EDGES[:-1], counts, strict=True)
-    ]
+def histogram_rows(correlations: Numbers) -> list[Row]:
+    """Return the share of the pairs in each bin, with what is known of all.
+
+    Parameters
+    ----------
+    correlations
+        float64 (k,): of each pair.
+    """
+    n_pairs = len(correlations)
+    mean = float(correlations.mean())
+    counts, _ = np.histogram(correlations, EDGES)
+    rows: list[Row] = []
+    for low, count in zip(EDGES[:-1].tolist(), counts.tolist(), strict=True):
+        rows.append({"low": low, "share": count / n_pairs, "mean": mean, "n_pairs": n_pairs})
+    return rows
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: do tasks peak together?."""
+    """Draw the share of the pairs by their correlation, within and across jobs."""
     import altair as alt
 
     rows = answer.to_pylist()

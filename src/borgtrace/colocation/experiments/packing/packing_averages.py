@@ -7,7 +7,6 @@ says how far machines are filled, to .8 or all of their capacity; overflows are 
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +20,7 @@ from borgtrace.colocation.experiments.shared.outcomes import (
     find,
     pack_cells,
     paper_estimators,
-    rare,
+    rare_overflow,
 )
 from borgtrace.colocation.experiments.shared.overflow_charts import (
     TIPS,
@@ -33,7 +32,7 @@ from borgtrace.colocation.experiments.shared.overflow_charts import (
 )
 from borgtrace.colocation.experiments.shared.scopes import PAPER, SHAPE
 from borgtrace.colocation.packing.instances import Data
-from borgtrace.question import Answer, Claim, between, charts, sql
+from borgtrace.question import Answer, Claim, Measure, NotApplicable, between, charts, query_answer
 
 if TYPE_CHECKING:
     import altair as alt
@@ -41,12 +40,8 @@ if TYPE_CHECKING:
 
 ANSWER = Answer(
     grain="way of packing and instance",
-    key=[
-        *WAY_OF_PACKING,
-    ],
-    columns=[
-        *OUTCOME,
-    ],
+    key=WAY_OF_PACKING,
+    columns=OUTCOME,
 )
 
 
@@ -58,17 +53,23 @@ DATA: tuple[Data, ...] = ("inst", "avg")
 
 
 def cells() -> list[GridCell]:
-    """Every estimator of the paper, on both data, filling machines to .8 or to all of their capacity."""
-    return [GridCell(e, data=d, fill=f) for e in paper_estimators() for d in DATA for f in FILLS]
+    """Return every estimator of the paper, on both data, filling machines to .8 or to all of their capacity."""
+    return [
+        GridCell(estimator, data=data, fill=fill)
+        for estimator in paper_estimators()
+        for data in DATA
+        for fill in FILLS
+    ]
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw q against e in a panel per estimator and data, with GPA's targets ρ."""
     import altair as alt
 
-    rows = [row | _beside(row) for row in with_floor(find(answer))]
-    for _, ends in grouped([row for row in rows if row["end"]], "estimator", "data"):
-        _join_close(ends)
+    rows = [row | line_labels(row) for row in with_floor(find(answer))]
+    ends = [row for row in rows if row["end"]]
+    for _, ends_of_panel in grouped(ends, "estimator", "data"):
+        join_close_labels(ends_of_panel)
     base = charts.base(rows, width=165, height=250).encode(
         x=alt.X(
             "fill:O",
@@ -83,24 +84,30 @@ def chart(answer: pa.Table) -> alt.FacetChart:
     targets = base.mark_line(strokeDash=[4, 3], color="#777").encode(y=overflow_axis("rho"))
     lines = base.mark_line().encode(color=estimator_color(rows))
     points = base.mark_point(filled=True, size=35).encode(
-        color=estimator_color(rows), shape=overflow_marks(rows)
+        color=estimator_color(rows),
+        shape=overflow_marks(rows),
     )
     parameters = base.mark_text(align="left", dx=7, fontSize=10).encode(text="end:N")
+    title = charts.subtitled(
+        "Overflow from seconds and from averages of windows (Fig. 10)",
+        scale_of(answer),
+        "dashed: the targets ρ of gpa",
+    )
     return (
         alt.layer(targets, lines, points, parameters)
         .facet(row=charts.rows_of_panels("data"), column=charts.columns_of_panels("estimator"))
-        .properties(
-            title=charts.subtitled(
-                "Overflow from seconds and from averages of windows (Fig. 10)",
-                scale_of(answer),
-                "dashed: the targets ρ of gpa",
-            )
-        )
+        .properties(title=title)
     )
 
 
-def _beside(row: Row) -> Row:
-    """What a row shows besides: the target as a line, and the parameter where the line ends."""
+def line_labels(row: Row) -> Row:
+    """Return what is drawn besides a row: GPA's target as a line, and the parameter where the line ends.
+
+    Parameters
+    ----------
+    row
+        Summary of a way of packing.
+    """
     is_end = row["fill"] == max(FILLS)
     return {
         "rho": row["parameter"] if row["estimator"] == "gpa" else None,
@@ -108,8 +115,14 @@ def _beside(row: Row) -> Row:
     }
 
 
-def _join_close(ends: list[Row]) -> None:
-    """Write parameters whose lines end at nearly one height behind each other, not on each other."""
+def join_close_labels(ends: list[Row]) -> None:
+    """Write parameters whose lines end at nearly one height behind each other, not on each other.
+
+    Parameters
+    ----------
+    ends
+        Rows at the ends of lines; their labels are changed in place.
+    """
     first: Row = {"shown_q": np.inf}
     for row in sorted(ends, key=lambda row: -float(row["shown_q"])):
         if first["shown_q"] > CLOSE * row["shown_q"]:
@@ -119,31 +132,53 @@ def _join_close(ends: list[Row]) -> None:
             row["end"] = ""
 
 
+# The geometric mean, because q spans powers of ten between the parameters.  Where one of both never overflowed, a ratio
+# says nothing but the number of draws.
+RATIOS = """
+    select estimator, exp(avg(ln(windows / seconds))) as ratio
+    from (
+        select
+            estimator,
+            any_value(q) filter (data = 'avg') as windows,
+            any_value(q) filter (data = 'inst') as seconds
+        from (
+            select estimator, parameter, data, sum(overflows) / nullif(sum(trials), 0) as q
+            from answer
+            where fill = 1
+            group by estimator, parameter, data
+        )
+        group by estimator, parameter
+    )
+    where windows > 0 and seconds > 0
+    group by estimator
+"""
+
+
+def averages_over_seconds(estimator: str) -> Measure:
+    """Measure how many times more often an estimator overflows when it sees averages.
+
+    Parameters
+    ----------
+    estimator
+        Its name.
+    """
+
+    def measure(answer: pa.Table) -> float:
+        for row in query_answer(answer, RATIOS):
+            if row["estimator"] == estimator:
+                return float(row["ratio"])
+        raise NotApplicable("no overflow from instantaneous data")
+
+    return measure
+
+
 CLAIMS = [
-    # The geometric mean, because q spans powers of ten between the parameters.  Where one of both never overflowed,
-    # a ratio
-    # says nothing but the number of draws.
     Claim(
         "S1-avg-cantelli",
         statement="instantaneous data lower q of cantelli about 10 times",
         source="Janus & Rzadca, §5.3",
         scope=SHAPE,
-        measure=sql(
-            """
-        select exp(avg(ln(windows / seconds)))
-        from (
-            select any_value(q) filter (data = 'avg') as windows,
-                any_value(q) filter (data = 'inst') as seconds
-            from (
-                select parameter, data, sum(overflows) / nullif(sum(trials), 0) as q
-                from answer where estimator = 'cantelli' and fill = 1 group by parameter, data
-            )
-            group by parameter
-        )
-        where windows > 0 and seconds > 0
-        """,
-            otherwise="no overflow from instantaneous data",
-        ),
+        measure=averages_over_seconds("cantelli"),
         criterion=between(5, 20, published="≈ 10"),
     ),
     Claim(
@@ -151,22 +186,7 @@ CLAIMS = [
         statement="instantaneous data lower q of gpa 2–3 times",
         source="Janus & Rzadca, §5.3",
         scope=SHAPE,
-        measure=sql(
-            """
-        select exp(avg(ln(windows / seconds)))
-        from (
-            select any_value(q) filter (data = 'avg') as windows,
-                any_value(q) filter (data = 'inst') as seconds
-            from (
-                select parameter, data, sum(overflows) / nullif(sum(trials), 0) as q
-                from answer where estimator = 'gpa' and fill = 1 group by parameter, data
-            )
-            group by parameter
-        )
-        where windows > 0 and seconds > 0
-        """,
-            otherwise="no overflow from instantaneous data",
-        ),
+        measure=averages_over_seconds("gpa"),
         criterion=between(1.5, 4.5, published="2–3"),
     ),
     Claim(
@@ -174,22 +194,7 @@ CLAIMS = [
         statement="for average the data make no difference",
         source="Janus & Rzadca, §5.3",
         scope=SHAPE,
-        measure=sql(
-            """
-        select exp(avg(ln(windows / seconds)))
-        from (
-            select any_value(q) filter (data = 'avg') as windows,
-                any_value(q) filter (data = 'inst') as seconds
-            from (
-                select parameter, data, sum(overflows) / nullif(sum(trials), 0) as q
-                from answer where estimator = 'average' and fill = 1 group by parameter, data
-            )
-            group by parameter
-        )
-        where windows > 0 and seconds > 0
-        """,
-            otherwise="no overflow from instantaneous data",
-        ),
+        measure=averages_over_seconds("average"),
         criterion=between(0.8, 1.25, published="1"),
     ),
     Claim(
@@ -199,8 +204,7 @@ CLAIMS = [
         ),
         source="Janus & Rzadca, §5.3",
         scope=PAPER,
-        measure=partial(
-            rare,
+        measure=rare_overflow(
             published=3e-07,
             estimator="percentile",
             parameter=100,
@@ -217,8 +221,7 @@ CLAIMS = [
         ),
         source="Janus & Rzadca, §5.3",
         scope=PAPER,
-        measure=partial(
-            rare,
+        measure=rare_overflow(
             published=5e-05,
             estimator="percentile",
             parameter=100,

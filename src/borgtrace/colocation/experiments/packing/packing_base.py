@@ -8,8 +8,7 @@ separately, and left out of m's lower bound.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,7 @@ from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACK
 from borgtrace.colocation.experiments.shared.outcomes import (
     pack_cells,
     paper_estimators,
-    rare,
+    rare_overflow,
 )
 from borgtrace.colocation.experiments.shared.overflow_charts import (
     HEIGHT,
@@ -41,58 +40,63 @@ if TYPE_CHECKING:
 
 ANSWER = Answer(
     grain="way of packing and instance",
-    key=[
-        *WAY_OF_PACKING,
-    ],
-    columns=[
-        *OUTCOME,
-    ],
+    key=WAY_OF_PACKING,
+    columns=OUTCOME,
 )
 
 
 def cells() -> list[GridCell]:
-    """Every estimator of the paper, with both packers."""
-    return [GridCell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
+    """Return every estimator of the paper, with both packers."""
+    return [
+        GridCell(estimator, packer=packer)
+        for estimator in paper_estimators()
+        for packer in ("best-fit", "first-fit")
+    ]
 
 
-_WIDTH = 560
-_HEIGHT = 340
-_LETTER = 6
-"""Of Fig. 8, and of a letter of its names, in pixels."""
-_SIDES = {
-    "left": ("right", -8, 0),
-    "right": ("left", 8, 0),
-    "below": ("right", -4, 11),
-    "above": ("center", 0, -11),
+class NamePlacement(NamedTuple):
+    """How a name stands beside its dots: alignment, and distance in pixels."""
+
+    align: Literal["left", "center", "right"]
+    dx: int
+    dy: int
+
+
+DOTS_WIDTH = 560
+DOTS_HEIGHT = 340
+"""Size of Fig. 8, in pixels."""
+LETTER = 6
+"""Width of a letter of its names."""
+SIDES = {
+    "left": NamePlacement("right", -8, 0),
+    "right": NamePlacement("left", 8, 0),
+    "below": NamePlacement("right", -4, 11),
+    "above": NamePlacement("center", 0, -11),
 }
-"""How a name stands beside its dots: alignment and distance, in pixels."""
 
 
 def chart(answer: pa.Table) -> alt.VConcatChart:
     """Draw machines per estimator, machines against overflow, and GPA's relative excess over its target, Best Fit."""
-    # Here, because only drawing needs it: what computes stays free of drawing libraries.
     import altair as alt
 
-    rows = [
-        row | {"label": f"{row['estimator']} {row['parameter']:g}"}
-        for row in rows_where(answer, packer="best-fit")
-    ]
-    first = alt.hconcat(machines_in_use(rows), excess_over_target(rows))
+    rows = []
+    for row in rows_where(answer, packer="best-fit"):
+        rows.append(row | {"label": f"{row['estimator']} {row['parameter']:g}"})
+    title = charts.subtitled(
+        "Machines and overflow by estimator, Best Fit, rebalanced (Fig. 7 to 9)",
+        scale_of(answer),
+        WHISKERS,
+    )
+    boxes = alt.hconcat(machines_in_use(rows), excess_over_target(rows))
     return (
-        alt.vconcat(first, machines_against_overflow(rows))
+        alt.vconcat(boxes, machines_against_overflow(rows))
         .resolve_scale(color="independent", shape="independent")
-        .properties(
-            title=charts.subtitled(
-                "Machines and overflow by estimator, Best Fit, rebalanced (Fig. 7 to 9)",
-                scale_of(answer),
-                WHISKERS,
-            )
-        )
+        .properties(title=title)
     )
 
 
 def machines_in_use(rows: list[Row]) -> alt.Chart:
-    """Fig. 7: a box over the instances per estimator."""
+    """Draw Fig. 7: a box over the instances per estimator."""
     import altair as alt
 
     color = estimator_color(rows)
@@ -109,14 +113,13 @@ def machines_in_use(rows: list[Row]) -> alt.Chart:
 
 
 def excess_over_target(rows: list[Row]) -> alt.LayerChart:
-    """Fig. 9: (q − ρ) ÷ ρ of GPA, a box over the instances per target."""
+    """Draw Fig. 9: (q − ρ) ÷ ρ of GPA, a box over the instances per target."""
     import altair as alt
 
-    gpa = [
-        row | {"excess": row["q"] / row["parameter"] - 1}
-        for row in rows
-        if row["estimator"] == "gpa"
-    ]
+    gpa = []
+    for row in rows:
+        if row["estimator"] == "gpa":
+            gpa.append(row | {"excess": row["q"] / row["parameter"] - 1})
     boxes = (
         charts.base(gpa, width=220, height=HEIGHT)
         .mark_boxplot(extent="min-max", size=20, color=charts.ESTIMATOR_COLORS["gpa"])
@@ -135,35 +138,34 @@ def excess_over_target(rows: list[Row]) -> alt.LayerChart:
 
 
 def machines_against_overflow(rows: list[Row]) -> alt.LayerChart:
-    """Fig. 8: a dot per instance of GPA, average and percentile."""
+    """Draw Fig. 8: a dot per instance of GPA, average and percentile."""
     import altair as alt
 
-    shown = with_floor(
-        [row for row in rows if row["estimator"] in ("gpa", "average", "percentile")]
-    )
+    drawn = [row for row in rows if row["estimator"] in ("gpa", "average", "percentile")]
+    drawn = with_floor(drawn)
     x = alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False))
     dots = (
-        charts.base(shown, width=_WIDTH, height=_HEIGHT)
+        charts.base(drawn, width=DOTS_WIDTH, height=DOTS_HEIGHT)
         .mark_point(filled=True, size=28, opacity=0.6)
         .encode(
             x=x,
             y=overflow_axis(),
-            color=estimator_color(shown),
-            shape=overflow_marks(shown),
-            tooltip=charts.tooltips(shown),
+            color=estimator_color(drawn),
+            shape=overflow_marks(drawn),
+            tooltip=charts.tooltips(drawn),
         )
     )
     layers: list[alt.Chart] = [dots]
     # Pairs of estimators lie on each other (percentile 70, average 1.25 and gpa .1): each has a side of its own.
-    names = _apart([_name(group) for _, group in grouped(shown, "label")])
-    for side, (align, dx, dy) in _SIDES.items():
+    names = without_overlaps([name_of_dots(group) for _, group in grouped(drawn, "label")])
+    for side, placement in SIDES.items():
         beside = [row for row in names if row["side"] == side]
         layers.append(
-            charts.base(beside, width=_WIDTH, height=_HEIGHT)
+            charts.base(beside, width=DOTS_WIDTH, height=DOTS_HEIGHT)
             .mark_text(
-                align=align,
-                dx=dx,
-                dy=dy,
+                align=placement.align,
+                dx=placement.dx,
+                dy=placement.dy,
                 fontSize=10,
             )
             .encode(
@@ -177,49 +179,71 @@ def machines_against_overflow(rows: list[Row]) -> alt.LayerChart:
     return alt.layer(*layers).properties(title=title)
 
 
-def _apart(names: list[Row]) -> list[Row]:
-    """Leave out names that would be written over another: in small cells parameters give equal packings."""
-    m = np.array([row["m"] for row in names])
-    q = np.log10([row["shown_q"] for row in names])
-    places = np.interp(m, (m.min(), m.max()), (0, _WIDTH))
-    heights = np.interp(q, (q.min(), q.max()), (0, -_HEIGHT))
-    kept: list[tuple[float, float, float, Row]] = []
-    for row, left, top in zip(names, places, heights, strict=True):
-        align, dx, dy = _SIDES[row["side"]]
-        half = 0.5 * _LETTER * len(row["name"])
-        x = (
-            left
-            + dx
-            + {
-                "left": half,
-                "right": -half,
-                "center": 0,
-            }[align]
-        )
-        y = top + dy
-        if all(
-            abs(x - at) > half + width or abs(y - height) > 2 * _LETTER
-            for at, height, width, _ in kept
-        ):
-            kept.append((x, y, half, row))
-    return [row for *_, row in kept]
+def name_of_dots(dots: list[Row]) -> Row:
+    """Return a row with the parameter of some dots, the side on which it is written, and where that side ends.
 
-
-def _name(dots: list[Row]) -> Row:
-    """A parameter, on which side of its dots it is written, and the place of that edge."""
-    m, q = (sorted(row[name] for row in dots) for name in ("m", "shown_q"))
-    first = dots[0]
+    Parameters
+    ----------
+    dots
+        Outcomes of one way of packing, one for each instance.
+    """
+    m = sorted(row["m"] for row in dots)
+    q = sorted(row["shown_q"] for row in dots)
     middle = len(dots) // 2
-    side = {"gpa": "below", "percentile": "above"}.get(first["estimator"], "left")
-    # In the corner where nearly all draws overflow the axes leave room on this side alone.
-    side = "right" if q[-1] > 0.5 else side
-    x, y = {"above": (m[middle], q[-1]), "right": (m[-1], q[middle])}.get(side, (m[0], q[middle]))
+    first = dots[0]
+    # In the corner where nearly all draws overflow the axes leave room on the right alone.
+    if q[-1] > 0.5:
+        side, x, y = "right", m[-1], q[middle]
+    elif first["estimator"] == "percentile":
+        side, x, y = "above", m[middle], q[-1]
+    elif first["estimator"] == "gpa":
+        side, x, y = "below", m[0], q[middle]
+    else:
+        side, x, y = "left", m[0], q[middle]
     return first | {
         "name": f"{first['parameter']:g}",
         "side": side,
         "m": x,
         "shown_q": y,
     }
+
+
+class NameBox(NamedTuple):
+    """Where a name is written: its middle, and half its width, in pixels."""
+
+    x: float
+    y: float
+    half_width: float
+
+    def touches(self, other: NameBox) -> bool:
+        """Whether two names would be written over each other."""
+        is_near_in_x = abs(self.x - other.x) <= self.half_width + other.half_width
+        return is_near_in_x and abs(self.y - other.y) <= 2 * LETTER
+
+
+def without_overlaps(names: list[Row]) -> list[Row]:
+    """Leave out names that would be written over another: in small cells parameters give equal packings.
+
+    Parameters
+    ----------
+    names
+        From :func:`name_of_dots`.
+    """
+    m = np.array([row["m"] for row in names])
+    log_q = np.log10([row["shown_q"] for row in names])
+    dots_x = np.interp(m, (m.min(), m.max()), (0, DOTS_WIDTH))
+    dots_y = np.interp(log_q, (log_q.min(), log_q.max()), (0, -DOTS_HEIGHT))
+    boxes: list[NameBox] = []
+    kept_names = []
+    for row, dot_x, dot_y in zip(names, dots_x, dots_y, strict=True):
+        placement = SIDES[row["side"]]
+        half_width = 0.5 * LETTER * len(row["name"])
+        shift = {"left": half_width, "right": -half_width, "center": 0}[placement.align]
+        box = NameBox(dot_x + placement.dx + shift, dot_y + placement.dy, half_width)
+        if not any(box.touches(other) for other in boxes):
+            boxes.append(box)
+            kept_names.append(row)
+    return kept_names
 
 
 CLAIMS = [
@@ -231,10 +255,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select avg(m_abs)
-        from answer
-        where estimator = 'average' and parameter = 1 and packer = 'best-fit' and n_tasks = 1000
-        """,
+            select avg(m_abs)
+            from answer
+            where estimator = 'average' and parameter = 1 and packer = 'best-fit' and n_tasks = 1000
+            """,
             otherwise="instances have fewer than 1,000 tasks",
         ),
         criterion=between(27, 29, published=28.0),
@@ -246,10 +270,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select median(m_abs)
-        from answer
-        where estimator = 'gpa' and parameter = 0.1 and packer = 'best-fit' and n_tasks = 1000
-        """,
+            select median(m_abs)
+            from answer
+            where estimator = 'gpa' and parameter = 0.1 and packer = 'best-fit' and n_tasks = 1000
+            """,
             otherwise="instances have fewer than 1,000 tasks",
         ),
         criterion=between(34, 36, published=35.0),
@@ -261,10 +285,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select median(m_abs)
-        from answer
-        where estimator = 'gpa' and parameter = 0.001 and packer = 'best-fit' and n_tasks = 1000
-        """,
+            select median(m_abs)
+            from answer
+            where estimator = 'gpa' and parameter = 0.001 and packer = 'best-fit' and n_tasks = 1000
+            """,
             otherwise="instances have fewer than 1,000 tasks",
         ),
         criterion=between(45.6, 48.4, published=47.0),
@@ -277,10 +301,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select avg(m)
-        from answer
-        where estimator = 'gpa' and parameter = 0.1 and packer = 'best-fit'
-        """,
+            select avg(m)
+            from answer
+            where estimator = 'gpa' and parameter = 0.1 and packer = 'best-fit'
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=near(1.25, relative=0.03),
@@ -293,10 +317,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select avg(m)
-        from answer
-        where estimator = 'gpa' and parameter = 0.05 and packer = 'best-fit'
-        """,
+            select avg(m)
+            from answer
+            where estimator = 'gpa' and parameter = 0.05 and packer = 'best-fit'
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=near(1.34, relative=0.03),
@@ -309,10 +333,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select avg(m)
-        from answer
-        where estimator = 'gpa' and parameter = 0.001 and packer = 'best-fit'
-        """,
+            select avg(m)
+            from answer
+            where estimator = 'gpa' and parameter = 0.001 and packer = 'best-fit'
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=near(1.68, relative=0.03),
@@ -325,10 +349,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select avg(m)
-        from answer
-        where estimator = 'cantelli' and parameter = 4.4 and packer = 'best-fit'
-        """,
+            select avg(m)
+            from answer
+            where estimator = 'cantelli' and parameter = 4.4 and packer = 'best-fit'
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=near(4.95, relative=0.03),
@@ -341,10 +365,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select avg(m)
-        from answer
-        where estimator = 'cantelli' and parameter = 1.7 and packer = 'best-fit'
-        """,
+            select avg(m)
+            from answer
+            where estimator = 'cantelli' and parameter = 1.7 and packer = 'best-fit'
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=near(2.52, relative=0.03),
@@ -357,10 +381,10 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select avg(m)
-        from answer
-        where estimator = 'cantelli' and parameter = 1 and packer = 'best-fit'
-        """,
+            select avg(m)
+            from answer
+            where estimator = 'cantelli' and parameter = 1 and packer = 'best-fit'
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=near(1.9, relative=0.03),
@@ -372,10 +396,11 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select coalesce(sum(overflows) / nullif(sum(trials), 0), 0) from answer
-        where estimator = 'gpa' and parameter = 0.001
-            and packer = 'best-fit' having count(*) > 0
-        """,
+            select coalesce(sum(overflows) / nullif(sum(trials), 0), 0)
+            from answer
+            where estimator = 'gpa' and parameter = 0.001 and packer = 'best-fit'
+            having count(*) > 0
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=between(0.0011, 0.0018, published="1.6e-3"),
@@ -386,8 +411,7 @@ CLAIMS = [
         statement="q of cantelli 1.7",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=partial(
-            rare,
+        measure=rare_overflow(
             published=2e-06,
             estimator="cantelli",
             parameter=1.7,
@@ -401,8 +425,7 @@ CLAIMS = [
         statement="q of cantelli 1",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=partial(
-            rare,
+        measure=rare_overflow(
             published=0.0003,
             estimator="cantelli",
             parameter=1.0,
@@ -416,8 +439,7 @@ CLAIMS = [
         statement="q of percentile 90",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=partial(
-            rare,
+        measure=rare_overflow(
             published=7e-05,
             estimator="percentile",
             parameter=90.0,
@@ -431,8 +453,7 @@ CLAIMS = [
         statement="q of percentile 95",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=partial(
-            rare,
+        measure=rare_overflow(
             published=5e-06,
             estimator="percentile",
             parameter=95.0,
@@ -446,8 +467,7 @@ CLAIMS = [
         statement="q of percentile 99",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=partial(
-            rare,
+        measure=rare_overflow(
             published=2e-08,
             estimator="percentile",
             parameter=99.0,
@@ -463,10 +483,13 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select max(difference)
-        from (select max(m_abs) - min(m_abs) as difference from answer group by estimator,
-            parameter, instance)
-        """,
+            select max(difference)
+            from (
+                select max(m_abs) - min(m_abs) as difference
+                from answer
+                group by estimator, parameter, instance
+            )
+            """,
         ),
         criterion=at_most(1),
     ),
@@ -477,14 +500,20 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        with ways as (
-            select estimator, parameter, avg(m) as m, sum(overflows) / sum(trials) as q
-            from answer where packer = 'best-fit' group by estimator, parameter
-        )
-        select if((select count(*) from ways) > 0, coalesce(first(format('{} {:g}', estimator,
-            parameter)), 'none'), null)
-        from ways where m = (select min(m) from ways) and q = (select min(q) from ways)
-        """,
+            with ways as (
+                select estimator, parameter, avg(m) as m, sum(overflows) / sum(trials) as q
+                from answer
+                where packer = 'best-fit'
+                group by estimator, parameter
+            )
+            select if(
+                (select count(*) from ways) > 0,
+                coalesce(first(format('{} {:g}', estimator, parameter)), 'none'),
+                null
+            )
+            from ways
+            where m = (select min(m) from ways) and q = (select min(q) from ways)
+            """,
         ),
         criterion=equals("none"),
     ),
@@ -496,12 +525,16 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select corr(m, ln(q)) ** 2 from (
-            select estimator, parameter, avg(m) as m, sum(overflows) / sum(trials) as q
-            from answer where packer = 'best-fit' group by estimator, parameter
-        )
-        where q > 0 having count(*) >= 3
-        """,
+            select corr(m, ln(q)) ** 2
+            from (
+                select estimator, parameter, avg(m) as m, sum(overflows) / sum(trials) as q
+                from answer
+                where packer = 'best-fit'
+                group by estimator, parameter
+            )
+            where q > 0
+            having count(*) >= 3
+            """,
             otherwise="fewer than three estimators overflowed",
         ),
         criterion=at_least(0.9, published="linear"),

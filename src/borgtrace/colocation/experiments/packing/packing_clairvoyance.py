@@ -24,12 +24,8 @@ if TYPE_CHECKING:
 
 ANSWER = Answer(
     grain="way of packing and instance",
-    key=[
-        *WAY_OF_PACKING,
-    ],
-    columns=[
-        *OUTCOME,
-    ],
+    key=WAY_OF_PACKING,
+    columns=OUTCOME,
 )
 
 
@@ -37,8 +33,12 @@ SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
 
 
 def cells() -> list[GridCell]:
-    """Every estimator of the paper at every share of realizations seen."""
-    return [GridCell(e, clairvoyance=s) for e in paper_estimators() for s in SEEN]
+    """Return every estimator of the paper at every share of realizations seen."""
+    return [
+        GridCell(estimator, clairvoyance=share)
+        for estimator in paper_estimators()
+        for share in SEEN
+    ]
 
 
 def chart(answer: pa.Table) -> alt.LayerChart:
@@ -63,13 +63,16 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select max(abs(few / greatest(every, 1e-12) - 1))
-        from (
-            select avg(m) filter (clairvoyance = 0.01) as few, avg(m) filter (clairvoyance = 1)
-                as every
-            from answer where estimator = 'gpa' and parameter >= 0.01 group by parameter
-        )
-        """,
+            select max(abs(few / greatest(every, 1e-12) - 1))
+            from (
+                select
+                    avg(m) filter (clairvoyance = 0.01) as few,
+                    avg(m) filter (clairvoyance = 1) as every
+                from answer
+                where estimator = 'gpa' and parameter >= 0.01
+                group by parameter
+            )
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=at_most(0.03, published="≈ 0"),
@@ -83,18 +86,20 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select max(abs(few / greatest(every, 1e-12) - 1))
-        from (
-            select any_value(q) filter (clairvoyance = 0.01) as few,
-                any_value(q) filter (clairvoyance = 1) as every
+            select max(abs(few / greatest(every, 1e-12) - 1))
             from (
-                select parameter, clairvoyance, sum(overflows) / nullif(sum(trials), 0) as q
-                from answer where estimator = 'gpa' and parameter >= 0.01 group by parameter,
-                    clairvoyance
+                select
+                    any_value(q) filter (clairvoyance = 0.01) as few,
+                    any_value(q) filter (clairvoyance = 1) as every
+                from (
+                    select parameter, clairvoyance, sum(overflows) / nullif(sum(trials), 0) as q
+                    from answer
+                    where estimator = 'gpa' and parameter >= 0.01
+                    group by parameter, clairvoyance
+                )
+                group by parameter
             )
-            group by parameter
-        )
-        """,
+            """,
             otherwise="not among the cells that were run",
         ),
         criterion=at_most(0.5, published="≈ 0"),

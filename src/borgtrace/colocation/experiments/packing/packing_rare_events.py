@@ -9,6 +9,8 @@ give the same overflow: an estimator that needs no more machines at equal overfl
 learn do so on held-out instances: other tasks, where the pool has enough, and always other draws.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
@@ -77,84 +79,127 @@ ANSWER = Answer(
 )
 
 
-Curve = tuple[Numbers, Numbers]
-
 AS_IT_IS = "as it is"
 HEAVY_TAIL = "heavier tail"
 
 
+class GpaCurve(NamedTuple):
+    """How many machines GPA needs at which overflow, from low to high.
+
+    `log_q` is the logarithm of the overflow, ascending, and `machines` the mean number of machines: float64 (n,) each.
+    """
+
+    log_q: Numbers
+    machines: Numbers
+
+    def machines_at(self, q: float) -> float | None:
+        """Return the machines at an overflow, interpolated between targets; None outside their range."""
+        if q <= 0 or not self.log_q[0] <= np.log(q) <= self.log_q[-1]:
+            return None
+        return float(np.interp(np.log(q), self.log_q, self.machines))
+
+
 def candidates(target: float) -> list[Estimator]:
-    """Every estimator with a target, at that target."""
+    """Return every estimator with a target, at that target."""
     return [kind(target) for kind in estimators().values() if kind.targets and not kind.needs_more]
 
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Run every estimator with a target on both pools."""
+    rows = run_candidates(AS_IT_IS, *study.halves(options), options.target)
     twin = heavy_tail(study.pool(options), options.seed)
-    rows = _rows(AS_IT_IS, *study.halves(options), options.target)
-    return rows + _rows(HEAVY_TAIL, *halves(twin, options, study.workers), options.target)
+    grids_of_twin = halves(twin, options, study.workers)
+    return rows + run_candidates(HEAVY_TAIL, *grids_of_twin, options.target)
 
 
-def _rows(
-    name: str,
+def run_candidates(
+    pool_name: str,
     grid: PackingGrid,
     learning: PackingGrid,
     target: float,
 ) -> list[Row]:
-    learned = [learning.prepared(e, GridCell(e)) for e in candidates(target)]
-    used = {estimator.name: estimator.used for estimator in learned}
-    ways = [GridCell(estimator, is_rebalanced=r) for estimator in learned for r in (False, True)]
-    found = _averages(grid, ways)
-    curve = _gpa_curve(grid, target)
+    """Run every estimator with a target on one pool.
+
+    Parameters
+    ----------
+    pool_name
+        What the answer calls the pool.
+    grid, learning
+        Where estimators are judged, and where they learn.
+    target
+        Tolerated probability of overflow.
+    """
+    learned = [
+        learning.prepared(estimator, GridCell(estimator)) for estimator in candidates(target)
+    ]
+    used_targets = {estimator.name: estimator.used for estimator in learned}
+    ways = [
+        GridCell(estimator, is_rebalanced=is_rebalanced)
+        for estimator in learned
+        for is_rebalanced in (False, True)
+    ]
+    outcomes = mean_outcomes(grid, ways)
+    curve = gpa_curve(grid, target)
     # The curve is of packings without rebalancing, so a way is looked up there by its own without.
-    plain = {row["estimator"]: row["q"] for row in found if not row["is_rebalanced"]}
-    rows = [{name: row[name] for name in ANSWER.names if name in row} for row in found]
-    known = {"pool": name, "target": target}
-    for row in rows:
-        name = row["estimator"]
-        row.update(known, matched_machines=_matched(plain[name], curve), used=used[name])
+    plain_q = {row["estimator"]: row["q"] for row in outcomes if not row["is_rebalanced"]}
+    rows = []
+    for outcome in outcomes:
+        estimator_name = outcome["estimator"]
+        row = {name: outcome[name] for name in ANSWER.names if name in outcome}
+        row["pool"] = pool_name
+        row["target"] = target
+        row["used"] = used_targets[estimator_name]
+        row["matched_machines"] = curve.machines_at(plain_q[estimator_name])
+        rows.append(row)
     return rows
 
 
-def _averages(grid: PackingGrid, ways: list[GridCell]) -> list[Row]:
+def mean_outcomes(grid: PackingGrid, ways: list[GridCell]) -> list[Row]:
+    """Return the outcomes of ways of packing, averaged over the instances of a grid."""
     return summaries(to_table(grid.outcomes(ways)))
 
 
-def _gpa_curve(grid: PackingGrid, target: float) -> Curve:
-    """Log q and mean machines of GPA, not rebalanced, over a fine range of targets around `target`."""
+def gpa_curve(grid: PackingGrid, target: float) -> GpaCurve:
+    """Pack by GPA, without rebalancing, at many targets around the one wanted.
+
+    Parameters
+    ----------
+    grid
+        Where the packings are judged.
+    target
+        Tolerated probability of overflow.
+    """
     # Far down: on the heavier tail only targets many powers of ten below keep q within the one wanted.
-    told = target * np.geomspace(1e-14, 3, 100)
-    found = _averages(grid, [GridCell(Gpa(float(t)), is_rebalanced=False) for t in told])
-    q, machines = (np.array([row[name] for row in found]) for name in ("q", "machines"))
+    targets = target * np.geomspace(1e-14, 3, 100)
+    ways = [GridCell(Gpa(float(rho)), is_rebalanced=False) for rho in targets]
+    outcomes = mean_outcomes(grid, ways)
+    q = np.array([row["q"] for row in outcomes])
+    machines = np.array([row["machines"] for row in outcomes])
     # Interpolation needs a rising q, and packings are discrete; 1e-12 stands for none seen, which has no logarithm.
-    return np.log(np.maximum.accumulate(np.maximum(q, 1e-12))), machines
-
-
-def _matched(q: float, curve: Curve) -> float | None:
-    """Machines of GPA at overflow q, interpolated between targets; None outside their range."""
-    if q <= 0 or not curve[0][0] <= np.log(q) <= curve[0][-1]:
-        return None
-    return float(np.interp(np.log(q), *curve))
+    rising_q = np.maximum.accumulate(np.maximum(q, 1e-12))
+    return GpaCurve(np.log(rising_q), machines)
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: overflow against the promise."""
+    """Draw the measured overflow over the target, by estimator and pool."""
     import altair as alt
 
     rows = query_answer(answer, "select *, greatest(q / target, 1e-3) as ratio from answer")
-    # The rows belong to the facet: a layer with rows of its own would show them in every panel.
-    base = alt.Chart(width=380).encode(
-        x=alt.X("ratio:Q", title="measured overflow ÷ target", **charts.log_scale(least=None)),
-        y=alt.Y("estimator:N", title=None),
+    points = (
+        alt.Chart()
+        .mark_point(filled=True, size=70)
+        .encode(
+            x=alt.X("ratio:Q", title="measured overflow ÷ target", **charts.log_scale(least=None)),
+            y=alt.Y("estimator:N", title=None),
+            color=alt.Color("is_rebalanced:N", title="is rebalanced"),
+            tooltip=charts.tooltips(rows),
+        )
     )
-    rules = charts.rule_at(x=1.0)
-    points = base.mark_point(filled=True, size=70).encode(
-        color=alt.Color("is_rebalanced:N", title="is rebalanced"),
-        tooltip=charts.tooltips(rows),
-    )
+    # The points take the data of the panel they are in; the rule has its own.
     return (
-        alt.layer(rules, points)
-        .facet(data=alt.Data(values=rows), column=charts.columns_of_panels("pool"))
+        alt.layer(charts.rule_at(x=1.0), points, data=alt.Data(values=rows))
+        .properties(width=380)
+        .facet(column=charts.columns_of_panels("pool"))
         .properties(title="Overflow against the promise")
     )
 
@@ -168,10 +213,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select q / predicted from answer
-        where pool = 'as it is' and estimator = 'convolution' and not is_rebalanced and q > 0
-            and q_error <= 0.02 * q
-        """,
+            select q / predicted
+            from answer
+            where pool = 'as it is' and estimator = 'convolution' and not is_rebalanced and q > 0
+                and q_error <= 0.02 * q
+            """,
             otherwise="too few realizations or tasks to estimate q within 2 %",
         ),
         criterion=near(1, within=0.05),
@@ -183,10 +229,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select q / target from answer
-        where pool = 'as it is' and estimator = 'convolution' and not is_rebalanced and q > 0
-            and q_error <= 0.02 * q
-        """,
+            select q / target
+            from answer
+            where pool = 'as it is' and estimator = 'convolution' and not is_rebalanced and q > 0
+                and q_error <= 0.02 * q
+            """,
             otherwise="too few realizations or tasks to estimate q within 2 %",
         ),
         criterion=between(0.85, 1.02, published=1),
@@ -198,10 +245,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select q / target from answer
-        where pool = 'as it is' and estimator = 'convolution' and is_rebalanced and q > 0
-            and q_error <= 0.02 * q
-        """,
+            select q / target
+            from answer
+            where pool = 'as it is' and estimator = 'convolution' and is_rebalanced and q > 0
+                and q_error <= 0.02 * q
+            """,
             otherwise="too few realizations or tasks to estimate q within 2 %",
         ),
         criterion=at_most(1),
@@ -213,10 +261,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select machines / matched_machines - 1, 'GPA never overflows that often' from answer
-        where pool = 'as it is' and estimator = 'convolution' and not is_rebalanced and q > 0
-            and q_error <= 0.02 * q
-        """,
+            select machines / matched_machines - 1, 'GPA never overflows that often'
+            from answer
+            where pool = 'as it is' and estimator = 'convolution' and not is_rebalanced and q > 0
+                and q_error <= 0.02 * q
+            """,
             otherwise="too few realizations or tasks to estimate q within 2 %",
         ),
         criterion=at_most(0.005, published="≤ + .5 %"),
@@ -228,10 +277,10 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select q / target
-        from answer
-        where pool = 'as it is' and estimator = 'gpa' and is_rebalanced
-        """,
+            select q / target
+            from answer
+            where pool = 'as it is' and estimator = 'gpa' and is_rebalanced
+            """,
             otherwise="not among the ways of packing that were run",
         ),
         criterion=above(1),
@@ -243,10 +292,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select q / predicted from answer
-        where pool = 'heavier tail' and estimator = 'convolution' and not is_rebalanced
-            and q > 0 and q_error <= 0.02 * q
-        """,
+            select q / predicted
+            from answer
+            where pool = 'heavier tail' and estimator = 'convolution' and not is_rebalanced
+                and q > 0 and q_error <= 0.02 * q
+            """,
             otherwise="too few realizations or tasks to estimate q within 2 %",
         ),
         criterion=near(1, within=0.05),
@@ -258,10 +308,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select q / target from answer
-        where pool = 'heavier tail' and estimator = 'convolution' and not is_rebalanced
-            and q > 0 and q_error <= 0.02 * q
-        """,
+            select q / target
+            from answer
+            where pool = 'heavier tail' and estimator = 'convolution' and not is_rebalanced
+                and q > 0 and q_error <= 0.02 * q
+            """,
             otherwise="too few realizations or tasks to estimate q within 2 %",
         ),
         criterion=between(0.85, 1.02, published=1),
@@ -273,10 +324,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select q / target from answer
-        where pool = 'heavier tail' and estimator = 'convolution' and is_rebalanced and q > 0
-            and q_error <= 0.02 * q
-        """,
+            select q / target
+            from answer
+            where pool = 'heavier tail' and estimator = 'convolution' and is_rebalanced and q > 0
+                and q_error <= 0.02 * q
+            """,
             otherwise="too few realizations or tasks to estimate q within 2 %",
         ),
         criterion=at_most(1),
@@ -288,10 +340,11 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select machines / matched_machines - 1, 'GPA never overflows that often' from answer
-        where pool = 'heavier tail' and estimator = 'convolution' and not is_rebalanced
-            and q > 0 and q_error <= 0.02 * q
-        """,
+            select machines / matched_machines - 1, 'GPA never overflows that often'
+            from answer
+            where pool = 'heavier tail' and estimator = 'convolution' and not is_rebalanced
+                and q > 0 and q_error <= 0.02 * q
+            """,
             otherwise="too few realizations or tasks to estimate q within 2 %",
         ),
         criterion=at_most(0.005, published="≤ + .5 %"),
@@ -303,10 +356,10 @@ CLAIMS = [
         scope=OWN,
         measure=sql(
             """
-        select q / target
-        from answer
-        where pool = 'heavier tail' and estimator = 'gpa' and is_rebalanced
-        """,
+            select q / target
+            from answer
+            where pool = 'heavier tail' and estimator = 'gpa' and is_rebalanced
+            """,
             otherwise="not among the ways of packing that were run",
         ),
         criterion=above(1),

@@ -6,13 +6,13 @@ move to the last one, round robin, until five moves have failed).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments.shared.answers import grouped, rows_where
+from borgtrace.colocation.experiments.shared.answers import Row, grouped, rows_where
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
 from borgtrace.colocation.experiments.shared.outcomes import pack_cells, paper_estimators
 from borgtrace.colocation.experiments.shared.overflow_charts import WHISKERS, scale_of
@@ -25,39 +25,38 @@ if TYPE_CHECKING:
 
 ANSWER = Answer(
     grain="way of packing and instance",
-    key=[
-        *WAY_OF_PACKING,
-    ],
-    columns=[
-        *OUTCOME,
-    ],
+    key=WAY_OF_PACKING,
+    columns=OUTCOME,
 )
 
 
 def cells() -> list[GridCell]:
-    """Every estimator of the paper, rebalanced and not, with both packers."""
-    packers = ("best-fit", "first-fit")
+    """Return every estimator of the paper, rebalanced and not, with both packers."""
     return [
-        GridCell(e, packer=p, is_rebalanced=r)
-        for e in paper_estimators()
-        for p in packers
-        for r in (False, True)
+        GridCell(estimator, packer=packer, is_rebalanced=is_rebalanced)
+        for estimator in paper_estimators()
+        for packer in ("best-fit", "first-fit")
+        for is_rebalanced in (False, True)
     ]
 
 
-def falls(result: pa.Table) -> list[dict[str, Any]]:
-    """Relative fall of q by rebalancing, one row per estimator, parameter, packer and instance with overflows."""
-    falls = []
+def falls(result: pa.Table) -> list[Row]:
+    """Return the relative fall of q by rebalancing: a row per estimator, parameter, packer and instance.
+
+    Parameters
+    ----------
+    result
+        Outcomes; where nothing overflowed, nothing can fall, and there is no row.
+    """
+    rows = []
     # Paired by instance: the same packing before and after, so what differs between instances cancels.
     for way, pair in grouped(result, "estimator", "parameter", "packer", "instance"):
-        plain, after = (rows_where(pair, is_rebalanced=state)[0]["q"] for state in (False, True))
-        # Where nothing overflowed, nothing can fall.
-        if plain > 0:
-            falls.append(
-                way
-                | {"label": f"{way['estimator']} {way['parameter']:g}", "fall": 1 - after / plain}
-            )
-    return falls
+        q_before = rows_where(pair, is_rebalanced=False)[0]["q"]
+        q_after = rows_where(pair, is_rebalanced=True)[0]["q"]
+        if q_before > 0:
+            label = f"{way['estimator']} {way['parameter']:g}"
+            rows.append(way | {"label": label, "fall": 1 - q_after / q_before})
+    return rows
 
 
 def chart(answer: pa.Table) -> alt.Chart:
@@ -65,6 +64,11 @@ def chart(answer: pa.Table) -> alt.Chart:
     import altair as alt
 
     rows = [row for row in falls(answer) if row["packer"] == "best-fit"]
+    title = charts.subtitled(
+        "How much rebalancing lowers the overflow, Best Fit (Fig. 13)",
+        scale_of(answer),
+        WHISKERS,
+    )
     return (
         charts.base(rows, width=500, height=None)
         .mark_boxplot(extent="min-max")
@@ -73,13 +77,7 @@ def chart(answer: pa.Table) -> alt.Chart:
             y=alt.Y("label:N", title=None),
             color=alt.Color("estimator:N", title="estimator", legend=None),
         )
-        .properties(
-            title=charts.subtitled(
-                "How much rebalancing lowers the overflow, Best Fit (Fig. 13)",
-                scale_of(answer),
-                WHISKERS,
-            )
-        )
+        .properties(title=title)
     )
 
 
@@ -91,15 +89,17 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select avg(1 - after / before)
-        from (
-            select any_value(q) filter (not is_rebalanced) as before,
-                any_value(q) filter (is_rebalanced) as after
-            from answer where packer = 'best-fit' and estimator in ('average',
-                'gpa') group by estimator, parameter, instance
-        )
-        where before > 0
-        """,
+            select avg(1 - after / before)
+            from (
+                select
+                    any_value(q) filter (not is_rebalanced) as before,
+                    any_value(q) filter (is_rebalanced) as after
+                from answer
+                where packer = 'best-fit' and estimator in ('average', 'gpa')
+                group by estimator, parameter, instance
+            )
+            where before > 0
+            """,
             otherwise="nothing overflowed",
         ),
         criterion=between(0.04, 0.09, published="≈ .07"),

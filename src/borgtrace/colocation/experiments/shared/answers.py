@@ -1,7 +1,7 @@
-"""What experiments answer with: tables, rows as charts and claims ask for them, and what is claimed."""
+"""Rows of answers: those with some values, those that agree in some columns, percentiles, judged packings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,22 +11,20 @@ from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.placement import Packing
 from borgtrace.question import NotApplicable
 
-_SPREAD = {
-    "p5": 5,
-    "p25": 25,
-    "median": 50,
-    "p75": 75,
-    "p95": 95,
-}
-
-
 Row = dict[str, Any]
 NOT_RUN = "not among the ways of packing that were run"
 
 
 def spread(values: Numbers) -> dict[str, float]:
-    """Return the percentiles that box plots show, by column."""
-    return dict(zip(_SPREAD, np.percentile(values, list(_SPREAD.values())).tolist(), strict=True))
+    """Return the percentiles that box plots show, by column.
+
+    Parameters
+    ----------
+    values
+        float64 (n,).
+    """
+    p5, p25, median, p75, p95 = np.percentile(values, [5, 25, 50, 75, 95]).tolist()
+    return {"p5": p5, "p25": p25, "median": median, "p75": p75, "p95": p95}
 
 
 def rows_where(
@@ -53,13 +51,28 @@ def rows_where(
     >>> rows_where([{"rho": 0.1 + 0.2, "q": 1}, {"rho": 0.4, "q": 2}], rho=0.3)[0]["q"]
     1
     """
-    listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
-    found = [
-        row for row in listed if all(_same(row[name], value) for name, value in wanted.items())
-    ]
+    all_rows = rows.to_pylist() if isinstance(rows, pa.Table) else rows
+    matching = []
+    for row in all_rows:
+        if all(is_same(row[name], value) for name, value in wanted.items()):
+            matching.append(row)
     # A claim about what was not run is not applicable, neither true nor false.
-    NotApplicable.unless(found, reason)
-    return found
+    NotApplicable.unless(matching, reason)
+    return matching
+
+
+def is_same(value: Any, wanted: Any) -> bool:
+    """Whether a value is the one wanted; numbers match to nine digits.
+
+    Parameters
+    ----------
+    value, wanted
+        Of any type.  Parameters may be products, such as half a target, which differ in the last digit from what is
+        written.
+    """
+    if isinstance(wanted, float) and value is not None:
+        return abs(float(value) - wanted) <= 1e-9 * max(1.0, abs(wanted))
+    return bool(value == wanted)
 
 
 def grouped(rows: pa.Table | Iterable[Row], *by: str) -> list[tuple[Row, list[Row]]]:
@@ -77,15 +90,21 @@ def grouped(rows: pa.Table | Iterable[Row], *by: str) -> list[tuple[Row, list[Ro
     >>> grouped([{"way": "a", "q": 1}, {"way": "b", "q": 2}, {"way": "a", "q": 3}], "way")[0]
     ({'way': 'a'}, [{'way': 'a', 'q': 1}, {'way': 'a', 'q': 3}])
     """
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows.to_pylist() if isinstance(rows, pa.Table) else rows:
-        found.setdefault(tuple(row[name] for name in by), []).append(row)
-    return [(dict(zip(by, key, strict=True)), group) for key, group in found.items()]
+        values = tuple(row[name] for name in by)
+        groups.setdefault(values, []).append(row)
+    return [(dict(zip(by, values, strict=True)), group) for values, group in groups.items()]
 
 
-def replayed(
-    packings: Sequence[Packing], judged: Mapping[str, Values]
-) -> Iterator[tuple[int, Row]]:
+class JudgedReplay(NamedTuple):
+    """One packing judged by one kind of usage: its number, and its columns."""
+
+    packing: int
+    row: Row
+
+
+def replayed(packings: Sequence[Packing], judged: Mapping[str, Values]) -> Iterator[JudgedReplay]:
     """Judge packings by several kinds of usage of their tasks.
 
     Parameters
@@ -97,27 +116,17 @@ def replayed(
 
     Yields
     ------
-    int, dict
+    JudgedReplay
         Number of the packing, and its columns ``judged_on``, ``m_abs``, ``overflows`` and ``trials``.
     """
     for kind, values in judged.items():
         # All packings in one pass: the usage is read once.
         counts = overflow_counts(values, packings)
-        for k, packing in enumerate(packings):
-            trials = packing.n_bins * values.shape[1]
-            yield (
-                k,
-                {
-                    "judged_on": kind,
-                    "m_abs": packing.n_bins,
-                    "overflows": int(counts[k]),
-                    "trials": trials,
-                },
-            )
-
-
-def _same(found: Any, wanted: Any) -> bool:
-    # Parameters may be products, such as half a target, which differ in the last digit from what is written.
-    if isinstance(wanted, float) and found is not None:
-        return abs(float(found) - wanted) <= 1e-9 * max(1.0, abs(wanted))
-    return bool(found == wanted)
+        for number, packing in enumerate(packings):
+            row = {
+                "judged_on": kind,
+                "m_abs": packing.n_bins,
+                "overflows": int(counts[number]),
+                "trials": packing.n_bins * values.shape[1],
+            }
+            yield JudgedReplay(number, row)

@@ -38,3 +38,18 @@ OUTCOME = (
         nullable=True,
     ),
 )
+
+
+def spread_columns(doc: str) -> list[Column]:
+    """Return the columns of :func:`~borgtrace.colocation.experiments.shared.answers.spread`.
+
+    Parameters
+    ----------
+    doc
+        Over what, of what, such as ``"tasks of the error"``.
+    """
+    levels = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
+    return [
+        Column(name, "float64", "1", f"Percentile {level} over {doc}.")
+        for name, level in levels.items()
+    ]

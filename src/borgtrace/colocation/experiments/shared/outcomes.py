@@ -1,4 +1,4 @@
-"""What the experiments on the common grid share: their table, how their cells are run, summaries for claims."""
+"""The experiments on the common grid: their table, how their cells are run, and summaries for claims."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,14 +11,14 @@ from borgtrace.colocation.experiments.shared.answers import Row, grouped, rows_w
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
 from borgtrace.colocation.packing.grid import PackingOutcome
 from borgtrace.placement import Estimator, estimators
-from borgtrace.question import Answer, NotApplicable
+from borgtrace.question import Answer, Measure, NotApplicable
 
 PAPER = ("average", "percentile", "cantelli", "gpa")
 """Estimators of the paper."""
 OUTCOMES = Answer(grain="way of packing and instance", key=WAY_OF_PACKING, columns=OUTCOME)
 """What the common grid tells of each way of packing and instance."""
 _WAY_NAMES = tuple(column.name for column in WAY_OF_PACKING if column.name != "instance")
-"""Columns that tell a way of packing."""
+"""Columns that identify a way of packing."""
 
 
 def to_table(outcomes: Iterable[PackingOutcome], answer: Answer = OUTCOMES) -> pa.Table:
@@ -36,15 +36,26 @@ def to_table(outcomes: Iterable[PackingOutcome], answer: Answer = OUTCOMES) -> p
 
 
 def outcome_row(outcome: PackingOutcome, names: Iterable[str]) -> Row:
-    """Return columns of an outcome: its attributes, those of its cell, and name and parameter of the estimator."""
+    """Return columns of an outcome: its way of packing, and the attributes called like the others.
+
+    Parameters
+    ----------
+    outcome
+        Of one way of packing on one instance.
+    names
+        Columns of the answer.
+    """
     cell = outcome.cell
     row: Row = {
         "estimator": cell.estimator.name,
         "parameter": float(cell.estimator.parameter),
+        "packer": cell.packer,
+        "is_rebalanced": cell.is_rebalanced,
+        "data": cell.data,
+        "capacity": cell.capacity,
+        "clairvoyance": cell.clairvoyance,
+        "fill": cell.fill,
     }
-    for name in _WAY_NAMES:
-        if name not in row:
-            row[name] = getattr(cell, name)
     for name in names:
         if name not in row:
             row[name] = getattr(outcome, name)
@@ -71,9 +82,12 @@ def pack_cells(
 
 
 def paper_estimators() -> list[Estimator]:
-    """The 16 estimators of the paper."""
+    """Return the 16 estimators of the paper."""
     kinds = estimators()
-    return [estimator for name in PAPER for estimator in kinds[name].family()]
+    listed: list[Estimator] = []
+    for name in PAPER:
+        listed += kinds[name].family()
+    return listed
 
 
 def summaries(result: pa.Table) -> list[Row]:
@@ -86,62 +100,84 @@ def summaries(result: pa.Table) -> list[Row]:
         ``m``, ``q`` (over all machines of all instances), ``q_error`` (its standard error over the instances),
         ``m_low``, ``m_high`` (extremes), ``q_low``, ``q_high``, ``n_unplaceable``, ``predicted``, ``trials``.
     """
-    return [
-        cell | _mean(rows) | {"label": f"{cell['estimator']} {cell['parameter']:g}"}
-        for cell, rows in grouped(result, *_WAY_NAMES)
-    ]
+    listed = []
+    for way, rows in grouped(result, *_WAY_NAMES):
+        label = f"{way['estimator']} {way['parameter']:g}"
+        listed.append(way | summarize_instances(rows) | {"label": label})
+    return listed
 
 
-def _mean(rows: list[Row]) -> Row:
-    trials = sum(row["trials"] for row in rows)
+def summarize_instances(rows: list[Row]) -> Row:
+    """Average one way of packing over its instances; see :func:`summaries`.
+
+    Parameters
+    ----------
+    rows
+        Outcomes of one way of packing, one for each instance.
+    """
+    m_abs = [row["m_abs"] for row in rows]
+    n_unplaceable = [row["n_unplaceable"] for row in rows]
     m = [row["m"] for row in rows]
     q = [row["q"] for row in rows]
-    promises = [row["predicted"] for row in rows if row["predicted"] is not None]
+    overflows = sum(row["overflows"] for row in rows)
+    trials = sum(row["trials"] for row in rows)
+    predictions = [row["predicted"] for row in rows if row["predicted"] is not None]
     return {
-        "m_abs": float(np.mean([row["m_abs"] for row in rows])),
-        "m_abs_median": float(np.median([row["m_abs"] for row in rows])),
-        "machines": float(np.mean([row["m_abs"] + row["n_unplaceable"] for row in rows])),
+        "m_abs": float(np.mean(m_abs)),
+        "m_abs_median": float(np.median(m_abs)),
+        "machines": float(np.mean(np.add(m_abs, n_unplaceable))),
         "m": float(np.mean(m)),
         "m_low": min(m),
         "m_high": max(m),
         # Over all machines and draws together: an instance with more machines has more of them.
-        "q": sum(row["overflows"] for row in rows) / trials if trials else 0.0,
+        "q": overflows / trials if trials else 0.0,
         "q_error": float(np.std(q) / np.sqrt(len(q))),
         "q_low": min(q),
         "q_high": max(q),
         "trials": trials,
-        "n_unplaceable": float(np.mean([row["n_unplaceable"] for row in rows])),
+        "n_unplaceable": float(np.mean(n_unplaceable)),
         "n_tasks": rows[0]["n_tasks"],
-        "predicted": float(np.mean(promises)) if promises else None,
+        "predicted": float(np.mean(predictions)) if predictions else None,
     }
 
 
 def find(result: pa.Table, **cell: Any) -> list[Row]:
-    """Summaries of the cells with these values; NotApplicable where there is none."""
-    return rows_where(summaries(result), "not among the cells that were run", **cell)
-
-
-def rare(result: pa.Table, published: float, **cell: Any) -> float:
-    """Q of the one cell with these values, unless the draws are too few to see what was published.
+    """Return the summaries of the ways of packing with these values.
 
     Parameters
     ----------
     result
         Outcomes of the common grid.
-    published
-        The q that was published.
     cell
         Values by column.
 
     Raises
     ------
     NotApplicable
-        No overflow was seen, and fewer than three were to be expected.
+        There is none.
     """
-    row = find(result, **cell)[0]
-    # With fewer than 3 expected, seeing none has a probability above 5 % (e⁻³), and refutes nothing.
-    if row["q"] == 0 and published * row["trials"] < 3:
-        raise NotApplicable(
-            f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected"
-        )
-    return float(row["q"])
+    return rows_where(summaries(result), "not among the cells that were run", **cell)
+
+
+def rare_overflow(published: float, **cell: Any) -> Measure:
+    """Measure the q of one way of packing, unless the draws are too few to see what was published.
+
+    Parameters
+    ----------
+    published
+        The q that was published.
+    cell
+        Values by column.
+    """
+
+    def measure(result: pa.Table) -> float:
+        row = find(result, **cell)[0]
+        n_expected = published * row["trials"]
+        # With fewer than 3 expected, seeing none has a probability above 5 % (e⁻³), and refutes nothing.
+        if row["q"] == 0 and n_expected < 3:
+            raise NotApplicable(
+                f"none seen in {row['trials']:.1e} draws, {n_expected:.1f} expected"
+            )
+        return float(row["q"])
+
+    return measure

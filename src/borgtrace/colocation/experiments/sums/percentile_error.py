@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments.shared.answers import Row, spread
+from borgtrace.colocation.experiments.shared.columns import spread_columns
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.colocation.sums.sample_sums import LEVELS, SampleSums
 from borgtrace.kernels.arrays import Numbers
@@ -42,36 +43,7 @@ ANSWER = Answer(
             "density", "float64", "1", "Probability density of the error in the cell, over samples."
         ),
         Column("n_samples", "int64", "count", "Samples with a percentile above 0."),
-        Column(
-            "p5",
-            "float64",
-            "1",
-            ("Percentile 5 over samples of (normal − realized percentile) / realized percentile."),
-        ),
-        Column(
-            "p25",
-            "float64",
-            "1",
-            ("Percentile 25 over samples of (normal − realized percentile) / realized percentile."),
-        ),
-        Column(
-            "median",
-            "float64",
-            "1",
-            ("Percentile 50 over samples of (normal − realized percentile) / realized percentile."),
-        ),
-        Column(
-            "p75",
-            "float64",
-            "1",
-            ("Percentile 75 over samples of (normal − realized percentile) / realized percentile."),
-        ),
-        Column(
-            "p95",
-            "float64",
-            "1",
-            ("Percentile 95 over samples of (normal − realized percentile) / realized percentile."),
-        ),
+        *spread_columns("samples of (normal − realized percentile) / realized percentile"),
     ],
 )
 
@@ -80,121 +52,139 @@ SIZES = (10, 20, 30, 50)
 CELLS = 24
 
 
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
+    """Return the distribution over samples of the relative error, per size and percentile."""
+    rows = []
+    for sums in study.sums(options):
+        if sums.size in SIZES:
+            rows += error_densities(sums)
+    NotApplicable.unless(rows, "all realized percentiles are 0")
+    return rows
+
+
+def error_densities(sums: SampleSums) -> list[Row]:
+    """Return the density of the error of each percentile, by cell.
+
+    Parameters
+    ----------
+    sums
+        Samples of one size.
+    """
+    rows: list[Row] = []
+    for level, relative in zip(LEVELS.tolist(), errors(sums).T, strict=True):
+        known = relative[np.isfinite(relative)]
+        if not known.size:
+            continue
+        common = {
+            "size": sums.size,
+            # Rounded, so that claims and readers find 99.9 and not a neighbor of it.
+            "percentile": round(100 * level, 6),
+            "n_samples": known.size,
+            **spread(known),
+        }
+        densities, edges = np.histogram(known, CELLS, density=True)
+        for cell, density in enumerate(densities.tolist()):
+            row = {
+                "cell": cell,
+                "low": float(edges[cell]),
+                "high": float(edges[cell + 1]),
+                "density": density,
+            }
+            rows.append(common | row)
+    return rows
+
+
 def errors(sums: SampleSums) -> Numbers:
-    """Relative error of the normal percentiles, float64 (S, 3); NaN where the realized one is 0."""
+    """Return the relative error of the normal percentiles, float64 (S, 3); NaN where the realized one is 0.
+
+    Parameters
+    ----------
+    sums
+        S samples.
+    """
     normal = sums.mean[:, None] + sums.std[:, None] * ndtri(LEVELS)
     realized = np.where(sums.percentiles > 0, sums.percentiles, np.nan)
     return (normal - realized) / realized
 
 
-def compute(study: Study, options: ColocationOptions) -> list[Row]:
-    """Return the distribution over samples of the relative error, per size and percentile."""
-    rows = [row for sums in study.sums(options) if sums.size in SIZES for row in _rows(sums)]
-    NotApplicable.unless(rows, "all realized percentiles are 0")
-    return rows
-
-
-def _rows(sums: SampleSums) -> list[Row]:
-    relative = errors(sums)
-    rows = []
-    for k, level in enumerate(LEVELS):
-        known = relative[np.isfinite(relative[:, k]), k]
-        if known.size:
-            # Rounded, so that claims and readers find 99.9 and not a neighbor of it.
-            percentile = round(100 * float(level), 6)
-            common = {
-                "size": sums.size,
-                "percentile": percentile,
-                "n_samples": known.size,
-                **spread(known),
-            }
-            density, edges = np.histogram(known, CELLS, density=True)
-            cells = zip(
-                edges[:-1].tolist(),
-                edges[1:].tolist(),
-                density.tolist(),
-                strict=True,
-            )
-            rows += [
-                common
-                | {
-                    "cell": n,
-                    "low": a,
-                    "high": b,
-                    "density": d,
-                }
-                for n, (a, b, d) in enumerate(cells)
-            ]
-    return rows
-
-
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: error of the percentiles of a normal total (Fig. 6)."""
+    """Draw a violin of the error for each size, in a panel per percentile (Fig. 6)."""
     import altair as alt
 
-    rows = query_answer(
-        answer,
-        """
-        select "size", format('{:g} %', percentile) as percentile, place, (low + high) / 2
-            as error,
-            if(cell = 0, p25, null) as p25, if(cell = 0, median, null) as median, if(cell = 0,
-                p75, null) as p75,
-            place - 0.45 * density / widest as "left", place + 0.45 * density / widest
-                as "right"
-        from (
-            select *, list_position([10, 20, 30, 50], "size") - 1 as place,
-                max(density) over (partition by "size", percentile) as widest
-            from answer
-        )
-        order by place, percentile, cell
-        """,
-    )
+    rows = query_answer(answer, VIOLINS)
     base = charts.base(rows, width=230, height=300).encode(
         y=alt.Y("error:Q", title="(normal − realized) / realized", axis=alt.Axis(format="%")),
         detail="size:Q",
     )
-    areas = base.mark_area(orient="horizontal", interpolate="monotone", opacity=0.6).encode(
-        x2=alt.X2("right:Q"),
-        color=alt.Color("percentile:N", title="percentile", legend=None),
+    size_axis = alt.Axis(
+        values=list(range(len(SIZES))),
+        labelExpr=f"{list(SIZES)}[datum.value]",
+        grid=False,
+    )
+    violins = base.mark_area(orient="horizontal", interpolate="monotone", opacity=0.6).encode(
         x=alt.X(
             "left:Q",
             title="tasks per sample",
-            axis=alt.Axis(
-                values=[0, 1, 2, 3], labelExpr="[10, 20, 30, 50][datum.value]", grid=False
-            ),
+            axis=size_axis,
             scale=alt.Scale(domain=[-0.6, 3.6]),
         ),
+        x2=alt.X2("right:Q"),
+        color=alt.Color("percentile:N", title="percentile", legend=None),
         tooltip=charts.tooltips(rows, "error", "size", "right", "percentile", "left"),
     )
-    rules = base.mark_rule(strokeWidth=4).encode(
+    quartiles = base.mark_rule(strokeWidth=4).encode(
         x="place:Q",
         y="p25:Q",
         y2=alt.Y2("p75:Q"),
         tooltip=charts.tooltips(rows, "p25", "size", "place", "p75"),
     )
-    points = base.mark_point(
+    white_dots = base.mark_point(
         filled=True,
         size=45,
         color="white",
         stroke="black",
         opacity=1,
-    ).encode(
+    )
+    medians = white_dots.encode(
         x="place:Q",
         y="median:Q",
         tooltip=charts.tooltips(rows, "median", "size", "place"),
     )
-    samples = max(answer["n_samples"].to_pylist())
+    n_samples = max(answer["n_samples"].to_pylist())
     title = charts.subtitled(
         "Error of the percentiles of a normal total (Fig. 6)",
-        f"{samples:,} samples per size (the paper: 10,000)",
+        f"{n_samples:,} samples per size (the paper: 10,000)",
         "bars: quartiles; dots: medians",
     )
     return (
-        alt.layer(areas, rules, points)
+        alt.layer(violins, quartiles, medians)
         .facet(column=charts.columns_of_panels("percentile"))
         .resolve_scale(y="independent")
         .properties(title=title)
     )
+
+
+VIOLINS = """
+    select
+        "size",
+        format('{:g} %', percentile) as percentile,
+        place,
+        (low + high) / 2 as error,
+        if(cell = 0, p25, null) as p25,
+        if(cell = 0, median, null) as median,
+        if(cell = 0, p75, null) as p75,
+        place - 0.45 * density / widest as "left",
+        place + 0.45 * density / widest as "right"
+    from (
+        select
+            *,
+            list_position([10, 20, 30, 50], "size") - 1 as place,
+            max(density) over (partition by "size", percentile) as widest
+        from answer
+    )
+    order by place, percentile, cell
+"""
+"""Outlines of violins, each 0.9 wide at its widest; quartiles and median stand in one row of each."""
 
 
 CLAIMS = [
@@ -227,13 +217,17 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select many / few, if(many is null, 'no samples of 50 tasks', 'no samples of 10 tasks')
-        from (
-            select max(p75 - p25) filter (size = 50) as many, max(p75 - p25) filter (size = 10)
-                as few
-            from answer where percentile = 99.9
-        )
-        """,
+            select
+                many / few,
+                if(many is null, 'no samples of 50 tasks', 'no samples of 10 tasks')
+            from (
+                select
+                    max(p75 - p25) filter (size = 50) as many,
+                    max(p75 - p25) filter (size = 10) as few
+                from answer
+                where percentile = 99.9
+            )
+            """,
             otherwise="no such percentile",
         ),
         criterion=below(1),

@@ -52,29 +52,43 @@ def compute(study: Study, options: ColocationOptions) -> pa.Table:
         sizes, f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}"
     )
     return pa.concat_tables(
-        _example(pool, size, options.realizations, options.seed) for size in sizes
+        example_of_size(pool, size, options.realizations, options.seed) for size in sizes
     )
 
 
-def _example(
+def example_of_size(
     pool: TaskPool,
     size: int,
     realizations: int,
     seed: int,
 ) -> pa.Table:
+    """Return the histogram of the total usage of one random sample.
+
+    Parameters
+    ----------
+    pool
+        Where tasks are drawn from.
+    size
+        Tasks in the sample.
+    realizations
+        R, draws per task.
+    seed
+        Seed of sample and draws.
+    """
     # With one seed this is the first sample of its size in Table 1: the same tasks and the same draws.
-    rows = pool.draw(draw_subsets(len(pool), size, 1, seed)[0], realizations, seed)
+    tasks = draw_subsets(len(pool), size, 1, seed)[0]
+    draws = pool.draw(tasks, realizations, seed)
     total = np.empty(realizations, np.float32)
-    add_sample(rows, np.arange(size), total)
-    means, stds = row_moments(rows)
+    add_sample(draws, np.arange(size), total)
+    means, stds = row_moments(draws)
     mean = means.sum()
     std = np.sqrt((stds**2).sum())
     density, edges = np.histogram(total.astype(np.float64), CELLS, density=True)
     middle = (edges[1:] + edges[:-1]) / 2
     # The sum of constant tasks is a point: finite where it lies, 0 elsewhere, and no division by 0.
-    exponent = (
-        -0.5 * ((middle - mean) / std) ** 2 if std else np.where(middle == mean, 0.0, -np.inf)
-    )
+    exponent = np.where(middle == mean, 0.0, -np.inf)
+    if std:
+        exponent = -0.5 * ((middle - mean) / std) ** 2
     return pa.table(
         {
             "size": np.full(CELLS, size),
@@ -88,11 +102,12 @@ def _example(
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: total usage of random tasks."""
+    """Draw a histogram of the total for each size, with its normal density."""
     import altair as alt
 
     rows = query_answer(
-        answer, "select *, (low + high) / 2 as middle, size || ' tasks' as sample from answer"
+        answer,
+        "select *, (low + high) / 2 as middle, size || ' tasks' as sample from answer",
     )
     base = charts.base(rows, width=190, height=170)
     cells = base.mark_rect(color="#4c9be8").encode(
@@ -111,9 +126,7 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
     return (
         alt.layer(cells, lines)
-        .facet(
-            column=charts.columns_of_panels("sample"),
-        )
+        .facet(column=charts.columns_of_panels("sample"))
         .resolve_scale(x="independent", y="independent")
         .properties(title="Total usage of random tasks")
     )
@@ -130,15 +143,23 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select large / small, if(large is null, 'the pool has fewer than 500 tasks',
-            'the pool has fewer than 10 tasks')
-        from (
-            select sum(distance) filter (size = 500) as large, sum(distance) filter (size = 10)
-                as small
-            from (select size, abs(density - normal_density) * (high - low)
-                as distance from answer)
-        )
-        """,
+            select
+                large / small,
+                if(
+                    large is null,
+                    'the pool has fewer than 500 tasks',
+                    'the pool has fewer than 10 tasks'
+                )
+            from (
+                select
+                    sum(distance) filter (size = 500) as large,
+                    sum(distance) filter (size = 10) as small
+                from (
+                    select size, abs(density - normal_density) * (high - low) as distance
+                    from answer
+                )
+            )
+            """,
         ),
         criterion=below(1),
     ),

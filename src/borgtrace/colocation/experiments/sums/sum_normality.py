@@ -55,17 +55,28 @@ REALIZATIONS = PAPER_SCALE["realizations"]
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return rejection rates and mean totals per size."""
-    return [_row(sums, options.realizations) for sums in study.sums(options)]
+    return [rejection_rates(sums, options.realizations) for sums in study.sums(options)]
 
 
-def _row(sums: SampleSums, realizations: int) -> Row:
+def rejection_rates(sums: SampleSums, realizations: int) -> Row:
+    """Return a row of Table 1.
+
+    Parameters
+    ----------
+    sums
+        Samples of one size.
+    realizations
+        Draws that each sum was tested on.
+    """
+    is_rejected = sums.normality > CRITICAL["D'Agostino 1986"]
+    is_rejected_1974 = sums.normality > CRITICAL["Stephens 1974"]
     return {
         "size": sums.size,
         "n_samples": len(sums.normality),
         "n_realizations": realizations,
         "mean_usage": float(sums.mean.mean()),
-        "rejected": float((sums.normality > CRITICAL["D'Agostino 1986"]).mean()),
-        "rejected_1974": float((sums.normality > CRITICAL["Stephens 1974"]).mean()),
+        "rejected": float(is_rejected.mean()),
+        "rejected_1974": float(is_rejected_1974.mean()),
     }
 
 
@@ -74,16 +85,20 @@ def chart(answer: pa.Table) -> alt.Chart:
     import altair as alt
 
     published = {claim.id: claim.criterion.published for claim in CLAIMS}
-    rows = [
-        {**row, "published": published.get(f"S1-table1-{row['size']}-0.752")}
-        for row in answer.to_pylist()
-    ]
+    rows = []
+    for row in answer.to_pylist():
+        claim_id = f"S1-table1-{row['size']}-0.752"
+        rows.append({**row, "published": published.get(claim_id)})
     labels = {
         "rejected": "measured (0.752)",
         "rejected_1974": "measured (0.787)",
         "published": "published",
     }
     rows = charts.melted(rows, labels, "rate")
+    title = charts.subtitled(
+        "Table 1: how often the normality of a total is rejected",
+        scale_of_samples(answer),
+    )
     return (
         charts.base(rows)
         .mark_line(point=True)
@@ -93,11 +108,7 @@ def chart(answer: pa.Table) -> alt.Chart:
             color=alt.Color("series:N", title=None),
             tooltip=charts.tooltips(rows),
         )
-        .properties(
-            title=charts.subtitled(
-                "Table 1: how often the normality of a total is rejected", scale_of_samples(answer)
-            )
-        )
+        .properties(title=title)
     )
 
 
@@ -119,10 +130,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 10
-        """,
+            select
+                if(n_realizations = 10_000, rejected, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 10
+            """,
             otherwise="the pool has fewer than 10 tasks",
         ),
         criterion=near(0.991, within=0.05),
@@ -136,10 +149,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 20
-        """,
+            select
+                if(n_realizations = 10_000, rejected, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 20
+            """,
             otherwise="the pool has fewer than 20 tasks",
         ),
         criterion=near(0.965, within=0.05),
@@ -153,10 +168,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 30
-        """,
+            select
+                if(n_realizations = 10_000, rejected, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 30
+            """,
             otherwise="the pool has fewer than 30 tasks",
         ),
         criterion=near(0.923, within=0.05),
@@ -170,10 +187,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 50
-        """,
+            select
+                if(n_realizations = 10_000, rejected, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 50
+            """,
             otherwise="the pool has fewer than 50 tasks",
         ),
         criterion=near(0.784, within=0.05),
@@ -187,10 +206,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 100
-        """,
+            select
+                if(n_realizations = 10_000, rejected, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 100
+            """,
             otherwise="the pool has fewer than 100 tasks",
         ),
         criterion=near(0.493, within=0.05),
@@ -204,10 +225,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 250
-        """,
+            select
+                if(n_realizations = 10_000, rejected, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 250
+            """,
             otherwise="the pool has fewer than 250 tasks",
         ),
         criterion=near(0.183, within=0.05),
@@ -221,10 +244,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 500
-        """,
+            select
+                if(n_realizations = 10_000, rejected, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 500
+            """,
             otherwise="the pool has fewer than 500 tasks",
         ),
         criterion=near(0.087, within=0.05),
@@ -238,10 +263,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected_1974, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 10
-        """,
+            select
+                if(n_realizations = 10_000, rejected_1974, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 10
+            """,
             otherwise="the pool has fewer than 10 tasks",
         ),
         criterion=near(0.991, within=0.05),
@@ -255,10 +282,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected_1974, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 20
-        """,
+            select
+                if(n_realizations = 10_000, rejected_1974, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 20
+            """,
             otherwise="the pool has fewer than 20 tasks",
         ),
         criterion=near(0.965, within=0.05),
@@ -272,10 +301,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected_1974, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 30
-        """,
+            select
+                if(n_realizations = 10_000, rejected_1974, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 30
+            """,
             otherwise="the pool has fewer than 30 tasks",
         ),
         criterion=near(0.923, within=0.05),
@@ -289,10 +320,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected_1974, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 50
-        """,
+            select
+                if(n_realizations = 10_000, rejected_1974, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 50
+            """,
             otherwise="the pool has fewer than 50 tasks",
         ),
         criterion=near(0.784, within=0.05),
@@ -306,10 +339,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected_1974, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 100
-        """,
+            select
+                if(n_realizations = 10_000, rejected_1974, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 100
+            """,
             otherwise="the pool has fewer than 100 tasks",
         ),
         criterion=near(0.493, within=0.05),
@@ -323,10 +358,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected_1974, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 250
-        """,
+            select
+                if(n_realizations = 10_000, rejected_1974, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 250
+            """,
             otherwise="the pool has fewer than 250 tasks",
         ),
         criterion=near(0.183, within=0.05),
@@ -340,10 +377,12 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select if(n_realizations = 10_000, rejected_1974, null),
-            'the published test is on 10,000 realizations'
-        from answer where size = 500
-        """,
+            select
+                if(n_realizations = 10_000, rejected_1974, null),
+                'the published test is on 10,000 realizations'
+            from answer
+            where size = 500
+            """,
             otherwise="the pool has fewer than 500 tasks",
         ),
         criterion=near(0.087, within=0.05),

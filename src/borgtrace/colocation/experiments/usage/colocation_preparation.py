@@ -29,21 +29,22 @@ ANSWER = Answer(
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return what each step of the preparation touched."""
-    steps = study.pool(options).steps
-    return [
-        {
-            "step": rank,
-            "name": step.name,
-            "unit": step.unit,
-            "n_touched": step.count,
-            "n_before": step.of,
-        }
-        for rank, step in enumerate(steps, 1)
-    ]
+    rows: list[Row] = []
+    for rank, step in enumerate(study.pool(options).steps, 1):
+        rows.append(
+            {
+                "step": rank,
+                "name": step.name,
+                "unit": step.unit,
+                "n_touched": step.count,
+                "n_before": step.of,
+            }
+        )
+    return rows
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: preparation of the tasks."""
+    """Draw the share of what was there before that each step touched."""
     import altair as alt
 
     rows = query_answer(answer, "select *, n_touched / greatest(n_before, 1) as share from answer")
@@ -73,11 +74,11 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select n_touched / n_before
-        from answer
-        where name like 'that never used%' and n_before > 0
-        limit 1
-        """,
+            select n_touched / n_before
+            from answer
+            where name like 'that never used%' and n_before > 0
+            limit 1
+            """,
             otherwise="the pool does not record it",
         ),
         criterion=between(0.006, 0.024, published=0.012),
@@ -89,11 +90,11 @@ CLAIMS = [
         scope=PAPER,
         measure=sql(
             """
-        select n_touched / n_before
-        from answer
-        where name like 'fewer than%' and n_before > 0
-        limit 1
-        """,
+            select n_touched / n_before
+            from answer
+            where name like 'fewer than%' and n_before > 0
+            limit 1
+            """,
             otherwise="the pool does not record it",
         ),
         criterion=between(0.93, 0.97, published=0.95),
@@ -105,11 +106,11 @@ CLAIMS = [
         scope=PAPER_MONTH,
         measure=sql(
             """
-        select n_touched
-        from answer
-        where name like 'averages above%' and n_before > 0
-        limit 1
-        """,
+            select n_touched
+            from answer
+            where name like 'averages above%' and n_before > 0
+            limit 1
+            """,
             otherwise="the pool does not record it",
         ),
         criterion=at_most(13, published=13),

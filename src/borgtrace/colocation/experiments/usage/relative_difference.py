@@ -12,6 +12,7 @@ import pyarrow as pa
 from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments.shared.answers import Row, spread
+from borgtrace.colocation.experiments.shared.columns import spread_columns
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.colocation.tasks.subsets import prefix_means
 from borgtrace.kernels.arrays import Numbers
@@ -33,41 +34,26 @@ ANSWER = Answer(
     ],
     columns=[
         Column("n_tasks", "int64", "count", "Tasks with at least k windows."),
-        Column(
-            "p5",
-            "float64",
-            "1",
-            "Percentile 5 over tasks of (mean average − mean of k samples) / mean average.",
-        ),
-        Column(
-            "p25",
-            "float64",
-            "1",
-            "Percentile 25 over tasks of (mean average − mean of k samples) / mean average.",
-        ),
-        Column(
-            "median",
-            "float64",
-            "1",
-            "Percentile 50 over tasks of (mean average − mean of k samples) / mean average.",
-        ),
-        Column(
-            "p75",
-            "float64",
-            "1",
-            "Percentile 75 over tasks of (mean average − mean of k samples) / mean average.",
-        ),
-        Column(
-            "p95",
-            "float64",
-            "1",
-            "Percentile 95 over tasks of (mean average − mean of k samples) / mean average.",
-        ),
+        *spread_columns("tasks of (mean average − mean of k samples) / mean average"),
     ],
 )
 
 
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
+TASKS_AT_A_TIME = 5_000
+"""Tasks whose running sums are kept together: 40 MB."""
+
+
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
+    """Return percentiles over tasks of the relative difference, per number of samples."""
+    relative = differences(study.pool(options), options.seed)
+    rows = []
+    for n_samples, of_size in zip(SIZES, relative.T, strict=True):
+        known = of_size[np.isfinite(of_size)]
+        if known.size:
+            rows.append({"n_samples": n_samples, "n_tasks": known.size, **spread(known)})
+    NotApplicable.unless(rows, "every task's average usage is 0")
+    return rows
 
 
 def differences(pool: TaskPool, seed: int = 0) -> Numbers:
@@ -80,20 +66,8 @@ def differences(pool: TaskPool, seed: int = 0) -> Numbers:
     seed
         Seed of the samples.
     """
-    sizes = np.array(SIZES, np.int64)
     average = pool.mean("avg")
-    means = np.empty((len(pool), len(sizes)))
-    # With unequal windows a mean without replacement would not be that of the weighted distribution.
-    if pool.is_weighted or pool.quantiles is not None:
-        for tasks in np.array_split(
-            np.arange(len(pool)), 1 + len(pool) // 5_000
-        ):  # 40 MB of running sums at a time
-            running = np.cumsum(pool.draw(tasks, SIZES[-1], seed), axis=1, dtype=np.float64)
-            means[tasks] = running[:, sizes - 1] / sizes
-        means[pool.n_windows[:, None] < sizes] = np.nan
-    else:
-        keys = task_keys(seed, pool.collection_id, pool.instance_index)
-        prefix_means(pool.inst, pool.offsets, keys, sizes, means)
+    means = means_of_samples(pool, seed)
     # 0 ÷ 0 for idle tasks, which are set to NaN below.
     with np.errstate(divide="ignore", invalid="ignore"):
         relative: Numbers = (average[:, None] - means) / average[:, None]
@@ -101,43 +75,43 @@ def differences(pool: TaskPool, seed: int = 0) -> Numbers:
     return relative
 
 
-def compute(study: Study, options: ColocationOptions) -> list[Row]:
-    """Return percentiles over tasks of the relative difference, per number of samples."""
-    relative = differences(study.pool(options), options.seed)
-    rows = []
-    for k, size in enumerate(SIZES):
-        known = relative[np.isfinite(relative[:, k]), k]
-        if known.size:
-            rows.append(
-                {
-                    "n_samples": size,
-                    "n_tasks": known.size,
-                    **spread(known),
-                }
-            )
-    NotApplicable.unless(rows, "every task's average usage is 0")
-    return rows
+def means_of_samples(pool: TaskPool, seed: int) -> Numbers:
+    """Return the mean of random seconds of each task, for each of :data:`SIZES`; NaN where a task is too short."""
+    sizes = np.array(SIZES, np.int64)
+    means = np.empty((len(pool), len(sizes)))
+    # With unequal windows a mean without replacement would not be that of the weighted distribution.
+    if not pool.is_weighted and pool.quantiles is None:
+        keys = task_keys(seed, pool.collection_id, pool.instance_index)
+        prefix_means(pool.inst, pool.offsets, keys, sizes, means)
+        return means
+    n_parts = 1 + len(pool) // TASKS_AT_A_TIME
+    for tasks in np.array_split(np.arange(len(pool)), n_parts):
+        draws = pool.draw(tasks, SIZES[-1], seed)
+        running_sums = np.cumsum(draws, axis=1, dtype=np.float64)
+        means[tasks] = running_sums[:, sizes - 1] / sizes
+    means[pool.n_windows[:, None] < sizes] = np.nan
+    return means
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: error of a mean from few samples (Fig. 1)."""
+    """Draw the error of a mean by the number of samples, as boxes over tasks (Fig. 1)."""
     import altair as alt
 
     rows = answer.to_pylist()
     base = charts.base(rows).encode(
         x=alt.X("n_samples:O", title="random samples per task", axis=alt.Axis(labelAngle=0)),
     )
-    rules = base.mark_rule().encode(
+    whiskers = base.mark_rule().encode(
         y=alt.Y("p5:Q", title="(mean average − mean of samples) / mean average"),
         y2=alt.Y2("p95:Q"),
         tooltip=charts.tooltips(rows),
     )
-    bars = base.mark_bar(size=12, opacity=0.6).encode(
+    boxes = base.mark_bar(size=12, opacity=0.6).encode(
         y=alt.Y("p25:Q", title="(mean average − mean of samples) / mean average"),
         y2=alt.Y2("p75:Q"),
         tooltip=charts.tooltips(rows),
     )
-    ticks = base.mark_tick(size=12, color="black").encode(
+    medians = base.mark_tick(size=12, color="black").encode(
         y=alt.Y("median:Q", title="(mean average − mean of samples) / mean average"),
         tooltip=charts.tooltips(rows),
     )
@@ -145,7 +119,7 @@ def chart(answer: pa.Table) -> charts.Chart:
         "Error of a mean from few samples (Fig. 1)",
         "boxes: quartiles and median over tasks; whiskers: 5 % and 95 %",
     )
-    return alt.layer(rules, bars, ticks).properties(title=title)
+    return alt.layer(whiskers, boxes, medians).properties(title=title)
 
 
 CLAIMS = [
@@ -159,10 +133,10 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select coalesce(abs(p75 + p25) / nullif(p75 - p25, 0), 0)
-        from answer
-        where n_samples = 15
-        """,
+            select coalesce(abs(p75 + p25) / nullif(p75 - p25, 0), 0)
+            from answer
+            where n_samples = 15
+            """,
             otherwise="no task has 15 windows",
         ),
         criterion=at_most(0.25, published="≈ 0"),
@@ -174,12 +148,16 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select many / one, if(one is null, 'no task has 1 windows', 'no task has 1000 windows')
-        from (
-            select max(p75 - p25) filter (n_samples = 1000) as many,
-                max(p75 - p25) filter (n_samples = 1) as one from answer
-        )
-        """,
+            select
+                many / one,
+                if(one is null, 'no task has 1 windows', 'no task has 1000 windows')
+            from (
+                select
+                    max(p75 - p25) filter (n_samples = 1000) as many,
+                    max(p75 - p25) filter (n_samples = 1) as one
+                from answer
+            )
+            """,
         ),
         criterion=at_most(0.2, published="≪ 1"),
     ),

@@ -41,11 +41,36 @@ ANSWER = Answer(
 
 
 SIGNIFICANCE = 0.05 / 4
-_HOUR = 12  # slots
-_LEAST = 12
-_DAYS = 48
-_EDGE = 3
-"""Hours: without which nothing is tested, from which on the day is, on either side of a step."""
+SLOTS_PER_HOUR = 12
+LEAST_HOURS = 12
+"""Without these hours nothing is tested."""
+DAILY_HOURS = 48
+"""From these hours on the rhythm of the day is tested."""
+EDGE_HOURS = 3
+"""Hours on either side of a step."""
+
+
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
+    """Return the share of the tasks that change in each way, and of those that do not."""
+    pool = study.pool(options)
+    span = longest_busy_span(pool, options.hours, options.size)
+    if span.slots < LEAST_HOURS * SLOTS_PER_HOUR:
+        # However few tasks run through it.
+        span = busiest_span(pool, LEAST_HOURS * SLOTS_PER_HOUR)
+    whole_hours = span.slots // SLOTS_PER_HOUR * SLOTS_PER_HOUR
+    is_changing = changes(series(pool, span)[:, :whole_hours])
+    is_changing["none"] = ~np.any(list(is_changing.values()), axis=0)
+    rows: list[Row] = []
+    for kind, flags in is_changing.items():
+        rows.append(
+            {
+                "kind": kind,
+                "share": float(flags.mean()),
+                "n_tasks": len(span.tasks),
+                "hours": span.slots / SLOTS_PER_HOUR,
+            }
+        )
+    return rows
 
 
 def changes(values: Values) -> dict[str, Flags]:
@@ -56,61 +81,66 @@ def changes(values: Values) -> dict[str, Flags]:
     values
         float32 (n, slots): usage of n tasks in the same slots, whole hours of them.
     """
-    hourly = (
-        values.reshape(len(values), values.shape[1] // _HOUR, _HOUR)
-        .mean(axis=2, dtype=np.float64)
-        .T
-    )
-    hours = len(hourly)
-    tasks = np.arange(len(values))
+    hourly = hourly_means(values)
+    hours, n_tasks = hourly.shape
     time = np.arange(hours)[:, None]
-    angle = 2 * np.pi / 24 * time * (1, 2)
-    day = np.hstack([np.cos(angle), np.sin(angle)]) if hours >= _DAYS else np.empty((hours, 0))
     mean = np.ones((hours, 1))
+    day = harmonics_of_the_day(hours)
     base = np.hstack([mean, day])
-    # The line, then a step at each place.
-    shapes = np.hstack([time, time >= np.arange(_EDGE, hours - _EDGE + 1)])
+    steps = time >= np.arange(EDGE_HOURS, hours - EDGE_HOURS + 1)
+    # The line is shape 0; then a step at each place.
+    shapes = np.hstack([time, steps])
+
     # Both sides without the day, so that neither a line nor a step is taken for part of a rhythm.
-    columns = _without(base, shapes)
-    rest = _without(base, hourly)
+    columns = without(base, shapes)
+    rest = without(base, hourly)
     power = (columns**2).sum(axis=0)
     slopes = columns.T @ rest / power[:, None]
-    best = (slopes**2 * power[:, None]).argmax(axis=0)
-    slope = slopes[best, tasks]
+    explained = slopes**2 * power[:, None]
+    best = explained.argmax(axis=0)
+    slope = slopes[best, np.arange(n_tasks)]
     residual = rest - slope * columns[:, best]
-    places = np.where(best > 0, shapes.shape[1] - 1, 1)
-    moved = places * _f_test(rest, residual, 1, base.shape[1] + 1) < SIGNIFICANCE
+    is_step = best > 0
+    n_places = np.where(is_step, steps.shape[1], 1)
+    p_value = n_places * f_test(rest, residual, 1, base.shape[1] + 1)
+    has_moved = p_value < SIGNIFICANCE
+
     # What did not move has a day of its own, not one beside the step that suits its noise best.
-    slope = np.where(moved, slope, 0)
-    alone = hourly - slope * shapes[:, best]
+    slope = np.where(has_moved, slope, 0)
     residual = rest - slope * columns[:, best]
-    found = {"level shift": moved & (best > 0), "trend": moved & (best == 0)}
-    if day.shape[1]:
-        found["daily"] = (
-            _f_test(
-                _without(mean, alone),
-                residual,
-                day.shape[1],
-                base.shape[1] + moved,
-            )
-            < SIGNIFICANCE
-        )
-    return found | {"bursty": _bursty(values)}
+    kinds = {"level shift": has_moved & is_step, "trend": has_moved & ~is_step}
+    n_harmonics = day.shape[1]
+    if n_harmonics:
+        unmoved = without(mean, hourly - slope * shapes[:, best])
+        p_value = f_test(unmoved, residual, n_harmonics, base.shape[1] + has_moved)
+        kinds["daily"] = p_value < SIGNIFICANCE
+    kinds["bursty"] = is_bursty(values)
+    return kinds
 
 
-def _without(columns: Numbers, values: Numbers) -> Numbers:
-    """What is left of each column of `values` after its regression on `columns`."""
+def hourly_means(values: Values) -> Numbers:
+    """Return the mean usage of each hour, float64 (hours, n)."""
+    n_tasks, n_slots = values.shape
+    by_hour = values.reshape(n_tasks, n_slots // SLOTS_PER_HOUR, SLOTS_PER_HOUR)
+    return by_hour.mean(axis=2, dtype=np.float64).T
+
+
+def harmonics_of_the_day(hours: int) -> Numbers:
+    """Return two harmonics of the day, float64 (hours, 4); without columns where there are too few hours."""
+    if hours < DAILY_HOURS:
+        return np.empty((hours, 0))
+    angle = 2 * np.pi / 24 * np.arange(hours)[:, None] * (1, 2)
+    return np.hstack([np.cos(angle), np.sin(angle)])
+
+
+def without(columns: Numbers, values: Numbers) -> Numbers:
+    """Return what is left of each column of `values` after its regression on `columns`."""
     basis = np.linalg.qr(columns)[0]
     return np.asarray(values - basis @ (basis.T @ values))
 
 
-def _f_test(
-    before: Numbers,
-    after: Numbers,
-    k: int,
-    n_columns: Index | int,
-) -> Numbers:
-    """p of the F-test that the last k of `n_columns` explain nothing; 1 where nothing varies.
+def f_test(before: Numbers, after: Numbers, k: int, n_columns: Index | int) -> Numbers:
+    """Return p of the F-test that the last k of `n_columns` explain nothing; 1 where nothing varies.
 
     Parameters
     ----------
@@ -120,46 +150,34 @@ def _f_test(
         How many.
     """
     power = (after**2).sum(axis=0)
-    lag = np.divide(
-        (after[1:] * after[:-1]).sum(axis=0),
-        power,
-        out=np.zeros_like(power),
-        where=power > 0,
-    )
+    products = (after[1:] * after[:-1]).sum(axis=0)
+    autocorrelation = np.zeros_like(power)
+    np.divide(products, power, out=autocorrelation, where=power > 0)
     # So many independent observations tell as much as these do (lag 1 taken as that of an AR(1) process).
-    freedom = np.maximum(len(after) * (1 - lag.clip(0)) / (1 + lag.clip(0)) - n_columns, 1)
+    lag = autocorrelation.clip(0)
+    n_independent = len(after) * (1 - lag) / (1 + lag)
+    freedom = np.maximum(n_independent - n_columns, 1)
     gain = (before**2).sum(axis=0) - power
-    f = np.divide(
-        gain * freedom,
-        power * k,
-        out=np.zeros_like(gain),
-        where=power > 0,
-    )
+    f = np.zeros_like(gain)
+    np.divide(gain * freedom, power * k, out=f, where=power > 0)
     return np.asarray(fdtrc(k, freedom, f.clip(0)))
 
 
-def _bursty(values: Values) -> Flags:
-    limit = values.mean(axis=1, dtype=np.float64) + 3 * values.std(axis=1, dtype=np.float64)
-    above = values > limit[:, None]
+def is_bursty(values: Values) -> Flags:
+    """Return which tasks have more bursts than a Gaussian has runs above three standard deviations, bool (n,)."""
+    mean = values.mean(axis=1, dtype=np.float64)
+    deviation = values.std(axis=1, dtype=np.float64)
+    limit = mean + 3 * deviation
+    is_above = values > limit[:, None]
     # A burst of several samples counts once: they are not independent.
-    runs = above[:, 0] + (above[:, 1:] & ~above[:, :-1]).sum(axis=1)
-    return np.asarray(bdtrc(runs - 1, values.shape[1], ndtr(-3)) < SIGNIFICANCE)
-
-
-def compute(study: Study, options: ColocationOptions) -> list[Row]:
-    """Return the share of the tasks that change in each way, and of those that do not."""
-    pool = study.pool(options)
-    span = longest_busy_span(pool, options.hours, options.size)
-    if span.slots < _LEAST * _HOUR:
-        span = busiest_span(pool, _LEAST * _HOUR)  # however few tasks
-    found = changes(series(pool, span)[:, : span.slots // _HOUR * _HOUR])
-    found["none"] = ~np.any(list(found.values()), axis=0)
-    common = {"n_tasks": len(span.tasks), "hours": span.slots / _HOUR}
-    return [{"kind": kind, "share": float(of.mean())} | common for kind, of in found.items()]
+    begins = is_above[:, 1:] & ~is_above[:, :-1]
+    n_bursts = is_above[:, 0] + begins.sum(axis=1)
+    p_value = bdtrc(n_bursts - 1, values.shape[1], ndtr(-3))
+    return np.asarray(p_value < SIGNIFICANCE)
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: how tasks change."""
+    """Draw the share of the tasks that change in each way."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import ColocationOptions, Experiment, Study
+from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.question import Answer, Claim, Column, above, at_least, charts, sql
 
@@ -38,24 +39,19 @@ BOTH: tuple[Literal["inst", "avg"], ...] = ("inst", "avg")
 SHARES = np.concatenate((np.arange(100) / 100, [0.995, 0.999, 1.0]))
 
 
-def compute(study: Study, options: ColocationOptions) -> pa.Table:
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Return both distributions as quantiles."""
     pool = study.pool(options)
-    quantiles = {series: np.quantile(pool.std(series), SHARES) for series in BOTH}
-    return pa.concat_tables(
-        pa.table(
-            {
-                "series": [series] * len(SHARES),
-                "share": SHARES,
-                "deviation": deviation,
-            }
-        )
-        for series, deviation in quantiles.items()
-    )
+    rows: list[Row] = []
+    for series in BOTH:
+        deviations = np.quantile(pool.std(series), SHARES)
+        for share, deviation in zip(SHARES.tolist(), deviations.tolist(), strict=True):
+            rows.append({"series": series, "share": share, "deviation": deviation})
+    return rows
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: standard deviation of a task's CPU usage."""
+    """Draw both distributions of the standard deviation over tasks."""
     import altair as alt
 
     rows = answer.to_pylist()
@@ -82,10 +78,12 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select max(deviation) filter (series = 'inst') / nullif(max(deviation) filter (series =
-            'avg'), 0)
-        from answer where share = 0.5
-        """,
+            select
+                max(deviation) filter (series = 'inst')
+                / nullif(max(deviation) filter (series = 'avg'), 0)
+            from answer
+            where share = 0.5
+            """,
         ),
         criterion=above(1),
     ),
@@ -98,10 +96,11 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select avg((seconds.deviation >= windows.deviation)::int)
-        from answer as seconds join answer
-            as windows using (share) where seconds.series = 'inst' and windows.series = 'avg'
-        """,
+            select avg((seconds.deviation >= windows.deviation)::int)
+            from answer as seconds
+            join answer as windows using (share)
+            where seconds.series = 'inst' and windows.series = 'avg'
+            """,
         ),
         criterion=at_least(0.95, published="≈ 1"),
     ),

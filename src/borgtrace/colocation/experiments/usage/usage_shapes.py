@@ -49,33 +49,38 @@ CLUSTERS = 16
 STARTS = 4
 
 
-@compiled(parallel=True)
-def _fill_shares(
-    values: Values,
-    offsets: Index,
-    weights: Index,
-    shares: Values,
-) -> None:
-    cells = shares.shape[1]
-    for i in numba.prange(shares.shape[0]):
-        # An array of its own for each task: threads would write into a common one.
-        counts = np.zeros(cells, np.int64)
-        total = 0
-        for k in range(offsets[i], offsets[i + 1]):
-            weight = weights[k] if weights.size else 1
-            counts[min(int(np.float64(values[k]) * cells), cells - 1)] += weight
-            total += weight
-        for cell in range(cells):
-            shares[i, cell] = counts[cell] / total
+def compute(study: Study, options: ColocationOptions) -> pa.Table:
+    """Return the centroids and the sizes of the clusters."""
+    # scikit-learn stays for this one call: SciPy's k-means starts elsewhere and stops earlier, so its shapes differ.
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    shapes = histograms(study.pool(options))
+    n_distinct = len(np.unique(shapes, axis=0))
+    NotApplicable.unless(
+        n_distinct >= CLUSTERS,
+        f"{CLUSTERS} clusters need as many different tasks, the pool has {n_distinct}",
+    )
+    clustering = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed % 2**32)
+    # Sums of several threads would differ in the last digit.
+    with threadpool_limits(1):
+        clustering.fit(shapes)
+    shares = np.bincount(clustering.labels_, minlength=CLUSTERS) / len(shapes)
+    return lettered_clusters(clustering.cluster_centers_, shares)
 
 
 def histograms(pool: TaskPool) -> Values:
-    """Share of each task's samples per cell, float32 (n, 100); windows weigh by length where draws do.
+    """Return the share of each task's samples per cell, float32 (n, 100); windows weigh by length where draws do.
+
+    Parameters
+    ----------
+    pool
+        The tasks.
 
     Examples
     --------
     >>> pool = TaskPool(offsets=np.array([0, 2]), inst=np.float32([0.005, 2.0]), avg=np.float32([0, 0]),
-    ...             collection_id=np.array([1]), instance_index=np.array([0]))
+    ...                 collection_id=np.array([1]), instance_index=np.array([0]))
     >>> np.flatnonzero(histograms(pool)[0]).tolist()
     [0, 99]
     """
@@ -85,47 +90,61 @@ def histograms(pool: TaskPool) -> Values:
     return shares
 
 
-def compute(study: Study, options: ColocationOptions) -> pa.Table:
-    """Return the centroids and the sizes of the clusters."""
-    # scikit-learn stays for this one call: SciPy's k-means starts elsewhere and stops earlier, so its shapes differ
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
+@compiled(parallel=True)
+def _fill_shares(
+    values: Values,
+    offsets: Index,
+    weights: Index,
+    shares: Values,
+) -> None:
+    cells = shares.shape[1]
+    for i in numba.prange(shares.shape[0]):
+        # Each task has its own array: threads would overwrite a common one.
+        counts = np.zeros(cells, np.int64)
+        total = 0
+        for k in range(offsets[i], offsets[i + 1]):
+            weight = weights[k] if weights.size else 1
+            cell = min(int(np.float64(values[k]) * cells), cells - 1)
+            counts[cell] += weight
+            total += weight
+        for cell in range(cells):
+            shares[i, cell] = counts[cell] / total
 
-    shapes = histograms(study.pool(options))
-    distinct = len(np.unique(shapes, axis=0))
-    NotApplicable.unless(
-        distinct >= CLUSTERS,
-        f"{CLUSTERS} clusters need as many different tasks, the pool has {distinct}",
-    )
-    with threadpool_limits(1):  # sums of several threads would differ in the last digit
-        fitted = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed % 2**32).fit(shapes)
-    shares = np.bincount(fitted.labels_, minlength=CLUSTERS) / len(shapes)
-    return _ordered(fitted.cluster_centers_, shares)
 
+def lettered_clusters(centroids: Values, shares: Numbers) -> pa.Table:
+    """Return clusters by size; the first cell breaks ties.
 
-def _ordered(centroids: Values, shares: Numbers) -> pa.Table:
-    # By size, not by k-means' own numbers, which depend on where it started; the first cell breaks ties.
+    Parameters
+    ----------
+    centroids
+        float (k, 100), in k-means' own order, which depends on where it started.
+    shares
+        float64 (k,): share of the tasks in each.
+    """
     order = np.lexsort((centroids[:, 0], -shares))
     letters = [chr(ord("a") + k) for k in range(len(order))]
+    # Rounding may leave a centroid a hair below 0, where a share has no meaning.
+    densities = np.maximum(centroids[order].astype(np.float64), 0)
     return pa.table(
         {
             "cluster": np.repeat(letters, CELLS),
             "cell": np.tile(np.arange(CELLS), len(order)),
-            # Rounding may leave a centroid a hair below 0, where a share has no meaning.
-            "density": np.maximum(centroids[order].astype(np.float64), 0).ravel(),
+            "density": densities.ravel(),
             "share": np.repeat(shares[order], CELLS),
         }
     )
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: shapes of CPU usage in 16 clusters."""
+    """Draw the shape of each cluster in a panel of its own (Fig. 4)."""
     import altair as alt
 
     rows = query_answer(
         answer,
         """
-        select printf('(%s) %.2f%%', cluster, 100 * share) as cluster, cell / 100 as usage,
+        select
+            printf('(%s) %.2f%%', cluster, 100 * share) as cluster,
+            cell / 100 as usage,
             density
         from answer
         where cell <= 50
@@ -139,10 +158,7 @@ def chart(answer: pa.Table) -> charts.Chart:
             y=alt.Y("density:Q", title="share"),
             tooltip=charts.tooltips(rows, "usage", "density"),
         )
-        .facet(
-            facet=charts.wrapped_panels("cluster"),
-            columns=4,
-        )
+        .facet(facet=charts.wrapped_panels("cluster"), columns=4)
         .resolve_scale(y="independent")
         .properties(title="Shapes of CPU usage in 16 clusters")
     )
@@ -167,10 +183,14 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select count(*)
-        from (select sum(if(cell >= 30, density, 0)) as far from answer group by cluster)
-        where far < 0.01
-        """,
+            select count(*)
+            from (
+                select sum(if(cell >= 30, density, 0)) as far
+                from answer
+                group by cluster
+            )
+            where far < 0.01
+            """,
         ),
         criterion=at_least(10, published="great majority"),
     ),
@@ -181,10 +201,13 @@ CLAIMS = [
         scope=SHAPE,
         measure=sql(
             """
-        select sum(share * far)
-        from (select any_value(share) as share, sum(if(cell >= 30, density, 0))
-            as far from answer group by cluster)
-        """,
+            select sum(share * far)
+            from (
+                select any_value(share) as share, sum(if(cell >= 30, density, 0)) as far
+                from answer
+                group by cluster
+            )
+            """,
         ),
         criterion=at_most(0.02, published="≈ 0"),
     ),

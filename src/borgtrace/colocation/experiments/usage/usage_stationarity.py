@@ -47,13 +47,33 @@ SPACINGS = (12, 24, 36)
 SIGNIFICANCE = 0.05
 
 
+def compute(study: Study, options: ColocationOptions) -> list[Row]:
+    """Return the share of tasks whose windows differ, for both readings of a window."""
+    pool = study.pool(options)
+    rows = []
+    for spacing in SPACINGS:
+        for length in (spacing, spacing - 1):
+            n_rejected, n_tested = rejections(pool, spacing, length, options.seed)
+            if n_tested:
+                rows.append(
+                    {
+                        "spacing": spacing,
+                        "length": length,
+                        "n_tasks": n_tested,
+                        "rejected": n_rejected / n_tested,
+                    }
+                )
+    NotApplicable.unless(rows, f"no task has two windows of {SPACINGS[0]} samples")
+    return rows
+
+
 def rejections(
     pool: TaskPool,
     spacing: int,
     length: int,
     seed: int = 0,
 ) -> tuple[int, int]:
-    """Number of tasks whose two windows differ at 5 %, and number of tasks with two windows.
+    """Return the number of tasks whose two windows differ at 5 %, and the number of tasks with two windows.
 
     Parameters
     ----------
@@ -68,39 +88,21 @@ def rejections(
     keys = task_keys(seed, pool.collection_id, pool.instance_index)
     window_pairs(pool.inst, pool.offsets, keys, spacing, length, steps)
     # The statistic of two windows of one length is a multiple of 1/length: a few p-values serve all tasks.
-    found, tasks = np.unique(steps[steps >= 0], return_counts=True)
-    differ = [ks_p_value(length, k) < SIGNIFICANCE for k in found]
-    return int(tasks[differ].sum()), int(tasks.sum())
-
-
-def compute(study: Study, options: ColocationOptions) -> list[Row]:
-    """Return the share of tasks whose windows differ, for both readings of a window."""
-    pool = study.pool(options)
-    rows = []
-    for spacing in SPACINGS:
-        for length in (spacing, spacing - 1):
-            rejected, tested = rejections(pool, spacing, length, options.seed)
-            if tested:
-                share = rejected / tested
-                rows.append(
-                    {
-                        "spacing": spacing,
-                        "length": length,
-                        "n_tasks": tested,
-                        "rejected": share,
-                    }
-                )
-    NotApplicable.unless(rows, f"no task has two windows of {SPACINGS[0]} samples")
-    return rows
+    statistics, n_tasks = np.unique(steps[steps >= 0], return_counts=True)
+    is_rejected = [ks_p_value(length, statistic) < SIGNIFICANCE for statistic in statistics]
+    return int(n_tasks[is_rejected].sum()), int(n_tasks.sum())
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: tasks whose usage changes its distribution."""
+    """Draw the share of tasks whose windows differ, by their length."""
     import altair as alt
 
     rows = query_answer(
         answer,
-        """select *, if(length = spacing, 'as defined', 'as printed') as "window" from answer""",
+        """
+        select *, if(length = spacing, 'as defined', 'as printed') as "window"
+        from answer
+        """,
     )
     return (
         charts.base(rows, title="Tasks whose usage changes its distribution")
