@@ -1,14 +1,13 @@
-"""What tests of experiments share: an answer as rows, a study that is only a pool, and what a claim measures of it."""
+"""What tests of experiments share: an answer as rows, studies and options, and what a claim measures of an answer."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import Study
+from borgtrace.colocation import ColocationOptions, Study, TaskPool
 from borgtrace.question import Claim, NotApplicable
 
 
@@ -16,12 +15,12 @@ def rows(**columns: list[Any]) -> list[dict[str, Any]]:
     return pa.table(columns).to_pylist()
 
 
-def study_of(pool: Any) -> Study:
-    return cast(Study, SimpleNamespace(pool=lambda options: pool))
+def study_of(pool: TaskPool) -> Study:
+    return Study(pool)
 
 
-def options(**given: Any) -> Any:
-    return SimpleNamespace(**given)
+def options(**given: Any) -> ColocationOptions:
+    return ColocationOptions(**given)
 
 
 def refused(reason: str) -> Any:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from borgtrace.colocation import ColocationOptions, Study
+from borgtrace.colocation.packing.grid import GridCell, PackingGrid, PackingOutcome
 from borgtrace.colocation.packing.instances import Instance, Instances
+from borgtrace.colocation.sums.sample_sums import SampleSums
 from borgtrace.colocation.tasks.pool import TaskPool
+from tests.colocation.test_pool import make
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,3 +39,33 @@ def drawn(usage: Any, number: int = 0, fresh: Any = None, request: Any = None) -
         return values if fresh is None else np.asarray(fresh, np.float32)
 
     return Instance(number, np.arange(len(values)), values, draw, request)
+
+
+POOL = make([[0.5], [0.25]])
+
+
+def study_with_sums(sums: list[SampleSums], options: ColocationOptions) -> Study:
+    """Return a study that knows the sums of random samples."""
+    study = Study(POOL)
+    study.once(("sums", options), lambda: sums)
+    return study
+
+
+def study_with_grid(grid: PackingGrid, options: ColocationOptions) -> Study:
+    """Return a study that knows the common grid."""
+    study = Study(POOL)
+    study.once(("grid", options), lambda: grid)
+    return study
+
+
+class KnownGrid(PackingGrid):
+    """A grid whose outcomes are given; what is asked for is in `asked`."""
+
+    def __init__(self, outcomes: list[PackingOutcome]) -> None:
+        super().__init__(Instances(POOL))
+        self.asked: list[Sequence[GridCell]] = []
+        self._outcomes = outcomes
+
+    def outcomes(self, cells: Sequence[GridCell]) -> list[PackingOutcome]:
+        self.asked.append(cells)
+        return self._outcomes

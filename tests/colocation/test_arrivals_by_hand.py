@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import Study
+from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiments.beyond import packing_online
 from borgtrace.colocation.packing.online_cluster import SlotCounts
 from borgtrace.question import NotApplicable
@@ -55,9 +52,9 @@ def test_every_way_is_run_where_tasks_come_one_after_the_other() -> None:
     values = np.full((2, 12), 0.25)
 
     def study(start: list[int]) -> Study:
-        return cast(Study, SimpleNamespace(pool=lambda options: on_clock(values, start=start)))
+        return Study(on_clock(values, start=start))
 
-    options = cast(Any, SimpleNamespace(capacity=0.5))
+    options = ColocationOptions(capacity=0.5)
     found = packing_online.compute(study([0, 6]), options)
     # Five ways without requests, 18 slots each.
     assert [(row["estimator"], row["cold_start"], row["hour"]) for row in found] == [

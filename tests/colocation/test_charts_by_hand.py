@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import altair as alt
 import pyarrow as pa
 import pytest
 
 from borgtrace.colocation.experiments.packing import packing_averages, packing_base
 from borgtrace.colocation.experiments.shared import overflow_charts
 from borgtrace.colocation.experiments.usage import relative_difference
-from borgtrace.question.charts import axis
 from tests.colocation.test_figures import base, marks
 
 Spec = dict[str, Any]
@@ -198,15 +198,12 @@ def line_rows() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(("facets", "width"), [({}, 460), ({"column": "panel"}, 230)])
-def test_a_line_and_its_points_for_each_estimator(facets: dict[str, str], width: int) -> None:
-    spec = overflow_charts.overflow_lines(
-        line_rows(), axis("capacity", "capacity"), **facets
-    ).to_dict()
-    size = spec["spec"] if facets else spec
-    assert size["width"] == width
-    assert size["height"] == 320
-    assert ("facet" in spec) is bool(facets)
+@pytest.mark.parametrize(("size", "width"), [({}, 460), ({"width": 230}, 230)])
+def test_a_line_and_its_points_for_each_estimator(size: dict[str, int], width: int) -> None:
+    x = alt.X("capacity:Q", title="capacity")
+    spec = overflow_charts.overflow_lines(line_rows(), x, **size).to_dict()
+    assert spec["width"] == width
+    assert spec["height"] == 320
     line, point = marks(spec)
     assert mark(line) == ("line",)
     assert mark(point) == ("point",)
@@ -238,7 +235,7 @@ def test_whiskers_are_the_outer_percentiles() -> None:
         "p75": 0.4,
         "p95": 0.5,
     }
-    spec = relative_difference.QUESTION.plot(pa.Table.from_pylist([row])).to_dict()
+    spec = relative_difference.QUESTION.chart(pa.Table.from_pylist([row])).to_dict()
     layers = marks(spec)
     assert [
         (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import Study
+from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiments.beyond import (
     packing_machines,
     packing_online,
@@ -28,12 +27,15 @@ from borgtrace.colocation.experiments.shared.outcomes import to_table
 from borgtrace.colocation.experiments.sums import percentile_error, sum_examples, sum_normality
 from borgtrace.colocation.experiments.usage import colocation_preparation, relative_difference
 from borgtrace.colocation.packing.advice import saved_machines
-from borgtrace.colocation.packing.grid import PackingGrid
+from borgtrace.colocation.packing.service_classes import ServiceClasses
+from borgtrace.colocation.packing.trial import Evidence, JudgedPacking
 from borgtrace.colocation.sums.normality import CRITICAL
+from borgtrace.colocation.sums.sample_sums import SampleSums
 from borgtrace.colocation.tasks.pool import PreparationStep
 from borgtrace.placement import Observation
 from borgtrace.question.conforming import table_of
 from tests.colocation.answers import measured
+from tests.colocation.known import KnownGrid
 from tests.colocation.test_packing_experiments import outcome
 from tests.colocation.test_packing_past import on_clock
 
@@ -44,9 +46,9 @@ def test_shares_and_counts_of_the_preparation() -> None:
         PreparationStep("fewer than 24 windows", 285, 297),
         PreparationStep("averages above the whole machine, replaced", 13, 9000, "windows"),
     )
-    pool = SimpleNamespace(pool=lambda options: SimpleNamespace(steps=steps))
-    answer = colocation_preparation.compute(cast(Study, pool), cast(Any, None))
-    result = table_of(answer, colocation_preparation.QUESTION.answer)
+    pool = on_clock(np.ones((2, 3)), steps=steps)
+    answer = colocation_preparation.compute(Study(pool), ColocationOptions())
+    result = table_of(answer, colocation_preparation.QUESTION.answer.table("answer"))
     assert result["step"].to_pylist() == [1, 2, 3]
     assert measured(colocation_preparation, "S1-zero", result) == 0.01
     assert measured(colocation_preparation, "S1-short-tasks", result) == 285 / 297
@@ -173,23 +175,21 @@ def test_samples_of_weighted_windows() -> None:
 
 
 def test_a_sample_may_be_the_whole_pool() -> None:
-    pool = SimpleNamespace(
-        pool=lambda options: on_clock(np.random.default_rng(0).random((10, 24)) / 10)
-    )
-    result = sum_examples.compute(
-        cast(Study, pool), cast(Any, SimpleNamespace(realizations=20, seed=0))
-    )
+    pool = on_clock(np.random.default_rng(0).random((10, 24)) / 10)
+    result = sum_examples.compute(Study(pool), ColocationOptions(realizations=100))
     assert set(result["size"].to_pylist()) == {10}
 
 
 def test_a_total_at_the_critical_value_is_not_rejected() -> None:
     at = CRITICAL["Stephens 1974"]
-    sums = SimpleNamespace(
+    sums = SampleSums(
         size=10,
-        normality=np.array([at, np.nextafter(at, 1)]),
         mean=np.array([0.25, 0.75]),
+        std=np.ones(2),
+        normality=np.array([at, np.nextafter(at, 1)]),
+        percentiles=np.ones((2, 3)),
     )
-    row = sum_normality.rejection_rates(cast(Any, sums), 100)
+    row = sum_normality.rejection_rates(sums, 100)
     assert row["rejected_1974"] == 0.5
     assert row["mean_usage"] == 0.5
     assert row["n_samples"] == 2
@@ -198,8 +198,7 @@ def test_a_total_at_the_critical_value_is_not_rejected() -> None:
 def test_tasks_that_never_change_correlate_with_nobody() -> None:
     wave = np.tile([0.25, 0.5], 12)
     pool = on_clock(np.stack([wave, wave, np.full(24, 0.25)]), jobs=[7, 7, 7])
-    study = SimpleNamespace(pool=lambda options: pool)
-    rows = task_correlation.compute(cast(Study, study), cast(Any, SimpleNamespace(hours=2, seed=0)))
+    rows = task_correlation.compute(Study(pool), ColocationOptions(hours=2))
     assert {(row["scope"], row["n_pairs"], round(row["mean"], 9)) for row in rows} == {
         ("within", 1, 1.0)
     }
@@ -217,19 +216,21 @@ def test_machines_as_they_come_largest_and_smallest_first() -> None:
 
 def test_ways_of_the_online_comparison() -> None:
     plain = ["gpa 0.01", "gpa 0.001", "convolution 0.001", "average 1.25", "percentile 95"]
-    for has_requests, more in ((False, []), (True, ["gpa 0.01", "request 1"])):
-        pool = cast(Any, SimpleNamespace(has_requests=has_requests))
-        assert [way.label for way, _ in packing_online.ways(pool)] == plain + more
+    pool = on_clock(np.ones((1, 3)))
+    asking = on_clock(np.ones((1, 3)), cpu_request=np.float32([0.5]))
+    for tasks, more in ((pool, []), (asking, ["gpa 0.01", "request 1"])):
+        assert [way.estimator.label for way in packing_online.ways(tasks)] == plain + more
 
 
 def test_classes_on_machines_of_their_own_are_numbered_one_after_the_other() -> None:
     # Without variance as many fit as fill a machine.  The lax class needs two, the last of which is filled from the
     # first; then comes the strict one, of which one task is too large.
     mean = np.array([[0.5], [0.5], [0.75], [2.0], [0.5]])
-    classes = SimpleNamespace(targets=(0.1, 0.01), rank=np.array([0, 0, 1, 1, 0]))
-    moments = [(mean, np.zeros_like(mean))]
+    rank = np.array([0, 0, 1, 1, 0])
+    classes = ServiceClasses(("lax", "strict"), (0.1, 0.01), rank, "by hand")
+    moments = packing_promises.HourlyMoments(mean, np.zeros_like(mean))
     seen = Observation(np.repeat(mean, 4, axis=1).astype(np.float32))
-    apart = list(packing_promises.pack_in_each_way(moments, cast(Any, classes), seen))[1]
+    apart = packing_promises.pack_separately(moments, classes, seen)
     assert apart.bins.tolist() == [1, 0, 2, -1, 1]
     assert apart.rows.tolist() == [[1.0]] * 3
     assert apart.machines.tolist() == [0, 1, 2]
@@ -268,20 +269,20 @@ def test_an_instance_without_machines_says_nothing_of_the_draws() -> None:
         }
     )
     assert overflow_charts.scale_of(table).startswith("2 instances of 80 tasks with 200 draws each")
-    outcomes = [SimpleNamespace(trials=0, overflows=0)]
-    assert (
-        PackingGrid.mean_quality(
-            cast(Any, SimpleNamespace(outcomes=lambda cells: outcomes)), cast(Any, None)
-        )
-        == 0.0
-    )
+    nothing = outcome("gpa:0.1", 0, 0, 0)
+    assert KnownGrid([nothing]).mean_quality(nothing.cell) == 0.0
+
+
+def using(*machines: int) -> Evidence:
+    """What a trial says of instances that take so many machines."""
+    draws = np.zeros(0, np.int64)
+    raw = np.zeros((0, 0), np.int64)
+    trial = [JudgedPacking(n, 0, draws, raw) for n in machines]
+    return Evidence([trial], blocks=None, realizations=1, target=0.1)
 
 
 def test_one_machine_instead_of_one_saves_none() -> None:
-    one, other = (
-        cast(Any, SimpleNamespace(machines=np.array(n))) for n in ([1.0, 3.0], [1.0, 4.0])
-    )
-    saved = saved_machines(one, other)
+    saved = saved_machines(using(1, 3), using(1, 4))
     assert saved is not None
     assert saved.value == pytest.approx(0.125)
 

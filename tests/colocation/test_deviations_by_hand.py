@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -142,7 +141,7 @@ def test_a_cell_as_it_is_drawn() -> None:
         "slope": 0.5,
         "intercept": 0.25,
     }
-    drawn = deviation_regression.QUESTION.plot(
+    drawn = deviation_regression.QUESTION.chart(
         pa.Table.from_pylist([row, row | {"slope": None}])
     ).to_dict()
     found, unknown = drawn["hconcat"][0]["data"]["values"]
@@ -179,9 +178,9 @@ def test_steps_that_a_pool_does_not_record() -> None:
         PreparationStep("that never used any", 3, 12),
         PreparationStep("averages above", 0, 5, "windows"),
     )
-    pool = SimpleNamespace(steps=steps)
+    pool = on_clock(np.ones((2, 3)), steps=steps)
     answer = colocation_preparation.compute(study_of(pool), options())
-    table = table_of(answer, colocation_preparation.QUESTION.answer)
+    table = table_of(answer, colocation_preparation.QUESTION.answer.table("answer"))
     rows = [
         (row["step"], row["name"], row["unit"], row["n_touched"], row["n_before"])
         for row in table.to_pylist()

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiments.beyond import packing_advice, packing_replay
-from borgtrace.colocation.experiments.beyond.task_correlation import _rows, pairs_of
+from borgtrace.colocation.experiments.beyond.task_correlation import histogram_rows, pairs_of
 from borgtrace.colocation.experiments.packing import packing_clairvoyance, packing_rare_events
 from borgtrace.colocation.experiments.packing.packing_rebalancing import falls
-from borgtrace.colocation.experiments.shared import outcomes
-from borgtrace.colocation.experiments.shared.outcomes import _mean, to_table
+from borgtrace.colocation.experiments.shared.outcomes import (
+    rare_overflow,
+    summarize_instances,
+    to_table,
+)
 from borgtrace.colocation.experiments.sums import percentile_error, sum_examples
 from borgtrace.colocation.experiments.usage import usage_stationarity
 from borgtrace.placement import Gpa
@@ -56,8 +60,7 @@ def test_tasks_whose_two_windows_differ() -> None:
 def test_one_window_is_as_defined_and_one_as_printed() -> None:
     values = np.full((2, 24), 0.25)
     values[1, 12:] = 0.5
-    study = SimpleNamespace(pool=lambda options: on_clock(values))
-    rows = usage_stationarity.compute(study, SimpleNamespace(seed=0))  # type: ignore[arg-type]
+    rows = usage_stationarity.compute(Study(on_clock(values)), ColocationOptions())
     assert rows == [
         {
             "spacing": 12,
@@ -88,12 +91,11 @@ def test_about_a_third_is_a_fifth_to_two_fifths(share: float, holds: bool) -> No
 
 
 def test_the_distribution_of_correlations() -> None:
-    rows = _rows("within", np.array([-0.5, 0.0, 0.5, 0.9]), 5, 24)
+    rows = histogram_rows(np.array([-0.5, 0.0, 0.5, 0.9]))
     assert sum(row["share"] for row in rows) == pytest.approx(1)
     assert max(row["share"] for row in rows) == 0.25
-    assert {(row["mean"], row["n_pairs"], row["n_tasks"], row["hours"]) for row in rows} == {
-        (0.225, 4, 5, 2.0)
-    }
+    assert {row["mean"] for row in rows} == {0.225}
+    assert {row["n_pairs"] for row in rows} == {4}
 
 
 def test_the_normal_law_beside_a_total() -> None:
@@ -129,22 +131,21 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
     monkeypatch.setattr(packing_rare_events, "mean_outcomes", averages)
     curve = packing_rare_events.gpa_curve(object(), 0.01)  # type: ignore[arg-type]
     # 1e-12 stands for none seen; a curve never falls.
-    assert np.exp(curve[0]) == pytest.approx([1e-12, 0.01, 0.01, 0.1])
+    assert np.exp(curve.log_q) == pytest.approx([1e-12, 0.01, 0.01, 0.1])
     told = [cell.estimator.parameter for cell in asked]
     assert len(told) == 100
     assert told[0] == pytest.approx(1e-16)
     assert told[-1] == pytest.approx(0.03)
     assert all(isinstance(cell.estimator, Gpa) and not cell.is_rebalanced for cell in asked)
-    matched = packing_rare_events._matched
-    rising = np.log([0.001, 0.01]), np.array([30.0, 20.0])
-    assert [matched(q, rising) for q in (0.0, 0.0009, 0.001, 0.01, 0.02)] == [
+    rising = packing_rare_events.GpaCurve(np.log([0.001, 0.01]), np.array([30.0, 20.0]))
+    assert [rising.machines_at(q) for q in (0.0, 0.0009, 0.001, 0.01, 0.02)] == [
         None,
         None,
         30.0,
         20.0,
         None,
     ]
-    assert matched(math.sqrt(1e-5), rising) == pytest.approx(25)
+    assert rising.machines_at(math.sqrt(1e-5)) == pytest.approx(25)
 
 
 def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
@@ -189,16 +190,23 @@ def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
     assert str(caught.value) == "GPA never overflows that often"
 
 
-def test_none_seen_where_three_were_to_be_expected_refutes(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = {"q": 0.0, "trials": 3000}
-    monkeypatch.setattr(outcomes, "find", lambda result, **cell: [row])
-    assert outcomes.rare(pa.table({}), 0.001) == 0.0
-    row["trials"] = 2999
+@pytest.mark.parametrize(("draws", "q"), [(3000, 0.0), (2999, 0.5)])
+def test_none_seen_where_three_were_to_be_expected_refutes(draws: int, q: float) -> None:
+    measure = rare_overflow(published=0.001, estimator="gpa", parameter=0.1)
+    assert measure(overflowing(draws, q)) == pytest.approx(q, abs=1e-3)
+
+
+def test_none_seen_of_fewer_says_nothing() -> None:
+    measure = rare_overflow(published=0.001, estimator="gpa", parameter=0.1)
     with pytest.raises(NotApplicable) as caught:
-        outcomes.rare(pa.table({}), 0.001)
+        measure(overflowing(2999, 0.0))
     assert str(caught.value) == "none seen in 3.0e+03 draws, 3.0 expected"
-    row["q"] = 0.5
-    assert outcomes.rare(pa.table({}), 0.001) == 0.5
+
+
+def overflowing(draws: int, q: float) -> pa.Table:
+    """An outcome of one machine."""
+    made = replace(outcome("gpa:0.1", 0, 1, round(q * draws)), trials=draws)
+    return to_table([made])
 
 
 def test_a_share_of_what_was_promised() -> None:
@@ -293,7 +301,7 @@ def test_the_mean_of_one_instance_is_that_instance() -> None:
         "n_unplaceable": 2,
         "overflows": 2,
     }
-    found = _mean([{**row, "n_tasks": 40}])
+    found = summarize_instances([{**row, "n_tasks": 40}])
     expected = {
         "m_abs": 5,
         "machines": 7,
@@ -313,7 +321,7 @@ def test_the_mean_of_one_instance_is_that_instance() -> None:
         "predicted": 0.5,
         "n_tasks": 40,
     }
-    both = _mean([{**row, "n_tasks": 40}, other])
+    both = summarize_instances([{**row, "n_tasks": 40}, other])
     assert both["q"] == 20 / 800
     assert both["trials"] == 800
     assert both["predicted"] == 0.5
@@ -367,9 +375,9 @@ def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:
             },
         ]
     )
-    assert packing_advice.keeps(table) == pytest.approx(1.5)
+    assert packing_advice.excess_of_advice(table) == pytest.approx(1.5)
     # Without a series the draws alone tell.
-    assert packing_advice.factor_keeps(table) == pytest.approx(0.5)
+    assert packing_advice.excess_of_factor(table) == pytest.approx(0.5)
     unknown = pa.Table.from_pylist(
         [
             {
@@ -381,5 +389,5 @@ def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:
         ]
     )
     with pytest.raises(NotApplicable) as caught:
-        packing_advice.keeps(unknown)
+        packing_advice.excess_of_advice(unknown)
     assert str(caught.value) == "there is no interval to judge by"

@@ -100,14 +100,14 @@ def test_figures_7_to_9_are_machines_dots_and_relative_excess() -> None:
     }
     assert sorted(row["m_abs"] for row in machines if row["label"] == "cantelli 1") == [30, 31]
     # q = 90 ÷ (10 · 100) = .09 and 90 ÷ 1,100: 10 and 18 % below ρ = .1; never: 100 % below
-    assert sorted(round(row["excess"], 4) for row in figure_9["data"]["values"]) == [
+    assert sorted(round(row["excess"], 4) for row in marks(figure_9)[1]["data"]["values"]) == [
         -1,
         -1,
         -0.1818,
         -0.1,
     ]
     assert [kind(layer) for layer in marks(figure_9)] == ["rule", "boxplot"]
-    dots = figure_8["data"]["values"]
+    dots = marks(figure_8)[0]["data"]["values"]
     assert sorted({row["estimator"] for row in dots}) == ["average", "gpa", "percentile"]
     assert len(dots) == 8
     assert {kind(layer) for layer in marks(figure_8)} == {"point", "text"}
@@ -178,7 +178,7 @@ def test_figure_3c_is_the_tasks_of_the_seconds_less_those_of_the_averages() -> N
         "slope": [0.3] * 4,
         "intercept": [0.0] * 4,
     }
-    first, second = deviation_regression.QUESTION.plot(pa.table({**cells, **line})).to_dict()[
+    first, second = deviation_regression.QUESTION.chart(pa.table({**cells, **line})).to_dict()[
         "hconcat"
     ]
     # three tasks in the first cell of both: no difference, and nothing to draw
@@ -223,7 +223,7 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
         }
         for k, d in enumerate((5.0, 0.0, 2.5))
     ]
-    shown = percentile_error.QUESTION.plot(pa.Table.from_pylist(made)).to_dict()["data"]["values"]
+    shown = percentile_error.QUESTION.chart(pa.Table.from_pylist(made)).to_dict()["data"]["values"]
     # sizes stand at 0, 1, 2, 3: a violin about 1, .45 wide on both sides where it is widest
     assert [(row["left"], row["right"]) for row in shown] == [(0.55, 1.45), (1, 1), (0.775, 1.225)]
     assert [row["error"] for row in shown] == pytest.approx([0.05, 0.15, 0.25])

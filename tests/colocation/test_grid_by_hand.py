@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import Study
+from borgtrace.colocation import ColocationOptions
 from borgtrace.colocation.experiments.packing import (
     packing_averages,
     packing_base,
@@ -20,6 +19,7 @@ from borgtrace.colocation.experiments.shared import outcomes
 from borgtrace.colocation.experiments.shared.outcomes import to_table
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
+from tests.colocation.known import KnownGrid, study_with_grid
 from tests.colocation.test_figures import outcome
 
 
@@ -61,23 +61,16 @@ def test_without_machines_nothing_overflows() -> None:
 
 
 def test_an_experiment_of_the_grid_packs_ten_instances_in_its_ways() -> None:
-    asked: list[Any] = []
-
-    def outcomes(cells: Any) -> list[Any]:
-        asked.extend(cells)
-        return [outcome("gpa:0.01", 0, 10, 5)]
-
-    study = cast(Study, SimpleNamespace(grid=lambda options: SimpleNamespace(outcomes=outcomes)))
+    grid = KnownGrid([outcome("gpa:0.01", 0, 10, 5)])
+    options = ColocationOptions()
     experiment = packing_base.QUESTION
-    (row,) = experiment.compute(study, cast(Any, None)).to_pylist()
-    assert asked == packing_base.cells()
-    assert (row["estimator"], row["parameter"], row["m_abs"], row["q"], row["packer"]) == (
-        "gpa",
-        0.01,
-        10,
-        0.005,
-        "best-fit",
-    )
+    (row,) = experiment.compute(study_with_grid(grid, options), options).to_pylist()
+    assert grid.asked == [packing_base.cells()]
+    assert row["estimator"] == "gpa"
+    assert row["parameter"] == 0.01
+    assert row["m_abs"] == 10
+    assert row["q"] == 0.005
+    assert row["packer"] == "best-fit"
     assert experiment.parameters == {
         "tasks": 100_000,
         "realizations": 10_000,

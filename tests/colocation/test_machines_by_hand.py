@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from borgtrace.colocation import Study
+from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiments.beyond import packing_machines
 from borgtrace.colocation.experiments.packing import packing_rare_events
-from borgtrace.colocation.packing.grid import GridCell
+from borgtrace.colocation.packing.grid import GridCell, PackingGrid
+from borgtrace.colocation.packing.instances import Instances
 from borgtrace.placement import Gpa, Observation
+from tests.colocation.known import drawn
+from tests.colocation.test_packing_past import on_clock
 
 
 def test_capacity_in_use_on_unequal_machines() -> None:
     usage = np.full((2, 100), 0.3, np.float32)
-    instance = cast(Any, SimpleNamespace(inst=usage, seen=Observation(usage), number=2))
+    instance = drawn(usage, number=2)
     found = packing_machines.pack_instance(instance, np.array([[0.5, 1.0, 1.0]]), 0)
     assert len(found) == 5 * 3 * 2
     rows = [row for row in found if row["estimator"] == "percentile 100"]
@@ -58,7 +60,7 @@ def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
     monkeypatch.setattr(packing_machines, "machines", machines)
     monkeypatch.setattr(packing_machines, "fit", fit)
     usage = np.full((2, 100), 0.3, np.float32)
-    instance = cast(Any, SimpleNamespace(inst=usage, seen=Observation(usage), number=2))
+    instance = drawn(usage, number=2)
     found = packing_machines.pack_instance(instance, cast(Any, "table"), 5)
     # Seeded by the instance; the largest of the machines is what estimators look at.
     assert asked == [("table", 4, 7), *[0.5] * 5]
@@ -83,12 +85,16 @@ def test_a_way_is_matched_by_its_overflow_without_rebalancing(
             for cell in ways
         ]
 
-    curve = np.log([0.0001, 0.001, 0.01, 0.1]), np.array([40.0, 30.0, 20.0, 10.0])
+    curve = packing_rare_events.GpaCurve(
+        np.log([0.0001, 0.001, 0.01, 0.1]),
+        np.array([40.0, 30.0, 20.0, 10.0]),
+    )
     monkeypatch.setattr(packing_rare_events, "candidates", lambda target: [Gpa(target)])
     monkeypatch.setattr(packing_rare_events, "mean_outcomes", averages)
-    monkeypatch.setattr(packing_rare_events, "_gpa_curve", lambda grid, target: curve)
-    learning = cast(Any, SimpleNamespace(prepared=lambda estimator, cell: estimator))
-    rows = packing_rare_events.run_candidates("a pool", cast(Any, None), learning, 0.02)
+    monkeypatch.setattr(packing_rare_events, "gpa_curve", lambda grid, target: curve)
+    # GPA learns nothing, and its outcomes are known: no instance is made.
+    grid = PackingGrid(Instances(on_clock(np.ones((2, 3)))))
+    rows = packing_rare_events.run_candidates("a pool", grid, grid, 0.02)
     assert [(cell.estimator.label, cell.is_rebalanced) for cell in cells] == [
         ("gpa 0.02", False),
         ("gpa 0.02", True),
@@ -103,23 +109,21 @@ def test_a_way_is_matched_by_its_overflow_without_rebalancing(
     assert [{name: row[name] for name in expected} for row in rows] == [expected] * 2
     assert [(row["is_rebalanced"], row["q"]) for row in rows] == [(False, 0.01), (True, 0.001)]
     # To the end of the curve, and no further.
-    assert packing_rare_events._matched(0.1, curve) == 10
-    assert packing_rare_events._matched(0.101, curve) is None
+    assert curve.machines_at(0.1) == 10
+    assert curve.machines_at(0.101) is None
 
 
 def test_a_mix_is_taken_where_it_is_given() -> None:
     asked: list[Any] = []
-    instances = SimpleNamespace(rows=lambda rows: rows(SimpleNamespace()))
-    study = cast(
-        Study,
-        SimpleNamespace(instances=lambda options: instances, machines=lambda: "those of the cell"),
-    )
 
-    def rows_of(instance: Any, table: Any, seed: int) -> None:
-        asked.append((table if isinstance(table, str) else table.tolist(), seed))
+    def pack_instance(instance: Any, kinds: np.ndarray, seed: int) -> list[Any]:
+        asked.append((kinds.tolist(), seed))
+        return []
 
+    study = Study(on_clock(np.ones((2, 3))))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing_machines, "_rows", rows_of)
+        patch.setattr(packing_machines, "pack_instance", pack_instance)
         for mix in ("", "0.5:1:2"):
-            packing_machines.compute(study, cast(Any, SimpleNamespace(mix=mix, seed=3)))
-    assert asked == [("those of the cell", 3), ([[0.5, 1.0, 2.0]], 3)]
+            options = ColocationOptions(mix=mix, seed=3, instances=1, realizations=100)
+            packing_machines.compute(study, options)
+    assert asked == [(study.machines().tolist(), 3), ([[0.5, 1.0, 2.0]], 3)]

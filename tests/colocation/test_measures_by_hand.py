@@ -23,6 +23,7 @@ from borgtrace.colocation.packing.grid import GridCell
 from borgtrace.placement import Gpa, Packing
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured, rows
+from tests.colocation.observations import constant
 
 PAPER = {
     "average 1",
@@ -78,8 +79,12 @@ def test_every_estimator_of_the_paper_is_run_in_every_way(
 
 
 def test_pairs_of_a_test_for_cpu_and_one_for_memory() -> None:
-    found = [(cpu.label, memory.label) for cpu, memory in packing_memory.tests()]
-    assert found == [
+    memory = constant(0.25, 0.5)
+    vector, *pairs = packing_memory.ways(constant(0.5, 0.25), [memory.percentile(100)])
+    assert vector.n_resources == 2
+    assert vector.memory == "percentile 100"
+    assert {way.n_resources for way in pairs} == {2}
+    assert [(way.cpu, way.memory) for way in pairs] == [
         (cpu, memory)
         for cpu in ("gpa 0.001", "convolution 0.001", "average 1.25")
         for memory in ("percentile 100", "gpa 1e-05")

@@ -49,18 +49,18 @@ def tables() -> Study:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_it_runs_draws_and_holds_no_nan(name, tables):
-    recipe = experiments()[name]
-    options = {key: v for key, v in SMALL.items() if key in recipe.parameters}
+    experiment = experiments()[name]
+    options = {key: v for key, v in SMALL.items() if key in experiment.parameters}
     if name == "packing_online":
         options = {"tasks": 60}
-    result = recipe.run(tables, **options)
+    result = experiment.run(tables, **options)
     assert result.not_applicable is None
     assert result.table.num_rows
     for column, field in zip(result.table.columns, result.table.schema, strict=True):
         if pa.types.is_floating(field.type):
             assert not pc.any(pc.is_nan(column)).as_py(), field.name
     assert result.plot().to_dict()
-    assert recipe.question.endswith("?")
+    assert experiment.title.endswith("?")
     for finding in result.findings:
         assert finding.verdict in ("holds", "does not hold", "not applicable")
         assert finding.verdict == "not applicable" or finding.measured != "–"
@@ -68,12 +68,12 @@ def test_it_runs_draws_and_holds_no_nan(name, tables):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_it_is_deterministic(name, tables):
-    recipe = experiments()[name]
-    options = {key: v for key, v in SMALL.items() if key in recipe.parameters}
+    experiment = experiments()[name]
+    options = {key: v for key, v in SMALL.items() if key in experiment.parameters}
     if name == "packing_online":
         options = {"tasks": 40}
     again = Study(tables.source.whole)
-    assert recipe.run(tables, **options).table.equals(recipe.run(again, **options).table)
+    assert experiment.run(tables, **options).table.equals(experiment.run(again, **options).table)
 
 
 @pytest.mark.parametrize(

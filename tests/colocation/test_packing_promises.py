@@ -106,9 +106,8 @@ def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table
         hours=values.shape[1] // 12,
         promises=promises,
     )
-    return table_of(
-        packing_promises.compute(Study(pool), options), packing_promises.QUESTION.answer
-    )
+    rows = packing_promises.compute(Study(pool), options)
+    return table_of(rows, packing_promises.QUESTION.answer.table("promises"))
 
 
 def test_classes_keep_their_promises_on_later_hours_of_a_daily_rhythm_and_gpa_does_not() -> None:
@@ -178,11 +177,11 @@ def test_the_answer_says_what_was_kept_and_what_is_needed() -> None:
             ("classes by hour", "production", 0.001, 0.0005),
         )
     ]
-    assert packing_promises.answer(pa.Table.from_pylist(rows)) == (
+    assert packing_promises.answer_in_words(pa.Table.from_pylist(rows)) == (
         "Packed as classes by hour, and judged on 24 later hours: free 0.99 of the time (0.95 promised), "
         "production 0.9995 of the time (0.999 promised)."
     )
-    assert packing_promises.answer(pa.Table.from_pylist(rows[:1])) == (
+    assert packing_promises.answer_in_words(pa.Table.from_pylist(rows[:1])) == (
         "Packed as classes, and judged on 24 later hours: production 0.992 of the time (0.999 promised). "
         "Moments by the hour of the day need tasks that run for two days, these run for 48 h."
     )

@@ -19,9 +19,9 @@ from borgtrace.colocation.study import Study
 from borgtrace.colocation.tasks.heavy_tail import heavy_tail
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.simultaneous import (
-    _n_slots,
     busiest_span,
     longest_busy_span,
+    n_slots_within,
     series,
     shuffled,
 )
@@ -105,7 +105,7 @@ def test_a_task_with_nine_tenths_of_the_slots_runs_through_them() -> None:
 
 
 def test_slots_of_a_span_end_before_its_end() -> None:
-    assert _n_slots(np.array([2, 3, 3, 4, 5]), 3, 2) == 2
+    assert n_slots_within(np.array([2, 3, 3, 4, 5]), 3, 2) == 2
 
 
 def test_spans_are_halved_until_enough_tasks_run_through_one() -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import Study
+from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiments.beyond import packing_memory, packing_promises
+from borgtrace.colocation.packing.service_classes import ServiceClasses
 from borgtrace.placement import Observation, Packing
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
+from tests.colocation.known import drawn
 from tests.colocation.test_packing_past import on_clock
 
 
@@ -26,15 +27,7 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
     memory = np.repeat(np.float32([[0.25], [0.25], [0.25]]), 200, axis=1)
     # The third task needs .5 at one moment in two hundred: .25 + .25 + .5 fit, and .51 would not.
     memory[2, 7] = 0.5
-    instance = cast(
-        Any,
-        SimpleNamespace(
-            inst=cpu,
-            seen=Observation(cpu),
-            number=4,
-            draw=lambda column: memory,
-        ),
-    )
+    instance = drawn(cpu, number=4, fresh=memory)
     found = packing_memory.pack_instance(instance, None if disk is None else np.array(disk))
     assert len(found) == 7 * 3
     vector = [row for row in found if row["cpu"].startswith("vector-gpa")]
@@ -45,7 +38,12 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
     pairs = [row for row in found if row not in vector]
     assert {row["resources"] for row in pairs} == {2}
     assert {(row["cpu"], row["memory"]) for row in pairs} == {
-        (cpu.label, memory.label) for cpu, memory in packing_memory.tests()
+        ("gpa 0.001", "percentile 100"),
+        ("gpa 0.001", "gpa 1e-05"),
+        ("convolution 0.001", "percentile 100"),
+        ("convolution 0.001", "gpa 1e-05"),
+        ("average 1.25", "percentile 100"),
+        ("average 1.25", "gpa 1e-05"),
     }
     # .25 + .25 + .25125 of memory, less than one machine; nothing overflows.
     expected = {
@@ -62,15 +60,7 @@ def test_each_resource_overflows_on_its_own() -> None:
     # One machine by mean CPU and a maximum of memory of which every moment is known.
     cpu = np.tile(np.float32([0.25, 1.25, 0.25, 0.25]), (2, 50))
     memory = np.full((2, 200), 0.75, np.float32)
-    instance = cast(
-        Any,
-        SimpleNamespace(
-            inst=cpu,
-            seen=Observation(cpu),
-            number=0,
-            draw=lambda column: memory,
-        ),
-    )
+    instance = drawn(cpu, fresh=memory)
     found = {
         (row["cpu"], row["memory"], row["packer"]): row
         for row in packing_memory.pack_instance(instance, None)
@@ -84,15 +74,16 @@ def test_each_resource_overflows_on_its_own() -> None:
     assert found["gpa 0.001", "percentile 100", "first-fit"]["n_unplaceable"] == 2
 
 
+def classes_of(
+    names: tuple[str, ...],
+    targets: tuple[float, ...],
+    rank: np.ndarray,
+) -> ServiceClasses:
+    return ServiceClasses(names, targets, rank, "by hand")
+
+
 def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -> None:
-    classes = cast(
-        Any,
-        SimpleNamespace(
-            names=("lax", "strict"),
-            targets=(0.1, 0.01),
-            rank=np.array([0, 1, 1, 1]),
-        ),
-    )
+    classes = classes_of(("lax", "strict"), (0.1, 0.01), np.array([0, 1, 1, 1]))
     packing = Packing(np.array([0, 0, 1, -1]), np.ones((3, 1)), np.arange(3))
     later = np.float32(
         [
@@ -123,26 +114,12 @@ def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -
         "n_of_tier": 3,
     }
     # A class of one machine, and one without any.
-    ranks = cast(
-        Any,
-        SimpleNamespace(
-            names=("none", "one"),
-            targets=(0.1, 0.2),
-            rank=np.array([-1, -1, 1, -1]),
-        ),
-    )
+    ranks = classes_of(("none", "one"), (0.1, 0.2), np.array([-1, -1, 1, -1]))
     first, last = packing_promises.judge_classes(packing, later, ranks)
     assert first["n_of_tier"] == 0
     assert last["n_of_tier"] == 1
     assert last["q"] == 2 / 4
-    empty = cast(
-        Any,
-        SimpleNamespace(
-            names=("none",),
-            targets=(0.1,),
-            rank=np.array([-1] * 4),
-        ),
-    )
+    empty = classes_of(("none",), (0.1,), np.array([-1] * 4))
     assert packing_promises.judge_classes(packing, later, empty)[0]["q"] == 0.0
 
 
@@ -209,15 +186,14 @@ def test_what_is_learned_and_who_has_no_past(
         packing_promises, "longest_busy_span", lambda *asked: type(span)(6, slots, span.tasks)
     )
     monkeypatch.setattr(np.random, "default_rng", drawing)
-    options = SimpleNamespace(
+    options = ColocationOptions(
         promises="production=0.999,free=0.95",
         seed=3,
         hours=72,
         size=4,
         instances=2,
     )
-    study = cast(Study, SimpleNamespace(pool=lambda options: pool))
-    found = packing_promises.compute(study, cast(Any, options))
+    found = packing_promises.compute(Study(pool), options)
     # Of random classes, and of each instance.
     assert drawing.seeds == [[3, 7], [3, 0, 11], [3, 1, 11]]
     assert len(asked) == 2 * cuts
@@ -262,11 +238,10 @@ def promised(*found: tuple[str, str, float, float]) -> pa.Table:
 
 def test_the_strictest_promise_for_all_takes_more_machines_than_classes() -> None:
     # .3 and .3 with deviations of .1: .4 is 2.83 deviations of both, which .0023 exceed.
-    mean = np.full((2, 1), 0.3)
-    variance = np.full((2, 1), 0.01)
-    classes = cast(Any, SimpleNamespace(targets=(0.4, 0.001), rank=np.array([0, 1])))
+    moments = packing_promises.HourlyMoments(np.full((2, 1), 0.3), np.full((2, 1), 0.01))
+    classes = classes_of(("lax", "strict"), (0.4, 0.001), np.array([0, 1]))
     seen = Observation(np.full((2, 4), 0.3, np.float32))
-    found = list(packing_promises.pack_in_each_way([(mean, variance)], classes, seen))
+    found = list(packing_promises.pack_in_each_way([moments], classes, seen))
     # All at .001, a class each on machines of its own, and both together: only the lax one suffers.
     assert [packing.n_bins for packing in found] == [2, 2, 1]
 
@@ -278,7 +253,7 @@ def test_what_is_said_of_promises() -> None:
         (classes, "production", 0.001, 0.002),
         (classes, "production", 0.001, 0.004),
     )
-    assert packing_promises.answer(table) == (
+    assert packing_promises.answer_in_words(table) == (
         "Packed as classes, and judged on 24 later hours: free 0.96 of the time (0.95 promised), production 0.997 of"
         " the time (0.999 promised). Moments by the hour of the day need tasks that run for two days, these run for"
         " 48 h."
@@ -291,7 +266,7 @@ def test_what_is_said_of_promises() -> None:
         (by_hour, "free", 0.05, 0.04),
         (by_hour, "production", 0.001, 0.0005),
     )
-    assert packing_promises.answer(both) == (
+    assert packing_promises.answer_in_words(both) == (
         "Packed as classes by hour, and judged on 24 later hours: free 0.96 of the time (0.95 promised), production"
         " 0.9995 of the time (0.999 promised)."
     )

@@ -60,7 +60,7 @@ def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
         return [{}]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing_correlated, "_rows", rows_of)
+        patch.setattr(packing_correlated, "judge_ways", rows_of)
         given = options(
             hours=2,
             size=3,
@@ -93,7 +93,7 @@ def test_shuffled_windows_are_of_a_seed_for_each_instance() -> None:
         seeds: list[int] = []
         known = module.shuffled
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "_rows", lambda *asked: [{}])
+            patch.setattr(module, "judge_ways", lambda *asked: [{}])
             patch.setattr(
                 module,
                 "shuffled",
@@ -140,7 +140,7 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
         patch.setattr(
             packing_replay, "longest_busy_span", lambda *given: type(span)(12, 24, span.tasks)
         )
-        patch.setattr(packing_replay, "_rows", lambda judged: asked.append(judged) or [{}])
+        patch.setattr(packing_replay, "judge_ways", lambda judged: asked.append(judged) or [{}])
         given = options(
             hours=3,
             size=2,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,10 +24,10 @@ from borgtrace.colocation.packing.grid import (
     judge_instance,
     n_realizations_seen,
 )
-from borgtrace.colocation.packing.instances import Instances
+from borgtrace.colocation.packing.instances import Instance, Instances
 from borgtrace.colocation.study import GivenPool, halves, instances_of
 from borgtrace.errors import UsageError
-from borgtrace.placement import Average, Gpa, Observation
+from borgtrace.placement import Average, Gpa
 from borgtrace.question import NotApplicable, PlannedTables
 from tests.colocation.known import drawn
 from tests.colocation.test_packing_past import on_clock
@@ -240,26 +241,23 @@ def test_at_least_one_realization_is_seen(share: float, n: int, seen: int) -> No
 
 def test_cells_that_see_the_same_are_together() -> None:
     cells = [GridCell(Gpa(0.1), data=data) for data in ("inst", "avg", "inst")]
-    assert [
-        (key, len(some)) for key, some in group_cells(cells, lambda cell: cell.data).items()
-    ] == [
-        ("inst", 2),
-        ("avg", 1),
-    ]
+    groups = group_cells(cells, lambda cell: cell.data)
+    assert list(groups) == ["inst", "avg"]
+    assert [len(group) for group in groups.values()] == [2, 1]
 
 
-class Drawn:
+USAGE = np.float32([[0.25, 0.25, 0.75, 0.75], [0.5, 0.5, 0.5, 0.5]])
+FRESH = np.float32([[0.75, 0.75, 0.75, 0.25], [0.5, 0.5, 0.5, 0.5]])
+AVERAGES = np.full((2, 4), 0.75, np.float32)
+
+
+def two_tasks() -> Instance:
     """Two tasks whose four draws are known: seen are the first ones, fresh ones are others."""
 
-    number = 3
-    tasks = np.array([0, 1])
-    inst = np.float32([[0.25, 0.25, 0.75, 0.75], [0.5, 0.5, 0.5, 0.5]])
-    fresh = np.float32([[0.75, 0.75, 0.75, 0.25], [0.5, 0.5, 0.5, 0.5]])
-    avg = np.float32([[0.75] * 4, [0.75] * 4])
-    seen = Observation(inst)
+    def draw(column: str, salt: int = 0) -> np.ndarray:
+        return AVERAGES if column == "avg" else FRESH
 
-    def observed(self, data: str, n: int) -> Observation:
-        return Observation(np.ascontiguousarray((self.inst if data == "inst" else self.avg)[:, :n]))
+    return Instance(3, np.array([0, 1]), USAGE, draw)
 
 
 @pytest.mark.parametrize(
@@ -286,9 +284,7 @@ def test_what_is_seen_and_what_judges(
     overflows: int,
     trials: int,
 ) -> None:
-    (found,) = judge_instance(
-        cast(Any, Drawn()), [GridCell(Average(1), **fields)], on_fresh=on_fresh
-    )
+    (found,) = judge_instance(two_tasks(), [GridCell(Average(1), **fields)], on_fresh=on_fresh)
     assert found.m_abs == machines
     assert found.overflows == overflows
     assert found.trials == trials
@@ -302,10 +298,12 @@ def test_what_is_seen_and_what_judges(
 
 def test_what_fits_nowhere_and_what_is_moved() -> None:
     # Tasks of .5 and .5 on one of two machines: rebalancing has nothing to move; .75 and .75 fit no half.
-    cells = [GridCell(Average(1), is_rebalanced=r) for r in (True, False)] + [
-        GridCell(Average(2), capacity=0.5)
+    cells = [
+        GridCell(Average(1), is_rebalanced=True),
+        GridCell(Average(1), is_rebalanced=False),
+        GridCell(Average(2), capacity=0.5),
     ]
-    one, other, none = judge_instance(cast(Any, Drawn()), cells)
+    one, other, none = judge_instance(two_tasks(), cells)
     assert one.n_moved == 0
     assert other.n_moved == 0
     assert none.m_abs == 0
@@ -316,34 +314,39 @@ def test_what_fits_nowhere_and_what_is_moved() -> None:
 
 
 def test_overflow_that_is_predicted_is_a_mean_over_machines() -> None:
-    (found,) = judge_instance(cast(Any, Drawn()), [GridCell(Gpa(0.5))])
+    (found,) = judge_instance(two_tasks(), [GridCell(Gpa(0.5))])
     # Mean 1 and deviation .25 on one machine of 1.
     assert found.m_abs == 1
     assert found.predicted == pytest.approx(0.5, abs=1e-5)
 
 
-class Grids:
+class Grids(Study):
     """A study whose grid keeps what it is asked."""
 
-    def __init__(self, answer: Exception | None = None) -> None:
-        self.options: Any = None
+    def __init__(self, failure: Exception | None = None) -> None:
+        super().__init__(POOL)
+        self.options: ColocationOptions | None = None
         self.cells: list[GridCell] = []
-        self.answer = answer
+        self.failure = failure
 
-    def grid(self, options: ColocationOptions) -> Any:
+    def grid(self, options: ColocationOptions) -> PackingGrid:
         self.options = options
-        return self
+        study = self
 
-    def outcomes(self, cells: list[GridCell]) -> None:
-        self.cells = cells
-        if self.answer is not None:
-            raise self.answer
+        class AskedGrid(PackingGrid):
+            def outcomes(self, cells: Sequence[GridCell]) -> list[PackingOutcome]:
+                study.cells = list(cells)
+                if study.failure is not None:
+                    raise study.failure
+                return []
+
+        return AskedGrid(self.instances(options))
 
 
 def test_experiments_on_the_grid_run_in_one_pass() -> None:
     study = Grids()
     chosen = [packing_base.QUESTION, usage_changes.QUESTION, packing_averages.QUESTION]
-    run_cells(cast(Study, study), chosen, {"size": 7, "hours": 3})
+    run_cells(study, chosen, {"size": 7, "hours": 3})
     assert study.cells == packing_base.cells() + packing_averages.cells()
     # Ten instances by default; what was given; nothing that they do not take.
     assert study.options == ColocationOptions(size=7, instances=10)
@@ -359,16 +362,16 @@ def test_experiments_on_the_grid_run_in_one_pass() -> None:
 )
 def test_one_experiment_runs_on_its_own(chosen: list[Any]) -> None:
     study = Grids()
-    run_cells(cast(Study, study), chosen, {})
+    run_cells(study, chosen, {})
     assert study.options is None
     assert study.cells == []
 
 
 def test_what_cannot_be_asked_is_left_to_each_experiment() -> None:
     both = [packing_base.QUESTION, packing_averages.QUESTION]
-    run_cells(cast(Study, Grids(NotApplicable("no long task"))), both, {})
+    run_cells(Grids(NotApplicable("no long task")), both, {})
     with pytest.raises(ValueError, match="a bug"):
-        run_cells(cast(Study, Grids(ValueError("a bug"))), both, {})
+        run_cells(Grids(ValueError("a bug")), both, {})
 
 
 def test_options_of_an_experiment_and_their_defaults() -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-import tomllib
-from importlib.resources import files
-from types import SimpleNamespace
-from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import Study
 from borgtrace.colocation.experiments.sums import percentile_error, sum_examples, sum_normality
 from borgtrace.colocation.sums.sample_sums import SampleSums, sample_sums
-from borgtrace.engine.embedded import ask
+from borgtrace.question import query_answer
 from tests.colocation.answers import measured, options, refused, study_of
+from tests.colocation.known import study_with_sums
 from tests.colocation.test_packing_past import on_clock
 
 
@@ -27,13 +23,13 @@ def sums(
     std: float = 0.5,
 ) -> SampleSums:
     n = len(percentiles)
-    found: Any = SimpleNamespace(
-        size=size,
-        percentiles=np.array(percentiles),
+    return SampleSums(
+        size,
         mean=np.full(n, mean),
         std=np.full(n, std),
+        normality=np.zeros(n),
+        percentiles=np.array(percentiles),
     )
-    return cast(SampleSums, found)
 
 
 def test_errors_of_normal_percentiles() -> None:
@@ -57,8 +53,7 @@ def test_a_violin_for_each_size_of_the_figure() -> None:
         sums(15, [[2.0] * 3]),
         sums(50, [[0.0, 2.0, 0.0]]),
     ]
-    study = cast(Study, SimpleNamespace(sums=lambda options: found))
-    rows = percentile_error.compute(study, options())
+    rows = percentile_error.compute(study_with_sums(found, options()), options())
     assert {(row["size"], row["percentile"], row["n_samples"]) for row in rows} == {
         *((10, level, 2) for level in (95.0, 99.0, 99.9)),
         (50, 99.0, 1),
@@ -80,8 +75,8 @@ def test_a_violin_for_each_size_of_the_figure() -> None:
     )
     assert violin[0]["median"] == pytest.approx((low + high) / 2, abs=1e-6)
     with refused("all realized percentiles are 0"):
-        nothing = cast(Study, SimpleNamespace(sums=lambda options: [sums(10, [[0.0] * 3])]))
-        percentile_error.compute(nothing, options())
+        nothing = [sums(10, [[0.0] * 3])]
+        percentile_error.compute(study_with_sums(nothing, options()), options())
 
 
 def test_claims_about_errors_of_percentiles() -> None:
@@ -132,10 +127,7 @@ def test_a_violin_is_widest_where_most_samples_are() -> None:
         }
         for k, d in enumerate((2.0, 4.0))
     ]
-    charts = tomllib.loads(
-        (files("borgtrace.colocation.experiments") / "charts.toml").read_text("utf-8")
-    )
-    first, second = ask(pa.Table.from_pylist(cells), charts["percentile_error"]["rows"])
+    first, second = query_answer(pa.Table.from_pylist(cells), percentile_error.VIOLINS)
     # The third of four sizes stands at 2.
     assert first["place"] == 2
     assert first["left"] == pytest.approx(1.775)
@@ -153,16 +145,15 @@ def test_a_violin_is_widest_where_most_samples_are() -> None:
 
 def test_how_often_normality_is_rejected() -> None:
     # The critical values are .752 and .787.
-    found = cast(
-        Any,
-        SimpleNamespace(
-            size=20,
-            normality=np.array([0.75, 0.76, 0.78, 0.79]),
-            mean=np.array([1.0, 2.0]),
-        ),
+    known = SampleSums(
+        size=20,
+        mean=np.array([1.0, 2.0]),
+        std=np.ones(2),
+        normality=np.array([0.75, 0.76, 0.78, 0.79]),
+        percentiles=np.ones((4, 3)),
     )
-    study = cast(Study, SimpleNamespace(sums=lambda options: [found]))
-    (row,) = sum_normality.compute(study, options(realizations=100))
+    given = options(realizations=100)
+    (row,) = sum_normality.compute(study_with_sums([known], given), given)
     assert row == {
         "size": 20,
         "n_samples": 4,
@@ -221,11 +212,8 @@ def test_a_constant_total_is_normal_where_it_lies() -> None:
 def test_samples_as_large_as_the_pool_allows() -> None:
     def sizes(tasks: int) -> set[int]:
         pool = on_clock(np.tile([0.0, 0.0625], (tasks, 2)))
-        return set(
-            sum_examples.compute(study_of(pool), options(realizations=20, seed=0))[
-                "size"
-            ].to_pylist()
-        )
+        table = sum_examples.compute(study_of(pool), options(realizations=100))
+        return set(table["size"].to_pylist())
 
     assert [sizes(10), sizes(49), sizes(50)] == [{10}, {10}, {10, 50}]
     with refused("the pool has 9 long tasks, the smallest sample needs 10"):

@@ -6,13 +6,13 @@ import math
 import sys
 from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation import Study
+from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiments.usage import (
     usage_changes,
     usage_deviation,
@@ -239,8 +239,7 @@ def answer(
             **fields,
             **identity,
         )
-    study = cast(Study, SimpleNamespace(pool=lambda options: pool))
-    return usage_changes.compute(study, cast(Any, SimpleNamespace(**options)))
+    return usage_changes.compute(Study(pool), ColocationOptions(**options))
 
 
 def test_shares_of_four_tasks_whose_last_half_hour_is_left_out() -> None:
@@ -296,10 +295,8 @@ def test_the_median_deviation_is_the_51st_of_the_quantiles() -> None:
 
 def test_deviations_of_seconds_and_of_averages_are_quantiles_over_tasks() -> None:
     pool = make([[0, 1], [0, 3], [0, 9]])  # deviations .5, 1.5, 4.5; ten times as much for averages
-    table = usage_deviation.compute(
-        cast(Study, SimpleNamespace(pool=lambda options: pool)), cast(Any, SimpleNamespace())
-    )
-    rows = {(row["series"], row["share"]): row["deviation"] for row in table.to_pylist()}
+    answer = usage_deviation.compute(Study(pool), ColocationOptions())
+    rows = {(row["series"], row["share"]): row["deviation"] for row in answer}
     assert len(rows) == 206
     assert [rows["inst", share] for share in (0.0, 0.25, 0.5, 1.0)] == pytest.approx(
         [0.5, 1.0, 1.5, 4.5]
@@ -402,8 +399,8 @@ def test_sixteen_clusters_need_as_many_different_tasks(
     monkeypatch.setitem(sys.modules, "threadpoolctl", limits)
     # Twice the first task, and one in each further cell.
     pool = make([[0.005]] + [[k / 100 + 0.005] for k in range(distinct)])
-    study = cast(Study, SimpleNamespace(pool=lambda options: pool))
-    options = cast(Any, SimpleNamespace(seed=2**32 + 100))
+    study = Study(pool)
+    options = ColocationOptions(seed=2**32 + 100)
     if not is_enough:
         with pytest.raises(NotApplicable) as caught:
             usage_shapes.compute(study, options)
@@ -442,9 +439,9 @@ def test_windows_differ_where_p_is_below_five_percent(monkeypatch: pytest.Monkey
 
 
 def test_a_pool_without_two_windows_says_so() -> None:
-    study = cast(Study, SimpleNamespace(pool=lambda options: on_clock(np.full((2, 23), 0.25))))
+    study = Study(on_clock(np.full((2, 23), 0.25)))
     with pytest.raises(NotApplicable) as caught:
-        usage_stationarity.compute(study, cast(Any, SimpleNamespace(seed=0)))
+        usage_stationarity.compute(study, ColocationOptions())
     assert str(caught.value) == "no task has two windows of 12 samples"
 
 

@@ -36,8 +36,6 @@ from borgtrace.placement import (
 
 _REQUIRED_COLUMNS = ("task", "mean", "std")
 _OPTIONAL_COLUMNS = ("maximum", "request")
-_MAXIMUM = 5
-"""Column of :attr:`Observation.moments`."""
 
 
 def overflow_probability(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0) -> float:
@@ -303,12 +301,11 @@ class _ObservedMoments:
         return self._tasks.request
 
     @property
-    def moments(self) -> Numbers:
-        """As of an observation, with the maximum alone: tasks without a request count as it."""
-        columns = np.full((len(self.mean), 6), np.nan)
-        if self._tasks.maximum is not None:
-            columns[:, _MAXIMUM] = self._tasks.maximum
-        return columns
+    def peak(self) -> Numbers:
+        """The maximum, which stands for an unknown request; NaN without one."""
+        if self._tasks.maximum is None:
+            return np.full(len(self.mean), np.nan)
+        return self._tasks.maximum
 
     def percentile(self, level: float) -> Numbers:
         if level == 100 and self._tasks.maximum is not None:

@@ -136,25 +136,29 @@ def busiest_span(
     first = int(starts[np.argmax(n_begun - n_ended)])
 
     candidates = np.flatnonzero((begin <= first) & (end >= first + slots))
-    n_present = np.array([_n_slots(pool, slot, task, first, slots) for task in candidates.tolist()])
-    tasks = candidates[n_present >= LEAST_PRESENCE * slots]
+    n_present = []
+    for task in candidates.tolist():
+        of_task = slice(pool.offsets[task], pool.offsets[task + 1])
+        n_present.append(n_slots_within(slot[of_task], first, slots))
+    tasks = candidates[np.array(n_present) >= LEAST_PRESENCE * slots]
     NotApplicable.unless(len(tasks) >= 2, f"fewer than two tasks run through the same {hours}")
     if most is not None and len(tasks) > most:
         tasks = np.random.default_rng([seed, 4]).permutation(tasks)[:most]
     return BusySpan(first, slots, tasks.astype(np.int64))
 
 
-def _n_slots(
-    pool: TaskPool,
-    slot: Index,
-    task: int,
-    first: int,
-    slots: int,
-) -> int:
-    """Count the slots of an interval in which a task was measured."""
-    of_task = slot[pool.offsets[task] : pool.offsets[task + 1]]
-    is_inside = (of_task >= first) & (of_task < first + slots)
-    return len(np.unique(of_task[is_inside]))
+def n_slots_within(slot: Index, first: int, slots: int) -> int:
+    """Count the slots of an interval in which a task was measured.
+
+    Parameters
+    ----------
+    slot
+        int64 (windows,): slot of each window of the task.
+    first, slots
+        First slot of the interval, and its length.
+    """
+    is_inside = (slot >= first) & (slot < first + slots)
+    return len(np.unique(slot[is_inside]))
 
 
 def longest_busy_span(

@@ -61,10 +61,10 @@ def compute(study: Study, options: ColocationOptions) -> pa.Table:
         n_distinct >= CLUSTERS,
         f"{CLUSTERS} clusters need as many different tasks, the pool has {n_distinct}",
     )
-    clustering = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed % 2**32)
+    k_means = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed % 2**32)
     # Sums of several threads would differ in the last digit.
     with threadpool_limits(1):
-        clustering.fit(shapes)
+        clustering = k_means.fit(shapes)
     shares = np.bincount(clustering.labels_, minlength=CLUSTERS) / len(shapes)
     return lettered_clusters(clustering.cluster_centers_, shares)
 
