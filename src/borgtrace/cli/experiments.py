@@ -11,16 +11,16 @@ from typing import Any
 from borgtrace import catalog
 from borgtrace.cli.answers import publish, run, sentence
 from borgtrace.colocation import (
-    Options,
+    ColocationOptions,
     Study,
     prepare_pool,
     read_pool,
     synthetic_pool,
     write_pool,
 )
-from borgtrace.colocation.classes import parse_promises
 from borgtrace.colocation.experiment import Experiment, run_cells
-from borgtrace.colocation.from_moments import Moments, read_moments
+from borgtrace.colocation.packing.from_moments import TaskMoments, read_moments
+from borgtrace.colocation.packing.service_classes import parse_promises
 from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, ingest
@@ -212,7 +212,7 @@ def moments_of(
     *,
     tasks: int,
     seed: int,
-) -> Moments:
+) -> TaskMoments:
     """Return the moments of the tasks of a source.
 
     Parameters
@@ -229,8 +229,8 @@ def moments_of(
         tasks=tasks,
         seed=seed,
     ) as study:
-        pool = study.pool(Options(tasks=tasks, seed=seed))
-        return Moments.of(pool, names_of_collections(study))
+        pool = study.pool(ColocationOptions(tasks=tasks, seed=seed))
+        return TaskMoments.of(pool, names_of_collections(study))
 
 
 def names_of_collections(study: Study) -> dict[int, str]:
@@ -254,7 +254,7 @@ def export_pool(study: Study, path: Path, **options: Any) -> None:
         No pool can be made of the store.
     """
     try:
-        pool = study.pool(Options(**options))
+        pool = study.pool(ColocationOptions(**options))
     # A question that does not apply has an answer; a pool that cannot be made is an error.
     except NotApplicable as reason:
         raise StoreError(study.source.provenance({}, 0.0).store, f"no pool: {reason}") from None
@@ -289,7 +289,7 @@ def run_experiments(
     # What was not given is left to each experiment's own default.
     parameters = {name: value for name, value in options.items() if value is not None}
     # Refuses values outside their range before anything runs.
-    Options(**parameters)
+    ColocationOptions(**parameters)
     known = catalog.experiments()
     check_names("--experiment", names, known)
     chosen = [known[name] for name in dict.fromkeys(names or known)]

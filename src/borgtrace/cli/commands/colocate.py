@@ -171,7 +171,7 @@ def colocate(
     from borgtrace import catalog
     from borgtrace.cli import experiments
     from borgtrace.cli.parameters import print_list
-    from borgtrace.colocation.study import PAPER_SCALE
+    from borgtrace.colocation.options import PAPER_SCALE
 
     if list_names:
         print_list(list(catalog.experiments().values()), has_set=False)
