@@ -12,7 +12,7 @@ from borgtrace.colocation import prepare_pool
 from borgtrace.colocation.tasks import preparation
 from borgtrace.colocation.tasks.pool import PreparationStep
 from borgtrace.colocation.tasks.preparation import prepare
-from borgtrace.colocation.tasks.task_windows import TaskWindows
+from borgtrace.colocation.tasks.pool_windows import PoolWindows
 from borgtrace.errors import UsageError
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.store.traces import Traces
@@ -242,7 +242,7 @@ def test_2019_percentiles() -> None:
 
 def test_a_window_with_some_percentiles_counts_as_one_without() -> None:
     usage = np.float32([0.5, 0.75])
-    windows = TaskWindows(
+    windows = PoolWindows(
         task=np.int32([0, 1]),
         inst=usage,
         avg=usage,

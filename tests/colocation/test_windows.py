@@ -12,8 +12,8 @@ from borgtrace.colocation.experiments.usage import usage_deviation
 from borgtrace.colocation.tasks import preparation
 from borgtrace.colocation.tasks.pool import PreparationStep
 from borgtrace.colocation.tasks.pool_file import PoolColumns
-from borgtrace.colocation.tasks.task_windows import (
-    TaskWindows,
+from borgtrace.colocation.tasks.pool_windows import (
+    PoolWindows,
     _whole_seconds,
     from_rows,
     matrix_of_lists,
@@ -29,7 +29,7 @@ from tests.colocation.test_preparation import task, usage
 NAN = float("nan")
 
 
-def windows(task: list[int], start: list[int], **more: Any) -> TaskWindows:
+def windows(task: list[int], start: list[int], **more: Any) -> PoolWindows:
     """Windows of these tasks that begin in these seconds."""
     values = np.arange(len(task), dtype=np.float32)
     known: dict[str, Any] = {
@@ -37,7 +37,7 @@ def windows(task: list[int], start: list[int], **more: Any) -> TaskWindows:
         "avg": values,
         "memory": values,
     } | more
-    return TaskWindows(
+    return PoolWindows(
         task=np.array(task, np.int32),
         start=np.array(start, np.int32),
         seconds=np.full(len(task), 300, np.int32),
@@ -211,7 +211,7 @@ def test_memory_before_the_first_known_one_is_the_request() -> None:
 
 
 def attempts(
-    events: list[tuple[int, int, str]], found: TaskWindows, n: int = 3
+    events: list[tuple[int, int, str]], found: PoolWindows, n: int = 3
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Attempts of tasks 0, 1, …: their identities, whether each was made again, and the attempt of each window."""
     rows = [

@@ -27,7 +27,7 @@ from borgtrace.colocation.tasks.pool import (
     TaskPool,
     with_plausible_averages,
 )
-from borgtrace.colocation.tasks.task_windows import KEY, TaskWindows, numbered, read_windows
+from borgtrace.colocation.tasks.pool_windows import KEY, PoolWindows, numbered, read_windows
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.question import EngineTables, NotApplicable, PlannedTables, Tables
@@ -247,8 +247,8 @@ class PoolWording(NamedTuple):
 def split_attempts(
     tables: Tables,
     chosen: pa.Table,
-    windows: TaskWindows,
-) -> tuple[pa.Table, TaskWindows]:
+    windows: PoolWindows,
+) -> tuple[pa.Table, PoolWindows]:
     """Make each attempt a task: it ends with a failing event, and later windows belong to the next attempt.
 
     Parameters
@@ -305,7 +305,7 @@ def nothing_left(steps: tuple[PreparationStep, ...]) -> str:
 def _assemble(
     tables: Tables,
     chosen: pa.Table,
-    windows: TaskWindows,
+    windows: PoolWindows,
     steps: tuple[PreparationStep, ...],
     available: int,
     wording: PoolWording,
@@ -324,15 +324,10 @@ def _assemble(
 
     kind, fewer = wording
     store_name = Path(tables.origin.store).name or "a store"
-    left = PreparationStep(
-        f"{kind.removeprefix('long ')} left in the pool{fewer}", n_tasks, available
-    )
-    incomplete = PreparationStep(
-        "windows without sampled or average CPU, left out",
-        n_read - n_windows,
-        n_read,
-        "windows",
-    )
+    left_text = f"{kind.removeprefix('long ')} left in the pool{fewer}"
+    left = PreparationStep(left_text, n_tasks, available)
+    incomplete_text = "windows without sampled or average CPU, left out"
+    incomplete = PreparationStep(incomplete_text, n_read - n_windows, n_read, "windows")
     stand_in = stand_in_steps(tables.generation, n_windows)
     return TaskPool(
         offsets=np.append(firsts, n_windows),
@@ -369,7 +364,7 @@ def stand_in_steps(generation: str, windows: int) -> tuple[PreparationStep, ...]
 
 
 def without_memory_gaps(
-    windows: TaskWindows,
+    windows: PoolWindows,
     firsts: Index,
     request: Values,
 ) -> tuple[Values | None, tuple[PreparationStep, ...]]:
@@ -405,7 +400,7 @@ def without_memory_gaps(
     return filled, (PreparationStep(text, int(is_missing.sum()), n_windows, "windows"),)
 
 
-def without_quantile_gaps(windows: TaskWindows) -> Values | None:
+def without_quantile_gaps(windows: PoolWindows) -> Values | None:
     """Return the percentiles; a window without any counts as constant at its sampled second.
 
     Parameters

@@ -143,40 +143,59 @@ def machines_against_overflow(rows: list[Row]) -> alt.LayerChart:
 
     drawn = [row for row in rows if row["estimator"] in ("gpa", "average", "percentile")]
     drawn = with_floor(drawn)
-    x = alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False))
     dots = (
         charts.base(drawn, width=DOTS_WIDTH, height=DOTS_HEIGHT)
         .mark_point(filled=True, size=28, opacity=0.6)
         .encode(
-            x=x,
+            x=lower_bound_axis(),
             y=overflow_axis(),
             color=estimator_color(drawn),
             shape=overflow_marks(drawn),
             tooltip=charts.tooltips(drawn),
         )
     )
-    layers: list[alt.Chart] = [dots]
     # Pairs of estimators lie on each other (percentile 70, average 1.25 and gpa .1): each has a side of its own.
     names = without_overlaps([name_of_dots(group) for _, group in grouped(drawn, "label")])
+    layers = [dots]
     for side, placement in SIDES.items():
         beside = [row for row in names if row["side"] == side]
-        layers.append(
-            charts.base(beside, width=DOTS_WIDTH, height=DOTS_HEIGHT)
-            .mark_text(
-                align=placement.align,
-                dx=placement.dx,
-                dy=placement.dy,
-                fontSize=10,
-            )
-            .encode(
-                x=x,
-                y=overflow_axis(),
-                text="name:N",
-                tooltip=charts.tooltips(beside),
-            )
-        )
+        layers.append(names_beside_dots(beside, placement))
     title = "Machines against overflow: a dot per instance, named by the parameter (Fig. 8)"
     return alt.layer(*layers).properties(title=title)
+
+
+def lower_bound_axis() -> alt.X:
+    """Return the x axis of machines over the lower bound."""
+    import altair as alt
+
+    return alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False))
+
+
+def names_beside_dots(names: list[Row], placement: NamePlacement) -> alt.Chart:
+    """Draw the names that stand on one side of their dots.
+
+    Parameters
+    ----------
+    names
+        From :func:`name_of_dots`.
+    placement
+        Of this side.
+    """
+    return (
+        charts.base(names, width=DOTS_WIDTH, height=DOTS_HEIGHT)
+        .mark_text(
+            align=placement.align,
+            dx=placement.dx,
+            dy=placement.dy,
+            fontSize=10,
+        )
+        .encode(
+            x=lower_bound_axis(),
+            y=overflow_axis(),
+            text="name:N",
+            tooltip=charts.tooltips(names),
+        )
+    )
 
 
 def name_of_dots(dots: list[Row]) -> Row:

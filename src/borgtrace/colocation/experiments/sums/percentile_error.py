@@ -6,6 +6,10 @@ the percentile of the realized sums (linear interpolation).  Samples whose P_k i
 The samples are those of the question about normality (same seed, same sums).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
@@ -28,6 +32,9 @@ from borgtrace.question import (
     query_answer,
     sql,
 )
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="size of the samples, percentile and cell of its error",
@@ -116,40 +123,7 @@ def chart(answer: pa.Table) -> charts.Chart:
         y=alt.Y("error:Q", title="(normal − realized) / realized", axis=alt.Axis(format="%")),
         detail="size:Q",
     )
-    size_axis = alt.Axis(
-        values=list(range(len(SIZES))),
-        labelExpr=f"{list(SIZES)}[datum.value]",
-        grid=False,
-    )
-    violins = base.mark_area(orient="horizontal", interpolate="monotone", opacity=0.6).encode(
-        x=alt.X(
-            "left:Q",
-            title="tasks per sample",
-            axis=size_axis,
-            scale=alt.Scale(domain=[-0.6, 3.6]),
-        ),
-        x2=alt.X2("right:Q"),
-        color=alt.Color("percentile:N", title="percentile", legend=None),
-        tooltip=charts.tooltips(rows, "error", "size", "right", "percentile", "left"),
-    )
-    quartiles = base.mark_rule(strokeWidth=4).encode(
-        x="place:Q",
-        y="p25:Q",
-        y2=alt.Y2("p75:Q"),
-        tooltip=charts.tooltips(rows, "p25", "size", "place", "p75"),
-    )
-    white_dots = base.mark_point(
-        filled=True,
-        size=45,
-        color="white",
-        stroke="black",
-        opacity=1,
-    )
-    medians = white_dots.encode(
-        x="place:Q",
-        y="median:Q",
-        tooltip=charts.tooltips(rows, "median", "size", "place"),
-    )
+    layers = [violins(base, rows), quartiles(base, rows), medians(base, rows)]
     n_samples = max(answer["n_samples"].to_pylist())
     title = charts.subtitled(
         "Error of the percentiles of a normal total (Fig. 6)",
@@ -157,10 +131,50 @@ def chart(answer: pa.Table) -> charts.Chart:
         "bars: quartiles; dots: medians",
     )
     return (
-        alt.layer(violins, quartiles, medians)
+        alt.layer(*layers)
         .facet(column=charts.columns_of_panels("percentile"))
         .resolve_scale(y="independent")
         .properties(title=title)
+    )
+
+
+def violins(base: alt.Chart, rows: list[Row]) -> alt.Chart:
+    """Draw the outline of each violin over its place on the x axis."""
+    import altair as alt
+
+    sizes = alt.Axis(
+        values=list(range(len(SIZES))),
+        labelExpr=f"{list(SIZES)}[datum.value]",
+        grid=False,
+    )
+    domain = alt.Scale(domain=[-0.6, 3.6])
+    return base.mark_area(orient="horizontal", interpolate="monotone", opacity=0.6).encode(
+        x=alt.X("left:Q", title="tasks per sample", axis=sizes, scale=domain),
+        x2=alt.X2("right:Q"),
+        color=alt.Color("percentile:N", title="percentile", legend=None),
+        tooltip=charts.tooltips(rows, "error", "size", "right", "percentile", "left"),
+    )
+
+
+def quartiles(base: alt.Chart, rows: list[Row]) -> alt.Chart:
+    """Draw a bar between the quartiles of each violin."""
+    import altair as alt
+
+    return base.mark_rule(strokeWidth=4).encode(
+        x="place:Q",
+        y="p25:Q",
+        y2=alt.Y2("p75:Q"),
+        tooltip=charts.tooltips(rows, "p25", "size", "place", "p75"),
+    )
+
+
+def medians(base: alt.Chart, rows: list[Row]) -> alt.Chart:
+    """Draw a white dot at the median of each violin."""
+    dots = base.mark_point(filled=True, size=45, color="white", stroke="black", opacity=1)
+    return dots.encode(
+        x="place:Q",
+        y="median:Q",
+        tooltip=charts.tooltips(rows, "median", "size", "place"),
     )
 
 

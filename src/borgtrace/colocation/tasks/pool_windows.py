@@ -30,7 +30,7 @@ ENDLESS = np.float32(2**30)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TaskWindows:
+class PoolWindows:
     """Windows of several tasks.
 
     Attributes
@@ -53,7 +53,7 @@ class TaskWindows:
     seconds: Int32s
     quantiles: Values | None = None
 
-    def take(self, rows: Flags) -> TaskWindows:
+    def take(self, rows: Flags) -> PoolWindows:
         """Keep some windows; the same object where all are kept.
 
         Parameters
@@ -66,7 +66,7 @@ class TaskWindows:
         columns = {
             column.name: select_rows(getattr(self, column.name), rows) for column in fields(self)
         }
-        return TaskWindows(**columns)
+        return PoolWindows(**columns)
 
 
 def read_windows(
@@ -74,7 +74,7 @@ def read_windows(
     chosen: pa.Table,
     with_percentiles: bool,
     seconds: str = "sampled_cpu",
-) -> TaskWindows:
+) -> PoolWindows:
     """Read the windows of `chosen` tasks (sorted by collection_id, instance_index).
 
     The store's per-task arrays are used where they hold all that is asked for.  Percentiles, and tables without a
@@ -130,7 +130,7 @@ def _from_arrays(
     traces: Callable[[list[tuple[int, int]]], Any],
     chosen: pa.Table,
     seconds: str,
-) -> TaskWindows:
+) -> PoolWindows:
     """Read windows from the store's arrays, which are sorted as `from_rows` expects."""
     collections = chosen["collection_id"].to_pylist()
     instances = chosen["instance_index"].to_pylist()
@@ -142,7 +142,7 @@ def _from_arrays(
     for name, column in _usage_columns(seconds).items():
         usage[name] = np.asarray(getattr(arrays, column))
     positions = np.arange(len(arrays), dtype=np.int32)
-    windows = TaskWindows(
+    windows = PoolWindows(
         task=np.repeat(positions, np.diff(arrays.offsets)),
         start=start,
         seconds=_whole_seconds(duration),
@@ -151,7 +151,7 @@ def _from_arrays(
     return windows.take((start > 0) & (duration < ENDLESS))
 
 
-def from_rows(rows: pa.Table, seconds: str = "sampled_cpu") -> TaskWindows:
+def from_rows(rows: pa.Table, seconds: str = "sampled_cpu") -> PoolWindows:
     """Make windows of rows of instance_usage, which are in their order.
 
     Parameters
@@ -166,7 +166,7 @@ def from_rows(rows: pa.Table, seconds: str = "sampled_cpu") -> TaskWindows:
     usage = {}
     for name, column in _usage_columns(seconds).items():
         usage[name] = rows[column].to_numpy().astype(np.float32)
-    return TaskWindows(
+    return PoolWindows(
         task=rows["task"].to_numpy().astype(np.int32),
         start=(start // SECOND).astype(np.int32),
         seconds=_whole_seconds((end - start) / SECOND),
