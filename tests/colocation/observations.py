@@ -9,4 +9,10 @@ from borgtrace.placement.estimators.observation import Observation
 
 def constant(*usages: float) -> Observation:
     """Return tasks that use the same at each of 200 instants."""
-    return Observation(np.repeat(np.float32(usages)[:, None], 200, axis=1))
+    return Observation(
+        np.repeat(
+            np.float32(usages)[:, None],
+            200,
+            axis=1,
+        )
+    )

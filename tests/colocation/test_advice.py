@@ -48,7 +48,11 @@ def test_a_trial_packs_by_some_hours_and_judges_on_others() -> None:
     trial = RunningTasks.during(pool, busiest_span(pool, 24)).trial(
         slice(0, 12), slice(12, 24), options, seed=1
     )
-    ((together,), (apart,)) = trial.run([Percentile(100), Request(1.0)], 1.0, np.array([4, 8]))
+    ((together,), (apart,)) = trial.run(
+        [Percentile(100), Request(1.0)],
+        1.0,
+        np.array([4, 8]),
+    )
     assert together.machines == 1
     assert together.raw.tolist() == [[0, 6]]
     # Drawn independently only .3 with .3 fits: three quarters overflow.
@@ -61,7 +65,14 @@ def test_a_trial_packs_by_some_hours_and_judges_on_others() -> None:
 
 
 def test_tasks_that_fit_no_machine_count_as_one_each() -> None:
-    pool = on_clock(np.concatenate([np.full((1, 12), 1.4), np.full((2, 12), 0.4)]))
+    pool = on_clock(
+        np.concatenate(
+            [
+                np.full((1, 12), 1.4),
+                np.full((2, 12), 0.4),
+            ]
+        )
+    )
     found = PackingTrial(Instances(pool, size=3, realizations=100, count=1)).run(
         [Percentile(100)], 1.0, np.empty(0, np.int64)
     )

@@ -38,7 +38,11 @@ def test_totals_of_one_way() -> None:
     assert measured(packing_online, "online-promise", table) == pytest.approx(5)
     assert measured(packing_online, "online-saving", table) == pytest.approx(0.25)
     assert measured(packing_online, "online-names", table) == pytest.approx(0.5)
-    nothing = table.set_column(5, "moments", pa.array([0] * table.num_rows))
+    nothing = table.set_column(
+        5,
+        "moments",
+        pa.array([0] * table.num_rows),
+    )
     for asked, reason in (
         (nothing, "no task could be placed"),
         (table.slice(3), "not among the ways that were run"),
@@ -84,7 +88,10 @@ def test_every_way_is_run_where_tasks_come_one_after_the_other() -> None:
     ],
 )
 def test_arrivals_at_one_moment_tell_nothing(start: list[int], is_refused: bool) -> None:
-    pool = on_clock(np.full((len(start), 3), 0.25), start=start)
+    pool = on_clock(
+        np.full((len(start), 3), 0.25),
+        start=start,
+    )
     if not is_refused:
         packing_online.require_arrivals(pool)
         return
@@ -106,7 +113,12 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
         start=[5, 5, 17],
         retried=np.array([0, 0, 1]),
     )
-    kept = np.concatenate([np.arange(36), 36 + np.arange(6)])
+    kept = np.concatenate(
+        [
+            np.arange(36),
+            36 + np.arange(6),
+        ]
+    )
     fields = {name: getattr(whole, name)[kept] for name in ("inst", "avg", "start", "seconds")}
     identity = {
         name: getattr(whole, name) for name in ("collection_id", "instance_index", "retried")

@@ -127,7 +127,14 @@ def test_questions_share_a_pool_of_the_size_asked_for(pool: TaskPool) -> None:
 
 def test_all_windows_of_a_task_give_its_mean_exactly() -> None:
     """k = number of windows: nothing is left to chance (here k = 5 and averages are ten times inst)."""
-    relative = differences(make([[0, 1, 2, 3, 4], [2, 2, 2, 2, 2]]))
+    relative = differences(
+        make(
+            [
+                [0, 1, 2, 3, 4],
+                [2, 2, 2, 2, 2],
+            ]
+        )
+    )
     assert relative[:, SIZES.index(5)] == pytest.approx([0.9, 0.9])
     assert np.isnan(relative[:, SIZES.index(10) :]).all()
 
@@ -141,7 +148,10 @@ def test_a_task_that_averages_zero_has_no_relative_difference() -> None:
 
 def test_deviations_by_hand() -> None:
     """Half of the tasks constant, half at 0 and 2: σ is 0 or 1, of averages 0 or 10."""
-    rows = ask("usage_deviation", make([[1, 1]] * 5 + [[0, 2]] * 5))
+    rows = ask(
+        "usage_deviation",
+        make([[1, 1]] * 5 + [[0, 2]] * 5),
+    )
     found = {(row["series"], row["share"]): row["deviation"] for row in rows}
     assert found["inst", 0.25] == 0
     assert found["inst", 0.75] == pytest.approx(1)
@@ -158,7 +168,11 @@ def test_regression_cells_count_every_task_once(pool: TaskPool) -> None:
     for series in ("inst", "avg"):
         cells = [row for row in rows if row["series"] == series]
         assert sum(row["n_tasks"] for row in cells) == len(pool)
-        slope, intercept = np.polyfit(pool.mean(series), pool.std(series), 1)
+        slope, intercept = np.polyfit(
+            pool.mean(series),
+            pool.std(series),
+            1,
+        )
         assert (cells[0]["slope"], cells[0]["intercept"]) == pytest.approx((slope, intercept))
 
 
@@ -172,7 +186,11 @@ def test_stationarity_by_hand() -> None:
 
 
 def test_histograms_weigh_windows() -> None:
-    weighted = make([[0.015, 0.5]], seconds=np.array([100, 300]), is_weighted=True)
+    weighted = make(
+        [[0.015, 0.5]],
+        seconds=np.array([100, 300]),
+        is_weighted=True,
+    )
     shape = histograms(weighted)[0]
     assert shape[1] == 0.25
     assert shape[50] == 0.75

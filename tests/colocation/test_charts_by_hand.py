@@ -198,7 +198,10 @@ def line_rows() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(("size", "width"), [({}, 460), ({"width": 230}, 230)])
+@pytest.mark.parametrize(
+    ("size", "width"),
+    [({}, 460), ({"width": 230}, 230)],
+)
 def test_a_line_and_its_points_for_each_estimator(size: dict[str, int], width: int) -> None:
     x = alt.X("capacity:Q", title="capacity")
     spec = overflow_charts.overflow_lines(line_rows(), x, **size).to_dict()
@@ -285,7 +288,12 @@ def test_none_of_no_draws_is_half_an_overflow() -> None:
     (row,) = overflow_charts.with_floor([{"q": 0.0, "trials": 0}])
     assert row["shown_q"] == 0.5
     assert row["seen"] == "none in 0 draws"
-    seen = overflow_charts.with_floor([{"q": 0.25, "trials": 1}, {"q": 0.0, "trials": 1}])
+    seen = overflow_charts.with_floor(
+        [
+            {"q": 0.25, "trials": 1},
+            {"q": 0.0, "trials": 1},
+        ]
+    )
     assert [(row["shown_q"], row["seen"]) for row in seen] == [
         (0.25, "seen"),
         (0.5, "none in 1 draws"),

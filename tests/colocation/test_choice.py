@@ -73,7 +73,10 @@ def test_factors_on_requests_go_up_to_three() -> None:
     assert found[-1].parameter == 3.0
 
 
-@pytest.mark.parametrize(("target", "twice"), [(0.4, True), (0.5, False), (0.6, False)])
+@pytest.mark.parametrize(
+    ("target", "twice"),
+    [(0.4, True), (0.5, False), (0.6, False)],
+)
 def test_twice_a_target_is_below_one(target: float, twice: bool) -> None:
     assert (f"gpa {2 * target:g}" in labels(target)) is twice
 
@@ -109,7 +112,10 @@ def told(
     return evidence
 
 
-POOL = on_clock(np.ones((2, 2)), cpu_request=np.float32([0.5, 1.5]))
+POOL = on_clock(
+    np.ones((2, 2)),
+    cpu_request=np.float32([0.5, 1.5]),
+)
 
 
 class KnownPlan(TrialPlan):
@@ -120,7 +126,11 @@ class KnownPlan(TrialPlan):
         chosen: dict[Estimator, Evidence],
         judged: dict[Estimator, Evidence],
     ) -> None:
-        super().__init__((), PackingTrial(instances_with(POOL, [0], [1])), "words")
+        super().__init__(
+            (),
+            PackingTrial(instances_with(POOL, [0], [1])),
+            "words",
+        )
         vars(self).update(chosen=chosen, judged=judged, asked=[])
 
     def judge(
@@ -220,7 +230,10 @@ def test_the_fewest_machines_of_those_that_keep_the_target() -> None:
 
 
 def test_of_as_many_machines_the_one_that_overflows_least() -> None:
-    even = CHOSEN | {GPA: told([12, 12], value=0.002), MAXIMUM: told([12, 12], value=0.001)}
+    even = CHOSEN | {
+        GPA: told([12, 12], value=0.002),
+        MAXIMUM: told([12, 12], value=0.001),
+    }
     _, rows = advised(even)
     assert [name for name, row in rows.items() if row["is_advised"]] == ["percentile 100"]
 
@@ -303,8 +316,15 @@ def test_tasks_that_an_earlier_instance_has_had(tasks: list[list[int]], share: f
 def test_requests_over_the_capacity_in_use(
     requests: list[float] | None, expected: float | None
 ) -> None:
-    pool = on_clock(np.ones((2, 2)), cpu_request=None if requests is None else np.float32(requests))
-    share = overcommit(instances_with(pool, [0], [1]), np.array([4.0, 2.0]), 0.5)
+    pool = on_clock(
+        np.ones((2, 2)),
+        cpu_request=None if requests is None else np.float32(requests),
+    )
+    share = overcommit(
+        instances_with(pool, [0], [1]),
+        np.array([4.0, 2.0]),
+        0.5,
+    )
     assert share == (expected if expected is None else pytest.approx(expected))
 
 
@@ -327,7 +347,10 @@ def test_hours_are_counted_from_the_begin_of_the_trace(slot: int, hour: str) -> 
 # --- the plan --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("is_choice", "slots"), [(True, [24, 36]), (False, [60])])
+@pytest.mark.parametrize(
+    ("is_choice", "slots"),
+    [(True, [24, 36]), (False, [60])],
+)
 def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
     asked: list[Any] = []
 
@@ -347,9 +370,17 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
     def trial(n_slots: int, *machines: int) -> PackingTrial:
         # Tasks 0, 0 and 0, 1: half of them an earlier one has had.
         instances = instances_with(POOL, [0, 0], [0, 1])
-        return KnownTrial(instances, judged=np.zeros((2, n_slots), np.float32), machines=machines)
+        return KnownTrial(
+            instances,
+            judged=np.zeros((2, n_slots), np.float32),
+            machines=machines,
+        )
 
-    plan = TrialPlan((trial(24, 1, 2), trial(36, 3, 4)), trial(60, 5, 6), "words")
+    plan = TrialPlan(
+        (trial(24, 1, 2), trial(36, 3, 4)),
+        trial(60, 5, 6),
+        "words",
+    )
     options = ColocationOptions(
         capacity=0.5,
         seed=7,
@@ -452,7 +483,11 @@ def test_the_lower_end_of_the_stricter_overflow() -> None:
 
 def test_the_laxest_promise_comes_first() -> None:
     # Priorities 9, 0 and 4 of 2011 are production, free and of neither class; nothing is known of the last.
-    pool = on_clock(np.ones((5, 2)), priority=np.array([9, 0, 4, -1, 9]), generation="2011")
+    pool = on_clock(
+        np.ones((5, 2)),
+        priority=np.array([9, 0, 4, -1, 9]),
+        generation="2011",
+    )
     found = ServiceClasses.of(pool, "production=0.999,free=0.95", 0)
     assert found.names == ("free", "production")
     assert found.targets == (0.05, 0.001)
@@ -460,13 +495,23 @@ def test_the_laxest_promise_comes_first() -> None:
     assert found.origin == "priorities"
     # 0 is a priority like any other.
     free = ServiceClasses.of(
-        on_clock(np.ones((2, 2)), priority=np.zeros(2, int), generation="2011"), "free=0.9", 0
+        on_clock(
+            np.ones((2, 2)),
+            priority=np.zeros(2, int),
+            generation="2011",
+        ),
+        "free=0.9",
+        0,
     )
     assert free.rank.tolist() == [0, 0]
     assert free.origin == "priorities"
     for unknown in (None, np.full(5, -1)):
         drawn = ServiceClasses.of(
-            on_clock(np.ones((5, 2)), jobs=[3, 3, 4, 4, 4], priority=unknown),
+            on_clock(
+                np.ones((5, 2)),
+                jobs=[3, 3, 4, 4, 4],
+                priority=unknown,
+            ),
             "free=0.9,production=0.99",
             1,
         )

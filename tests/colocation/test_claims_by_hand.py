@@ -165,7 +165,10 @@ def test_the_middle_of_the_quartiles() -> None:
 
 def test_samples_of_weighted_windows() -> None:
     # Constant usage of five and of ten windows: any mean is the average, of as many samples as there are windows.
-    pool = on_clock(np.repeat([[0.5], [0.25]], 10, axis=1), is_weighted=True).take(np.array([0, 1]))
+    pool = on_clock(
+        np.repeat([[0.5], [0.25]], 10, axis=1),
+        is_weighted=True,
+    ).take(np.array([0, 1]))
     shorter = pool.during(0, 10).during(0, 5)
     for kept, known in ((pool, 10), (shorter, 5)):
         relative = relative_difference.differences(kept)
@@ -197,7 +200,10 @@ def test_a_total_at_the_critical_value_is_not_rejected() -> None:
 
 def test_tasks_that_never_change_correlate_with_nobody() -> None:
     wave = np.tile([0.25, 0.5], 12)
-    pool = on_clock(np.stack([wave, wave, np.full(24, 0.25)]), jobs=[7, 7, 7])
+    pool = on_clock(
+        np.stack([wave, wave, np.full(24, 0.25)]),
+        jobs=[7, 7, 7],
+    )
     rows = task_correlation.compute(Study(pool), ColocationOptions(hours=2))
     assert {(row["scope"], row["n_pairs"], round(row["mean"], 9)) for row in rows} == {
         ("within", 1, 1.0)
@@ -217,7 +223,10 @@ def test_machines_as_they_come_largest_and_smallest_first() -> None:
 def test_ways_of_the_online_comparison() -> None:
     plain = ["gpa 0.01", "gpa 0.001", "convolution 0.001", "average 1.25", "percentile 95"]
     pool = on_clock(np.ones((1, 3)))
-    asking = on_clock(np.ones((1, 3)), cpu_request=np.float32([0.5]))
+    asking = on_clock(
+        np.ones((1, 3)),
+        cpu_request=np.float32([0.5]),
+    )
     for tasks, more in ((pool, []), (asking, ["gpa 0.01", "request 1"])):
         assert [way.estimator.label for way in packing_online.ways(tasks)] == plain + more
 

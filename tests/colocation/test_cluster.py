@@ -37,7 +37,10 @@ def cluster_of(
 
 def asking(*requests: float, slots: int = 3) -> OnlineCluster:
     """A cluster of capacity 1 that goes by requests."""
-    pool = on_clock(np.full((len(requests), slots), 0.25), cpu_request=np.float32(requests))
+    pool = on_clock(
+        np.full((len(requests), slots), 0.25),
+        cpu_request=np.float32(requests),
+    )
     return cluster_of(pool, Request(1.0), cold_start="request")
 
 
@@ -73,10 +76,19 @@ def test_what_a_new_task_counts_as(
     cold_start: str,
     counts_as: float,
 ) -> None:
-    known = {"user": np.array([3]), "logical_name": np.array([7])}
+    known = {
+        "user": np.array([3]),
+        "logical_name": np.array([7]),
+    }
     asked = None if request_ is None else np.float32([request_])
     found = cluster_of(
-        on_clock(np.ones((1, 3)), cpu_request=asked, **known), capacity=0.75, cold_start=cold_start
+        on_clock(
+            np.ones((1, 3)),
+            cpu_request=asked,
+            **known,
+        ),
+        capacity=0.75,
+        cold_start=cold_start,
     )
     assert found.kin == [[NAME, USER]]
     for kin, values in past.items():
@@ -85,7 +97,11 @@ def test_what_a_new_task_counts_as(
 
 
 def test_a_task_without_a_name_has_its_user_alone() -> None:
-    pool = on_clock(np.ones((3, 3)), user=np.array([3, -1, -1]), logical_name=np.array([-1, 7, -1]))
+    pool = on_clock(
+        np.ones((3, 3)),
+        user=np.array([3, -1, -1]),
+        logical_name=np.array([-1, 7, -1]),
+    )
     (first,), (second,), nobody = cluster_of(pool).kin
     assert first == USER
     assert second[0] == 0
@@ -136,7 +152,10 @@ def test_an_idle_machine_is_opened_before_another_and_after_all_that_run() -> No
 def test_a_task_may_fill_a_machine_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the tolerance, of which float32 capacities have need.
     monkeypatch.setattr(module, "CAPACITY_RTOL", 1.0)
-    found = asking(1.0, np.nextafter(np.float32(1), np.float32(2)))
+    found = asking(
+        1.0,
+        np.nextafter(np.float32(1), np.float32(2)),
+    )
     assert [found.arrive(task) for task in (0, 1)] == [True, False]
 
 
@@ -172,14 +191,21 @@ def test_what_was_measured_is_kept_and_described_at_milestones() -> None:
     # Averages of the first 12, 13 and 16 slots: those of a task that rises after twelve.
     values = np.zeros((3, 16))
     values[:, :12], values[:, 12:] = 0.25, 0.5
-    known = {"user": np.array([3, 3, -1]), "cpu_request": np.float32([0.125] * 3)}
+    known = {
+        "user": np.array([3, 3, -1]),
+        "cpu_request": np.float32([0.125] * 3),
+    }
     found = cluster_of(on_clock(values, **known))
     for task in range(3):
         found.arrive(task)
     found.changed.clear()
     assert found.machine_of.tolist() == [0, 0, 0]
     found.machine_of[:] = [4, 5, 6]
-    found.learn(np.array([0, 1, 2]), np.array([12, 13, 16]), np.float32([0.25, 0.5, 0.75]))
+    found.learn(
+        np.array([0, 1, 2]),
+        np.array([12, 13, 16]),
+        np.float32([0.25, 0.5, 0.75]),
+    )
     assert found.items.tolist() == [
         [0.25],
         [0.125],
@@ -203,8 +229,16 @@ def test_one_that_runs_nowhere_has_no_machine_to_sum_up() -> None:
 
 def test_a_simulation_slot_by_slot() -> None:
     # From slot 4 on: .5; two slots later .75 that asks for .25, and .1 that asks for two machines.
-    values = np.repeat([[0.5], [0.75], [0.1]], 3, axis=1)
-    pool = on_clock(values, start=[4, 6, 6], cpu_request=np.float32([0.5, 0.25, 2.0]))
+    values = np.repeat(
+        [[0.5], [0.75], [0.1]],
+        3,
+        axis=1,
+    )
+    pool = on_clock(
+        values,
+        start=[4, 6, 6],
+        cpu_request=np.float32([0.5, 0.25, 2.0]),
+    )
     day = simulate(pool, Request(1.0), cold_start="request")
     assert day.first == 4
     assert day.cold.tolist() == [1, 0, 1, 0, 0]
@@ -216,7 +250,11 @@ def test_a_simulation_slot_by_slot() -> None:
 
 
 def test_who_leaves_makes_room_in_the_same_slot() -> None:
-    pool = on_clock(np.full((2, 3), 0.75), start=[0, 3], cpu_request=np.float32([0.75, 0.75]))
+    pool = on_clock(
+        np.full((2, 3), 0.75),
+        start=[0, 3],
+        cpu_request=np.float32([0.75, 0.75]),
+    )
     day = simulate(pool, Request(1.0), cold_start="request")
     assert day.machines.tolist() == [1] * 6
     assert day.tasks.tolist() == [1] * 6
@@ -238,14 +276,20 @@ def test_who_leaves_makes_room_in_the_same_slot() -> None:
 def test_a_machine_overflows_above_its_capacity(
     usage: float, capacity: float, overflows: int
 ) -> None:
-    pool = on_clock(np.full((1, 2), usage), cpu_request=np.float32([0.25]))
+    pool = on_clock(
+        np.full((1, 2), usage),
+        cpu_request=np.float32([0.25]),
+    )
     day = simulate(pool, Request(1.0), capacity=capacity, cold_start="request")
     assert day.overflows.tolist() == [overflows] * 2
 
 
 def test_earlier_tasks_of_the_name_are_asked_unless_requests_are() -> None:
     values = np.full((2, 20), 0.25)
-    known = {"cpu_request": np.float32([0.75] * 2), "logical_name": np.array([5, 5])}
+    known = {
+        "cpu_request": np.float32([0.75] * 2),
+        "logical_name": np.array([5, 5]),
+    }
     assert (
         simulate(on_clock(values, start=[0, 15], **known), Average(1)).machines.tolist() == [1] * 35
     )

@@ -22,7 +22,15 @@ from tests.colocation.test_pool import make
 
 def test_a_sample_of_all_windows_is_the_mean() -> None:
     # Averages are ten times the seconds: (10 − 1) ÷ 10, once all five windows are taken.
-    found = relative_difference.differences(make([[0.25, 0.5, 0.25, 0.5, 1.0], [0.0], [0.5]]))
+    found = relative_difference.differences(
+        make(
+            [
+                [0.25, 0.5, 0.25, 0.5, 1.0],
+                [0.0],
+                [0.5],
+            ]
+        )
+    )
     assert found.shape == (3, 11)
     assert found[0, 2] == pytest.approx(0.9)
     assert np.isnan(found[0, 3:]).all()
@@ -35,7 +43,10 @@ def test_a_sample_of_all_windows_is_the_mean() -> None:
 
 def test_only_idle_tasks_have_no_relative_difference() -> None:
     # Averages of 1 and of 0, where each second took a half.
-    pool = replace(on_clock(np.full((2, 3), 0.5)), avg=np.repeat(np.float32([1, 0]), 3))
+    pool = replace(
+        on_clock(np.full((2, 3), 0.5)),
+        avg=np.repeat(np.float32([1, 0]), 3),
+    )
     found = relative_difference.differences(pool)
     assert found[0, :2].tolist() == [0.5, 0.5]
     assert np.isnan(found[1]).all()
@@ -43,7 +54,11 @@ def test_only_idle_tasks_have_no_relative_difference() -> None:
 
 def test_weighted_windows_are_drawn_by_their_length() -> None:
     # Two windows of 0 and .5 that are weighed 1 : 3, drawn with replacement: means of draws of that task.
-    pool = make([[0.0, 0.5]], seconds=np.array([100, 300]), is_weighted=True)
+    pool = make(
+        [[0.0, 0.5]],
+        seconds=np.array([100, 300]),
+        is_weighted=True,
+    )
     found = relative_difference.differences(pool, seed=4)
     drawn = pool.draw(np.array([0]), 1_000, 4)[0]
     average = 3.75  # of ten times .375
@@ -66,7 +81,10 @@ def test_the_spread_over_tasks_for_each_number_of_samples() -> None:
     assert [(row["n_samples"], row["n_tasks"]) for row in rows] == [(1, 2), (2, 2), (5, 1)]
     assert {round(row[name], 6) for row in rows for name in ("p5", "median", "p95")} == {0.9}
     with refused("every task's average usage is 0"):
-        relative_difference.compute(study_of(make([[0.0]])), options(seed=0))
+        relative_difference.compute(
+            study_of(make([[0.0]])),
+            options(seed=0),
+        )
 
 
 def test_claims_about_few_samples() -> None:

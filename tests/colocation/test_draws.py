@@ -40,7 +40,11 @@ def test_percentiles_are_interpolated() -> None:
     weights = np.array([300])
     quantiles = np.array([[0, 1, 3]], np.float32)
     draw_quantiles(quantiles, levels, offsets, weights, np.array([0]), KEYS, out)
-    level = np.where(out[0] < 1, out[0] / 2, 0.5 + (out[0] - 1) / 4)
+    level = np.where(
+        out[0] < 1,
+        out[0] / 2,
+        0.5 + (out[0] - 1) / 4,
+    )
     assert stats.kstest(level, "uniform").pvalue > 1e-3
 
 
@@ -80,5 +84,13 @@ def test_threads_do_not_matter() -> None:
 def test_row_moments_equal_numpy() -> None:
     rows = np.random.default_rng(0).random((5, 1001), np.float32)
     means, stds = row_moments(rows)
-    np.testing.assert_allclose(means, rows.mean(1, dtype=np.float64), rtol=1e-13)
-    np.testing.assert_allclose(stds, rows.std(1, dtype=np.float64), rtol=1e-12)
+    np.testing.assert_allclose(
+        means,
+        rows.mean(1, dtype=np.float64),
+        rtol=1e-13,
+    )
+    np.testing.assert_allclose(
+        stds,
+        rows.std(1, dtype=np.float64),
+        rtol=1e-12,
+    )

@@ -25,7 +25,12 @@ from tests.colocation.observations import constant
 
 def mixture(n: int, seed: int) -> Observation:
     rng = np.random.default_rng(seed)
-    return Observation(np.minimum(rng.gamma(0.5, 0.08, (n, 400)), 1).astype(np.float32))
+    return Observation(
+        np.minimum(
+            rng.gamma(0.5, 0.08, (n, 400)),
+            1,
+        ).astype(np.float32)
+    )
 
 
 def overflow_by_fft(histograms: np.ndarray, cells: int = CELLS) -> float:
@@ -37,7 +42,13 @@ def overflow_by_fft(histograms: np.ndarray, cells: int = CELLS) -> float:
     for row in histograms:
         product *= np.fft.rfft(row[2:], length)
     total = np.fft.irfft(product, length)
-    return float(np.clip(1 - total[: cells + 1].sum(), 0, 1))
+    return float(
+        np.clip(
+            1 - total[: cells + 1].sum(),
+            0,
+            1,
+        )
+    )
 
 
 @pytest.mark.parametrize("n", [3, 12, 20])
@@ -59,10 +70,18 @@ def test_exact_convolution_against_a_million_draws(n):
 
 def test_a_machine_filled_to_its_target_predicts_the_target():
     # rounding may leave F(c) a hair below 1 − ρ: the prediction is ρ, not 1
-    idle = Convolution(0.001).items(Observation(np.zeros((1, 1), np.float32)), 1.0)[0]
+    idle = Convolution(0.001).items(
+        Observation(np.zeros((1, 1), np.float32)),
+        1.0,
+    )[0]
     state = Convolution(0.001).empty(idle[None])
     state[3:] = 1 - 0.001 - 2e-16
-    slack = Convolution.slack(state, idle, np.ones(1), Convolution(0.001).parameters(1.0))
+    slack = Convolution.slack(
+        state,
+        idle,
+        np.ones(1),
+        Convolution(0.001).parameters(1.0),
+    )
     assert slack == pytest.approx(0, abs=1e-12)
 
 
@@ -142,7 +161,12 @@ def test_cornish_fisher_refuses_where_its_quantile_falls_unless_the_peaks_fit():
 
 def test_cornish_fisher_takes_what_the_peaks_allow_at_every_target():
     # 0 or .5, twice: mean .5, deviation .354, excess −1; the quantile at z = 1.28 is .98, at 2.33 it is 1.24
-    coins = Observation(np.tile(np.float32([0.0, 0.5]), (2, 100)))
+    coins = Observation(
+        np.tile(
+            np.float32([0.0, 0.5]),
+            (2, 100),
+        )
+    )
     for target in (0.1, 0.01, 1e-6):
         assert pack(CornishFisher(target), coins, rebalancing=False).bins.tolist() == [0, 0]
     # .55 each: 1.1 in a quarter of the draws

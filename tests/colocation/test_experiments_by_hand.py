@@ -30,7 +30,10 @@ from tests.colocation.test_packing_past import on_clock
 
 
 def test_pairs_within_jobs_and_across() -> None:
-    found = pairs_of(np.array([0, 0, 1, 1, 1, 2]), 0)
+    found = pairs_of(
+        np.array([0, 0, 1, 1, 1, 2]),
+        0,
+    )
     assert sorted(map(tuple, np.sort(found["within"], axis=1).tolist())) == [
         (0, 1),
         (2, 3),
@@ -76,7 +79,13 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "holds"), [(0.19, False), (0.2, True), (0.4, True), (0.41, False)]
+    ("share", "holds"),
+    [
+        (0.19, False),
+        (0.2, True),
+        (0.4, True),
+        (0.41, False),
+    ],
 )
 def test_about_a_third_is_a_fifth_to_two_fifths(share: float, holds: bool) -> None:
     table = pa.table(
@@ -114,7 +123,12 @@ def test_the_normal_law_beside_a_total() -> None:
 
 
 def test_the_total_of_constant_tasks_is_a_point() -> None:
-    found = sum_examples.example_of_size(on_clock(np.full((10, 12), 0.0625)), 10, 50, 0)
+    found = sum_examples.example_of_size(
+        on_clock(np.full((10, 12), 0.0625)),
+        10,
+        50,
+        0,
+    )
     assert np.isfinite(found["normal_density"].to_numpy()).all()
 
 
@@ -137,7 +151,10 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
     assert told[0] == pytest.approx(1e-16)
     assert told[-1] == pytest.approx(0.03)
     assert all(isinstance(cell.estimator, Gpa) and not cell.is_rebalanced for cell in asked)
-    rising = packing_rare_events.GpaCurve(np.log([0.001, 0.01]), np.array([30.0, 20.0]))
+    rising = packing_rare_events.GpaCurve(
+        np.log([0.001, 0.01]),
+        np.array([30.0, 20.0]),
+    )
     assert [rising.machines_at(q) for q in (0.0, 0.0009, 0.001, 0.01, 0.02)] == [
         None,
         None,
@@ -205,7 +222,10 @@ def test_none_seen_of_fewer_says_nothing() -> None:
 
 def overflowing(draws: int, q: float) -> pa.Table:
     """An outcome of one machine."""
-    made = replace(outcome("gpa:0.1", 0, 1, round(q * draws)), trials=draws)
+    made = replace(
+        outcome("gpa:0.1", 0, 1, round(q * draws)),
+        trials=draws,
+    )
     return to_table([made])
 
 

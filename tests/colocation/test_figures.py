@@ -62,14 +62,22 @@ def base() -> pa.Table:
         for k in (0, 1)
     ]
     return to_table(
-        [*found, outcome("cantelli:1", 0, 30, 1), outcome("cantelli:1", 1, 31, 0)],
+        [
+            *found,
+            outcome("cantelli:1", 0, 30, 1),
+            outcome("cantelli:1", 1, 31, 0),
+        ],
         packing_base.QUESTION.answer,
     )
 
 
 def test_a_q_of_zero_says_in_how_many_draws_none_was_seen() -> None:
     seen, *unseen = with_floor(
-        [{"q": 0.5, "trials": 4}, {"q": 0.0, "trials": 2_000}, {"q": 0.0, "trials": 50_000}]
+        [
+            {"q": 0.5, "trials": 4},
+            {"q": 0.0, "trials": 2_000},
+            {"q": 0.0, "trials": 50_000},
+        ]
     )
     assert seen == {
         "q": 0.5,
@@ -189,7 +197,11 @@ def test_figure_3c_is_the_tasks_of_the_seconds_less_those_of_the_averages() -> N
 
 
 def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> None:
-    rows = ask("percentile_error", make([[0.1, 0.2, 0.3, 0.9]] * 12), samples=50)
+    rows = ask(
+        "percentile_error",
+        make([[0.1, 0.2, 0.3, 0.9]] * 12),
+        samples=50,
+    )
     violins = {(row["size"], row["percentile"]) for row in rows}
     assert violins == {(10, 95.0), (10, 99.0), (10, 99.9)}
     for violin in violins:

@@ -79,8 +79,16 @@ def test_what_is_no_moment_is_refused(arguments, message):
 
 
 def test_a_machine_may_overflow_on_average():
-    tasks = TaskMoments(["a", "b", "c"], np.array([0.6, 0.6, 0.5]), np.array([0.12, 0.16, 0.0]))
-    packing = Packing(np.array([0, 0, 1]), np.ones((2, 1)), np.arange(2))
+    tasks = TaskMoments(
+        ["a", "b", "c"],
+        np.array([0.6, 0.6, 0.5]),
+        np.array([0.12, 0.16, 0.0]),
+    )
+    packing = Packing(
+        np.array([0, 0, 1]),
+        np.ones((2, 1)),
+        np.arange(2),
+    )
     assert tasks.overflow(packing) == pytest.approx([0.841345, 0], abs=2e-6)
 
 

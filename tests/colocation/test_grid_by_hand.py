@@ -29,7 +29,10 @@ def base(*outcomes: Any) -> pa.Table:
 
 def test_a_summary_is_a_mean_over_instances() -> None:
     # 10 machines and 20 over a bound of 10, of 100 draws each.
-    table = base(outcome("gpa:0.01", 0, 10, 10), outcome("gpa:0.01", 1, 20, 80))
+    table = base(
+        outcome("gpa:0.01", 0, 10, 10),
+        outcome("gpa:0.01", 1, 20, 80),
+    )
     (row,) = outcomes.find(table)
     expected = {
         "m_abs": 15,
@@ -140,7 +143,15 @@ def test_log_q_falls_on_a_line_of_m() -> None:
     ]
     assert measured(packing_base, "S1-linear", base(*ways, *others)) == pytest.approx(1)
     # Log q of 0, 0 and −ln 10 over 1, 2, 3: a correlation of −√3 ÷ 2.
-    bent = [outcome(f"average:{k}", 0, 10 * k, n) for k, n in ((1, 100), (2, 200), (3, 30))]
+    bent = [
+        outcome(
+            f"average:{k}",
+            0,
+            10 * k,
+            n,
+        )
+        for k, n in ((1, 100), (2, 200), (3, 30))
+    ]
     assert measured(packing_base, "S1-linear", base(*bent)) == pytest.approx(0.75)
     with pytest.raises(NotApplicable) as caught:
         measured(packing_base, "S1-linear", base(*ways[:2], *others))

@@ -20,7 +20,11 @@ from tests.colocation.test_packing_past import on_clock
 def test_capacity_in_use_on_unequal_machines() -> None:
     usage = np.full((2, 100), 0.3, np.float32)
     instance = drawn(usage, number=2)
-    found = packing_machines.pack_instance(instance, np.array([[0.5, 1.0, 1.0]]), 0)
+    found = packing_machines.pack_instance(
+        instance,
+        np.array([[0.5, 1.0, 1.0]]),
+        0,
+    )
     assert len(found) == 5 * 3 * 2
     rows = [row for row in found if row["estimator"] == "percentile 100"]
     assert [(row["order"], row["packer"]) for row in rows] == [
@@ -36,7 +40,11 @@ def test_capacity_in_use_on_unequal_machines() -> None:
     }
     assert all({name: row[name] for name in expected} == expected for row in rows)
     assert [row["m"] for row in rows] == pytest.approx([1 / 0.6] * 6)
-    small = packing_machines.pack_instance(instance, np.array([[0.25, 1.0, 1.0]]), 0)
+    small = packing_machines.pack_instance(
+        instance,
+        np.array([[0.25, 1.0, 1.0]]),
+        0,
+    )
     assert {
         (row["n_machines"], row["capacity"], row["m"], row["n_unplaceable"]) for row in small
     } == {(0, 0, 0, 2)}
@@ -49,7 +57,14 @@ def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
 
     def machines(table: Any, count: int, seed: int) -> np.ndarray:
         asked.append((table, count, seed))
-        return np.array([[0.25, 9.0], [0.5, 1.0], [0.375, 7.0], [0.25, 1.0]])
+        return np.array(
+            [
+                [0.25, 9.0],
+                [0.5, 1.0],
+                [0.375, 7.0],
+                [0.25, 1.0],
+            ]
+        )
 
     known = packing_machines.fit
 

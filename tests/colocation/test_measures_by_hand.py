@@ -80,7 +80,10 @@ def test_every_estimator_of_the_paper_is_run_in_every_way(
 
 def test_pairs_of_a_test_for_cpu_and_one_for_memory() -> None:
     memory = constant(0.25, 0.5)
-    vector, *pairs = packing_memory.ways(constant(0.5, 0.25), [memory.percentile(100)])
+    vector, *pairs = packing_memory.ways(
+        constant(0.5, 0.25),
+        [memory.percentile(100)],
+    )
     assert vector.n_resources == 2
     assert vector.memory == "percentile 100"
     assert {way.n_resources for way in pairs} == {2}
@@ -205,8 +208,16 @@ def test_percentiles_of_a_box() -> None:
 
 
 def test_packings_judged_by_two_kinds_of_usage() -> None:
-    together = Packing(np.array([0, 0]), np.ones((1, 1)), np.zeros(1, np.int64))
-    apart = Packing(np.array([0, 1]), np.ones((2, 1)), np.arange(2))
+    together = Packing(
+        np.array([0, 0]),
+        np.ones((1, 1)),
+        np.zeros(1, np.int64),
+    )
+    apart = Packing(
+        np.array([0, 1]),
+        np.ones((2, 1)),
+        np.arange(2),
+    )
     usage = {
         "high": np.float32([[0.75, 0.5, 0.5], [0.5, 0.5, 0.75]]),
         "low": np.zeros((2, 4), np.float32),

@@ -56,7 +56,12 @@ def test_log_phi_cells_are_exact() -> None:
         w = (k + (t + 1) / 2) / 4 - 9
         for side, sign in enumerate((1, -1)):
             got = np.polynomial.polynomial.polyval(t, LOG_PHI[k, side])
-            np.testing.assert_allclose(got, log_ndtr(sign * w), rtol=0, atol=1e-13)
+            np.testing.assert_allclose(
+                got,
+                log_ndtr(sign * w),
+                rtol=0,
+                atol=1e-13,
+            )
 
 
 def test_five_percent_of_gaussian_samples_exceed_the_newer_critical_value() -> None:

@@ -38,9 +38,17 @@ def ready(kind: type[Estimator], parameter: float | None = None) -> Estimator:
 
 def seen(n: int = 60, seed: int = 0) -> Observation:
     rng = np.random.default_rng(seed)
-    values = np.minimum(rng.gamma(0.8, 0.06, (n, 200)), 1).astype(np.float32)
+    values = np.minimum(
+        rng.gamma(0.8, 0.06, (n, 200)),
+        1,
+    ).astype(np.float32)
     return Observation(
-        values, request=np.where(np.arange(n) % 7, values.max(axis=1), np.nan).astype(float)
+        values,
+        request=np.where(
+            np.arange(n) % 7,
+            values.max(axis=1),
+            np.nan,
+        ).astype(float),
     )
 
 
@@ -87,7 +95,10 @@ def test_same_input_same_packing(kind):
 @ESTIMATORS
 def test_twice_the_usage_on_twice_the_machine_is_the_same(kind):
     one = seen(seed=7)
-    two = Observation(2 * one.values, request=None if one.request is None else 2 * one.request)
+    two = Observation(
+        2 * one.values,
+        request=None if one.request is None else 2 * one.request,
+    )
     assert (
         pack(ready(kind), one).bins.tolist() == pack(ready(kind), two, capacity=2.0).bins.tolist()
     )
@@ -95,9 +106,15 @@ def test_twice_the_usage_on_twice_the_machine_is_the_same(kind):
 
 @ESTIMATORS
 def test_idle_tasks_share_one_machine_and_giants_are_listed(kind):
-    idle = Observation(np.zeros((5, 10), np.float32), request=np.zeros(5))
+    idle = Observation(
+        np.zeros((5, 10), np.float32),
+        request=np.zeros(5),
+    )
     assert pack(ready(kind), idle).bins.tolist() == [0] * 5
-    giant = Observation(np.full((1, 10), 3.0, np.float32), request=np.full(1, 4.6))
+    giant = Observation(
+        np.full((1, 10), 3.0, np.float32),
+        request=np.full(1, 4.6),
+    )
     packing = pack(ready(kind), giant)
     assert packing.n_bins == 0
     assert packing.unplaceable.tolist() == [0]
@@ -105,7 +122,10 @@ def test_idle_tasks_share_one_machine_and_giants_are_listed(kind):
 
 @ESTIMATORS
 def test_no_tasks_no_bins(kind):
-    nothing = Observation(np.zeros((0, 10), np.float32), request=np.zeros(0))
+    nothing = Observation(
+        np.zeros((0, 10), np.float32),
+        request=np.zeros(0),
+    )
     packing = pack(ready(kind), nothing)
     assert packing.n_bins == 0
     assert len(packing.bins) == 0
@@ -208,7 +228,10 @@ def test_messages():
         == "capacity: not the capacity of a machine: expected a number above 0, got 0"
     )
     with pytest.raises(UsageError) as caught:
-        pack(parse_estimator("request:1"), Observation(np.zeros((1, 1), np.float32)))
+        pack(
+            parse_estimator("request:1"),
+            Observation(np.zeros((1, 1), np.float32)),
+        )
     assert str(caught.value) == (
         "estimator request: no requests are known; use a store or a pool file with requests, or another estimator"
     )

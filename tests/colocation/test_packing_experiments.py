@@ -38,7 +38,10 @@ def tables() -> Study:
         pool,
         start=pool.start + np.repeat(shift, pool.n_windows),
         cpu_request=(pool.mean() * rng.uniform(1.5, 4, len(pool))).astype(np.float32),
-        memory=np.repeat(rng.uniform(0.005, 0.05, len(pool)), pool.n_windows).astype(np.float32),
+        memory=np.repeat(
+            rng.uniform(0.005, 0.05, len(pool)),
+            pool.n_windows,
+        ).astype(np.float32),
         priority=rng.integers(0, 12, len(pool)),
         logical_name=rng.integers(0, 20, len(pool)),
         collection_id=np.arange(len(pool)) // 4,
@@ -80,7 +83,12 @@ def test_it_is_deterministic(name, tables):
     "name", ["packing_memory", "packing_online", "packing_replay", "task_correlation"]
 )
 def test_it_says_what_a_bare_pool_cannot_answer(name):
-    bare = replace(synthetic_pool(30, seed=1), start=None, seconds=None, memory=None)
+    bare = replace(
+        synthetic_pool(30, seed=1),
+        start=None,
+        seconds=None,
+        memory=None,
+    )
     result = experiments()[name].run(Study(bare))
     assert result.not_applicable in ("no memory was observed", "the pool has no time stamps")
     assert all(finding.verdict == "not applicable" for finding in result.findings)

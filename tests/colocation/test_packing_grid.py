@@ -94,7 +94,13 @@ def test_averages_are_judged_on_instantaneous_usage():
     inst = np.float32([[0.0, 1.0]] * 2)
     avg = np.float32([[0.5, 0.5]] * 2)
     (outcome,) = judge_instance(
-        Instance(0, np.arange(2), inst, lambda column: avg), [GridCell(Percentile(100), data="avg")]
+        Instance(
+            0,
+            np.arange(2),
+            inst,
+            lambda column: avg,
+        ),
+        [GridCell(Percentile(100), data="avg")],
     )
     assert outcome.m_abs == 1
     assert outcome.q == 0.5
@@ -129,7 +135,13 @@ def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
 def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
     inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
     (outcome,) = judge_instance(
-        Instance(0, np.arange(3), inst, lambda column: inst), [GridCell(Average(1))]
+        Instance(
+            0,
+            np.arange(3),
+            inst,
+            lambda column: inst,
+        ),
+        [GridCell(Average(1))],
     )
     assert outcome.n_unplaceable == 1
     assert outcome.m_abs == 1

@@ -52,13 +52,24 @@ def test_two_constant_tasks_share_a_machine_up_to_its_capacity(estimator):
 
 
 @pytest.mark.parametrize(
-    "estimator", [Saddlepoint(0.1), Saddlepoint(1e-6), Chernoff(0.1), Chernoff(1e-6)], ids=repr
+    "estimator",
+    [
+        Saddlepoint(0.1),
+        Saddlepoint(1e-6),
+        Chernoff(0.1),
+        Chernoff(1e-6),
+    ],
+    ids=repr,
 )
 @pytest.mark.parametrize("capacity", [0.5, 1.0, 2.0])
 def test_constant_usage_fits_up_to_the_capacity_wherever_it_lies_on_the_grid(estimator, capacity):
     # a third of a machine lies between two of the 2,000 cells, and its histogram varies
     for parts in (1, 2, 3, 7, 33):
-        packing = pack(estimator, constant(*[capacity / parts] * parts), capacity=capacity)
+        packing = pack(
+            estimator,
+            constant(*[capacity / parts] * parts),
+            capacity=capacity,
+        )
         assert packing.bins.tolist() == [0] * parts
     one_too_many = pack(
         estimator,
@@ -71,7 +82,12 @@ def test_constant_usage_fits_up_to_the_capacity_wherever_it_lies_on_the_grid(est
 
 def test_the_saddlepoint_above_the_capacity_is_the_gaussian_tail():
     # two tasks of .45 or .6: the sum has mean 1.05 and deviation √2 · .075
-    seen = Observation(np.tile(np.float32([0.45, 0.6]), (2, 100)))
+    seen = Observation(
+        np.tile(
+            np.float32([0.45, 0.6]),
+            (2, 100),
+        )
+    )
     tail = norm.cdf(0.05 / (math.sqrt(2) * 0.075))
     fitted = fit(Saddlepoint(0.9), seen)
     found = fitted.estimator.test.room(
@@ -148,12 +164,18 @@ def test_gaussian_tasks_overflow_as_promised():
     n = 2_000
     draws = 4_000
     rho = 0.05
-    values = np.maximum(rng.normal(0.02, 0.004, (n, draws)), 0).astype(np.float32)
+    values = np.maximum(
+        rng.normal(0.02, 0.004, (n, draws)),
+        0,
+    ).astype(np.float32)
     fitted = fit(Gpa(rho), Observation(values))
     packing = pack_fitted(fitted)
     promised = predicted_overflow(packing, fitted)[:-1]  # the last machine is not full
     full = np.flatnonzero(packing.bins < packing.n_bins - 1)
-    measured = quality(values[full], pack(Gpa(rho), Observation(values[full]), rebalancing=False))
+    measured = quality(
+        values[full],
+        pack(Gpa(rho), Observation(values[full]), rebalancing=False),
+    )
     assert measured == pytest.approx(promised.mean(), rel=0.05)
     assert measured <= rho * 1.05
 
@@ -170,19 +192,30 @@ def test_rebalancing_by_hand():
     assert plain.bins.tolist() == [0, 0, 1, 2]  # the original is left alone
 
 
-@pytest.mark.parametrize(("failures", "moved"), [(1, 1), (2, 2), (5, 3)])
+@pytest.mark.parametrize(
+    ("failures", "moved"),
+    [(1, 1), (2, 2), (5, 3)],
+)
 def test_failures_count_over_the_whole_run(failures, moved):
     # others {.1, .1, .1, …} and {.9, …}: the turns alternate move, fail, move, fail …
     items = np.array([[0.1], [0.1], [0.1], [0.9], [0.6]])
     bins = np.array([0, 0, 0, 1, 2])
-    plain = Packing(bins, np.ones((3, 1)), np.arange(3))
+    plain = Packing(
+        bins,
+        np.ones((3, 1)),
+        np.arange(3),
+    )
     assert rebalanced(plain, Fitted(Average(1), items, 1.0), max_failures=failures).moved == moved
 
 
 def test_an_emptied_bin_is_skipped_and_not_in_use():
     # {.2}, {.95}, {.5}: .2 moves; its bin is empty, skipped; only .95 keeps failing
     seen = constant(0.2, 0.95, 0.5)
-    plain = Packing(np.array([0, 1, 2]), np.ones((3, 1)), np.arange(3))
+    plain = Packing(
+        np.array([0, 1, 2]),
+        np.ones((3, 1)),
+        np.arange(3),
+    )
     after = rebalanced(plain, fit(Average(1), seen))
     assert after.moved == 1
     assert after.bins.tolist() == [2, 1, 2]
@@ -216,10 +249,18 @@ def test_first_fit_against_brute_force():
     rng = np.random.default_rng(8)
     for _ in range(60):
         sizes = rng.uniform(0.1, 0.9, rng.integers(2, 9))
-        least = optimum(sizes, lambda held, s=sizes: s[held].sum() <= 1)
+        least = optimum(
+            sizes,
+            lambda held, s=sizes: s[held].sum() <= 1,
+        )
         for packer in ("first", "best"):
             options = {"packer": FIRST_FIT} if packer == "first" else {}
-            used = pack(Average(1), constant(*sizes), rebalancing=False, **options).n_bins
+            used = pack(
+                Average(1),
+                constant(*sizes),
+                rebalancing=False,
+                **options,
+            ).n_bins
             assert least <= used <= 1.7 * least
 
 
@@ -291,8 +332,16 @@ def test_tasks_of_one_group_stay_apart():
 
 
 def test_quality_counts_from_the_first_unseen_column():
-    values = np.float32([[1, 0, 0.5, 0.5], [1, 0, 0.6, 0.5]])
-    packing = pack(Average(1), Observation(values[:, 1:2]))
+    values = np.float32(
+        [
+            [1, 0, 0.5, 0.5],
+            [1, 0, 0.6, 0.5],
+        ]
+    )
+    packing = pack(
+        Average(1),
+        Observation(values[:, 1:2]),
+    )
     assert packing.bins.tolist() == [0, 0]
     assert quality(values, packing) == 0.5  # columns 0 and 2
     assert quality(values, packing, first=2) == 0.5
@@ -302,7 +351,10 @@ def test_quality_counts_from_the_first_unseen_column():
 def test_counting_works_across_tiles():
     values = np.zeros((1, 1000), np.float32)
     values[0, [0, 255, 256, 511, 999]] = 2
-    packing = pack(Average(1), Observation(np.zeros((1, 1), np.float32)))
+    packing = pack(
+        Average(1),
+        Observation(np.zeros((1, 1), np.float32)),
+    )
     expected = {
         0: 5,
         1: 4,

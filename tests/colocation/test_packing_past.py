@@ -98,7 +98,12 @@ def test_vector_gpa_by_hand():
     # CPU: μ .5, σ .2, 2.5 deviations below 1, where .00621 of a Gaussian lies above; memory .25 + .75 fits exactly.
     state = np.array([0.3, 0.25, 0.03, 0.0])
     item = np.array([0.2, 0.75, 0.01, 0.0])
-    room = vector_slack(state, item, np.ones(2), np.array([0.01, 0.01]))
+    room = vector_slack(
+        state,
+        item,
+        np.ones(2),
+        np.array([0.01, 0.01]),
+    )
     assert room == pytest.approx(1 - 0.00620967 / 0.01, rel=1e-5)
     assert vector_slack(
         state,
@@ -128,7 +133,11 @@ def test_each_hard_limit_of_vector_gpa_has_to_hold():
         packer=parse_packer("first-fit"),
     )
     assert alone.bins.tolist() == [0, 0, 1]
-    tight = pack(VectorGpa.of(0.001, [seen], [disk * 1.01, memory]), seen, rebalancing=False)
+    tight = pack(
+        VectorGpa.of(0.001, [seen], [disk * 1.01, memory]),
+        seen,
+        rebalancing=False,
+    )
     assert tight.bins.tolist() == [0, 0, 1]
 
 
@@ -141,7 +150,10 @@ def test_disk_is_packed_by_the_request_where_the_store_has_it():
         "size": 4,
     }
     found = {}
-    for name, disk in {"asked": [0.5, 0.5, np.nan, 0.75], "unknown": [np.nan] * 4}.items():
+    for name, disk in {
+        "asked": [0.5, 0.5, np.nan, 0.75],
+        "unknown": [np.nan] * 4,
+    }.items():
         pool = on_clock(values, memory=memory, disk_request=np.float32(disk))
         rows = packing_memory.QUESTION.run(Study(pool), **options).table.to_pylist()
         found[name] = {
@@ -220,7 +232,10 @@ def test_measured_correlation_within_and_across_jobs():
 
 
 def test_covariance_and_keeping_jobs_apart_help_where_jobs_peak_together():
-    result = packing_correlated.QUESTION.run(Study(bursts(40, 6, seed=2)), instances=3)
+    result = packing_correlated.QUESTION.run(
+        Study(bursts(40, 6, seed=2)),
+        instances=3,
+    )
     assert verdicts(result) == {
         "correlated-independence": "does not hold",
         "correlated-apart": "holds",
@@ -298,7 +313,11 @@ def test_shuffling_keeps_each_tasks_values():
 
 
 def test_replay_tells_drift_from_simultaneity():
-    together = packing_replay.QUESTION.run(Study(bursts(40, 6)), instances=2, realizations=2_000)
+    together = packing_replay.QUESTION.run(
+        Study(bursts(40, 6)),
+        instances=2,
+        realizations=2_000,
+    )
     found = verdicts(together)
     assert found["replay-drift"] == "holds"
     assert found["replay-together"] == "does not hold"
@@ -309,7 +328,11 @@ def test_replay_tells_drift_from_simultaneity():
 
 def test_online_by_hand():
     # three tasks of .5, 20 slots each, arriving at slots 0, 5 and 18; requests are right
-    pool = on_clock(np.full((3, 20), 0.5), start=[0, 5, 18], cpu_request=np.float32([0.5] * 3))
+    pool = on_clock(
+        np.full((3, 20), 0.5),
+        start=[0, 5, 18],
+        cpu_request=np.float32([0.5] * 3),
+    )
     day = simulate(pool, Request(1.0), cold_start="request")
     assert day.first == 0
     # slots 0–4 one task; 5–17 two on one machine; 18–19 three; task 0 leaves at 20, task 1 at 25, task 2 at 38
@@ -322,7 +345,12 @@ def test_online_by_hand():
 def test_online_uses_only_the_past():
     # a task that asks for .2 and uses .9 from the start: the neighbour that arrives at once overflows with it,
     # the one that arrives after an hour does not
-    values = np.concatenate([np.full((1, 40), 0.9), np.full((1, 40), 0.2)])
+    values = np.concatenate(
+        [
+            np.full((1, 40), 0.9),
+            np.full((1, 40), 0.2),
+        ]
+    )
     request = np.float32([0.2, 0.2])
     at_once = simulate(on_clock(values, cpu_request=request), Percentile(100), cold_start="request")
     later = simulate(
@@ -356,7 +384,10 @@ def test_online_learns_from_earlier_tasks_of_the_name():
 
 def test_online_learns_from_the_user_where_nobody_had_the_name():
     values = np.full((3, 20), 0.3)
-    more = {"cpu_request": np.float32([0.9] * 3), "logical_name": np.array([5, 6, 5])}
+    more = {
+        "cpu_request": np.float32([0.9] * 3),
+        "logical_name": np.array([5, 6, 5]),
+    }
     start = [0, 15, 15]
     # Task 1 is of the first one's user; task 2 has its name, but another user.
     pool = on_clock(
@@ -379,8 +410,16 @@ def test_online_learns_from_the_user_where_nobody_had_the_name():
 
 def test_what_retries_cost_by_hand():
     """Two attempts of an hour at .5, the first made again, and an hour of .25 that was not."""
-    values = np.repeat(np.float32([[0.5], [0.5], [0.25]]), 12, axis=1)
-    pool = on_clock(values, start=[0, 12, 12], retried=np.array([1, 0, 0]))
+    values = np.repeat(
+        np.float32([[0.5], [0.5], [0.25]]),
+        12,
+        axis=1,
+    )
+    pool = on_clock(
+        values,
+        start=[0, 12, 12],
+        retried=np.array([1, 0, 0]),
+    )
     rows = packing_online.QUESTION.run(Study(pool)).table.to_pylist()
     hours = {row["hour"]: (row["cpu_hours"], row["retried_cpu_hours"]) for row in rows}
     assert hours == {0: (0.5, 0.5), 1: (0.75, 0.0)}
@@ -390,17 +429,27 @@ def test_what_retries_cost_by_hand():
 
 def test_given_tasks_are_prepared_already():
     with pytest.raises(UsageError) as caught:
-        packing_online.QUESTION.run(Study(on_clock(np.full((2, 15), 0.4))), include="short")
+        packing_online.QUESTION.run(
+            Study(on_clock(np.full((2, 15), 0.4))),
+            include="short",
+        )
     assert (
         str(caught.value)
         == "--include: the tasks are prepared already: expected a store, got planted"
     )
     with pytest.raises(UsageError, match="--include"):
-        packing_online.QUESTION.run(Study(on_clock(np.full((2, 15), 0.4))), include="long")
+        packing_online.QUESTION.run(
+            Study(on_clock(np.full((2, 15), 0.4))),
+            include="long",
+        )
 
 
 def test_online_lists_what_fits_nowhere_and_is_deterministic():
-    pool = on_clock(np.full((2, 15), 0.4), start=[0, 3], cpu_request=np.float32([2.0, 0.4]))
+    pool = on_clock(
+        np.full((2, 15), 0.4),
+        start=[0, 3],
+        cpu_request=np.float32([2.0, 0.4]),
+    )
     first = simulate(pool, Request(1.0))
     second = simulate(pool, Request(1.0))
     assert first.unplaceable.sum() == 1

@@ -49,7 +49,13 @@ def test_the_slack_of_a_class_is_the_mean_over_its_hours() -> None:
 def test_items_count_for_their_own_class_and_the_laxer_ones() -> None:
     mean = np.array([[0.5, 0.25], [0.125, 0.25]])
     variance = np.array([[0.1, 0.2], [0.3, 0.4]])
-    way = Promises(0.001, (0.05, 0.001), mean, variance, np.array([1, 0]))
+    way = Promises(
+        0.001,
+        (0.05, 0.001),
+        mean,
+        variance,
+        np.array([1, 0]),
+    )
     assert way.items(Observation(np.ones((2, 1), np.float32)), 1.0).tolist() == [
         [0.5, 0.1, 0.25, 0.2, 0.5, 0.1, 0.25, 0.2],
         [0.125, 0.3, 0.25, 0.4, 0.0, 0.0, 0.0, 0.0],
@@ -83,7 +89,12 @@ def test_a_task_without_a_past_is_one_drawn_from_its_group() -> None:
     # (.1 + .3) ÷ 2 within, .1² between.
     assert spread[:, 0] == pytest.approx([0.1, 0.3, 0.21, 0.5, 0.5])
     # Nothing known of either: all three that were seen.
-    found, spread = with_priors(mean, variance, unseen, np.full(5, -1))
+    found, spread = with_priors(
+        mean,
+        variance,
+        unseen,
+        np.full(5, -1),
+    )
     assert found[[2, 4], 0] == pytest.approx([0.4, 0.4])
     assert spread[2, 0] == pytest.approx(0.3 + np.var([0.2, 0.4, 0.6]))
     assert mean[2, 0] == 9.0
@@ -95,7 +106,11 @@ def _planted(swing: float, *, days: int = 4, n: int = 600) -> tuple[np.ndarray, 
     level = rng.uniform(0.01, 0.03, (n, 1))
     phase = 2 * np.pi * (np.arange(days * DAY) // 12 * 12) / DAY
     values = level * (1 + swing * np.sin(phase)) + rng.normal(0, 0.004, (n, days * DAY))
-    return np.clip(values, 0, None), np.where(np.arange(n) % 3 == 0, 9, 0)
+    return np.clip(values, 0, None), np.where(
+        np.arange(n) % 3 == 0,
+        9,
+        0,
+    )
 
 
 def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table:
@@ -196,7 +211,11 @@ def test_classes_are_tiers_or_jobs_at_random() -> None:
     assert classes.targets == (0.01, 0.001)
     # A tier without a promise has the laxest.
     assert classes.rank.tolist() == [1, 0, 0, 0, 1, 0]
-    drawn = ServiceClasses.of(on_clock(np.full((200, 4), 0.1)), "production=0.999,free=0.99", 0)
+    drawn = ServiceClasses.of(
+        on_clock(np.full((200, 4), 0.1)),
+        "production=0.999,free=0.99",
+        0,
+    )
     assert drawn.origin == "jobs at random"
     assert 70 < drawn.rank.sum() < 130
 
@@ -216,4 +235,8 @@ def test_what_is_no_promise_is_refused(text: str) -> None:
 
 def test_an_unknown_tier_is_refused() -> None:
     with pytest.raises(UsageError, match="--slo"):
-        ServiceClasses.of(on_clock(np.full((2, 4), 0.1)), "batch=0.9", 0)
+        ServiceClasses.of(
+            on_clock(np.full((2, 4), 0.1)),
+            "batch=0.9",
+            0,
+        )

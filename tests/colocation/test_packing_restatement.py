@@ -26,8 +26,14 @@ Test = Callable[
 def draw(number: int) -> Instance:
     rng = np.random.default_rng([9, number])
     mean = rng.gamma(0.6, 0.05, (TASKS, 1))
-    inst = np.minimum(rng.gamma(1.2, mean / 1.2, (TASKS, REALIZATIONS)), 1).astype(np.float32)
-    avg = np.minimum(rng.gamma(4.0, mean / 4.0, (TASKS, REALIZATIONS)), 1).astype(np.float32)
+    inst = np.minimum(
+        rng.gamma(1.2, mean / 1.2, (TASKS, REALIZATIONS)),
+        1,
+    ).astype(np.float32)
+    avg = np.minimum(
+        rng.gamma(4.0, mean / 4.0, (TASKS, REALIZATIONS)),
+        1,
+    ).astype(np.float32)
     return Instance(number, np.arange(TASKS), inst, lambda column: avg)
 
 

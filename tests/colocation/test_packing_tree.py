@@ -38,7 +38,14 @@ def by_tree(
     rho,
 ):
     bins = np.empty(len(mean), np.int64)
-    m = gaussian_first_fit(mean, variance, capacity, rho, -float(ndtri(rho)), bins)
+    m = gaussian_first_fit(
+        mean,
+        variance,
+        capacity,
+        rho,
+        -float(ndtri(rho)),
+        bins,
+    )
     return bins, m
 
 
@@ -49,7 +56,14 @@ def by_best_fit(
     rho,
 ):
     bins = np.empty(len(mean), np.int64)
-    m = gaussian_best_fit(mean, variance, capacity, rho, -float(ndtri(rho)), bins)
+    m = gaussian_best_fit(
+        mean,
+        variance,
+        capacity,
+        rho,
+        -float(ndtri(rho)),
+        bins,
+    )
     return bins, m
 
 
@@ -74,7 +88,11 @@ sizes = st.sampled_from([0.0, 0.1, 0.125, 0.25, 0.3, 0.5, 0.999999, 1.0, 1.5])
 
 
 @given(
-    st.lists(st.tuples(sizes, st.sampled_from([0.0, 1e-6, 0.01, 0.04])), min_size=1, max_size=80),
+    st.lists(
+        st.tuples(sizes, st.sampled_from([0.0, 1e-6, 0.01, 0.04])),
+        min_size=1,
+        max_size=80,
+    ),
     st.sampled_from([0.001, 0.1, 0.5, 0.9]),
     st.sampled_from([0.5, 1.0, 1.1]),
 )
@@ -90,7 +108,12 @@ def test_identical_on_ties_and_edges(items, rho, capacity):
 
 def test_predictions_are_those_of_the_estimators_own_test():
     rng = np.random.default_rng(4)
-    seen = Observation(np.minimum(rng.gamma(0.8, 0.06, (300, 200)), 1).astype(np.float32))
+    seen = Observation(
+        np.minimum(
+            rng.gamma(0.8, 0.06, (300, 200)),
+            1,
+        ).astype(np.float32)
+    )
     fitted = fit(Gpa(0.01), seen)
     packing = pack_fitted(fitted)
     test = fitted.estimator.test
@@ -101,7 +124,11 @@ def test_predictions_are_those_of_the_estimators_own_test():
         for i in np.flatnonzero(packing.bins == b):
             test.join(state, fitted.items[i])
         expected.append(
-            np.clip(0.01 - test.room(state, np.zeros(2), capacity, fitted.parameters), 0, 1)
+            np.clip(
+                0.01 - test.room(state, np.zeros(2), capacity, fitted.parameters),
+                0,
+                1,
+            )
         )
     assert predicted_overflow(packing, fitted).tolist() == expected
 

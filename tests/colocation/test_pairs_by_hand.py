@@ -13,7 +13,10 @@ from tests.colocation.test_packing_past import on_clock
 def test_pairs_within_a_job_and_across() -> None:
     # Two tasks of job 1 rise together, the one of job 0 falls, and one never changes.
     wave = np.tile([0.25, 0.5], 12)
-    pool = on_clock(np.stack([wave, 0.75 - wave, wave, np.full(24, 0.25)]), jobs=[7, 5, 7, 5])
+    pool = on_clock(
+        np.stack([wave, 0.75 - wave, wave, np.full(24, 0.25)]),
+        jobs=[7, 5, 7, 5],
+    )
     rows = task_correlation.compute(study_of(pool), options(hours=2, seed=0))
     assert len(rows) == 2 * 40
     found = {row["scope"]: (row["mean"], row["n_tasks"], row["hours"]) for row in rows}

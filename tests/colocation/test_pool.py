@@ -35,14 +35,28 @@ THREE = [[0, 1, 2, 3], [5, 5], [0.25]]
 def test_moments_by_hand() -> None:
     pool = make(THREE)
     assert pool.mean().tolist() == [1.5, 5, 0.25]
-    np.testing.assert_allclose(pool.std(), [np.sqrt(1.25), 0, 0])
-    np.testing.assert_allclose(pool.std("avg"), [10 * np.sqrt(1.25), 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(
+        pool.std(),
+        [np.sqrt(1.25), 0, 0],
+    )
+    np.testing.assert_allclose(
+        pool.std("avg"),
+        [10 * np.sqrt(1.25), 0, 0],
+        rtol=1e-6,
+    )
 
 
 def test_weighted_moments_by_hand() -> None:
-    pool = make([[0, 3], [1]], seconds=np.array([100, 200, 300]), is_weighted=True)
+    pool = make(
+        [[0, 3], [1]],
+        seconds=np.array([100, 200, 300]),
+        is_weighted=True,
+    )
     assert pool.mean().tolist() == [2, 1]
-    np.testing.assert_allclose(pool.std() ** 2, [(100 * 4 + 200 * 1) / 300, 0])
+    np.testing.assert_allclose(
+        pool.std() ** 2,
+        [(100 * 4 + 200 * 1) / 300, 0],
+    )
 
 
 def test_seconds_weigh_nothing_unless_asked() -> None:
@@ -50,21 +64,42 @@ def test_seconds_weigh_nothing_unless_asked() -> None:
 
 
 def test_inst_and_avg_are_of_the_same_window() -> None:
-    inst, avg = (make(THREE).draw(np.array([0, 2]), 500, 3, column) for column in ("inst", "avg"))
+    inst, avg = (
+        make(THREE).draw(
+            np.array([0, 2]),
+            500,
+            3,
+            column,
+        )
+        for column in ("inst", "avg")
+    )
     np.testing.assert_array_equal(avg, 10 * inst)
     assert set(inst[0].tolist()) == {0, 1, 2, 3}
     assert inst.dtype == avg.dtype == np.float32
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"seconds": np.array([1, 2, 3, 4, 5, 6, 7]), "is_weighted": True}]
+    "more",
+    [
+        {},
+        {
+            "seconds": np.array([1, 2, 3, 4, 5, 6, 7]),
+            "is_weighted": True,
+        },
+    ],
 )
 def test_draws_belong_to_the_task(more: dict[str, object]) -> None:
     """Not to the block, the order, the number of realizations, or the pool it is taken into."""
     pool = make(THREE, **more)
     every = pool.draw(np.arange(3), realizations=200, seed=5)
-    np.testing.assert_array_equal(pool.draw(np.array([2, 0]), 200, seed=5), every[[2, 0]])
-    np.testing.assert_array_equal(pool.draw(np.arange(3), 50, seed=5), every[:, :50])
+    np.testing.assert_array_equal(
+        pool.draw(np.array([2, 0]), 200, seed=5),
+        every[[2, 0]],
+    )
+    np.testing.assert_array_equal(
+        pool.draw(np.arange(3), 50, seed=5),
+        every[:, :50],
+    )
     np.testing.assert_array_equal(
         pool.take(np.array([0])).draw(np.array([0]), 200, seed=5), every[:1]
     )
@@ -73,7 +108,11 @@ def test_draws_belong_to_the_task(more: dict[str, object]) -> None:
 
 @settings(deadline=None)  # the first example compiles
 @given(
-    st.lists(st.lists(st.floats(0, 1, width=32), min_size=1, max_size=9), min_size=1, max_size=6),
+    st.lists(
+        st.lists(st.floats(0, 1, width=32), min_size=1, max_size=9),
+        min_size=1,
+        max_size=6,
+    ),
     st.integers(-5, 2**70),
 )
 def test_every_draw_is_a_window_of_its_task(windows: list[list[float]], seed: int) -> None:

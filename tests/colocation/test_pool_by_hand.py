@@ -43,7 +43,10 @@ def test_a_history_is_read_anew_when_it_has_grown_by_a_third_and_each_day() -> N
 
 
 def test_windows_that_begin_in_some_slots() -> None:
-    pool = on_clock(np.arange(12).reshape(3, 4) / 16, start=[0, 2, 5])
+    pool = on_clock(
+        np.arange(12).reshape(3, 4) / 16,
+        start=[0, 2, 5],
+    )
     kept = pool.during(3, 2)
     # Slots 3 and 4: the last of the first task, two of the second, none of the third.
     assert kept.collection_id.tolist() == [0, 1]
@@ -74,7 +77,10 @@ def test_tasks_outside_a_pool_are_refused(tasks: list[int]) -> None:
 
 def test_the_span_that_most_tasks_run_through() -> None:
     # Slots 0–5, 2–7, 2–7 and 4–9: from slot 2 on three run for four slots, from slot 4 on three others.
-    pool = on_clock(np.ones((4, 6)), start=[0, 2, 2, 4])
+    pool = on_clock(
+        np.ones((4, 6)),
+        start=[0, 2, 2, 4],
+    )
     span = busiest_span(pool, 4)
     assert span.first == 2
     assert span.slots == 4
@@ -85,7 +91,10 @@ def test_the_span_that_most_tasks_run_through() -> None:
         busiest_span(pool, 7)
     assert str(caught.value) == "no task runs for 0.583333 hours"
     with pytest.raises(NotApplicable) as caught:
-        busiest_span(on_clock(np.ones((2, 12)), start=[0, 1]), 12)
+        busiest_span(
+            on_clock(np.ones((2, 12)), start=[0, 1]),
+            12,
+        )
     assert str(caught.value) == "fewer than two tasks run through the same 1 hours"
     assert len(busiest_span(pool, 4, most=2).tasks) == 2
 
@@ -97,7 +106,12 @@ def test_a_task_with_nine_tenths_of_the_slots_runs_through_them() -> None:
         inside[5 : 5 + n] = False
         kept = {name: getattr(pool, name)[inside] for name in ("inst", "avg", "start", "seconds")}
         return busiest_span(
-            replace(pool, offsets=pool.offsets - [0, n, n, n], **kept), 20
+            replace(
+                pool,
+                offsets=pool.offsets - [0, n, n, n],
+                **kept,
+            ),
+            20,
         ).tasks.tolist()
 
     assert with_gaps(2) == [0, 1, 2]
@@ -111,11 +125,17 @@ def test_slots_of_a_span_end_before_its_end() -> None:
 def test_spans_are_halved_until_enough_tasks_run_through_one() -> None:
     # Two tasks of 3,600 slots and four of an hour.
     assert longest_busy_span(on_clock(np.zeros((2, 3600))), 300, 2).slots == 3600
-    pool = on_clock(np.ones((6, 24)), start=[0, 0, 18, 18, 18, 18])
+    pool = on_clock(
+        np.ones((6, 24)),
+        start=[0, 0, 18, 18, 18, 18],
+    )
     assert longest_busy_span(pool, 4, 2).slots == 24
     # A third of a small pool is enough, whatever is asked for.
     assert longest_busy_span(pool, 2, 99).slots == 24
-    apart = on_clock(np.ones((3, 12)), start=[0, 12, 24])
+    apart = on_clock(
+        np.ones((3, 12)),
+        start=[0, 12, 24],
+    )
     with pytest.raises(NotApplicable, match="fewer than two tasks run through the same 1 hours"):
         longest_busy_span(apart, 2, 2)
 
@@ -132,7 +152,14 @@ def test_two_tasks_or_a_third_of_a_small_pool_are_enough(long: list[int], slots:
     """So many tasks run for two hours, all others of so many in all for one."""
     n_long = long[0]
     n = sum(long)
-    found = longest_busy_span(tasks_of(*[(0, 24)] * n_long, *[(0, 12)] * (n - n_long)), 2, 100)
+    found = longest_busy_span(
+        tasks_of(
+            *[(0, 24)] * n_long,
+            *[(0, 12)] * (n - n_long),
+        ),
+        2,
+        100,
+    )
     # A third of 5 would be one, and two are asked for; of 9 it is three; of 12 four, which run for an hour only.
     assert found.slots == slots
     assert len(found.tasks) == (n_long if slots == 24 else n)
@@ -189,10 +216,16 @@ def test_so_many_tasks_are_kept_as_they_are_and_more_are_drawn(
 
 
 def test_a_series_repeats_the_slot_before_where_nothing_was_measured() -> None:
-    pool = on_clock(np.arange(1.0, 9.0).reshape(2, 4) / 8, start=[1, 0])
+    pool = on_clock(
+        np.arange(1.0, 9.0).reshape(2, 4) / 8,
+        start=[1, 0],
+    )
     span = busiest_span(on_clock(np.ones((2, 6))), 6)
     # The first task is measured in slots 1 to 4 of 0 to 5, the second in 0 to 3.
-    expected = [[1, 1, 2, 3, 4, 4], [5, 6, 7, 8, 8, 8]]
+    expected = [
+        [1, 1, 2, 3, 4, 4],
+        [5, 6, 7, 8, 8, 8],
+    ]
     assert (8 * series(pool, span)).tolist() == expected
     # Where no length is known, all windows weigh alike.
     assert (8 * series(replace(pool, seconds=None), span)).tolist() == expected
@@ -235,7 +268,12 @@ def test_hours_to_choose_on_and_hours_to_judge_on() -> None:
     )
     assert plan.words == "chosen on hours 2–4, judged on hours 4–6"
     quarters = [(1024 * values[:, 12 * k : 12 * k + 12]).tolist() for k in range(4)]
-    for trial, learned, judged in zip(plan.choosing, (0, 1), (1, 0), strict=True):
+    for trial, learned, judged in zip(
+        plan.choosing,
+        (0, 1),
+        (1, 0),
+        strict=True,
+    ):
         assert (1024 * trial.learned).tolist() == quarters[learned]
         assert (1024 * trial.judged).tolist() == quarters[judged]
     assert (1024 * plan.judging.learned).tolist() == (1024 * values[:, :24]).tolist()
@@ -253,7 +291,12 @@ def test_hours_to_choose_on_and_hours_to_judge_on() -> None:
 )
 def test_hours_that_a_tenth_of_a_small_pool_runs_through_are_enough(tasks: int, words: str) -> None:
     # Two tasks run for the same four hours, a third begins an hour later, and the others run alone.
-    start = [BEGIN, BEGIN, BEGIN + 12, *(BEGIN + 100 * k for k in range(1, tasks - 2))]
+    start = [
+        BEGIN,
+        BEGIN,
+        BEGIN + 12,
+        *(BEGIN + 100 * k for k in range(1, tasks - 2)),
+    ]
     pool = on_clock(np.full((tasks, 48), 0.125), start=start)
     plan = TrialPlan.of(
         pool,

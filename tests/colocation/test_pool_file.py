@@ -84,7 +84,11 @@ def foreign(path: Path, **columns: Any) -> Path:
 
 
 def test_two_lists_are_enough(tmp_path: Path) -> None:
-    path = foreign(tmp_path / "p", inst=[[0.5, 0.25], [1.0]], avg=[[0.5, 0.5], [1.0]])
+    path = foreign(
+        tmp_path / "p",
+        inst=[[0.5, 0.25], [1.0]],
+        avg=[[0.5, 0.5], [1.0]],
+    )
     pool = read_pool(path)
     assert pool.offsets.tolist() == [0, 2, 3]
     assert pool.inst.tolist() == [0.5, 0.25, 1]
@@ -111,18 +115,30 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
         ({"inst": [[1.0]]}, "no column avg: expected lists inst and avg" + WAY_OUT),
         ({"inst": [1.0], "avg": [[1.0]]}, "column inst is not a list: got double" + WAY_OUT),
         ({"inst": [["a"]], "avg": [[1.0]]}, "column inst is not a list of numbers: got object"),
-        ({"inst": [[1.0], None], "avg": [[1.0], [1.0]]}, "column inst holds NULLs" + WAY_OUT),
+        (
+            {
+                "inst": [[1.0], None],
+                "avg": [[1.0], [1.0]],
+            },
+            "column inst holds NULLs" + WAY_OUT,
+        ),
         ({"inst": [[1.0], []], "avg": [[1.0], []]}, "row 1: a task without windows" + WAY_OUT),
         (
             {"inst": [[1.0], [1.0, 2.0]], "avg": [[1.0], [1.0]]},
             "row 1: avg and inst differ in length: expected 2, got 1",
         ),
         (
-            {"inst": [[1.0], [1.0, -2.0]], "avg": [[1.0], [1.0, 1.0]]},
+            {
+                "inst": [[1.0], [1.0, -2.0]],
+                "avg": [[1.0], [1.0, 1.0]],
+            },
             "row 1: column inst: expected numbers ≥ 0, got -2.0",
         ),
         (
-            {"inst": [[1.0], [1.0]], "avg": [[1.0], [float("nan")]]},
+            {
+                "inst": [[1.0], [1.0]],
+                "avg": [[1.0], [float("nan")]],
+            },
             "row 1: column avg: expected numbers ≥ 0, got nan",
         ),
         (
@@ -153,7 +169,10 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
             {
                 "inst": [[1.0], [1.0]],
                 "avg": [[1.0]] * 2,
-                "quantiles": [[[0.5] * 20], [[0.5] * 19 + [-1.0]]],
+                "quantiles": [
+                    [[0.5] * 20],
+                    [[0.5] * 19 + [-1.0]],
+                ],
             },
             "row 1: column quantiles: expected numbers ≥ 0, got -1.0",
         ),
@@ -187,7 +206,10 @@ def test_refuses_what_is_no_pool_at_all(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     text = tmp_path / "text"
     text.write_text("task,inst,avg")
-    empty = foreign(tmp_path / "empty", inst=pa.array([], pa.list_(pa.float32())))
+    empty = foreign(
+        tmp_path / "empty",
+        inst=pa.array([], pa.list_(pa.float32())),
+    )
     for path, message in (
         (missing, "no such file"),
         (text, "not a Parquet file"),

@@ -11,8 +11,8 @@ import pytest
 from borgtrace.colocation import prepare_pool
 from borgtrace.colocation.tasks import preparation
 from borgtrace.colocation.tasks.pool import PreparationStep
-from borgtrace.colocation.tasks.preparation import prepare
 from borgtrace.colocation.tasks.pool_windows import PoolWindows
+from borgtrace.colocation.tasks.preparation import prepare
 from borgtrace.errors import UsageError
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.store.traces import Traces
@@ -117,8 +117,15 @@ def test_what_the_index_says_comes_along() -> None:
 
 def test_short_tasks_stay_where_they_are_asked_for() -> None:
     tables = tiny(
-        tasks=[task(1, 24), task(2, 1), task(3, 1, n_fail=1)],
-        instance_usage=[*usage(1, [0.5] * 24), *usage(2, [0.25])],
+        tasks=[
+            task(1, 24),
+            task(2, 1),
+            task(3, 1, n_fail=1),
+        ],
+        instance_usage=[
+            *usage(1, [0.5] * 24),
+            *usage(2, [0.25]),
+        ],
     )
     pool = prepare(tables, include=("short",))
     assert pool.collection_id.tolist() == [1, 2]
@@ -159,7 +166,10 @@ def test_an_attempt_that_failed_is_a_task_and_what_was_made_again_is_known() -> 
             task(2, 2, n_kill=1),
         ],
         instance_events=events,
-        instance_usage=[*usage(1, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), *usage(2, [0.5, 0.5])],
+        instance_usage=[
+            *usage(1, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
+            *usage(2, [0.5, 0.5]),
+        ],
     )
     pool = prepare(tables, include=("failing", "short"))
     assert pool.collection_id.tolist() == [1, 1, 1, 2]
@@ -170,7 +180,10 @@ def test_an_attempt_that_failed_is_a_task_and_what_was_made_again_is_known() -> 
     assert pool.user is not None
     assert pool.user.tolist() == [0, 0, 0, -1]
     assert pool.disk_request is not None
-    np.testing.assert_array_equal(pool.disk_request, np.float32([0.25, 0.25, 0.25, np.nan]))
+    np.testing.assert_array_equal(
+        pool.disk_request,
+        np.float32([0.25, 0.25, 0.25, np.nan]),
+    )
     # Draws go by identity, which attempts have too.
     assert (
         len(set(zip(pool.collection_id.tolist(), pool.instance_index.tolist(), strict=True))) == 4
@@ -191,7 +204,10 @@ def test_missing_memory_is_that_of_the_window_before_and_never_0() -> None:
             4: None,
         }.get(k, 0.125)
     second = [row | {"average_memory": None} for row in usage(2, [0.5] * 24)]
-    tasks = [task(1, 24, memory_request=0.5), task(2, 24, memory_request=None)]
+    tasks = [
+        task(1, 24, memory_request=0.5),
+        task(2, 24, memory_request=None),
+    ]
     pool = prepare(tiny(tasks=tasks, instance_usage=[*first, *second]))
     mean = (21 * 0.125 + 0.25) / 22
     assert pool.memory is not None
@@ -214,7 +230,10 @@ def test_2019_asks_for_two_hours_and_weighs_windows() -> None:
     tables = tiny(
         "2019",
         tasks=[task(1, 2, seconds=7200.0), task(2, 500, seconds=7199.0)],
-        instance_usage=[*usage(1, [1.0], length=300), *usage(1, [0.0], length=100)],
+        instance_usage=[
+            *usage(1, [1.0], length=300),
+            *usage(1, [0.0], length=100),
+        ],
     )
     pool = prepare(tables)
     assert pool.collection_id.tolist() == [1]
@@ -228,11 +247,18 @@ def test_2019_percentiles() -> None:
     tables = tiny(
         "2019",
         tasks=[task(1, 24)],
-        instance_usage=[*usage(1, [0.5] * 23, **lists), *usage(1, [0.125])],
+        instance_usage=[
+            *usage(1, [0.5] * 23, **lists),
+            *usage(1, [0.125]),
+        ],
     )
     pool = prepare(tables, instantaneous="histogram")
     assert pool.quantiles is not None
-    np.testing.assert_allclose(pool.quantiles[-1], [*DECILES[:10], *TAIL, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(
+        pool.quantiles[-1],
+        [*DECILES[:10], *TAIL, 1.0],
+        rtol=1e-6,
+    )
     rows = pool.quantiles[(pool.quantiles == 0.125).all(axis=1)]
     assert len(rows) == 1  # the window without percentiles: constant at its sampled second
     drawn = pool.draw(np.array([0]), 4000)[0]
@@ -274,7 +300,10 @@ def test_the_stores_arrays_give_the_same_pool() -> None:
     tables = cell()
 
     def traces(keys: list[tuple[int, int]]) -> Traces:
-        sampled = [np.float32([0.5] * 23 + [np.nan]), np.float32([0.0, 0.5] * 15)]
+        sampled = [
+            np.float32([0.5] * 23 + [np.nan]),
+            np.float32([0.0, 0.5] * 15),
+        ]
         lengths = [24, 30]
         assert keys == [(1, 0), (2, 0)]
         return Traces(
@@ -296,7 +325,11 @@ def test_the_stores_arrays_give_the_same_pool() -> None:
     gathered = prepare(tables)
     assert gathered.steps == joined.steps
     for name in ("offsets", "inst", "avg", "memory", "start", "seconds", "collection_id"):
-        np.testing.assert_array_equal(getattr(gathered, name), getattr(joined, name), err_msg=name)
+        np.testing.assert_array_equal(
+            getattr(gathered, name),
+            getattr(joined, name),
+            err_msg=name,
+        )
 
 
 @pytest.mark.parametrize(

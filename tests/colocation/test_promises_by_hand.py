@@ -19,16 +19,26 @@ from tests.colocation.known import drawn
 from tests.colocation.test_packing_past import on_clock
 
 
-@pytest.mark.parametrize(("disk", "resources", "n"), [(None, 2, 1), ([0.5, 0.75, 0.5], 3, 2)])
+@pytest.mark.parametrize(
+    ("disk", "resources", "n"),
+    [(None, 2, 1), ([0.5, 0.75, 0.5], 3, 2)],
+)
 def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
     disk: list[float] | None, resources: int, n: int
 ) -> None:
     cpu = np.full((3, 200), 0.125, np.float32)
-    memory = np.repeat(np.float32([[0.25], [0.25], [0.25]]), 200, axis=1)
+    memory = np.repeat(
+        np.float32([[0.25], [0.25], [0.25]]),
+        200,
+        axis=1,
+    )
     # The third task needs .5 at one moment in two hundred: .25 + .25 + .5 fit, and .51 would not.
     memory[2, 7] = 0.5
     instance = drawn(cpu, number=4, fresh=memory)
-    found = packing_memory.pack_instance(instance, None if disk is None else np.array(disk))
+    found = packing_memory.pack_instance(
+        instance,
+        None if disk is None else np.array(disk),
+    )
     assert len(found) == 7 * 3
     vector = [row for row in found if row["cpu"].startswith("vector-gpa")]
     assert {(row["cpu"], row["memory"], row["resources"], row["m_abs"]) for row in vector} == {
@@ -58,7 +68,10 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
 
 def test_each_resource_overflows_on_its_own() -> None:
     # One machine by mean CPU and a maximum of memory of which every moment is known.
-    cpu = np.tile(np.float32([0.25, 1.25, 0.25, 0.25]), (2, 50))
+    cpu = np.tile(
+        np.float32([0.25, 1.25, 0.25, 0.25]),
+        (2, 50),
+    )
     memory = np.full((2, 200), 0.75, np.float32)
     instance = drawn(cpu, fresh=memory)
     found = {
@@ -83,8 +96,16 @@ def classes_of(
 
 
 def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -> None:
-    classes = classes_of(("lax", "strict"), (0.1, 0.01), np.array([0, 1, 1, 1]))
-    packing = Packing(np.array([0, 0, 1, -1]), np.ones((3, 1)), np.arange(3))
+    classes = classes_of(
+        ("lax", "strict"),
+        (0.1, 0.01),
+        np.array([0, 1, 1, 1]),
+    )
+    packing = Packing(
+        np.array([0, 0, 1, -1]),
+        np.ones((3, 1)),
+        np.arange(3),
+    )
     later = np.float32(
         [
             [0.5, 0.75, 0.5, 0.5],
@@ -114,12 +135,20 @@ def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -
         "n_of_tier": 3,
     }
     # A class of one machine, and one without any.
-    ranks = classes_of(("none", "one"), (0.1, 0.2), np.array([-1, -1, 1, -1]))
+    ranks = classes_of(
+        ("none", "one"),
+        (0.1, 0.2),
+        np.array([-1, -1, 1, -1]),
+    )
     first, last = packing_promises.judge_classes(packing, later, ranks)
     assert first["n_of_tier"] == 0
     assert last["n_of_tier"] == 1
     assert last["q"] == 2 / 4
-    empty = classes_of(("none",), (0.1,), np.array([-1] * 4))
+    empty = classes_of(
+        ("none",),
+        (0.1,),
+        np.array([-1] * 4),
+    )
     assert packing_promises.judge_classes(packing, later, empty)[0]["q"] == 0.0
 
 
@@ -175,7 +204,10 @@ def test_what_is_learned_and_who_has_no_past(
         hours.append(of_day)
         return known(values, of_day)
 
-    pool = on_clock(np.full((5, slots), 0.25), start=[6] * 5)
+    pool = on_clock(
+        np.full((5, slots), 0.25),
+        start=[6] * 5,
+    )
     span = packing_promises.longest_busy_span(pool, slots // 12, 2)
     assert span.first == 6
     assert len(span.tasks) == 5
@@ -215,8 +247,16 @@ def test_what_is_learned_and_who_has_no_past(
 
 
 def test_moments_of_each_hour_that_occurs() -> None:
-    values = np.float32([[0, 1, 0.5, 0.5], [0.25, 0.25, 0, 1]])
-    mean, variance = packing_promises.moments_by_hour(values, np.array([5, 5, 23, 23]))
+    values = np.float32(
+        [
+            [0, 1, 0.5, 0.5],
+            [0.25, 0.25, 0, 1],
+        ]
+    )
+    mean, variance = packing_promises.moments_by_hour(
+        values,
+        np.array([5, 5, 23, 23]),
+    )
     assert mean.tolist() == [[0.5, 0.5], [0.25, 0.5]]
     assert variance.tolist() == [[0.25, 0], [0, 0.25]]
 
@@ -238,8 +278,15 @@ def promised(*found: tuple[str, str, float, float]) -> pa.Table:
 
 def test_the_strictest_promise_for_all_takes_more_machines_than_classes() -> None:
     # .3 and .3 with deviations of .1: .4 is 2.83 deviations of both, which .0023 exceed.
-    moments = packing_promises.HourlyMoments(np.full((2, 1), 0.3), np.full((2, 1), 0.01))
-    classes = classes_of(("lax", "strict"), (0.4, 0.001), np.array([0, 1]))
+    moments = packing_promises.HourlyMoments(
+        np.full((2, 1), 0.3),
+        np.full((2, 1), 0.01),
+    )
+    classes = classes_of(
+        ("lax", "strict"),
+        (0.4, 0.001),
+        np.array([0, 1]),
+    )
     seen = Observation(np.full((2, 4), 0.3, np.float32))
     found = list(packing_promises.pack_in_each_way([moments], classes, seen))
     # All at .001, a class each on machines of its own, and both together: only the lax one suffers.

@@ -140,7 +140,11 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
         patch.setattr(
             packing_replay, "longest_busy_span", lambda *given: type(span)(12, 24, span.tasks)
         )
-        patch.setattr(packing_replay, "judge_ways", lambda judged: asked.append(judged) or [{}])
+        patch.setattr(
+            packing_replay,
+            "judge_ways",
+            lambda judged: asked.append(judged) or [{}],
+        )
         given = options(
             hours=3,
             size=2,

@@ -34,10 +34,18 @@ def test_verdicts_and_percentile_errors(realizations: np.ndarray, size: int) -> 
         assert found.normality[s] == pytest.approx(statistic, rel=1e-3, abs=1e-3)
         for critical in (0.752, 0.787):
             assert (found.normality[s] > critical) == (statistic > critical)
-        law = stats.norm(rows.mean(axis=1).sum(), np.sqrt(rows.var(axis=1).sum()))
+        law = stats.norm(
+            rows.mean(axis=1).sum(),
+            np.sqrt(rows.var(axis=1).sum()),
+        )
         percentiles = np.percentile(total, [95, 99, 99.9])
         expected = (law.ppf([0.95, 0.99, 0.999]) - percentiles) / percentiles
-        np.testing.assert_allclose(errors(found)[s], expected, rtol=0, atol=2e-6)
+        np.testing.assert_allclose(
+            errors(found)[s],
+            expected,
+            rtol=0,
+            atol=2e-6,
+        )
 
 
 def test_sizes_above_the_pool_are_left_out(realizations: np.ndarray) -> None:

@@ -10,7 +10,10 @@ from borgtrace.colocation.tasks.subsets import draw_subsets, prefix_means
 from borgtrace.kernels.hashing import task_keys
 
 
-@pytest.mark.parametrize(("n", "size"), [(5, 5), (5, 1), (1000, 40)])
+@pytest.mark.parametrize(
+    ("n", "size"),
+    [(5, 5), (5, 1), (1000, 40)],
+)
 def test_subsets_hold_different_elements_within_range(n: int, size: int) -> None:
     subsets = draw_subsets(n, size, 200, seed=1)
     assert subsets.shape == (200, size)
@@ -21,7 +24,10 @@ def test_subsets_hold_different_elements_within_range(n: int, size: int) -> None
 
 def test_every_pair_is_equally_likely() -> None:
     pairs = np.sort(draw_subsets(5, 2, 20_000, seed=3), axis=1)
-    counts = np.unique(pairs[:, 0] * 5 + pairs[:, 1], return_counts=True)[1]
+    counts = np.unique(
+        pairs[:, 0] * 5 + pairs[:, 1],
+        return_counts=True,
+    )[1]
     assert len(counts) == 10
     assert stats.chisquare(counts).pvalue > 1e-3
 
@@ -63,5 +69,8 @@ def test_first_of_a_prefix_is_uniform() -> None:
         np.array([1]),
         means,
     )
-    counts = np.bincount(means[:, 0].astype(int), minlength=4)
+    counts = np.bincount(
+        means[:, 0].astype(int),
+        minlength=4,
+    )
     assert stats.chisquare(counts).pvalue > 1e-3

@@ -45,7 +45,10 @@ def read(store: Path, table: str) -> pd.DataFrame:
             "average_memory",
         ],
     }[table]
-    return pq.read_table(sorted(store.glob(f"{table}/part-*.parquet")), columns=columns).to_pandas()
+    return pq.read_table(
+        sorted(store.glob(f"{table}/part-*.parquet")),
+        columns=columns,
+    ).to_pandas()
 
 
 def test_the_pool_of_a_store_said_again(store: Path) -> None:
@@ -74,7 +77,10 @@ def test_the_pool_of_a_store_said_again(store: Path) -> None:
     np.testing.assert_array_equal(pool.start, expected.start_time // 1_000_000)
     np.testing.assert_array_equal(pool.seconds, expected.seconds)
     memory = expected.groupby(KEY).average_memory.ffill().to_numpy()
-    np.testing.assert_array_equal(pool.memory[~np.isnan(memory)], memory[~np.isnan(memory)])
+    np.testing.assert_array_equal(
+        pool.memory[~np.isnan(memory)],
+        memory[~np.isnan(memory)],
+    )
     assert pool.part == coverage(opened.manifest)
     np.testing.assert_array_equal(pool.cpu_request, tasks.cpu_request.loc[ids])
     assert pool.is_synthetic

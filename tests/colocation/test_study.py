@@ -33,7 +33,13 @@ from tests.colocation.known import drawn
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 
-POOL = on_clock(np.repeat([[0.25], [0.5], [0.125], [0.75]], 6, axis=1))
+POOL = on_clock(
+    np.repeat(
+        [[0.25], [0.5], [0.125], [0.75]],
+        6,
+        axis=1,
+    )
+)
 SMALL = ColocationOptions(
     tasks=4,
     realizations=100,
@@ -197,7 +203,17 @@ def test_what_a_given_pool_says_of_itself() -> None:
 
 
 def test_numbers_of_an_outcome() -> None:
-    found = PackingOutcome(GridCell(Gpa(0.1)), 0, 6, 4, 9, 600, 20, 2, 1)
+    found = PackingOutcome(
+        GridCell(Gpa(0.1)),
+        0,
+        6,
+        4,
+        9,
+        600,
+        20,
+        2,
+        1,
+    )
     assert found.machines == 8
     assert found.m == 1.5
     assert found.q == 0.015
@@ -246,8 +262,18 @@ def test_cells_that_see_the_same_are_together() -> None:
     assert [len(group) for group in groups.values()] == [2, 1]
 
 
-USAGE = np.float32([[0.25, 0.25, 0.75, 0.75], [0.5, 0.5, 0.5, 0.5]])
-FRESH = np.float32([[0.75, 0.75, 0.75, 0.25], [0.5, 0.5, 0.5, 0.5]])
+USAGE = np.float32(
+    [
+        [0.25, 0.25, 0.75, 0.75],
+        [0.5, 0.5, 0.5, 0.5],
+    ]
+)
+FRESH = np.float32(
+    [
+        [0.75, 0.75, 0.75, 0.25],
+        [0.5, 0.5, 0.5, 0.5],
+    ]
+)
 AVERAGES = np.full((2, 4), 0.75, np.float32)
 
 
@@ -284,7 +310,11 @@ def test_what_is_seen_and_what_judges(
     overflows: int,
     trials: int,
 ) -> None:
-    (found,) = judge_instance(two_tasks(), [GridCell(Average(1), **fields)], on_fresh=on_fresh)
+    (found,) = judge_instance(
+        two_tasks(),
+        [GridCell(Average(1), **fields)],
+        on_fresh=on_fresh,
+    )
     assert found.m_abs == machines
     assert found.overflows == overflows
     assert found.trials == trials

@@ -24,7 +24,11 @@ def test_sums_equal_numpy(size: int, realizations: int) -> None:
     samples = rng.integers(0, 50, (3, size))
     totals = np.empty((3, realizations), np.float32)
     add_samples(rows, samples, totals)
-    np.testing.assert_allclose(totals, rows[samples].sum(1, dtype=np.float64), rtol=4e-7)
+    np.testing.assert_allclose(
+        totals,
+        rows[samples].sum(1, dtype=np.float64),
+        rtol=4e-7,
+    )
 
 
 def test_twenty_samples_judged_as_numpy_and_scipy_judge_them() -> None:
@@ -38,11 +42,18 @@ def test_twenty_samples_judged_as_numpy_and_scipy_judge_them() -> None:
         expected = stats.anderson(total, method="interpolate").statistic
         assert normality[s] == pytest.approx(expected, rel=1e-4, abs=1e-4)
         assert (normality[s] > 0.752) == (expected > 0.752)
-        np.testing.assert_allclose(quantiles[s], np.quantile(total, LEVELS), rtol=1e-6)
+        np.testing.assert_allclose(
+            quantiles[s],
+            np.quantile(total, LEVELS),
+            rtol=1e-6,
+        )
 
 
 def test_a_constant_sum_is_infinitely_far_from_normal() -> None:
-    normality, quantiles = judged(np.full((2, 100), 0.25, np.float32), np.array([[0, 1]]))
+    normality, quantiles = judged(
+        np.full((2, 100), 0.25, np.float32),
+        np.array([[0, 1]]),
+    )
     assert normality[0] == np.inf
     np.testing.assert_array_equal(quantiles[0], 0.5)
 

@@ -34,7 +34,12 @@ def sums(
 
 def test_errors_of_normal_percentiles() -> None:
     # 1.644854, 2.326348 and 3.090232 deviations of .5 above 1; no relative error of 0.
-    found = percentile_error.errors(sums(10, [[2.0, 2.0, 2.0], [0.0, 1.0, 4.0]]))
+    found = percentile_error.errors(
+        sums(
+            10,
+            [[2.0, 2.0, 2.0], [0.0, 1.0, 4.0]],
+        )
+    )
     normal = [1.822427, 2.163174, 2.545116]
     expected = [
         [each / 2 - 1 for each in normal],
@@ -202,7 +207,12 @@ def test_a_total_beside_its_normal_law() -> None:
 
 
 def test_a_constant_total_is_normal_where_it_lies() -> None:
-    rows = sum_examples.example_of_size(on_clock(np.full((10, 12), 0.0625)), 10, 50, 0).to_pylist()
+    rows = sum_examples.example_of_size(
+        on_clock(np.full((10, 12), 0.0625)),
+        10,
+        50,
+        0,
+    ).to_pylist()
     # .625 in every draw: cells between .125 and 1.125, none of whose middles is .625.
     assert rows[0]["low"] == 0.125
     assert rows[-1]["high"] == 1.125
@@ -221,7 +231,12 @@ def test_samples_as_large_as_the_pool_allows() -> None:
     # The same of many samples.
     assert [sums.size for sums in sample_sums(on_clock(np.full((10, 4), 0.0625)), 20, 3, 0)] == [10]
     with refused("the pool has 9 long tasks, the smallest sample needs 10"):
-        sample_sums(on_clock(np.full((9, 4), 0.0625)), 20, 3, 0)
+        sample_sums(
+            on_clock(np.full((9, 4), 0.0625)),
+            20,
+            3,
+            0,
+        )
 
 
 def test_the_distance_of_two_densities() -> None:

@@ -33,8 +33,16 @@ def judged(draws: list[int], raw: list[list[int]] | None = None, alone: int = 0)
 
 def test_machines_are_those_in_use_and_one_for_each_task_that_fits_none() -> None:
     # Rebalancing has emptied the second bin.
-    packing = Packing(np.array([0, 0, 2, -1, -1]), np.ones((3, 1)), np.arange(3))
-    found = JudgedPacking.of(packing, np.array([1, 9, 2]), np.array([[1, 2], [9, 9], [3, 4]]))
+    packing = Packing(
+        np.array([0, 0, 2, -1, -1]),
+        np.ones((3, 1)),
+        np.arange(3),
+    )
+    found = JudgedPacking.of(
+        packing,
+        np.array([1, 9, 2]),
+        np.array([[1, 2], [9, 9], [3, 4]]),
+    )
     assert found.machines == 4
     assert found.n_unplaceable == 2
     assert found.draws.tolist() == [1, 2]
@@ -78,7 +86,11 @@ def test_ways_are_judged_on_draws_and_block_by_block(has_series: bool) -> None:
     instances = two_alike()
     trial = PackingTrial(instances, None, SERIES if has_series else None)
     assert trial.slots == (5 if has_series else 0)
-    first, second = trial.run([Average(1), Average(2)], 1.0, np.array([3, 2]))
+    first, second = trial.run(
+        [Average(1), Average(2)],
+        1.0,
+        np.array([3, 2]),
+    )
     assert len(first) == 2
     assert len(second) == 2
     assert instances.kept == {}
@@ -97,12 +109,20 @@ def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
 
     def packed(estimator: Any, seen: Observation, *, capacity: float) -> Packing:
         asked.append((estimator, seen.series, capacity))
-        return Packing(np.array([0, 0, 0]), np.ones((1, 1)), np.arange(1))
+        return Packing(
+            np.array([0, 0, 0]),
+            np.ones((1, 1)),
+            np.arange(1),
+        )
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "pack", packed)
         for learned in (None, SERIES):
-            PackingTrial(two_alike(), learned).run([Average(1)], 0.5, np.array([], np.int64))
+            PackingTrial(two_alike(), learned).run(
+                [Average(1)],
+                0.5,
+                np.array([], np.int64),
+            )
     series = [each for _, each, _ in asked]
     assert [each is None for each in series] == [True, True, False, False]
     assert cast(Any, series[2]).tolist() == SERIES[[2, 0, 1]].tolist()
@@ -112,12 +132,20 @@ def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
 def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
     values = np.arange(24, dtype=np.float32).reshape(3, 8) / 32
     pool = on_clock(values, start=[4, 4, 4])
-    running = RunningTasks.during(pool, BusySpan(5, 6, np.array([0, 2])))
+    running = RunningTasks.during(
+        pool,
+        BusySpan(5, 6, np.array([0, 2])),
+    )
     assert running.first == 5
     assert len(running.tasks) == 2
     assert running.inst.tolist() == values[[0, 2], 1:7].tolist()
     options = ColocationOptions(size=7, realizations=100, instances=3)
-    found = running.trial(slice(0, 2), slice(3, 6), options, 11)
+    found = running.trial(
+        slice(0, 2),
+        slice(3, 6),
+        options,
+        11,
+    )
     assert cast(Any, found.learned).tolist() == values[[0, 2], 1:3].tolist()
     assert cast(Any, found.judged).tolist() == values[[0, 2], 4:7].tolist()
     made = found.instances
@@ -142,14 +170,24 @@ def evidence(
 
 def test_machines_are_a_mean_over_trials() -> None:
     found = evidence(
-        [judged([0] * 2, alone=1), judged([0] * 5)], [judged([0] * 4), judged([0] * 6)]
+        [
+            judged([0] * 2, alone=1),
+            judged([0] * 5),
+        ],
+        [judged([0] * 4), judged([0] * 6)],
     )
     assert found.machines.tolist() == [3.5, 5.5]
 
 
 def test_overflow_on_draws_is_a_mean_over_instances() -> None:
     # Of the first instance 6 of 3 machines × 1,000 draws, in both trials together; of the second none of 4,000.
-    trials = [judged([1, 2]), judged([0])], [judged([3]), judged([0] * 3)]
+    trials = (
+        [
+            judged([1, 2]),
+            judged([0]),
+        ],
+        [judged([3]), judged([0] * 3)],
+    )
     found = evidence(*trials, realizations=1_000, target=0.001).on_draws
     # Standard error .001, and t of one degree of freedom 12.706.
     assert found.value == pytest.approx(0.001)
@@ -164,7 +202,15 @@ def test_overflow_on_draws_is_a_mean_over_instances() -> None:
 def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
     # Two series of three hours: two machines in the first, one in the second.
     blocks = SeriesBlocks.of([36, 36])
-    trials = [judged([0, 0], [[1, 0, 0], [0, 2, 0]])], [judged([0], [[0, 0, 3]])]
+    trials = (
+        [
+            judged(
+                [0, 0],
+                [[1, 0, 0], [0, 2, 0]],
+            )
+        ],
+        [judged([0], [[0, 0, 3]])],
+    )
     found = evidence(*trials, blocks=blocks, target=0.1).on_series
     # 6 of 2 × 36 + 36.
     assert found is not None
@@ -198,7 +244,10 @@ def test_the_stricter_is_the_one_with_the_higher_end(
     assert found.stricter is (series if stricter == "series" else draws)
 
 
-@pytest.mark.parametrize(("high", "keeps"), [(0.1, True), (0.1001, False), (None, False)])
+@pytest.mark.parametrize(
+    ("high", "keeps"),
+    [(0.1, True), (0.1001, False), (None, False)],
+)
 def test_a_target_is_kept_where_the_upper_end_is(high: float | None, keeps: bool) -> None:
     found = evidence([judged([0])])
     vars(found).update(on_series=None, on_draws=ConfidenceInterval(0.0, 0.0, high))
@@ -233,7 +282,10 @@ def test_the_worst_machine_on_draws_is_a_mean_over_instances() -> None:
 def test_the_worst_machine_on_series_is_of_the_first_trial() -> None:
     blocks = SeriesBlocks.of([60])
     # In each of five hours one slot of twelve, and two: 1 ÷ 12 is the target, which is not exceeded.
-    first = [judged([0], [[1] * 5]), judged([0], [[2] * 5])]
+    first = [
+        judged([0], [[1] * 5]),
+        judged([0], [[2] * 5]),
+    ]
     found = evidence(
         first,
         [judged([0], [[12] * 5])],
@@ -245,7 +297,10 @@ def test_the_worst_machine_on_series_is_of_the_first_trial() -> None:
     assert above == ConfidenceInterval(0.5, 0.5, 0.5)
     assert worst == ConfidenceInterval(*[pytest.approx(1 / 6)] * 3)
     # Of hours that differ resamples do: one of five slots more or less.
-    _, worst = evidence([judged([0], [[10, 0, 0, 0, 0]])], blocks=blocks).per_machine()
+    _, worst = evidence(
+        [judged([0], [[10, 0, 0, 0, 0]])],
+        blocks=blocks,
+    ).per_machine()
     assert worst.value == pytest.approx(1 / 6)
     assert worst.low == 0.0
     assert worst.high is not None
@@ -274,7 +329,10 @@ def test_none_seen_in_three_thousand_is_below_one_in_a_thousand(
     assert days.share(np.zeros(5, np.int64), np.full(5, trials), 0.001, distinct) == found
 
 
-@pytest.mark.parametrize(("trials", "is_enough"), [([1_000, 2_000], True), ([1_000, 1_999], False)])
+@pytest.mark.parametrize(
+    ("trials", "is_enough"),
+    [([1_000, 2_000], True), ([1_000, 1_999], False)],
+)
 def test_three_thousand_draws_tell_of_one_in_a_thousand(trials: list[int], is_enough: bool) -> None:
     found = share_over_instances([0, 0], trials, 0.001)
     assert found == (ConfidenceInterval(0.0, 0.0, 0.001) if is_enough else ConfidenceInterval(0.0))
@@ -292,7 +350,11 @@ def test_a_resample_of_one_trial_is_that_trial() -> None:
     # All trials overflow, and the last block has none: it is drawn four of five times, and never five.
     blocks = SeriesBlocks.of([60])
     assert blocks.times[:, 4].max() == 4
-    found = blocks.share(np.array([1, 1, 1, 1, 0]), np.array([1, 1, 1, 1, 0]), 1.0)
+    found = blocks.share(
+        np.array([1, 1, 1, 1, 0]),
+        np.array([1, 1, 1, 1, 0]),
+        1.0,
+    )
     assert found == ConfidenceInterval(1.0, 1.0, 1.0)
 
 
@@ -321,7 +383,11 @@ def test_resampled_blocks_are_expanded_percentiles() -> None:
     assert round(found.low or 0, 1) == 1.0
     assert round(found.high or 0, 1) == 998.0
     # One overflow in the first hour alone: as often as that hour is drawn.
-    share = blocks.share(np.array([1, 0, 0, 0, 0]), np.full(5, 12), 0.1)
+    share = blocks.share(
+        np.array([1, 0, 0, 0, 0]),
+        np.full(5, 12),
+        0.1,
+    )
     assert share.value == 1 / 60
     assert share.low == 0.0
     assert share.high == pytest.approx(float(blocks.times[:, 0].max()) / 60, rel=0.2)

@@ -71,7 +71,11 @@ def test_a_step_answers_for_all_places_that_were_tried(
 ) -> None:
     asked = answering(monkeypatch, p)
     time = np.arange(21)
-    values = hours(time / 64, 0.25 * (time >= 3), 0.25 * (time >= 18))
+    values = hours(
+        time / 64,
+        0.25 * (time >= 3),
+        0.25 * (time >= 18),
+    )
     found = changes(values)
     assert {kind: flags.tolist() for kind, flags in found.items()} == {
         "trend": [trend, False, False],
@@ -96,7 +100,12 @@ def test_a_step_answers_for_all_places_that_were_tried(
 def test_a_step_within_three_hours_of_an_end_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answering(monkeypatch, 1.0)
     time = np.arange(21)
-    changes(hours(0.25 * (time >= 2), 0.25 * (time >= 19)))
+    changes(
+        hours(
+            0.25 * (time >= 2),
+            0.25 * (time >= 19),
+        )
+    )
     assert (np.abs(asked[0][1]).max(axis=0) > 0.05).all()
 
 
@@ -244,8 +253,18 @@ def answer(
 
 def test_shares_of_four_tasks_whose_last_half_hour_is_left_out() -> None:
     # 12.5 hours, half of the 25 asked for; hours alternate by .02, so that the step is not all there is.
-    base = np.repeat(0.25 + 0.02 * (np.arange(13) % 2), 12)[:150]
-    values = np.stack([base, base, base, base + 0.25 * (np.arange(150) >= 72)])
+    base = np.repeat(
+        0.25 + 0.02 * (np.arange(13) % 2),
+        12,
+    )[:150]
+    values = np.stack(
+        [
+            base,
+            base,
+            base,
+            base + 0.25 * (np.arange(150) >= 72),
+        ]
+    )
     rows = answer(values, hours=25, size=2)
     assert {(row["n_tasks"], row["hours"]) for row in rows} == {(4, 12.5)}
     shares = {row["kind"]: row["share"] for row in rows}
@@ -285,7 +304,10 @@ def test_the_median_deviation_is_the_51st_of_the_quantiles() -> None:
             }
         )
 
-    rising = table([float(k) for k in range(n)], [2.0] * n)
+    rising = table(
+        [float(k) for k in range(n)],
+        [2.0] * n,
+    )
     assert measured(usage_deviation, "S1-fig2", rising) == 25
     # 2 and more of 0 … 102.
     assert measured(usage_deviation, "S1-fig2-everywhere", rising) == 101 / 103
@@ -415,7 +437,11 @@ def test_sixteen_clusters_need_as_many_different_tasks(
 
 
 def test_a_histogram_weighs_windows_by_their_length() -> None:
-    weighted = make([[0.0, 0.995]], seconds=np.array([100, 300]), is_weighted=True)
+    weighted = make(
+        [[0.0, 0.995]],
+        seconds=np.array([100, 300]),
+        is_weighted=True,
+    )
     assert usage_shapes.histograms(weighted)[0, [0, 99]].tolist() == [0.25, 0.75]
     # The last cell takes what lies above; unweighted windows count alike.
     plain = make([[0.0, 0.99, 2.0, 0.5]])

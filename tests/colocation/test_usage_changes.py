@@ -67,7 +67,12 @@ def test_what_never_changes_changes_in_no_way() -> None:
 
 
 def test_shares_of_a_pool() -> None:
-    planted = np.concatenate([_noise(200) + PLANTED["daily"], _noise(200)[::-1] + PLANTED["trend"]])
+    planted = np.concatenate(
+        [
+            _noise(200) + PLANTED["daily"],
+            _noise(200)[::-1] + PLANTED["trend"],
+        ]
+    )
     result = usage_changes.QUESTION.run(Study(on_clock(planted)), size=100)
     rows = {row["kind"]: row for row in result.table.to_pylist()}
     assert set(rows) == {"level shift", "trend", "daily", "bursty", "none"}
@@ -78,9 +83,21 @@ def test_shares_of_a_pool() -> None:
 
 
 def test_under_two_days_there_is_no_rhythm_and_under_half_a_day_nothing() -> None:
-    short = usage_changes.QUESTION.run(Study(on_clock(_noise(40, 47 * 12))), size=10, hours=47)
+    short = usage_changes.QUESTION.run(
+        Study(on_clock(_noise(40, 47 * 12))),
+        size=10,
+        hours=47,
+    )
     assert set(short.table["kind"].to_pylist()) == {"level shift", "trend", "bursty", "none"}
-    least = usage_changes.QUESTION.run(Study(on_clock(_noise(40, 12 * 12))), size=10, hours=12)
+    least = usage_changes.QUESTION.run(
+        Study(on_clock(_noise(40, 12 * 12))),
+        size=10,
+        hours=12,
+    )
     assert set(least.table["hours"].to_pylist()) == {12.0}
-    fewer = usage_changes.QUESTION.run(Study(on_clock(_noise(40, 11 * 12))), size=10, hours=11)
+    fewer = usage_changes.QUESTION.run(
+        Study(on_clock(_noise(40, 11 * 12))),
+        size=10,
+        hours=11,
+    )
     assert fewer.not_applicable == "no task runs for 12 hours"

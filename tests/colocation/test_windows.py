@@ -47,7 +47,10 @@ def windows(task: list[int], start: list[int], **more: Any) -> PoolWindows:
 
 def test_lists_of_another_length_are_unknown() -> None:
     lists = pa.chunked_array(
-        [[[1.0, 2.0], [3.0, 4.0, 5.0], None], [[None, 6.0], [7.0], [8.0, 9.0]]],
+        [
+            [[1.0, 2.0], [3.0, 4.0, 5.0], None],
+            [[None, 6.0], [7.0], [8.0, 9.0]],
+        ],
         pa.list_(pa.float64()),
     )
     np.testing.assert_array_equal(
@@ -64,13 +67,22 @@ def test_lists_of_another_length_are_unknown() -> None:
         ),
     )
     # A slice begins where its first list does.
-    np.testing.assert_array_equal(matrix_of_lists(lists.slice(5), 2), np.float32([[8, 9]]))
+    np.testing.assert_array_equal(
+        matrix_of_lists(lists.slice(5), 2),
+        np.float32([[8, 9]]),
+    )
     assert matrix_of_lists(lists, 2).dtype == np.float32
 
 
 def test_nothing_is_no_list_of_one() -> None:
-    lists = pa.chunked_array([[[1.0], None, [2.0]]], pa.list_(pa.float64()))
-    np.testing.assert_array_equal(matrix_of_lists(lists, 1), np.float32([[1], [NAN], [2]]))
+    lists = pa.chunked_array(
+        [[[1.0], None, [2.0]]],
+        pa.list_(pa.float64()),
+    )
+    np.testing.assert_array_equal(
+        matrix_of_lists(lists, 1),
+        np.float32([[1], [NAN], [2]]),
+    )
 
 
 def test_percentiles_are_merged_and_ascend() -> None:
@@ -149,7 +161,16 @@ class Kept:
     def __init__(self) -> None:
         # Before, within and after the trace; of the fourth the end is not known.
         columns = {
-            "start_time": np.array([0, 1, 600, 900, 2**32 - 1], np.uint32),
+            "start_time": np.array(
+                [
+                    0,
+                    1,
+                    600,
+                    900,
+                    2**32 - 1,
+                ],
+                np.uint32,
+            ),
             "duration": np.float32([300, 299.6, 0, 2**30, 300]),
             **{
                 name: np.arange(5, dtype=np.float32) / 8
@@ -182,7 +203,10 @@ def test_a_task_whose_windows_are_all_unknown_has_no_place() -> None:
     found = preparation.prepare(
         tiny(
             tasks=[task(1, 24), task(2, 24)],
-            instance_usage=[*usage(1, [None] * 24), *usage(2, [0.5] * 24)],
+            instance_usage=[
+                *usage(1, [None] * 24),
+                *usage(2, [0.5] * 24),
+            ],
         )
     )
     assert found.collection_id.tolist() == [2]
@@ -191,7 +215,11 @@ def test_a_task_whose_windows_are_all_unknown_has_no_place() -> None:
 
 def test_memory_before_the_first_known_one_is_the_request() -> None:
     # The first task begins known; of the second .75 is asked for, of the third nothing: the mean of .25 and .5.
-    found = windows([0, 0, 1, 1, 2], [1, 2, 1, 2, 1], memory=np.float32([0.25, NAN, NAN, 0.5, NAN]))
+    found = windows(
+        [0, 0, 1, 1, 2],
+        [1, 2, 1, 2, 1],
+        memory=np.float32([0.25, NAN, NAN, 0.5, NAN]),
+    )
     request = np.float32([0.125, 0.75, NAN])
     firsts = np.array([0, 2, 4])
     memory, (step,) = preparation.without_memory_gaps(found, firsts, request)
@@ -224,7 +252,11 @@ def attempts(
     ]
     chosen = pa.table({"collection_id": range(n), "instance_index": [0] * n})
     made, parts = preparation.split_attempts(tiny(instance_events=rows), chosen, found)
-    keys = zip(made["collection_id"].to_pylist(), made["instance_index"].to_pylist(), strict=True)
+    keys = zip(
+        made["collection_id"].to_pylist(),
+        made["instance_index"].to_pylist(),
+        strict=True,
+    )
     return list(keys), made["retried"].to_pylist(), parts.task.tolist()
 
 
@@ -253,7 +285,14 @@ def test_a_failure_after_the_trace_ends_no_attempt() -> None:
     # As a second, the time after the trace would be in the life of the task 2,147 places further on.
     late = 2_077_252_342
     found = windows([0, 2147, 2147], [600, late - 1, late])
-    keys, retried, parts = attempts([(0, 2**63 - 1, "KILL"), (0, 2**63 - 2, "SUBMIT")], found, 2148)
+    keys, retried, parts = attempts(
+        [
+            (0, 2**63 - 1, "KILL"),
+            (0, 2**63 - 2, "SUBMIT"),
+        ],
+        found,
+        2148,
+    )
     assert keys == [(0, 0), (2147, 0)]
     assert retried == [0, 0]
     assert parts == [0, 1, 1]
@@ -355,10 +394,16 @@ def test_numbers_of_tasks_may_be_unknown() -> None:
 
 
 def test_a_task_without_an_instance_is_the_first() -> None:
-    found = PoolColumns(pa.table({"collection_id": [7, 8], "task": [1, 2]}), "p").identity()
+    found = PoolColumns(
+        pa.table({"collection_id": [7, 8], "task": [1, 2]}),
+        "p",
+    ).identity()
     assert found["collection_id"].tolist() == [7, 8]
     assert found["instance_index"].tolist() == [0, 0]
-    rows = PoolColumns(pa.table({"instance_index": [4, 4, 4]}), "p").identity()
+    rows = PoolColumns(
+        pa.table({"instance_index": [4, 4, 4]}),
+        "p",
+    ).identity()
     assert rows["collection_id"].tolist() == [0, 1, 2]
     assert rows["instance_index"].tolist() == [4, 4, 4]
 
@@ -367,7 +412,10 @@ def test_a_slice_of_lists_begins_at_0() -> None:
     kind = pa.large_list(pa.float64())
     inst = pa.array([[1.0], [2.0, 3.0], [4.0]], kind)
     avg = pa.array([[1.0], [2.0], [3.0]], kind)
-    columns = PoolColumns(pa.table({"inst": inst, "avg": avg}).slice(1), "p")
+    columns = PoolColumns(
+        pa.table({"inst": inst, "avg": avg}).slice(1),
+        "p",
+    )
     assert columns.offsets("inst").tolist() == [0, 2, 3]
     assert columns.windows("inst", np.float32, np.array([0, 2, 3])).tolist() == [2, 3, 4]
     with pytest.raises(SourceError) as caught:
