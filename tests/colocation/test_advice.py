@@ -73,12 +73,12 @@ def test_tasks_that_fit_no_machine_count_as_one_each() -> None:
             ]
         )
     )
-    found = PackingTrial(Instances(pool, size=3, realizations=100, count=1)).run(
+    ways = PackingTrial(Instances(pool, size=3, realizations=100, count=1)).run(
         [Percentile(100)], 1.0, np.empty(0, np.int64)
     )
-    assert found[0][0].machines == 2
-    assert found[0][0].n_unplaceable == 1
-    assert len(found[0][0].draws) == 1
+    assert ways[0][0].machines == 2
+    assert ways[0][0].n_unplaceable == 1
+    assert len(ways[0][0].draws) == 1
 
 
 @cache
@@ -156,14 +156,14 @@ def test_every_factor_up_to_the_one_given_keeps_the_target_and_the_next_does_not
 
 def test_without_a_clock_draws_alone_judge_and_other_tasks_choose() -> None:
     pool = replace(synthetic_pool(250, seed=6), start=None, seconds=None)
-    found = QUESTION.run(
+    result = QUESTION.run(
         Study(pool),
         realizations=400,
         instances=2,
         size=SIZE,
         target=TARGET,
     ).table
-    row = advised(found)
+    row = advised(result)
     assert row["q_series"] is None
     assert row["q_series_high"] is None
     assert row["block_hours"] is None
@@ -171,11 +171,11 @@ def test_without_a_clock_draws_alone_judge_and_other_tasks_choose() -> None:
         "chosen and judged on draws alone (the pool has no time stamps) of 250 synthetic long tasks, seed 6"
     )
     assert row["q_draws_low"] <= TARGET
-    assert " on series" not in advice(found)
+    assert " on series" not in advice(result)
 
 
 def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
-    found = QUESTION.run(
+    result = QUESTION.run(
         Study(on_clock(np.full((40, 24), 0.05))),
         realizations=400,
         instances=2,
@@ -183,18 +183,18 @@ def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
         target=0.01,
     ).table
     with pytest.raises(NotApplicable, match="no packing keeps the target"):
-        advised(found)
+        advised(result)
     with pytest.raises(
         NotApplicable,
         match="packing by requests does not keep the target, or no requests are known",
     ):
-        factor(found)
-    assert sum(found["is_nearest"].to_pylist()) == 1
-    assert advice(found).startswith(
+        factor(result)
+    assert sum(result["is_nearest"].to_pylist()) == 1
+    assert advice(result).startswith(
         "None keeps the target; nearest is average 1 (target q ≤ 0.01; chosen on hours 0–0.583,"
     )
     assert "The hours are too short for an interval: fewer than 5 blocks of an hour." in advice(
-        found
+        result
     )
 
 

@@ -59,18 +59,16 @@ def test_every_way_is_run_where_tasks_come_one_after_the_other() -> None:
         return Study(on_clock(values, start=start))
 
     options = ColocationOptions(capacity=0.5)
-    found = packing_online.compute(study([0, 6]), options)
+    rows = packing_online.compute(study([0, 6]), options)
     # Five ways without requests, 18 slots each.
-    assert [(row["estimator"], row["cold_start"], row["hour"]) for row in found] == [
+    assert [(row["estimator"], row["cold_start"], row["hour"]) for row in rows] == [
         (way, "name", hour)
         for way in ("gpa 0.01", "gpa 0.001", "convolution 0.001", "average 1.25", "percentile 95")
         for hour in (0, 1)
     ]
     # A task of which nothing is known has a machine of its own, and fits none at 1.25 times that.
     hours = {
-        row["estimator"]: (row["machine_hours"], row["moments"])
-        for row in found
-        if row["hour"] == 0
+        row["estimator"]: (row["machine_hours"], row["moments"]) for row in rows if row["hour"] == 0
     }
     assert hours.pop("average 1.25") == (0.0, 0)
     assert set(hours.values()) == {(1.5, 18)}

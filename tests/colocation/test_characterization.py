@@ -239,11 +239,13 @@ def test_published_rates_compare_with_the_papers_number_of_realizations(
     realizations: int, verdicts: set[str], pool: TaskPool
 ) -> None:
     result = EXPERIMENTS["sum_normality"].run(Study(pool), realizations=realizations, samples=4)
-    found = {claim.id: claim.judge(result.table).verdict for claim in result.question.claims}
+    evidence_of_ways = {
+        claim.id: claim.judge(result.table).verdict for claim in result.question.claims
+    }
     assert {
-        verdict for name, verdict in found.items() if name.startswith("S1-table1-10-")
+        verdict for name, verdict in evidence_of_ways.items() if name.startswith("S1-table1-10-")
     } <= verdicts
-    assert found["S1-table1-mean-10"] != "not applicable"
+    assert evidence_of_ways["S1-table1-mean-10"] != "not applicable"
 
 
 def test_totals_of_idle_tasks_have_no_relative_error() -> None:

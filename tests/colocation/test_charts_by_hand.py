@@ -64,8 +64,8 @@ CORNERS = [name("low", 0, 1e-34), name("high", 560, 1.0)]
 def test_a_name_is_left_out_where_it_would_touch_one_before(
     first: dict[str, Any], second: dict[str, Any], touch: bool
 ) -> None:
-    found = packing_base.without_overlaps([*CORNERS, first, second])
-    assert [row["name"] for row in found] == [
+    names = packing_base.without_overlaps([*CORNERS, first, second])
+    assert [row["name"] for row in names] == [
         "low",
         "high",
         first["name"],
@@ -128,8 +128,8 @@ def test_which_side_of_its_dots_a_name_is_written_on(
     m: float,
     shown_q: float,
 ) -> None:
-    found = packing_base.name_of_dots(dots(estimator, q))
-    assert found == {
+    name_row = packing_base.name_of_dots(dots(estimator, q))
+    assert name_row == {
         "instance": 0,
         "estimator": estimator,
         "parameter": 0.25,
@@ -372,11 +372,11 @@ def test_a_target_is_a_line_and_a_parameter_the_end_of_one(
     rho: float | None,
     end: str,
 ) -> None:
-    found = packing_averages.line_labels(
+    line = packing_averages.line_labels(
         {
             "estimator": estimator,
             "parameter": 0.01,
             "fill": fill,
         }
     )
-    assert found == {"rho": rho, "end": end}
+    assert line == {"rho": rho, "end": end}

@@ -38,8 +38,8 @@ def labels(target: float, has_requests: bool = False) -> list[str]:
 
 
 def test_ways_that_are_tried() -> None:
-    found = labels(0.001)
-    assert len(found) == len(set(found))
+    tried = labels(0.001)
+    assert len(tried) == len(set(tried))
     # The paper's, half and twice the target, and ever stricter targets: a step is √10.
     assert {
         "average 1.25",
@@ -49,8 +49,8 @@ def test_ways_that_are_tried() -> None:
         "gpa 0.0005",
         "gpa 0.001",
         "gpa 0.002",
-    } <= set(found)
-    assert {"convolution 0.0005", "convolution 0.001", "convolution 0.002"} <= set(found)
+    } <= set(tried)
+    assert {"convolution 0.0005", "convolution 0.001", "convolution 0.002"} <= set(tried)
     ladder = [
         way.parameter
         for way in candidates(0.001, False)
@@ -63,14 +63,16 @@ def test_ways_that_are_tried() -> None:
     told = [way.parameter for way in candidates(0.001, False) if way.name == "gpa-covariance"]
     assert {0.001, 0.000316, 0.0001, 3.16e-05, 1e-05} <= set(told)
     assert min(told) == 1e-05
-    assert not [each for each in found if each.startswith("request")]
+    assert not [each for each in tried if each.startswith("request")]
 
 
 def test_factors_on_requests_go_up_to_three() -> None:
-    found = [way for way in candidates(0.001, True) if isinstance(way, Request)]
-    assert [way.parameter for way in found] == [round(1 + 0.05 * step, 2) for step in range(41)]
-    assert found[1].parameter == 1.05
-    assert found[-1].parameter == 3.0
+    estimators = [way for way in candidates(0.001, True) if isinstance(way, Request)]
+    assert [way.parameter for way in estimators] == [
+        round(1 + 0.05 * step, 2) for step in range(41)
+    ]
+    assert estimators[1].parameter == 1.05
+    assert estimators[-1].parameter == 3.0
 
 
 @pytest.mark.parametrize(
@@ -387,21 +389,21 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
         realizations=300,
         target=0.02,
     )
-    found = plan.judge([GPA, AVERAGE], options, is_choice=is_choice)
+    evidence_of_ways = plan.judge([GPA, AVERAGE], options, is_choice=is_choice)
     assert asked == [(n, 0.5, [12] * (n // 12)) for n in slots]
-    assert list(found) == [GPA, AVERAGE]
+    assert list(evidence_of_ways) == [GPA, AVERAGE]
     machines = []
-    for evidence in found.values():
+    for evidence in evidence_of_ways.values():
         machines.append([[packing.machines for packing in trial] for trial in evidence.trials])
     assert machines == ([[[1], [3]], [[2], [4]]] if is_choice else [[[5]], [[6]]])
-    for evidence in found.values():
+    for evidence in evidence_of_ways.values():
         assert cast(SeriesBlocks, evidence.blocks).seed == 7
         assert evidence.realizations == 300
         assert evidence.target == 0.02
         assert evidence.distinct == 0.5
     without_clock = TrialPlan(plan.choosing, plan.judging, "words", "no clock")
-    found = without_clock.judge([GPA, AVERAGE], ColocationOptions(), is_choice=is_choice)
-    assert {evidence.blocks for evidence in found.values()} == {None}
+    evidence_of_ways = without_clock.judge([GPA, AVERAGE], ColocationOptions(), is_choice=is_choice)
+    assert {evidence.blocks for evidence in evidence_of_ways.values()} == {None}
 
 
 def test_without_a_clock_other_tasks_choose() -> None:
@@ -488,11 +490,11 @@ def test_the_laxest_promise_comes_first() -> None:
         priority=np.array([9, 0, 4, -1, 9]),
         generation="2011",
     )
-    found = ServiceClasses.of(pool, "production=0.999,free=0.95", 0)
-    assert found.names == ("free", "production")
-    assert found.targets == (0.05, 0.001)
-    assert found.rank.tolist() == [1, 0, 0, 0, 1]
-    assert found.origin == "priorities"
+    classes = ServiceClasses.of(pool, "production=0.999,free=0.95", 0)
+    assert classes.names == ("free", "production")
+    assert classes.targets == (0.05, 0.001)
+    assert classes.rank.tolist() == [1, 0, 0, 0, 1]
+    assert classes.origin == "priorities"
     # 0 is a priority like any other.
     free = ServiceClasses.of(
         on_clock(

@@ -214,10 +214,10 @@ def test_tasks_that_never_change_correlate_with_nobody() -> None:
 
 def test_machines_as_they_come_largest_and_smallest_first() -> None:
     inventory = np.array([[0.5, 1.0], [1.0, 0.25], [0.25, 0.5]])
-    found = [
+    capacities = [
         packing_machines.in_order(inventory, order).tolist() for order in packing_machines.ORDERS
     ]
-    assert found == [[0.5, 1.0, 0.25], [1.0, 0.5, 0.25], [0.25, 0.5, 1.0]]
+    assert capacities == [[0.5, 1.0, 0.25], [1.0, 0.5, 0.25], [0.25, 0.5, 1.0]]
 
 
 def test_ways_of_the_online_comparison() -> None:

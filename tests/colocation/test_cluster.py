@@ -81,7 +81,7 @@ def test_what_a_new_task_counts_as(
         "logical_name": np.array([7]),
     }
     asked = None if request_ is None else np.float32([request_])
-    found = cluster_of(
+    cluster = cluster_of(
         on_clock(
             np.ones((1, 3)),
             cpu_request=asked,
@@ -90,10 +90,10 @@ def test_what_a_new_task_counts_as(
         capacity=0.75,
         cold_start=cold_start,
     )
-    assert found.kin == [[NAME, USER]]
+    assert cluster.kin == [[NAME, USER]]
     for kin, values in past.items():
-        found.past[kin].extend(values)
-    assert found.guess(0).tolist() == [pytest.approx(counts_as)]
+        cluster.past[kin].extend(values)
+    assert cluster.guess(0).tolist() == [pytest.approx(counts_as)]
 
 
 def test_a_task_without_a_name_has_its_user_alone() -> None:
@@ -112,51 +112,51 @@ def test_a_task_without_a_name_has_its_user_alone() -> None:
 
 
 def test_tasks_arrive_and_leave() -> None:
-    found = asking(0.5, 0.5, 0.5, 1.5, 0.75)
-    assert [found.arrive(task) for task in range(4)] == [True, True, True, False]
-    assert found.members == [[0, 1], [2]]
-    assert found.machine_of.tolist() == [0, 0, 1, -1, -1]
-    assert found.states.tolist() == [[1.0], [0.5]]
-    found.depart(0)
+    cluster = asking(0.5, 0.5, 0.5, 1.5, 0.75)
+    assert [cluster.arrive(task) for task in range(4)] == [True, True, True, False]
+    assert cluster.members == [[0, 1], [2]]
+    assert cluster.machine_of.tolist() == [0, 0, 1, -1, -1]
+    assert cluster.states.tolist() == [[1.0], [0.5]]
+    cluster.depart(0)
     # Who runs nowhere leaves nothing.
-    found.depart(3)
-    assert found.members == [[1], [2]]
-    assert found.machine_of.tolist() == [-1, 0, 1, -1, -1]
-    assert found.changed == {0}
+    cluster.depart(3)
+    assert cluster.members == [[1], [2]]
+    assert cluster.machine_of.tolist() == [-1, 0, 1, -1, -1]
+    assert cluster.changed == {0}
     # Neither machine has .75 left; one is summed up anew and one is opened.
-    assert found.arrive(4)
-    assert found.members == [[1], [2], [4]]
-    assert found.changed == set()
-    assert found.states.tolist() == [[0.5], [0.5], [0.75]]
+    assert cluster.arrive(4)
+    assert cluster.members == [[1], [2], [4]]
+    assert cluster.changed == set()
+    assert cluster.states.tolist() == [[0.5], [0.5], [0.75]]
 
 
 def test_an_idle_machine_is_opened_before_another_and_after_all_that_run() -> None:
-    found = asking(0.5, 0.75, 0.25, 0.5, 0.75)
-    found.arrive(0)
-    found.arrive(1)
-    found.depart(0)
+    cluster = asking(0.5, 0.75, 0.25, 0.5, 0.75)
+    cluster.arrive(0)
+    cluster.arrive(1)
+    cluster.depart(0)
     # The first machine is idle and would be the first to fit.
-    found.packer = FIRST_FIT
-    assert found.idle_flags().tolist() == [1, 0]
-    found.arrive(2)
-    assert found.members == [[], [1, 2]]
-    found.arrive(3)
-    assert found.members == [[3], [1, 2]]
-    assert len(found.states) == 2
-    assert found.states.tolist() == [[0.5], [1.0]]
-    found.arrive(4)
-    assert found.members == [[3], [1, 2], [4]]
-    assert found.machine_of.tolist() == [-1, 1, 1, 0, 2]
+    cluster.packer = FIRST_FIT
+    assert cluster.idle_flags().tolist() == [1, 0]
+    cluster.arrive(2)
+    assert cluster.members == [[], [1, 2]]
+    cluster.arrive(3)
+    assert cluster.members == [[3], [1, 2]]
+    assert len(cluster.states) == 2
+    assert cluster.states.tolist() == [[0.5], [1.0]]
+    cluster.arrive(4)
+    assert cluster.members == [[3], [1, 2], [4]]
+    assert cluster.machine_of.tolist() == [-1, 1, 1, 0, 2]
 
 
 def test_a_task_may_fill_a_machine_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the tolerance, of which float32 capacities have need.
     monkeypatch.setattr(module, "CAPACITY_RTOL", 1.0)
-    found = asking(
+    cluster = asking(
         1.0,
         np.nextafter(np.float32(1), np.float32(2)),
     )
-    assert [found.arrive(task) for task in (0, 1)] == [True, False]
+    assert [cluster.arrive(task) for task in (0, 1)] == [True, False]
 
 
 # --- what is learned -----------------------------------------------------------------------------
@@ -174,15 +174,15 @@ def test_a_task_may_fill_a_machine_to_the_last_bit(monkeypatch: pytest.MonkeyPat
 def test_a_history_counts_anew_when_it_has_grown_by_a_third(
     longest: int, expected: list[int]
 ) -> None:
-    found = milestones(longest)
-    assert len(found) == longest + 1
-    assert np.flatnonzero(found).tolist() == expected
+    lengths = milestones(longest)
+    assert len(lengths) == longest + 1
+    assert np.flatnonzero(lengths).tolist() == expected
 
 
 def test_and_at_each_day() -> None:
-    found = np.flatnonzero(milestones(600)).tolist()
-    assert found[:8] == [12, 16, 21, 28, 37, 49, 65, 86]
-    assert found[8:] == [114, 152, 202, 269, 288, 358, 477, 576]
+    lengths = np.flatnonzero(milestones(600)).tolist()
+    assert lengths[:8] == [12, 16, 21, 28, 37, 49, 65, 86]
+    assert lengths[8:] == [114, 152, 202, 269, 288, 358, 477, 576]
     assert not milestones(287)[-1]
     assert milestones(288)[-1]
 
@@ -195,33 +195,33 @@ def test_what_was_measured_is_kept_and_described_at_milestones() -> None:
         "user": np.array([3, 3, -1]),
         "cpu_request": np.float32([0.125] * 3),
     }
-    found = cluster_of(on_clock(values, **known))
+    cluster = cluster_of(on_clock(values, **known))
     for task in range(3):
-        found.arrive(task)
-    found.changed.clear()
-    assert found.machine_of.tolist() == [0, 0, 0]
-    found.machine_of[:] = [4, 5, 6]
-    found.learn(
+        cluster.arrive(task)
+    cluster.changed.clear()
+    assert cluster.machine_of.tolist() == [0, 0, 0]
+    cluster.machine_of[:] = [4, 5, 6]
+    cluster.learn(
         np.array([0, 1, 2]),
         np.array([12, 13, 16]),
         np.float32([0.25, 0.5, 0.75]),
     )
-    assert found.items.tolist() == [
+    assert cluster.items.tolist() == [
         [0.25],
         [0.125],
         [(12 * 0.25 + 4 * 0.5) / 16],
     ]
-    assert found.changed == {4, 6}
-    assert {kin: list(past) for kin, past in found.past.items() if past} == {
+    assert cluster.changed == {4, 6}
+    assert {kin: list(past) for kin, past in cluster.past.items() if past} == {
         USER: [0.25, 0.5],
         EVERYBODY: [0.25, 0.5, 0.75],
     }
 
 
 def test_one_that_runs_nowhere_has_no_machine_to_sum_up() -> None:
-    found = asking(0.5)
-    found.refresh()
-    assert found.changed == set()
+    cluster = asking(0.5)
+    cluster.refresh()
+    assert cluster.changed == set()
 
 
 # --- slot by slot --------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from tests.colocation.test_pool import make
 
 def test_a_sample_of_all_windows_is_the_mean() -> None:
     # Averages are ten times the seconds: (10 − 1) ÷ 10, once all five windows are taken.
-    found = relative_difference.differences(
+    relative = relative_difference.differences(
         make(
             [
                 [0.25, 0.5, 0.25, 0.5, 1.0],
@@ -31,14 +31,14 @@ def test_a_sample_of_all_windows_is_the_mean() -> None:
             ]
         )
     )
-    assert found.shape == (3, 11)
-    assert found[0, 2] == pytest.approx(0.9)
-    assert np.isnan(found[0, 3:]).all()
-    assert np.isfinite(found[0, :3]).all()
+    assert relative.shape == (3, 11)
+    assert relative[0, 2] == pytest.approx(0.9)
+    assert np.isnan(relative[0, 3:]).all()
+    assert np.isfinite(relative[0, :3]).all()
     # An idle task has no relative difference, one of a single window one.
-    assert np.isnan(found[1]).all()
-    assert found[2, 0] == pytest.approx(0.9)
-    assert np.isnan(found[2, 1:]).all()
+    assert np.isnan(relative[1]).all()
+    assert relative[2, 0] == pytest.approx(0.9)
+    assert np.isnan(relative[2, 1:]).all()
 
 
 def test_only_idle_tasks_have_no_relative_difference() -> None:
@@ -47,9 +47,9 @@ def test_only_idle_tasks_have_no_relative_difference() -> None:
         on_clock(np.full((2, 3), 0.5)),
         avg=np.repeat(np.float32([1, 0]), 3),
     )
-    found = relative_difference.differences(pool)
-    assert found[0, :2].tolist() == [0.5, 0.5]
-    assert np.isnan(found[1]).all()
+    relative = relative_difference.differences(pool)
+    assert relative[0, :2].tolist() == [0.5, 0.5]
+    assert np.isnan(relative[1]).all()
 
 
 def test_weighted_windows_are_drawn_by_their_length() -> None:
@@ -59,14 +59,14 @@ def test_weighted_windows_are_drawn_by_their_length() -> None:
         seconds=np.array([100, 300]),
         is_weighted=True,
     )
-    found = relative_difference.differences(pool, seed=4)
+    relative = relative_difference.differences(pool, seed=4)
     drawn = pool.draw(np.array([0]), 1_000, 4)[0]
     average = 3.75  # of ten times .375
-    assert found[0, :2] == pytest.approx(
+    assert relative[0, :2] == pytest.approx(
         [(average - drawn[0]) / average, (average - drawn[:2].mean()) / average]
     )
     # Two windows: no third sample.
-    assert np.isnan(found[0, 2:]).all()
+    assert np.isnan(relative[0, 2:]).all()
 
 
 def test_the_spread_over_tasks_for_each_number_of_samples() -> None:

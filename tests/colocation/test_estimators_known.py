@@ -109,13 +109,13 @@ def test_cornish_fisher_quantile_by_hand():
     # one task, skewness γ = ½: + γ(z² − 1)/6 − γ²(2z³ − 5z)/36
     z = 2.0
     expected = 0.5 - 0.2 * (z + 0.25 - 1.5 / 36)
-    found = CornishFisher.slack(
+    room = CornishFisher.slack(
         np.zeros(5),
         np.array([0.5, 0.04, 0.004, 0, 9]),
         np.ones(1),
         np.array([z]),
     )
-    assert found == pytest.approx(expected)
+    assert room == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

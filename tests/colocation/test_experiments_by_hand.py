@@ -109,9 +109,9 @@ def test_the_distribution_of_correlations() -> None:
 
 def test_the_normal_law_beside_a_total() -> None:
     pool = on_clock(np.random.default_rng(0).random((10, 200)) / 10)
-    found = sum_examples.example_of_size(pool, 10, 2000, 0)
+    table = sum_examples.example_of_size(pool, 10, 2000, 0)
     low, high, normal, density = (
-        found[name].to_numpy() for name in ("low", "high", "normal_density", "density")
+        table[name].to_numpy() for name in ("low", "high", "normal_density", "density")
     )
     # Nearly all of both lies in the cells, and they are alike: ten uniform tasks are nearly normal.
     assert (density * (high - low)).sum() == pytest.approx(1)
@@ -123,13 +123,13 @@ def test_the_normal_law_beside_a_total() -> None:
 
 
 def test_the_total_of_constant_tasks_is_a_point() -> None:
-    found = sum_examples.example_of_size(
+    table = sum_examples.example_of_size(
         on_clock(np.full((10, 12), 0.0625)),
         10,
         50,
         0,
     )
-    assert np.isfinite(found["normal_density"].to_numpy()).all()
+    assert np.isfinite(table["normal_density"].to_numpy()).all()
 
 
 def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_what_a_look_at_one_in_a_hundred_costs() -> None:
         return to_table(rows, packing_clairvoyance.QUESTION.answer)
 
     # .12 ÷ .1 and .01 ÷ .02.
-    found = looked(
+    table = looked(
         {
             0.1: 100,
             0.01: 20,
@@ -272,8 +272,8 @@ def test_what_a_look_at_one_in_a_hundred_costs() -> None:
             0.001: 9,
         },
     )
-    assert measured(packing_clairvoyance, "S1-observations-q", found) == pytest.approx(0.5)
-    assert measured(packing_clairvoyance, "S1-observations-m", found) == 0.0
+    assert measured(packing_clairvoyance, "S1-observations-q", table) == pytest.approx(0.5)
+    assert measured(packing_clairvoyance, "S1-observations-m", table) == 0.0
 
 
 def test_ways_of_a_replay() -> None:
@@ -321,7 +321,7 @@ def test_the_mean_of_one_instance_is_that_instance() -> None:
         "n_unplaceable": 2,
         "overflows": 2,
     }
-    found = summarize_instances([{**row, "n_tasks": 40}])
+    summary = summarize_instances([{**row, "n_tasks": 40}])
     expected = {
         "m_abs": 5,
         "machines": 7,
@@ -331,7 +331,7 @@ def test_the_mean_of_one_instance_is_that_instance() -> None:
         "n_tasks": 40,
         "predicted": None,
     }
-    assert {name: found[name] for name in expected} == expected
+    assert {name: summary[name] for name in expected} == expected
     other = {
         **row,
         "trials": 600,

@@ -104,12 +104,12 @@ def test_a_table_of_moments_is_read(tmp_path, suffix):
     )
     path = tmp_path / f"tasks.{suffix}"
     pacsv.write_csv(table, path) if suffix == "csv" else pq.write_table(table, path)
-    found = read_moments(path)
-    assert found.task == ["7", "8"]
-    assert found.mean.tolist() == [0.25, 0.5]
-    assert found.std.tolist() == [0.0, 0.125]
-    assert found.request.tolist() == [0.5, 1.0]
-    assert found.maximum is None
+    moments = read_moments(path)
+    assert moments.task == ["7", "8"]
+    assert moments.mean.tolist() == [0.25, 0.5]
+    assert moments.std.tolist() == [0.0, 0.125]
+    assert moments.request.tolist() == [0.5, 1.0]
+    assert moments.maximum is None
 
 
 def test_moments_of_a_pool_are_those_of_its_windows():
@@ -121,19 +121,19 @@ def test_moments_of_a_pool_are_those_of_its_windows():
         instance_index=np.array([0, 1]),
         cpu_request=np.float32([0.5, 1]),
     )
-    found = TaskMoments.of(pool)
-    assert list(found.task) == ["7/0", "8/1"]
-    assert found.mean.tolist() == [0.25, 0.25]
-    assert found.std.tolist() == [0.25, 0.0]
+    moments = TaskMoments.of(pool)
+    assert list(moments.task) == ["7/0", "8/1"]
+    assert moments.mean.tolist() == [0.25, 0.25]
+    assert moments.std.tolist() == [0.25, 0.0]
     assert list(TaskMoments.of(pool, {7: "web"}).task) == ["web", "8/1"]
-    assert found.maximum.tolist() == [0.5, 0.25]
-    assert found.request.tolist() == [0.5, 1.0]
-    assert found.packed(Request(1.0)).bins.tolist() == [0, 1]
-    assert found.packed(Percentile(100)).bins.tolist() == [0, 0]
+    assert moments.maximum.tolist() == [0.5, 0.25]
+    assert moments.request.tolist() == [0.5, 1.0]
+    assert moments.packed(Request(1.0)).bins.tolist() == [0, 1]
+    assert moments.packed(Percentile(100)).bins.tolist() == [0, 0]
     # Together .5 and .25: room over deviation is 2.
-    assert found.overflow(found.packed(Gpa(0.03))) == pytest.approx([0.02275], abs=2e-6)
+    assert moments.overflow(moments.packed(Gpa(0.03))) == pytest.approx([0.02275], abs=2e-6)
     with pytest.raises(UsageError) as error:
-        found.packed(parse_estimator("percentile:95"))
+        moments.packed(parse_estimator("percentile:95"))
     assert str(error.value) == (
         "--estimator: needs more than is known of the tasks: expected percentile 100 with a column maximum, "
         "got percentile 95"

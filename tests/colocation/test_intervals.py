@@ -15,10 +15,10 @@ from borgtrace.colocation.packing.intervals import (
 
 def test_over_instances_is_students_interval() -> None:
     # Deviation 1.290994, standard error .645497, t of three degrees of freedom 3.182446.
-    found = over_instances([0.0, 1.0, 2.0, 3.0])
-    assert found.value == 1.5
-    assert round(found.low or 0, 4) == -0.5543
-    assert round(found.high or 0, 4) == 3.5543
+    interval = over_instances([0.0, 1.0, 2.0, 3.0])
+    assert interval.value == 1.5
+    assert round(interval.low or 0, 4) == -0.5543
+    assert round(interval.high or 0, 4) == 3.5543
     assert over_instances([0.0, 1.0, 2.0, 3.0], least=0.0).low == 0.0
     assert over_instances([2.0]) == ConfidenceInterval(2.0)
 
@@ -51,9 +51,9 @@ def test_a_share_that_was_never_seen_is_below_three_over_the_trials() -> None:
 def test_blocks_are_the_longest_of_which_there_are_five(
     slots: list[int], hours: int, lengths: list[int]
 ) -> None:
-    found = SeriesBlocks.of(slots)
-    assert found.hours == hours
-    assert np.concatenate(found.lengths).tolist() == lengths
+    blocks = SeriesBlocks.of(slots)
+    assert blocks.hours == hours
+    assert np.concatenate(blocks.lengths).tolist() == lengths
 
 
 def test_fewer_than_five_blocks_have_no_interval() -> None:
@@ -86,11 +86,11 @@ def test_under_a_shock_of_the_whole_cell_days_cover_the_truth_and_instances_do_n
         daily = np.minimum(rng.exponential(0.02, days), 1)
         counts = rng.binomial(slots * machines, daily, (instances, days))
         trials = np.full(days, slots * machines * instances)
-        found = {
+        share = {
             "days": blocks.share(counts.sum(axis=0), trials, 0.02),
             "instances": over_instances(counts.sum(axis=1) / (slots * machines * days)),
         }
-        for name, interval in found.items():
+        for name, interval in share.items():
             assert interval.low is not None
             assert interval.high is not None
             covered[name] += interval.low <= 0.02 <= interval.high

@@ -20,13 +20,13 @@ from tests.colocation.test_packing_past import on_clock
 def test_capacity_in_use_on_unequal_machines() -> None:
     usage = np.full((2, 100), 0.3, np.float32)
     instance = drawn(usage, number=2)
-    found = packing_machines.pack_instance(
+    all_rows = packing_machines.pack_instance(
         instance,
         np.array([[0.5, 1.0, 1.0]]),
         0,
     )
-    assert len(found) == 5 * 3 * 2
-    rows = [row for row in found if row["estimator"] == "percentile 100"]
+    assert len(all_rows) == 5 * 3 * 2
+    rows = [row for row in all_rows if row["estimator"] == "percentile 100"]
     assert [(row["order"], row["packer"]) for row in rows] == [
         (order, packer) for order in packing_machines.ORDERS for packer in ("first-fit", "best-fit")
     ]
@@ -76,11 +76,11 @@ def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
     monkeypatch.setattr(packing_machines, "fit", fit)
     usage = np.full((2, 100), 0.3, np.float32)
     instance = drawn(usage, number=2)
-    found = packing_machines.pack_instance(instance, cast(Any, "table"), 5)
+    all_rows = packing_machines.pack_instance(instance, cast(Any, "table"), 5)
     # Seeded by the instance; the largest of the machines is what estimators look at.
     assert asked == [("table", 4, 7), *[0.5] * 5]
     # .3 fits on those of .5 and of .375.
-    rows = [row for row in found if row["estimator"] == "percentile 100"]
+    rows = [row for row in all_rows if row["estimator"] == "percentile 100"]
     assert {(row["n_machines"], row["capacity"]) for row in rows} == {(2, 0.875)}
 
 

@@ -105,10 +105,12 @@ def test_ways_onto_unequal_machines() -> None:
 
 
 def test_estimators_with_a_target_run_at_it() -> None:
-    found = packing_rare_events.candidates(0.02)
-    assert {estimator.parameter for estimator in found} == {0.02}
-    assert {"gpa", "convolution"} <= {estimator.name for estimator in found}
-    assert not {"average", "percentile", "vector-gpa"} & {estimator.name for estimator in found}
+    estimators = packing_rare_events.candidates(0.02)
+    assert {estimator.parameter for estimator in estimators} == {0.02}
+    assert {"gpa", "convolution"} <= {estimator.name for estimator in estimators}
+    assert not {"average", "percentile", "vector-gpa"} & {
+        estimator.name for estimator in estimators
+    }
 
 
 def judged(**overflows: int) -> pa.Table:
@@ -197,8 +199,8 @@ def test_a_mean_over_another_is_of_all_instances() -> None:
 
 
 def test_percentiles_of_a_box() -> None:
-    found = answers.spread(np.arange(101.0))
-    assert found == {
+    percentiles = answers.spread(np.arange(101.0))
+    assert percentiles == {
         "p5": 5,
         "p25": 25,
         "median": 50,

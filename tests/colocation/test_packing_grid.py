@@ -263,8 +263,8 @@ def test_calibrated_gpa_keeps_its_target_where_it_learned():
 
 
 def test_sizes_order_the_machines():
-    found = grid().outcomes([GridCell(Cantelli(b)) for b in (1.0, 1.7, 4.4)])
-    machines = [outcome.m_abs for outcome in found if outcome.instance == 0]
+    outcomes = grid().outcomes([GridCell(Cantelli(b)) for b in (1.0, 1.7, 4.4)])
+    machines = [outcome.m_abs for outcome in outcomes if outcome.instance == 0]
     assert machines == sorted(machines)
 
 

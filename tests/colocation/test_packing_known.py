@@ -90,13 +90,13 @@ def test_the_saddlepoint_above_the_capacity_is_the_gaussian_tail():
     )
     tail = norm.cdf(0.05 / (math.sqrt(2) * 0.075))
     fitted = fit(Saddlepoint(0.9), seen)
-    found = fitted.estimator.test.room(
+    room = fitted.estimator.test.room(
         fitted.items[0],
         fitted.items[1],
         np.ones(1),
         fitted.parameters,
     )
-    assert found == pytest.approx(0.9 - tail, abs=1e-3)
+    assert room == pytest.approx(0.9 - tail, abs=1e-3)
     assert pack(Saddlepoint(0.9), seen).n_bins == 1
     assert pack(Saddlepoint(0.6), seen).n_bins == 2
 

@@ -297,13 +297,13 @@ def test_windows_of_one_slot_are_averaged_by_length():
         start=np.array([300, 400, 900, 900]),
         seconds=np.array([100, 200, 300, 300]),
     )
-    found = Timeline.of(pool)
+    timeline = Timeline.of(pool)
     # (100 s of .2 + 200 s of .5) ÷ 300 s in slot 1; the last slot of one task is the first of the next
-    assert found.usage.tolist() == np.float32([0.4, 0.3, 0.1]).tolist()
-    assert found.slot.tolist() == [1, 3, 3]
-    assert found.offsets.tolist() == [0, 2, 3]
-    assert found.begin.tolist() == [1, 3]
-    assert found.end.tolist() == [4, 4]
+    assert timeline.usage.tolist() == np.float32([0.4, 0.3, 0.1]).tolist()
+    assert timeline.slot.tolist() == [1, 3, 3]
+    assert timeline.offsets.tolist() == [0, 2, 3]
+    assert timeline.begin.tolist() == [1, 3]
+    assert timeline.end.tolist() == [4, 4]
 
 
 def test_shuffling_keeps_each_tasks_values():
@@ -318,9 +318,9 @@ def test_replay_tells_drift_from_simultaneity():
         instances=2,
         realizations=2_000,
     )
-    found = verdicts(together)
-    assert found["replay-drift"] == "holds"
-    assert found["replay-together"] == "does not hold"
+    verdict_of_claim = verdicts(together)
+    assert verdict_of_claim["replay-drift"] == "holds"
+    assert verdict_of_claim["replay-together"] == "does not hold"
 
 
 # --- arrivals and departures ---------------------------------------------------------------------

@@ -84,18 +84,18 @@ def test_a_task_without_a_past_is_one_drawn_from_its_group() -> None:
     # Task 2 has the name of tasks 0 and 1; task 4 has a name of its own, and the job of task 3.
     name = np.array([0, 0, 0, 1, 2])
     job = np.array([5, 5, 5, 6, 6])
-    found, spread = with_priors(mean, variance, unseen, name, job)
-    assert found[:, 0] == pytest.approx([0.2, 0.4, 0.3, 0.6, 0.6])
+    means, spread = with_priors(mean, variance, unseen, name, job)
+    assert means[:, 0] == pytest.approx([0.2, 0.4, 0.3, 0.6, 0.6])
     # (.1 + .3) ÷ 2 within, .1² between.
     assert spread[:, 0] == pytest.approx([0.1, 0.3, 0.21, 0.5, 0.5])
     # Nothing known of either: all three that were seen.
-    found, spread = with_priors(
+    means, spread = with_priors(
         mean,
         variance,
         unseen,
         np.full(5, -1),
     )
-    assert found[[2, 4], 0] == pytest.approx([0.4, 0.4])
+    assert means[[2, 4], 0] == pytest.approx([0.4, 0.4])
     assert spread[2, 0] == pytest.approx(0.3 + np.var([0.2, 0.4, 0.6]))
     assert mean[2, 0] == 9.0
 
@@ -126,8 +126,8 @@ def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table
 
 
 def test_classes_keep_their_promises_on_later_hours_of_a_daily_rhythm_and_gpa_does_not() -> None:
-    found = _answer(*_planted(0.5), "production=0.99,free=0.9")
-    rows = {(row["way"], row["tier"]): row for row in found.to_pylist()}
+    answer = _answer(*_planted(0.5), "production=0.99,free=0.9")
+    rows = {(row["way"], row["tier"]): row for row in answer.to_pylist()}
     assert {tier for _, tier in rows} == {"production", "free"}
     assert {(row["n_of_tier"], row["target"]) for row in rows.values()} == {(200, 0.01), (400, 0.1)}
     assert {(row["hours"], row["n_tasks"], row["classes"]) for row in rows.values()} == {
@@ -139,16 +139,16 @@ def test_classes_keep_their_promises_on_later_hours_of_a_daily_rhythm_and_gpa_do
     # All hours alike: the rhythm that all tasks share looks like the noise of each, and every peak overflows.
     assert rows["classes", "free"]["q"] > 2 * 0.1
     assert rows["gpa, the strictest for all", "free"]["q"] > 10 * 0.01
-    assert packing_promises.QUESTION.claims[0].judge(found).verdict == "holds"
+    assert packing_promises.QUESTION.claims[0].judge(answer).verdict == "holds"
     machines = {way: rows[way, "free"]["m_abs"] for way in packing_promises.WAYS}
-    assert packing_promises.QUESTION.claims[1].judge(found).measured == format(
+    assert packing_promises.QUESTION.claims[1].judge(answer).measured == format(
         machines["classes"] / machines["gpa, the strictest for all"], ".4g"
     )
 
 
 def test_without_a_rhythm_gpa_keeps_its_promise_and_classes_take_fewer_machines() -> None:
-    found = _answer(*_planted(0.0), "production=0.999,free=0.9")
-    rows = {(row["way"], row["tier"]): row for row in found.to_pylist()}
+    answer = _answer(*_planted(0.0), "production=0.999,free=0.9")
+    rows = {(row["way"], row["tier"]): row for row in answer.to_pylist()}
     strict = rows["gpa, the strictest for all", "free"]
     assert strict["q"] <= 1.5 * 0.001
     assert rows["classes", "free"]["m_abs"] < strict["m_abs"]
@@ -158,16 +158,16 @@ def test_without_a_rhythm_gpa_keeps_its_promise_and_classes_take_fewer_machines(
     apart = rows["separate machines", "free"]
     assert apart["m_abs"] >= rows["classes", "free"]["m_abs"]
     assert apart["q"] <= 1.1 * 0.1
-    assert packing_promises.QUESTION.claims[2].judge(found).verdict == "holds"
+    assert packing_promises.QUESTION.claims[2].judge(answer).verdict == "holds"
 
 
 def test_less_than_two_days_have_no_hours_of_the_day() -> None:
     values, priority = _planted(0.0, days=1, n=40)
-    found = _answer(values, priority, "production=0.99")
-    assert set(found["way"].to_pylist()) == set(packing_promises.WAYS[:3])
-    assert set(found["hours"].to_pylist()) == {12.0}
+    answer = _answer(values, priority, "production=0.99")
+    assert set(answer["way"].to_pylist()) == set(packing_promises.WAYS[:3])
+    assert set(answer["hours"].to_pylist()) == {12.0}
     assert (
-        packing_promises.QUESTION.claims[0].judge(found).reason
+        packing_promises.QUESTION.claims[0].judge(answer).reason
         == "the tasks run for less than two days"
     )
 

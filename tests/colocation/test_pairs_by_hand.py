@@ -47,9 +47,9 @@ def test_pairs_within_a_job_and_across() -> None:
 )
 def test_all_pairs_of_a_job_are_kept_up_to_twenty_thousand(jobs: list[int], n: int) -> None:
     codes = np.array(jobs, np.int64)
-    found = task_correlation.pairs_of(codes, 0)
-    within = found["within"]
-    across = found["across"]
+    pairs = task_correlation.pairs_of(codes, 0)
+    within = pairs["within"]
+    across = pairs["across"]
     assert within.shape == (n, 2)
     assert len({tuple(sorted(pair)) for pair in within.tolist()}) == n
     assert (codes[within[:, 0]] == codes[within[:, 1]]).all()

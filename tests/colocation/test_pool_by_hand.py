@@ -36,8 +36,8 @@ BEGIN = TRACE_START // 300_000_000
 
 
 def test_a_history_is_read_anew_when_it_has_grown_by_a_third_and_each_day() -> None:
-    found = np.flatnonzero(milestones(600)).tolist()
-    assert found == [12, 16, 21, 28, 37, 49, 65, 86, 114, 152, 202, 269, 288, 358, 477, 576]
+    lengths = np.flatnonzero(milestones(600)).tolist()
+    assert lengths == [12, 16, 21, 28, 37, 49, 65, 86, 114, 152, 202, 269, 288, 358, 477, 576]
     assert np.flatnonzero(milestones(12)).tolist() == [12]
     assert not milestones(11).any()
 
@@ -152,7 +152,7 @@ def test_two_tasks_or_a_third_of_a_small_pool_are_enough(long: list[int], slots:
     """So many tasks run for two hours, all others of so many in all for one."""
     n_long = long[0]
     n = sum(long)
-    found = longest_busy_span(
+    span = longest_busy_span(
         tasks_of(
             *[(0, 24)] * n_long,
             *[(0, 12)] * (n - n_long),
@@ -161,8 +161,8 @@ def test_two_tasks_or_a_third_of_a_small_pool_are_enough(long: list[int], slots:
         100,
     )
     # A third of 5 would be one, and two are asked for; of 9 it is three; of 12 four, which run for an hour only.
-    assert found.slots == slots
-    assert len(found.tasks) == (n_long if slots == 24 else n)
+    assert span.slots == slots
+    assert len(span.tasks) == (n_long if slots == 24 else n)
 
 
 def tasks_of(*spans: tuple[int, int]) -> TaskPool:
@@ -186,9 +186,9 @@ def test_where_no_span_has_enough_the_one_with_most_tasks_is_taken() -> None:
         (0, 12),
         *((100 * k, 12) for k in range(1, 10)),
     )
-    found = longest_busy_span(pool, 2, 100)
-    assert found.slots == 12
-    assert found.tasks.tolist() == [0, 1, 2]
+    span = longest_busy_span(pool, 2, 100)
+    assert span.slots == 12
+    assert span.tasks.tolist() == [0, 1, 2]
 
 
 def test_who_leaves_before_the_end_of_a_span_does_not_run_through_it() -> None:
@@ -235,13 +235,13 @@ def test_bursts_keep_every_mean_and_idle_tasks_idle() -> None:
     values = np.full((3, 4000), 0.0001)
     values[1], values[2] = 0.0, 0.25
     twin = heavy_tail(on_clock(values))
-    found = twin.inst.reshape(3, 4000)
-    assert found.mean(axis=1) == pytest.approx([0.0001, 0.0, 0.25], rel=1e-4)
+    usage = twin.inst.reshape(3, 4000)
+    assert usage.mean(axis=1) == pytest.approx([0.0001, 0.0, 0.25], rel=1e-4)
     # About one in a hundred takes twelve times as much, at most the whole machine: 4 times .25.
     for task, times in ((0, 12), (2, 4)):
-        low, high = np.unique(found[task])
+        low, high = np.unique(usage[task])
         assert high / low == pytest.approx(times, rel=1e-4)
-        assert 0.005 < (found[task] == high).mean() < 0.015
+        assert 0.005 < (usage[task] == high).mean() < 0.015
     assert twin.source == "planted, with rare bursts"
 
 
@@ -352,5 +352,5 @@ def test_machines_count_by_their_last_capacity(tmp_path: Path) -> None:
     ]
     cell = store(tmp_path, machine_events=events)
     # Two of a half, whether there or gone; the update of the fourth counts; none without CPU or memory.
-    found = capacity_table(EngineTables.of(borgtrace.open(cell)))
-    assert found.tolist() == [[0.5, 0.25, 2], [1, 0.5, 1], [1, 1, 1]]
+    kinds = capacity_table(EngineTables.of(borgtrace.open(cell)))
+    assert kinds.tolist() == [[0.5, 0.25, 2], [1, 0.5, 1], [1, 1, 1]]

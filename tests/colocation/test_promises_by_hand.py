@@ -35,17 +35,17 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
     # The third task needs .5 at one moment in two hundred: .25 + .25 + .5 fit, and .51 would not.
     memory[2, 7] = 0.5
     instance = drawn(cpu, number=4, fresh=memory)
-    found = packing_memory.pack_instance(
+    all_rows = packing_memory.pack_instance(
         instance,
         None if disk is None else np.array(disk),
     )
-    assert len(found) == 7 * 3
-    vector = [row for row in found if row["cpu"].startswith("vector-gpa")]
+    assert len(all_rows) == 7 * 3
+    vector = [row for row in all_rows if row["cpu"].startswith("vector-gpa")]
     assert {(row["cpu"], row["memory"], row["resources"], row["m_abs"]) for row in vector} == {
         ("vector-gpa 0.001", "percentile 100", resources, n)
     }
     assert [row["packer"] for row in vector] == ["first-fit", "best-fit", "dot-product"]
-    pairs = [row for row in found if row not in vector]
+    pairs = [row for row in all_rows if row not in vector]
     assert {row["resources"] for row in pairs} == {2}
     assert {(row["cpu"], row["memory"]) for row in pairs} == {
         ("gpa 0.001", "percentile 100"),
@@ -63,7 +63,7 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
         "q_memory": 0,
         "n_unplaceable": 0,
     }
-    assert all({name: row[name] for name in expected} == expected for row in found)
+    assert all({name: row[name] for name in expected} == expected for row in all_rows)
 
 
 def test_each_resource_overflows_on_its_own() -> None:
@@ -74,17 +74,17 @@ def test_each_resource_overflows_on_its_own() -> None:
     )
     memory = np.full((2, 200), 0.75, np.float32)
     instance = drawn(cpu, fresh=memory)
-    found = {
+    all_rows = {
         (row["cpu"], row["memory"], row["packer"]): row
         for row in packing_memory.pack_instance(instance, None)
     }
-    row = found["average 1.25", "percentile 100", "first-fit"]
+    row = all_rows["average 1.25", "percentile 100", "first-fit"]
     # Memory parts the two tasks; each exceeds its machine's CPU in one of four moments; 2 · .75 of memory bound it.
     assert row["m_abs"] == 2
     assert row["q_cpu"] == 0.25
     assert row["q_memory"] == 0
     assert row["lower_bound"] == 2
-    assert found["gpa 0.001", "percentile 100", "first-fit"]["n_unplaceable"] == 2
+    assert all_rows["gpa 0.001", "percentile 100", "first-fit"]["n_unplaceable"] == 2
 
 
 def classes_of(
@@ -225,7 +225,7 @@ def test_what_is_learned_and_who_has_no_past(
         size=4,
         instances=2,
     )
-    found = packing_promises.compute(Study(pool), options)
+    answer_rows = packing_promises.compute(Study(pool), options)
     # Of random classes, and of each instance.
     assert drawing.seeds == [[3, 7], [3, 0, 11], [3, 1, 11]]
     assert len(asked) == 2 * cuts
@@ -239,11 +239,11 @@ def test_what_is_learned_and_who_has_no_past(
         assert hours[1][282:288].tolist() == [0] * 6
     rows = {
         (row["instance"], row["n_unseen"], row["hours"], row["n_tasks"], row["classes"])
-        for row in found
+        for row in answer_rows
     }
     assert rows == {(k, 1, (slots - learned) / 12, 4, "jobs at random") for k in (0, 1)}
-    assert {row["way"] for row in found} == set(packing_promises.WAYS[: 2 + cuts])
-    assert len(found) == 2 * 2 * (2 + cuts)
+    assert {row["way"] for row in answer_rows} == set(packing_promises.WAYS[: 2 + cuts])
+    assert len(answer_rows) == 2 * 2 * (2 + cuts)
 
 
 def test_moments_of_each_hour_that_occurs() -> None:
@@ -288,9 +288,9 @@ def test_the_strictest_promise_for_all_takes_more_machines_than_classes() -> Non
         np.array([0, 1]),
     )
     seen = Observation(np.full((2, 4), 0.3, np.float32))
-    found = list(packing_promises.pack_in_each_way([moments], classes, seen))
+    packings = list(packing_promises.pack_in_each_way([moments], classes, seen))
     # All at .001, a class each on machines of its own, and both together: only the lax one suffers.
-    assert [packing.n_bins for packing in found] == [2, 2, 1]
+    assert [packing.n_bins for packing in packings] == [2, 2, 1]
 
 
 def test_what_is_said_of_promises() -> None:

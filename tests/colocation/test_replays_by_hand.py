@@ -67,8 +67,8 @@ def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
             instances=2,
             seed=0,
         )
-        found = packing_correlated.compute(study_of(pool), given)
-    assert found == [
+        rows = packing_correlated.compute(study_of(pool), given)
+    assert rows == [
         {
             "instance": k,
             "n_tasks": 3,
@@ -152,8 +152,8 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
             seed=0,
             realizations=100,
         )
-        found = packing_replay.compute(study_of(pool), given)
-    assert found == [
+        rows = packing_replay.compute(study_of(pool), given)
+    assert rows == [
         {
             "instance": 0,
             "n_tasks": 2,

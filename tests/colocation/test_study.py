@@ -168,12 +168,12 @@ def test_what_is_made_is_made_once_under_its_key() -> None:
 
 
 def test_instances_have_the_sizes_of_the_options() -> None:
-    found = instances_of(POOL, SMALL)
-    assert found.size == 2
-    assert found.realizations == 100
-    assert found.count == 2
-    assert found.seed == 5
-    assert found.kept == {}
+    instances = instances_of(POOL, SMALL)
+    assert instances.size == 2
+    assert instances.realizations == 100
+    assert instances.count == 2
+    assert instances.seed == 5
+    assert instances.kept == {}
     kept: dict[int, Any] = {}
     assert instances_of(POOL, SMALL, kept).kept is kept
     study = Study(POOL)
@@ -203,7 +203,7 @@ def test_what_a_given_pool_says_of_itself() -> None:
 
 
 def test_numbers_of_an_outcome() -> None:
-    found = PackingOutcome(
+    result = PackingOutcome(
         GridCell(Gpa(0.1)),
         0,
         6,
@@ -214,10 +214,10 @@ def test_numbers_of_an_outcome() -> None:
         2,
         1,
     )
-    assert found.machines == 8
-    assert found.m == 1.5
-    assert found.q == 0.015
-    assert replace(found, trials=0, overflows=0).q == 0.0
+    assert result.machines == 8
+    assert result.m == 1.5
+    assert result.q == 0.015
+    assert replace(result, trials=0, overflows=0).q == 0.0
 
 
 @pytest.mark.parametrize(
@@ -418,10 +418,10 @@ def test_options_of_an_experiment_and_their_defaults() -> None:
         "hours": 72,
         "seed": 0,
     }
-    found = experiments()
-    assert found["packing_online"] is online
-    assert set(found) >= {"packing_base", "usage_changes"}
-    assert "arrivals" not in found
+    listed = experiments()
+    assert listed["packing_online"] is online
+    assert set(listed) >= {"packing_base", "usage_changes"}
+    assert "arrivals" not in listed
 
 
 def test_the_subject_of_an_experiment_is_a_study() -> None:
@@ -446,14 +446,14 @@ def test_outcomes_are_known_once_and_in_the_order_that_is_asked_for() -> None:
     assert one.instance == 0
     assert two.instance == 1
     assert one.cell == first
-    found = grid.outcomes([second, first, second])
-    assert [(each.cell, each.instance) for each in found] == [
+    outcomes = grid.outcomes([second, first, second])
+    assert [(each.cell, each.instance) for each in outcomes] == [
         (second, 0),
         (second, 1),
         (first, 0),
         (first, 1),
     ]
-    assert found[2] is one
+    assert outcomes[2] is one
     # .75 and 1.5 of 1: one machine, and a task that fits none.
-    assert [(each.m_abs, each.n_unplaceable) for each in found[:2]] == [(1, 1)] * 2
+    assert [(each.m_abs, each.n_unplaceable) for each in outcomes[:2]] == [(1, 1)] * 2
     assert grid.mean_quality(first) == 0.0

@@ -34,7 +34,7 @@ def sums(
 
 def test_errors_of_normal_percentiles() -> None:
     # 1.644854, 2.326348 and 3.090232 deviations of .5 above 1; no relative error of 0.
-    found = percentile_error.errors(
+    relative_errors = percentile_error.errors(
         sums(
             10,
             [[2.0, 2.0, 2.0], [0.0, 1.0, 4.0]],
@@ -49,7 +49,7 @@ def test_errors_of_normal_percentiles() -> None:
             normal[2] / 4 - 1,
         ],
     ]
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(relative_errors, expected, atol=1e-6)
 
 
 def test_a_violin_for_each_size_of_the_figure() -> None:

@@ -38,15 +38,15 @@ def test_machines_are_those_in_use_and_one_for_each_task_that_fits_none() -> Non
         np.ones((3, 1)),
         np.arange(3),
     )
-    found = JudgedPacking.of(
+    packing_judged = JudgedPacking.of(
         packing,
         np.array([1, 9, 2]),
         np.array([[1, 2], [9, 9], [3, 4]]),
     )
-    assert found.machines == 4
-    assert found.n_unplaceable == 2
-    assert found.draws.tolist() == [1, 2]
-    assert found.raw.tolist() == [[1, 2], [3, 4]]
+    assert packing_judged.machines == 4
+    assert packing_judged.n_unplaceable == 2
+    assert packing_judged.draws.tolist() == [1, 2]
+    assert packing_judged.raw.tolist() == [[1, 2], [3, 4]]
 
 
 FRESH = np.float32(
@@ -140,15 +140,15 @@ def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
     assert len(running.tasks) == 2
     assert running.inst.tolist() == values[[0, 2], 1:7].tolist()
     options = ColocationOptions(size=7, realizations=100, instances=3)
-    found = running.trial(
+    trial = running.trial(
         slice(0, 2),
         slice(3, 6),
         options,
         11,
     )
-    assert cast(Any, found.learned).tolist() == values[[0, 2], 1:3].tolist()
-    assert cast(Any, found.judged).tolist() == values[[0, 2], 4:7].tolist()
-    made = found.instances
+    assert cast(Any, trial.learned).tolist() == values[[0, 2], 1:3].tolist()
+    assert cast(Any, trial.judged).tolist() == values[[0, 2], 4:7].tolist()
+    made = trial.instances
     assert made.size == 7
     assert made.realizations == 100
     assert made.count == 3
@@ -169,14 +169,14 @@ def evidence(
 
 
 def test_machines_are_a_mean_over_trials() -> None:
-    found = evidence(
+    way = evidence(
         [
             judged([0] * 2, alone=1),
             judged([0] * 5),
         ],
         [judged([0] * 4), judged([0] * 6)],
     )
-    assert found.machines.tolist() == [3.5, 5.5]
+    assert way.machines.tolist() == [3.5, 5.5]
 
 
 def test_overflow_on_draws_is_a_mean_over_instances() -> None:
@@ -188,11 +188,11 @@ def test_overflow_on_draws_is_a_mean_over_instances() -> None:
         ],
         [judged([3]), judged([0] * 3)],
     )
-    found = evidence(*trials, realizations=1_000, target=0.001).on_draws
+    interval = evidence(*trials, realizations=1_000, target=0.001).on_draws
     # Standard error .001, and t of one degree of freedom 12.706.
-    assert found.value == pytest.approx(0.001)
-    assert found.low == 0.0
-    assert found.high == pytest.approx(0.001 + 0.0127062, abs=1e-7)
+    assert interval.value == pytest.approx(0.001)
+    assert interval.low == 0.0
+    assert interval.high == pytest.approx(0.001 + 0.0127062, abs=1e-7)
     # 7,000 draws are too few to see .0004 three times.
     assert evidence(*trials, realizations=1_000, target=0.0004).on_draws == ConfidenceInterval(
         pytest.approx(0.001)
@@ -211,11 +211,11 @@ def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
         ],
         [judged([0], [[0, 0, 3]])],
     )
-    found = evidence(*trials, blocks=blocks, target=0.1).on_series
+    interval = evidence(*trials, blocks=blocks, target=0.1).on_series
     # 6 of 2 × 36 + 36.
-    assert found is not None
-    assert found.value == pytest.approx(6 / 108)
-    assert found.low is not None
+    assert interval is not None
+    assert interval.value == pytest.approx(6 / 108)
+    assert interval.low is not None
     # 108 trials, or 54 of tasks of their own: 3 ÷ .05 are 60.
     halves = evidence(*trials, blocks=blocks, target=0.05, distinct=0.5).on_series
     assert halves == ConfidenceInterval(pytest.approx(6 / 108))
@@ -239,9 +239,9 @@ def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
 def test_the_stricter_is_the_one_with_the_higher_end(
     series: ConfidenceInterval | None, draws: ConfidenceInterval, stricter: str
 ) -> None:
-    found = evidence([judged([0])])
-    vars(found).update(on_series=series, on_draws=draws)
-    assert found.stricter is (series if stricter == "series" else draws)
+    way = evidence([judged([0])])
+    vars(way).update(on_series=series, on_draws=draws)
+    assert way.stricter is (series if stricter == "series" else draws)
 
 
 @pytest.mark.parametrize(
@@ -249,14 +249,14 @@ def test_the_stricter_is_the_one_with_the_higher_end(
     [(0.1, True), (0.1001, False), (None, False)],
 )
 def test_a_target_is_kept_where_the_upper_end_is(high: float | None, keeps: bool) -> None:
-    found = evidence([judged([0])])
-    vars(found).update(on_series=None, on_draws=ConfidenceInterval(0.0, 0.0, high))
-    assert found.keeps is keeps
+    way = evidence([judged([0])])
+    vars(way).update(on_series=None, on_draws=ConfidenceInterval(0.0, 0.0, high))
+    assert way.keeps is keeps
 
 
 def test_the_worst_machine_on_draws_is_a_mean_over_instances() -> None:
     # Shares .05 and .1 (which is not above .1); .2, .1 and .3; an instance without machines tells nothing.
-    found = evidence(
+    way = evidence(
         [
             judged([5, 10]),
             judged([20, 10, 30]),
@@ -264,7 +264,7 @@ def test_the_worst_machine_on_draws_is_a_mean_over_instances() -> None:
         ],
         [judged([99])],
     )
-    above, worst = found.per_machine()
+    above, worst = way.per_machine()
     # 0 and ⅔; .1 and .3: both intervals reach below 0, where no share is.
     assert above.value == pytest.approx(1 / 3)
     assert above.low == 0.0
@@ -286,13 +286,13 @@ def test_the_worst_machine_on_series_is_of_the_first_trial() -> None:
         judged([0], [[1] * 5]),
         judged([0], [[2] * 5]),
     ]
-    found = evidence(
+    way = evidence(
         first,
         [judged([0], [[12] * 5])],
         blocks=blocks,
         target=5 / 60,
     )
-    above, worst = found.per_machine()
+    above, worst = way.per_machine()
     # Every resample says the same.
     assert above == ConfidenceInterval(0.5, 0.5, 0.5)
     assert worst == ConfidenceInterval(*[pytest.approx(1 / 6)] * 3)
@@ -334,8 +334,10 @@ def test_none_seen_in_three_thousand_is_below_one_in_a_thousand(
     [([1_000, 2_000], True), ([1_000, 1_999], False)],
 )
 def test_three_thousand_draws_tell_of_one_in_a_thousand(trials: list[int], is_enough: bool) -> None:
-    found = share_over_instances([0, 0], trials, 0.001)
-    assert found == (ConfidenceInterval(0.0, 0.0, 0.001) if is_enough else ConfidenceInterval(0.0))
+    interval = share_over_instances([0, 0], trials, 0.001)
+    assert interval == (
+        ConfidenceInterval(0.0, 0.0, 0.001) if is_enough else ConfidenceInterval(0.0)
+    )
 
 
 def test_a_single_draw_is_all_of_an_instance() -> None:
@@ -350,12 +352,12 @@ def test_a_resample_of_one_trial_is_that_trial() -> None:
     # All trials overflow, and the last block has none: it is drawn four of five times, and never five.
     blocks = SeriesBlocks.of([60])
     assert blocks.times[:, 4].max() == 4
-    found = blocks.share(
+    interval = blocks.share(
         np.array([1, 1, 1, 1, 0]),
         np.array([1, 1, 1, 1, 0]),
         1.0,
     )
-    assert found == ConfidenceInterval(1.0, 1.0, 1.0)
+    assert interval == ConfidenceInterval(1.0, 1.0, 1.0)
 
 
 def test_blocks_are_drawn_from_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,10 +380,10 @@ def test_resampled_blocks_are_expanded_percentiles() -> None:
     assert blocks.times.shape == (1_000, 5)
     assert set(blocks.times.sum(axis=1)) == {5}
     # √(5 ÷ 4) · 2.776 (t of four degrees of freedom) are 3.104 deviations: .095 % on either side of a thousand.
-    found = blocks.interval(7.0, np.arange(1_000.0))
-    assert found.value == 7.0
-    assert round(found.low or 0, 1) == 1.0
-    assert round(found.high or 0, 1) == 998.0
+    interval = blocks.interval(7.0, np.arange(1_000.0))
+    assert interval.value == 7.0
+    assert round(interval.low or 0, 1) == 1.0
+    assert round(interval.high or 0, 1) == 998.0
     # One overflow in the first hour alone: as often as that hour is drawn.
     share = blocks.share(
         np.array([1, 0, 0, 0, 0]),
@@ -406,7 +408,7 @@ def test_resampled_blocks_are_expanded_percentiles() -> None:
     ],
 )
 def test_each_series_has_a_block(slots: list[int], hours: int, lengths: list[int]) -> None:
-    found = SeriesBlocks.of(slots)
-    assert found.hours == hours
-    assert np.concatenate(found.lengths).tolist() == lengths
-    assert found.n == len(lengths)
+    blocks = SeriesBlocks.of(slots)
+    assert blocks.hours == hours
+    assert np.concatenate(blocks.lengths).tolist() == lengths
+    assert blocks.n == len(lengths)

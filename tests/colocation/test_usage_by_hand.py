@@ -76,8 +76,8 @@ def test_a_step_answers_for_all_places_that_were_tried(
         0.25 * (time >= 3),
         0.25 * (time >= 18),
     )
-    found = changes(values)
-    assert {kind: flags.tolist() for kind, flags in found.items()} == {
+    flags_of_kind = changes(values)
+    assert {kind: flags.tolist() for kind, flags in flags_of_kind.items()} == {
         "trend": [trend, False, False],
         "level shift": [False, shift, shift],
         "bursty": [False] * 3,
@@ -120,8 +120,8 @@ def test_a_rhythm_of_the_day_is_two_harmonics(
     monkeypatch: pytest.MonkeyPatch, p: float, daily: bool
 ) -> None:
     asked = answering(monkeypatch, 1.0, p)
-    found = changes(hours(RHYTHM))
-    flags = {kind: found[kind].tolist() for kind in ("daily", "trend", "level shift")}
+    flags_of_kind = changes(hours(RHYTHM))
+    flags = {kind: flags_of_kind[kind].tolist() for kind in ("daily", "trend", "level shift")}
     assert flags == {
         "daily": [daily],
         "trend": [False],
@@ -445,9 +445,9 @@ def test_a_histogram_weighs_windows_by_their_length() -> None:
     assert usage_shapes.histograms(weighted)[0, [0, 99]].tolist() == [0.25, 0.75]
     # The last cell takes what lies above; unweighted windows count alike.
     plain = make([[0.0, 0.99, 2.0, 0.5]])
-    found = usage_shapes.histograms(plain)
-    assert found.shape == (1, 100)
-    assert found[0, [0, 50, 99]].tolist() == [0.25, 0.25, 0.5]
+    shares = usage_shapes.histograms(plain)
+    assert shares.shape == (1, 100)
+    assert shares[0, [0, 50, 99]].tolist() == [0.25, 0.25, 0.5]
 
 
 def test_windows_differ_where_p_is_below_five_percent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -475,6 +475,6 @@ def test_windows_at_random_depend_on_the_seed() -> None:
     # Three windows, of which the last differs: which two are compared decides.
     values = np.full((40, 36), 0.25)
     values[:, 24:] = 0.5
-    found = {usage_stationarity.rejections(on_clock(values), 12, 12, seed) for seed in range(4)}
-    assert len(found) > 1
-    assert {tested for _, tested in found} == {40}
+    counts = {usage_stationarity.rejections(on_clock(values), 12, 12, seed) for seed in range(4)}
+    assert len(counts) > 1
+    assert {tested for _, tested in counts} == {40}

@@ -27,8 +27,8 @@ def _noise(n: int, slots: int = HOURS * 12) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", PLANTED)
 def test_what_is_planted_is_found_and_little_else(kind: str) -> None:
-    found = changes((_noise(400) + PLANTED[kind]).astype(np.float32))
-    shares = {name: flags.mean() for name, flags in found.items()}
+    flags_of_kind = changes((_noise(400) + PLANTED[kind]).astype(np.float32))
+    shares = {name: flags.mean() for name, flags in flags_of_kind.items()}
     if kind != "none":
         assert shares.pop(kind) > 0.99
     # Each test is at 5 % ÷ 4; of 400 tasks three times as many would be far out.
@@ -42,13 +42,15 @@ def test_bursts_count_once_however_long_they_are() -> None:
         0.9  # one burst of four samples: 1,000 Gaussian samples have 1.35 above three deviations
     )
     values[1, 50::100] = 0.9  # ten bursts
-    found = changes(np.concatenate([values, values], axis=1)[:, :1992])
-    assert found["bursty"].tolist() == [False, True]
+    flags_of_kind = changes(np.concatenate([values, values], axis=1)[:, :1992])
+    assert flags_of_kind["bursty"].tolist() == [False, True]
 
 
 def test_a_shift_and_a_rhythm_are_both_found() -> None:
-    found = changes((_noise(200) + PLANTED["level shift"] + PLANTED["daily"]).astype(np.float32))
-    assert (found["level shift"] & found["daily"]).mean() > 0.99
+    flags_of_kind = changes(
+        (_noise(200) + PLANTED["level shift"] + PLANTED["daily"]).astype(np.float32)
+    )
+    assert (flags_of_kind["level shift"] & flags_of_kind["daily"]).mean() > 0.99
 
 
 def test_slow_noise_is_seldom_a_change() -> None:
@@ -57,8 +59,8 @@ def test_slow_noise_is_seldom_a_change() -> None:
     steps = np.random.default_rng(8).standard_normal(slow.shape) * 0.01 * (1 - 0.97**2) ** 0.5
     for slot in range(1, len(TIME)):
         slow[:, slot] = 0.97 * slow[:, slot - 1] + steps[:, slot]
-    found = changes((0.1 + slow).astype(np.float32))
-    assert np.any(list(found.values()), axis=0).mean() < 0.08
+    flags_of_kind = changes((0.1 + slow).astype(np.float32))
+    assert np.any(list(flags_of_kind.values()), axis=0).mean() < 0.08
 
 
 def test_what_never_changes_changes_in_no_way() -> None:

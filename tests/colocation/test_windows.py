@@ -117,9 +117,9 @@ def test_seconds_are_whole_and_at_least_one() -> None:
 
 
 def test_all_windows_are_kept_as_they_are() -> None:
-    found = windows([0, 0, 1], [1, 2, 3])
-    assert found.take(np.array([True] * 3)) is found
-    some = found.take(np.array([True, False, True]))
+    pool_windows = windows([0, 0, 1], [1, 2, 3])
+    assert pool_windows.take(np.array([True] * 3)) is pool_windows
+    some = pool_windows.take(np.array([True, False, True]))
     assert some.task.tolist() == [0, 1]
     assert some.start.tolist() == [1, 3]
     assert some.inst.tolist() == [0, 2]
@@ -137,14 +137,14 @@ def test_rows_become_seconds_of_the_traces_clock() -> None:
             "average_memory": [None, 0.125],
         }
     )
-    found = from_rows(rows)
+    pool_windows = from_rows(rows)
     # From 1.999999 to 3.5 s: the second it begins in, and its length rounded.
-    assert found.task.tolist() == [0, 1]
-    assert found.start.tolist() == [1, 3]
-    assert found.seconds.tolist() == [2, 300]
-    np.testing.assert_array_equal(found.inst, np.float32([0.5, NAN]))
-    np.testing.assert_array_equal(found.memory, np.float32([NAN, 0.125]))
-    assert found.quantiles is None
+    assert pool_windows.task.tolist() == [0, 1]
+    assert pool_windows.start.tolist() == [1, 3]
+    assert pool_windows.seconds.tolist() == [2, 300]
+    np.testing.assert_array_equal(pool_windows.inst, np.float32([0.5, NAN]))
+    np.testing.assert_array_equal(pool_windows.memory, np.float32([NAN, 0.125]))
+    assert pool_windows.quantiles is None
     assert from_rows(rows, "average_cpu").inst.tolist() == [0.25, 0.75]
 
 
@@ -186,11 +186,11 @@ class Kept:
 
 def test_windows_come_from_arrays_where_they_hold_all() -> None:
     chosen = pa.table({"collection_id": [5, 6], "instance_index": [0, 0]})
-    found = read_windows(cast(Tables, Kept()), chosen, False)
-    assert found.task.tolist() == [0, 1]
-    assert found.start.tolist() == [1, 600]
-    assert found.seconds.tolist() == [300, 1]
-    assert found.inst.tolist() == [0.125, 0.25]
+    pool_windows = read_windows(cast(Tables, Kept()), chosen, False)
+    assert pool_windows.task.tolist() == [0, 1]
+    assert pool_windows.start.tolist() == [1, 600]
+    assert pool_windows.seconds.tolist() == [300, 1]
+    assert pool_windows.inst.tolist() == [0.125, 0.25]
     # Percentiles are in rows alone.
     with pytest.raises(LookupError, match="rows"):
         read_windows(cast(Tables, Kept()), chosen, True)
@@ -200,7 +200,7 @@ def test_windows_come_from_arrays_where_they_hold_all() -> None:
 
 
 def test_a_task_whose_windows_are_all_unknown_has_no_place() -> None:
-    found = preparation.prepare(
+    pool = preparation.prepare(
         tiny(
             tasks=[task(1, 24), task(2, 24)],
             instance_usage=[
@@ -209,20 +209,20 @@ def test_a_task_whose_windows_are_all_unknown_has_no_place() -> None:
             ],
         )
     )
-    assert found.collection_id.tolist() == [2]
-    assert found.offsets.tolist() == [0, 24]
+    assert pool.collection_id.tolist() == [2]
+    assert pool.offsets.tolist() == [0, 24]
 
 
 def test_memory_before_the_first_known_one_is_the_request() -> None:
     # The first task begins known; of the second .75 is asked for, of the third nothing: the mean of .25 and .5.
-    found = windows(
+    pool_windows = windows(
         [0, 0, 1, 1, 2],
         [1, 2, 1, 2, 1],
         memory=np.float32([0.25, NAN, NAN, 0.5, NAN]),
     )
     request = np.float32([0.125, 0.75, NAN])
     firsts = np.array([0, 2, 4])
-    memory, (step,) = preparation.without_memory_gaps(found, firsts, request)
+    memory, (step,) = preparation.without_memory_gaps(pool_windows, firsts, request)
     assert memory is not None
     assert memory.tolist() == [0.25, 0.25, 0.75, 0.5, 0.375]
     assert step.count == 3
@@ -264,7 +264,7 @@ def test_each_task_has_attempts_of_its_own() -> None:
     # Task 1 is evicted as its second window begins and fails after its third; task 2 is lost a second after its first
     # window has begun, and killed when all are over; what finishes or is scheduled ends no attempt.
     seconds = at(0) // 1_000_000
-    found = windows(
+    pool_windows = windows(
         [0, 0, 1, 1, 1, 1, 2, 2], [seconds + s for s in (0, 300, 0, 300, 600, 900, 0, 300)]
     )
     events = [
@@ -275,7 +275,7 @@ def test_each_task_has_attempts_of_its_own() -> None:
         (2, at(1), "LOST"),
         (2, at(9000), "KILL"),
     ]
-    keys, retried, parts = attempts(events, found)
+    keys, retried, parts = attempts(events, pool_windows)
     assert keys == [(0, 0), *((1, k << 32) for k in range(3)), (2, 0), (2, 1 << 32)]
     assert retried == [0, 1, 1, 0, 1, 0]
     assert parts == [0, 0, 1, 2, 2, 3, 4, 5]
@@ -284,13 +284,13 @@ def test_each_task_has_attempts_of_its_own() -> None:
 def test_a_failure_after_the_trace_ends_no_attempt() -> None:
     # As a second, the time after the trace would be in the life of the task 2,147 places further on.
     late = 2_077_252_342
-    found = windows([0, 2147, 2147], [600, late - 1, late])
+    pool_windows = windows([0, 2147, 2147], [600, late - 1, late])
     keys, retried, parts = attempts(
         [
             (0, 2**63 - 1, "KILL"),
             (0, 2**63 - 2, "SUBMIT"),
         ],
-        found,
+        pool_windows,
         2148,
     )
     assert keys == [(0, 0), (2147, 0)]
@@ -394,12 +394,12 @@ def test_numbers_of_tasks_may_be_unknown() -> None:
 
 
 def test_a_task_without_an_instance_is_the_first() -> None:
-    found = PoolColumns(
+    columns = PoolColumns(
         pa.table({"collection_id": [7, 8], "task": [1, 2]}),
         "p",
     ).identity()
-    assert found["collection_id"].tolist() == [7, 8]
-    assert found["instance_index"].tolist() == [0, 0]
+    assert columns["collection_id"].tolist() == [7, 8]
+    assert columns["instance_index"].tolist() == [0, 0]
     rows = PoolColumns(
         pa.table({"instance_index": [4, 4, 4]}),
         "p",
