@@ -21,7 +21,7 @@ import numba
 import numpy as np
 from scipy import stats
 
-from borgtrace.colocation import synthetic_pool
+from borgtrace.colocation import ColocationOptions, synthetic_pool
 from borgtrace.colocation.experiments.sums.percentile_error import QUESTION as FIGURE_6
 from borgtrace.colocation.experiments.sums.sum_normality import QUESTION as TABLE_1
 from borgtrace.colocation.study import Study
@@ -63,111 +63,137 @@ def read(rows, out):
 
 
 def bandwidth(rows):
-    """Best of three readings of everything, bytes per second."""
+    """Return bytes read per second: the best of three readings of everything."""
     words = rows.view(np.int64)
     out = np.empty(len(rows), np.int64)
     read(words[:2], out)
-    return max(rows.nbytes / timed(lambda: read(words, out)) for _ in range(3))
+    seconds = min(timed(lambda: read(words, out)) for _ in range(3))
+    return rows.nbytes / seconds
 
 
 def sorting(rows, samples):
-    """Seconds to sort `samples` sums of each size with two threads, from a thousand of each."""
+    """Return the seconds to sort `samples` sums of each size with two threads, from a thousand of each."""
     total = 0.0
     for size in SIZES:
-        sums = np.empty((min(1000, samples), rows.shape[1]), np.float32)
-        add_samples(rows, draw_subsets(len(rows), size, len(sums), SEED), sums)
+        n_sums = min(1000, samples)
+        sums = np.empty((n_sums, rows.shape[1]), np.float32)
+        add_samples(rows, draw_subsets(len(rows), size, n_sums, SEED), sums)
+        halves = np.array_split(sums, 2)
         with ThreadPoolExecutor(2) as workers:
-            halves = np.array_split(sums, 2)
-            total += (
-                timed(lambda halves=halves: list(workers.map(np.ndarray.sort, halves)))
-                / len(sums)
-                * samples
-            )
+            seconds = timed(lambda halves=halves: list(workers.map(np.ndarray.sort, halves)))
+        total += seconds / n_sums * samples
     return total
 
 
 def plain(rows, samples, measured):
-    """Seconds that NumPy and SciPy take on one thread, from `measured` samples of each size."""
+    """Return the seconds that NumPy and SciPy take on one thread, from `measured` samples of each size."""
     total = 0.0
     for size in SIZES:
         members = draw_subsets(len(rows), size, measured, SEED)
         stats.anderson(rows[members[0]].sum(0), method="interpolate")
-        total += (
-            timed(lambda members=members: [judged(rows, m) for m in members]) / measured * samples
-        )
+        seconds = timed(lambda members=members: [judged(rows, sample) for sample in members])
+        total += seconds / measured * samples
     return total
 
 
 def judged(rows, members):
-    """What a careful script does with one sample."""
+    """Judge one sample as a careful script does."""
     total = rows[members].sum(axis=0)
-    return stats.anderson(total, method="interpolate").statistic, np.percentile(total, 100 * LEVELS)
+    statistic = stats.anderson(total, method="interpolate").statistic
+    return statistic, np.percentile(total, 100 * LEVELS)
 
 
 def timed(call):
-    """Seconds one call takes."""
+    """Return the seconds that one call takes."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
 
 
 def peak():
-    """Largest resident size so far, GB."""
+    """Return the largest resident size so far, GB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
+def print_table(headings, rows):
+    """Print a Markdown table."""
+    print(f"\n| {' | '.join(headings)} |")
+    print("|--:" * len(headings) + "|")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
 
 
 def report(pool, rows, args):
     """Measure everything on one matrix of realizations and print the tables."""
     judge_samples(rows[:600, :200], SIZES, 2, SEED)  # compile
-    before = bandwidth(rows)
-    found = []
-    ours = timed(lambda: found.extend(judge_samples(rows, SIZES, args.samples, SEED)))
-    memory = peak()
-    speed = max(before, bandwidth(rows))
+    speed_before = bandwidth(rows)
+    sums = []
+    ours = timed(lambda: sums.extend(judge_samples(rows, SIZES, args.samples, SEED)))
+    memory = peak() - rows.nbytes / 1e9
+    speed = max(speed_before, bandwidth(rows))
     gathered = 4 * rows.shape[1] * sum(SIZES) * args.samples
+    reading = gathered / speed
     sort = sorting(rows, args.samples)
     numpy = plain(rows, args.samples, args.peer)
-    floor = gathered / speed + sort
-    print(
-        "\n| × floor | × plain | ours s | floor s | = reading + sorting s | plain s | read GB/s "
-        "| gathered GB | peak GB beyond the realizations |"
-    )
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    print(
-        f"| {ours / floor:.2f} | {numpy / ours:.1f} | {ours:.1f} | {floor:.1f} "
-        f"| {gathered / speed:.1f} + {sort:.1f} | {numpy:.0f} | {speed / 1e9:.1f} | {gathered / 1e9:.0f} "
-        f"| {memory - rows.nbytes / 1e9:.2f} |"
-    )
-    paper(pool, args, found)
+    floor = reading + sort
+    columns = {
+        "× floor": f"{ours / floor:.2f}",
+        "× plain": f"{numpy / ours:.1f}",
+        "ours s": f"{ours:.1f}",
+        "floor s": f"{floor:.1f}",
+        "= reading + sorting s": f"{reading:.1f} + {sort:.1f}",
+        "plain s": f"{numpy:.0f}",
+        "read GB/s": f"{speed / 1e9:.1f}",
+        "gathered GB": f"{gathered / 1e9:.0f}",
+        "peak GB beyond the realizations": f"{memory:.2f}",
+    }
+    print_table(list(columns), [list(columns.values())])
+    print_beside_paper(pool, args, sums)
 
 
-def paper(pool, args, found):
+def print_beside_paper(pool, args, sums):
     """Print what was measured beside what the paper printed."""
-    tables = Study(pool)
-    parameters = {
+    study = Study(pool)
+    options = {
         "tasks": args.tasks,
         "realizations": args.realizations,
         "samples": args.samples,
         "seed": SEED,
     }
-    tables.once(("sums", *parameters.values(), "sampled"), lambda: found)
-    table = TABLE_1.run(tables, **parameters)
-    figure = FIGURE_6.run(tables, **parameters)
-    print(
-        "\n| N | rejected | published | rejected, critical value 0.787 | mean total | published |"
-    )
-    print("|--:|--:|--:|--:|--:|--:|")
+    study.once(("sums", ColocationOptions(**options)), lambda: sums)
+    table = TABLE_1.run(study, **options)
+    figure = FIGURE_6.run(study, **options)
+    rows = []
     for row in table.table.to_pylist():
         size = row["size"]
-        print(
-            f"| {size} | {row['rejected']:.3f} | {PUBLISHED[size]:.3f} | {row['rejected_1974']:.3f} "
-            f"| {row['mean_usage']:.2f} | {PUBLISHED_MEAN[size]:.2f} |"
+        rows.append(
+            [
+                str(size),
+                f"{row['rejected']:.3f}",
+                f"{PUBLISHED[size]:.3f}",
+                f"{row['rejected_1974']:.3f}",
+                f"{row['mean_usage']:.2f}",
+                f"{PUBLISHED_MEAN[size]:.2f}",
+            ]
         )
-    print("\n| N | percentile | median error | quartiles |\n|--:|--:|--:|--:|")
+    print_table(
+        [
+            "N",
+            "rejected",
+            "published",
+            "rejected, critical value 0.787",
+            "mean total",
+            "published",
+        ],
+        rows,
+    )
+    rows = []
     for row in figure.table.to_pylist():
-        print(
-            f"| {row['size']} | {row['percentile']:g} | {row['median']:+.4f} | {row['p25']:+.4f} … {row['p75']:+.4f} |"
-        )
+        if row["cell"] == 0:
+            quartiles = f"{row['p25']:+.4f} … {row['p75']:+.4f}"
+            percentile = f"{row['percentile']:g}"
+            rows.append([str(row["size"]), percentile, f"{row['median']:+.4f}", quartiles])
+    print_table(["N", "percentile", "median error", "quartiles"], rows)
     for finding in (*table.findings, *figure.findings):
         print(f"- {finding}")
 
@@ -175,21 +201,20 @@ def paper(pool, args, found):
 def main(argv=None):
     """Draw the realizations and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, default in (
-        ("tasks", 100_000),
-        ("realizations", 10_000),
-        ("samples", 10_000),
-        ("peer", 12),
-    ):
-        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--tasks", type=int, default=100_000)
+    parser.add_argument("--realizations", type=int, default=10_000)
+    parser.add_argument("--samples", type=int, default=10_000)
+    parser.add_argument("--peer", type=int, default=12)
     args = parser.parse_args(argv)
     pool = synthetic_pool(args.tasks, SEED)
     start = time.perf_counter()
     rows = pool.draw(np.arange(len(pool)), args.realizations, SEED)
     drawn = time.perf_counter() - start
+    threads = numba.get_num_threads()
     print(
-        f"{len(pool):,} tasks × {args.realizations:,} realizations drawn in {drawn:.1f} s "
-        f"({rows.nbytes / 1e9:.1f} GB), {args.samples:,} samples per size, {numba.get_num_threads()} threads"
+        f"{len(pool):,} tasks × {args.realizations:,} realizations "
+        f"drawn in {drawn:.1f} s ({rows.nbytes / 1e9:.1f} GB), "
+        f"{args.samples:,} samples per size, {threads} threads"
     )
     report(pool, rows, args)
 

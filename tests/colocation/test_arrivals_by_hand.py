@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -102,9 +104,12 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
     # From slot 5 on: an hour, and six slots.
     machines = np.array([1] * 11 + [2] + [3] * 6)
     tasks = np.array([2] * 12 + [5] * 6)
-    cold, unplaceable, overflows = (np.zeros(18, np.int64) for _ in range(3))
-    cold[0], cold[12], unplaceable[11], overflows[[3, 17]] = 2, 3, 1, (1, 2)
-    day = SlotCounts(5, machines, tasks, overflows, cold, unplaceable)
+    day = replace(SlotCounts.zeros(5, 18), machines=machines, tasks=tasks)
+    day.cold[0] = 2
+    day.cold[12] = 3
+    day.unplaceable[11] = 1
+    day.overflows[3] = 1
+    day.overflows[17] = 2
     # Two tasks through all of it, and one, made again, through the last six slots.
     whole = on_clock(
         np.repeat([[0.5], [0.25], [0.75]], 18, axis=1),

@@ -199,7 +199,11 @@ def test_histograms_weigh_windows() -> None:
 
 def test_shapes_are_found_again() -> None:
     """20 kinds of tasks with 5 of each are told apart by 16 clusters; densities stay densities."""
-    pool = make([[k / 100 + 0.005] * 3 + [0.995] for k in range(20) for _ in range(5)])
+    tasks = []
+    for kind in range(20):
+        usage = [kind / 100 + 0.005] * 3 + [0.995]
+        tasks += [usage] * 5
+    pool = make(tasks)
     rows = ask("usage_shapes", pool)
     clusters = sorted({row["cluster"] for row in rows})
     assert clusters == [chr(ord("a") + k) for k in range(16)]

@@ -336,8 +336,9 @@ def test_online_by_hand():
     day = simulate(pool, Request(1.0), cold_start="request")
     assert day.first == 0
     # slots 0–4 one task; 5–17 two on one machine; 18–19 three; task 0 leaves at 20, task 1 at 25, task 2 at 38
-    assert day.tasks.tolist() == [1] * 5 + [2] * 13 + [3] * 2 + [2] * 5 + [1] * 13
-    assert day.machines.tolist() == [1] * 5 + [1] * 13 + [2] * 2 + [2] * 5 + [1] * 13
+    lengths = [5, 13, 2, 5, 13]
+    assert day.tasks.tolist() == np.repeat([1, 2, 3, 2, 1], lengths).tolist()
+    assert day.machines.tolist() == np.repeat([1, 1, 2, 2, 1], lengths).tolist()
     assert day.overflows.sum() == 0
     assert day.unplaceable.sum() == 0
 

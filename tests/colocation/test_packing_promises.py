@@ -104,13 +104,12 @@ def _planted(swing: float, *, days: int = 4, n: int = 600) -> tuple[np.ndarray, 
     """Tasks of a common daily rhythm and independent normal noise, with priorities of 2011: 9 for every third."""
     rng = np.random.default_rng(11)
     level = rng.uniform(0.01, 0.03, (n, 1))
-    phase = 2 * np.pi * (np.arange(days * DAY) // 12 * 12) / DAY
-    values = level * (1 + swing * np.sin(phase)) + rng.normal(0, 0.004, (n, days * DAY))
-    return np.clip(values, 0, None), np.where(
-        np.arange(n) % 3 == 0,
-        9,
-        0,
-    )
+    begin_of_hour = np.arange(days * DAY) // 12 * 12
+    phase = 2 * np.pi * begin_of_hour / DAY
+    noise = rng.normal(0, 0.004, (n, days * DAY))
+    values = level * (1 + swing * np.sin(phase)) + noise
+    is_production = np.arange(n) % 3 == 0
+    return np.clip(values, 0, None), np.where(is_production, 9, 0)
 
 
 def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table:

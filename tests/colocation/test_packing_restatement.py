@@ -37,37 +37,44 @@ def draw(number: int) -> Instance:
     return Instance(number, np.arange(TASKS), inst, lambda column: avg)
 
 
-def fit_bin(estimator: Estimator, observed: np.ndarray, capacity: float) -> Test:
-    x = observed.astype(np.float64)
-    mean = x.mean(axis=1)
-    std = x.std(axis=1)
-    if estimator.name == "gpa":
+def room_test(estimator: Estimator, observed: np.ndarray, capacity: float) -> Test:
+    usage = observed.astype(np.float64)
+    mean = usage.mean(axis=1)
+    std = usage.std(axis=1)
+    parameter = estimator.parameter
 
-        def gaussian(held: list[int], k: int) -> float:
-            on = [*held, k]
-            mu = mean[on].sum()
-            sigma = math.sqrt((std[on] ** 2).sum())
-            return estimator.parameter - (1 - norm.cdf((capacity - mu) / sigma))
+    def gaussian(members: list[int], task: int) -> float:
+        together = [*members, task]
+        mu = mean[together].sum()
+        sigma = math.sqrt((std[together] ** 2).sum())
+        overflow = 1 - norm.cdf((capacity - mu) / sigma)
+        return parameter - overflow
 
-        return gaussian
-    p = estimator.parameter
-    sizes = {
-        "cantelli": lambda: mean + p * std,
-        "average": lambda: p * mean,
-        "percentile": lambda: np.percentile(x, p, axis=1),
-    }[estimator.name]()
-    return lambda held, k: capacity - sizes[held].sum() - sizes[k]
+    def room_of(sizes: np.ndarray) -> Test:
+        return lambda members, task: capacity - sizes[members].sum() - sizes[task]
+
+    match estimator.name:
+        case "gpa":
+            return gaussian
+        case "cantelli":
+            return room_of(mean + parameter * std)
+        case "average":
+            return room_of(parameter * mean)
+        case _:
+            return room_of(np.percentile(usage, parameter, axis=1))
 
 
-def pack(test: Test, best: bool) -> list[list[int]]:
+def pack(test: Test, is_best_fit: bool) -> list[list[int]]:
     bins: list[list[int]] = []
-    for k in range(TASKS):
-        rooms = [test(held, k) for held in bins]
-        fitting = [b for b, room in enumerate(rooms) if room >= 0]
+    for task in range(TASKS):
+        rooms = [test(members, task) for members in bins]
+        fitting = [number for number, room in enumerate(rooms) if room >= 0]
         if fitting:
-            bins[min(fitting, key=lambda b: rooms[b]) if best else fitting[0]].append(k)
-        elif test([], k) >= 0:
-            bins.append([k])
+            first = fitting[0]
+            tightest = min(fitting, key=lambda number: rooms[number])
+            bins[tightest if is_best_fit else first].append(task)
+        elif test([], task) >= 0:
+            bins.append([task])
     return bins
 
 
@@ -76,28 +83,34 @@ def rebalance(bins: list[list[int]], test: Test) -> None:
     failures = 0
     turn = 0
     while failures < 5 and any(bins[:-1]):
-        held = bins[turn % (len(bins) - 1)]
+        members = bins[turn % (len(bins) - 1)]
         turn += 1
-        if held:
-            if test(last, held[0]) >= 0:
-                last.append(held.pop(0))
+        if members:
+            if test(last, members[0]) >= 0:
+                last.append(members.pop(0))
             else:
                 failures += 1
 
 
 def restate(instance: Instance, cell: GridCell) -> tuple[int, float, float]:
-    n = round(cell.clairvoyance * REALIZATIONS)
-    observed = (instance.inst if cell.data == "inst" else instance.avg)[:, :n]
-    test = fit_bin(cell.estimator, observed, cell.capacity)
+    n_seen = round(cell.clairvoyance * REALIZATIONS)
+    usage = instance.inst if cell.data == "inst" else instance.avg
+    test = room_test(cell.estimator, usage[:, :n_seen], cell.capacity)
     bins = pack(test, cell.packer == "best-fit")
     if cell.is_rebalanced:
         rebalance(bins, test)
-    bins = [held for held in bins if held]
-    judged = instance.inst[:, 0 if n == REALIZATIONS else n :].astype(np.float64)
-    over = sum((judged[held].sum(axis=0) > cell.capacity).sum() for held in bins)
-    placed = sorted(k for held in bins for k in held)
-    bound = math.ceil(instance.inst.astype(np.float64).mean(axis=1)[placed].sum() / cell.capacity)
-    return len(bins), len(bins) / bound, over / (len(bins) * judged.shape[1])
+    bins = [members for members in bins if members]
+    first = 0 if n_seen == REALIZATIONS else n_seen
+    judged = instance.inst[:, first:].astype(np.float64)
+    n_overflows = 0
+    for members in bins:
+        totals = judged[members].sum(axis=0)
+        n_overflows += (totals > cell.capacity).sum()
+    placed = sorted(task for members in bins for task in members)
+    means = instance.inst.astype(np.float64).mean(axis=1)
+    bound = math.ceil(means[placed].sum() / cell.capacity)
+    n_trials = len(bins) * judged.shape[1]
+    return len(bins), len(bins) / bound, n_overflows / n_trials
 
 
 CELLS = [

@@ -52,9 +52,11 @@ def test_all_pairs_of_a_job_are_kept_up_to_twenty_thousand(jobs: list[int], n: i
     across = pairs["across"]
     assert within.shape == (n, 2)
     assert len({tuple(sorted(pair)) for pair in within.tolist()}) == n
-    assert (codes[within[:, 0]] == codes[within[:, 1]]).all()
-    assert (within[:, 0] != within[:, 1]).all()
-    assert (codes[across[:, 0]] != codes[across[:, 1]]).all()
+    one, other = within.T
+    assert (one != other).all()
+    assert (codes[one] == codes[other]).all()
+    one, other = across.T
+    assert (codes[one] != codes[other]).all()
     assert len(across) <= 20_000
 
 

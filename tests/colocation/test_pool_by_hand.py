@@ -251,7 +251,9 @@ def test_a_pool_is_halved_where_each_half_fills_an_instance() -> None:
     assert sorted([*one.collection_id, *other.collection_id]) == [0, 1, 2, 3]
     assert len(one) == len(other) == 2
     assert split(pool, 3, seed=0) == (pool, pool)
-    assert [len(half) for half in split(on_clock(np.ones((5, 2))), 2, seed=0)] == [2, 3]
+    smaller, larger = split(on_clock(np.ones((5, 2))), 2, seed=0)
+    assert len(smaller) == 2
+    assert len(larger) == 3
 
 
 def test_hours_to_choose_on_and_hours_to_judge_on() -> None:
@@ -267,7 +269,7 @@ def test_hours_to_choose_on_and_hours_to_judge_on() -> None:
         ),
     )
     assert plan.words == "chosen on hours 2–4, judged on hours 4–6"
-    quarters = [(1024 * values[:, 12 * k : 12 * k + 12]).tolist() for k in range(4)]
+    quarters = [(1024 * quarter).tolist() for quarter in np.split(values, 4, axis=1)]
     for trial, learned, judged in zip(
         plan.choosing,
         (0, 1),

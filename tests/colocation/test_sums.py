@@ -34,7 +34,9 @@ def test_sums_equal_numpy(size: int, realizations: int) -> None:
 def test_twenty_samples_judged_as_numpy_and_scipy_judge_them() -> None:
     """The independent re-statement: sum, sort, anderson and percentiles of plain NumPy/SciPy."""
     rng = np.random.default_rng(2)
-    rows = (rng.gamma(0.6, 0.05, (400, 3000)) * (rng.random((400, 1)) < 0.7)).astype(np.float32)
+    usage = rng.gamma(0.6, 0.05, (400, 3000))
+    is_running = rng.random((400, 1)) < 0.7
+    rows = (usage * is_running).astype(np.float32)
     samples = np.array([rng.choice(400, 30, replace=False) for _ in range(20)])
     normality, quantiles = judged(rows, samples)
     for s, members in enumerate(samples):

@@ -109,9 +109,8 @@ def test_a_step_within_three_hours_of_an_end_is_none(monkeypatch: pytest.MonkeyP
     assert (np.abs(asked[0][1]).max(axis=0) > 0.05).all()
 
 
-RHYTHM = [
-    0.5 + 0.25 * math.cos(math.pi * t / 12) + 0.125 * math.sin(math.pi * t / 6) for t in range(48)
-]
+ANGLE = math.pi * np.arange(48) / 12
+RHYTHM = (0.5 + 0.25 * np.cos(ANGLE) + 0.125 * np.sin(2 * ANGLE)).tolist()
 STEP = 0.25 * (np.arange(48) >= 20)
 
 

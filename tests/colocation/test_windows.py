@@ -276,7 +276,14 @@ def test_each_task_has_attempts_of_its_own() -> None:
         (2, at(9000), "KILL"),
     ]
     keys, retried, parts = attempts(events, pool_windows)
-    assert keys == [(0, 0), *((1, k << 32) for k in range(3)), (2, 0), (2, 1 << 32)]
+    assert keys == [
+        (0, 0),
+        (1, 0),
+        (1, 1 << 32),
+        (1, 2 << 32),
+        (2, 0),
+        (2, 1 << 32),
+    ]
     assert retried == [0, 1, 1, 0, 1, 0]
     assert parts == [0, 0, 1, 2, 2, 3, 4, 5]
 
