@@ -33,6 +33,7 @@ from borgtrace.placement import (
     parse_packer,
     require_capacity,
 )
+from borgtrace.placement.estimators.features import MAXIMUM, N_MOMENTS
 
 _REQUIRED_COLUMNS = ("task", "mean", "std")
 _OPTIONAL_COLUMNS = ("maximum", "request")
@@ -301,11 +302,12 @@ class _ObservedMoments:
         return self._tasks.request
 
     @property
-    def peak(self) -> Numbers:
-        """The maximum, which stands for an unknown request; NaN without one."""
-        if self._tasks.maximum is None:
-            return np.full(len(self.mean), np.nan)
-        return self._tasks.maximum
+    def moments(self) -> Numbers:
+        """As of an observation, with the maximum alone, which stands for an unknown request."""
+        columns = np.full((len(self.mean), N_MOMENTS), np.nan)
+        if self._tasks.maximum is not None:
+            columns[:, MAXIMUM] = self._tasks.maximum
+        return columns
 
     def percentile(self, level: float) -> Numbers:
         if level == 100 and self._tasks.maximum is not None:
