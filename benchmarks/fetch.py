@@ -77,23 +77,14 @@ def httpx_alone(port, path):
             pass
 
 
-def in_threads(
-    action,
-    port,
-    paths,
-    jobs,
-):
+def in_threads(action, port, paths, jobs):
     started = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lambda path: action(port, path), paths))
     return time.perf_counter() - started
 
 
-def borgtrace(
-    port,
-    dest,
-    jobs,
-):
+def borgtrace(port, dest, jobs):
     started = time.perf_counter()
     with Session(jobs) as session:
         plan = make_plan(

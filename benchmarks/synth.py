@@ -47,11 +47,7 @@ def best(call):
     return min(seconds), result
 
 
-def usage(
-    generation,
-    machines,
-    hours,
-):
+def usage(generation, machines, hours):
     """Print the rows per second of usage alone beside those of compressing its bytes."""
     from isal import igzip, isal_zlib
 
@@ -88,14 +84,7 @@ def usage(
     )
 
 
-def made(
-    folder,
-    generation,
-    machines,
-    hours,
-    jobs,
-    form="json",
-):
+def made(folder, generation, machines, hours, jobs, form="json"):
     """Seconds, processor seconds, peak GB, rows, usage rows of one trace, in a fresh process after compiling."""
     shutil.rmtree(folder, ignore_errors=True)
     warm = folder.with_name("warm")
@@ -132,11 +121,7 @@ def compressed(folder, table):
     return seconds, size
 
 
-def speed(
-    work,
-    machines,
-    hours,
-):
+def speed(work, machines, hours):
     """Print rows per second beside the limit, for both generations."""
     print(f"{machines} machines × {hours:g} hours\n")
     print(
@@ -167,11 +152,7 @@ def speed(
     )
 
 
-def growth(
-    work,
-    machines,
-    hours,
-):
+def growth(work, machines, hours):
     """Print cost per row and memory as the hours (and the machines) grow."""
     print("\n| machines | hours | million rows | processor µs per row | peak GB |")
     print("|--:|--:|--:|--:|--:|")

@@ -41,12 +41,7 @@ def test_a_killed_export_is_exported_again(synthetic_store: Path, tmp_path: Path
     rng = random.Random(6)
     out = tmp_path / "out"
     for _ in range(3):
-        killed(
-            _export,
-            rng.uniform(0.3, 2.0),
-            synthetic_store,
-            out,
-        )
+        killed(_export, rng.uniform(0.3, 2.0), synthetic_store, out)
         if out.exists():
             assert digest(out) == whole
             break

@@ -23,12 +23,7 @@ from tests.ingest.test_public_formats import _store as public_store
 TABLES = ("machine_events", "collection_events", "instance_events", "instance_usage")
 
 
-def _again(
-    folder,
-    layout,
-    store,
-    capacity="",
-):
+def _again(folder, layout, store, capacity=""):
     """Export a store and ingest what was written."""
     export_files(store, folder / layout, layout)
     ingest([folder / layout], folder / "again", IngestOptions(jobs=1, capacity=capacity))

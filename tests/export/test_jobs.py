@@ -404,12 +404,7 @@ def test_processes_are_those_that_have_work_to_do(
 ) -> None:
     seen, told = [], []
 
-    def serial(
-        write,
-        calls,
-        workers,
-        place,
-    ):  # type: ignore[no-untyped-def]
+    def serial(write, calls, workers, place):  # type: ignore[no-untyped-def]
         seen.append(workers)
         return map(write, calls)
 

@@ -18,16 +18,7 @@ S = 1_000_000
 GIB = 2.0**30
 
 
-def _event(
-    time,
-    job,
-    kind,
-    task=0,
-    grade=0,
-    priority=0,
-    cpu="0.5",
-    memory="0.25",
-):
+def _event(time, job, kind, task=0, grade=0, priority=0, cpu="0.5", memory="0.25"):
     return f"{time * S},,{job},{task},,{kind},bob,{grade},{priority},{cpu},{memory},0.001,0"
 
 
@@ -95,12 +86,7 @@ def test_jobs_that_arrive_are_distributions_and_those_that_are_there_a_list(tmp_
     )
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
-    export_files(
-        store,
-        tmp_path / "out",
-        "omega",
-        (64.0, 256 * GIB),
-    )
+    export_files(store, tmp_path / "out", "omega", (64.0, 256 * GIB))
     assert _files(tmp_path / "out") == {
         # 0.75 of 64 cores and 0.375 of 256 GiB; a job's end is that of its last task, 300 s into the trace.
         "init_cluster_state.log": [

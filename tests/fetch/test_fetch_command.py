@@ -33,11 +33,7 @@ def run():
     )
 
 
-def words(
-    server,
-    dest,
-    *more,
-):
+def words(server, dest, *more):
     return [
         "2019",
         dest,
@@ -58,12 +54,7 @@ def indented(text):
     return value
 
 
-def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(
-    serve,
-    archives,
-    run,
-    tmp_path,
-):
+def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, run, tmp_path):
     files = archives(PATHS, size=250_000)
     server = serve(files)
     result = run(*words(server, tmp_path / "raw", "--dry-run"))
@@ -76,12 +67,7 @@ def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(
     assert [file["path"] for file in facts["files"]] == PATHS
 
 
-def test_a_dry_run_for_questions_says_what_parts_have_in_reach(
-    serve,
-    archives,
-    run,
-    tmp_path,
-):
+def test_a_dry_run_for_questions_says_what_parts_have_in_reach(serve, archives, run, tmp_path):
     """Ten parts of 2011 are 13.9 h, too little for claims about the queue; the machines' five are in reach at once.
 
     Claims about openb, Azure and Alibaba are no claims of this trace.
@@ -118,12 +104,7 @@ def test_a_dry_run_for_questions_says_what_parts_have_in_reach(
     assert run("2011", tmp_path, "--for", "queue_lenght").exception.exit_code == 2
 
 
-def test_a_fetch_prints_where_the_files_are(
-    serve,
-    archives,
-    run,
-    tmp_path,
-):
+def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
     files = archives(PATHS)
     server = serve(files)
     result = run(*words(server, tmp_path))
@@ -140,12 +121,7 @@ def test_a_fetch_prints_where_the_files_are(
     assert server.body_bytes.total() == sum(map(len, files.values()))
 
 
-def test_files_that_cannot_be_had_are_named(
-    serve,
-    archives,
-    run,
-    tmp_path,
-):
+def test_files_that_cannot_be_had_are_named(serve, archives, run, tmp_path):
     server = serve(archives([*PATHS[:2], PATHS[3], CELL_A.path("instance_usage", 4)]))
     result = run(*words(server, tmp_path))
     assert isinstance(result.exception, SourceError)
@@ -165,13 +141,7 @@ def test_deleting_raw_files_needs_a_store(run, tmp_path):
 
 
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_command_goes_on_where_it_was(
-    serve,
-    archives,
-    run,
-    tmp_path,
-    kill,
-):
+def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, kill):
     files = archives(PATHS, size=400_000)
     server = serve(files, pause=0.3)
     server.choose = lambda method, path: "slow" if method == "GET" else None
@@ -225,11 +195,7 @@ def rows_2011(serve):
     return serve({path: gzip.compress(text, mtime=0) for path, text in files.items()})
 
 
-def words_2011(
-    server,
-    dest,
-    *more,
-):
+def words_2011(server, dest, *more):
     tables = "machine_events,job_events"
     return ["2011", dest, "--tables", tables, "--parts", "0-1", "--base-url", server.url, *more]
 
@@ -292,11 +258,7 @@ def test_a_disk_that_is_too_small_takes_only_files_that_go_as_they_come(
     )
 
 
-def test_a_file_that_cannot_be_staged_is_kept_and_named(
-    rows_2011,
-    run,
-    tmp_path,
-):
+def test_a_file_that_cannot_be_staged_is_kept_and_named(rows_2011, run, tmp_path):
     path = bucket("2011").path("job_events", 1)
     rows_2011.files[path] = gzip.compress(b"this,is,no,trace\n", mtime=0)
     store = tmp_path / "store"

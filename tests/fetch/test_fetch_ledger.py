@@ -30,13 +30,7 @@ from borgtrace.fetch.version import whole_number
 
 def test_a_plan_counts_what_is_to_come(tmp_path: Path) -> None:
     files = [
-        RemoteFile(
-            "t",
-            part,
-            f"{part}.gz",
-            f"http://x/{part}",
-            Version(size),
-        )
+        RemoteFile("t", part, f"{part}.gz", f"http://x/{part}", Version(size))
         for part, size in ((0, 7), (1, None))
     ]
     plan = FetchPlan(
@@ -57,14 +51,7 @@ def test_a_disk_may_be_filled_to_the_last_byte(
     remaining: int,
     fits: bool,
 ) -> None:
-    plan = FetchPlan(
-        bucket("2011"),
-        tmp_path / "folder",
-        (),
-        (),
-        (),
-        remaining,
-    )
+    plan = FetchPlan(bucket("2011"), tmp_path / "folder", (), (), (), remaining)
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
     if fits:
         plan.check_space()
@@ -76,16 +63,7 @@ def test_a_disk_may_be_filled_to_the_last_byte(
 def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = tuple(
-        RemoteFile(
-            "t",
-            part,
-            f"{part}.gz",
-            "",
-            Version(1),
-        )
-        for part in range(6)
-    )
+    files = tuple(RemoteFile("t", part, f"{part}.gz", "", Version(1)) for part in range(6))
     begun: list[int] = []
 
     def fetched(
@@ -120,14 +98,7 @@ def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
         monkeypatch.setattr(session, "threads", threads)
         outcomes = fetch_files(
             session,
-            FetchPlan(
-                bucket("2011"),
-                tmp_path,
-                files,
-                files,
-                (),
-                0,
-            ),
+            FetchPlan(bucket("2011"), tmp_path, files, files, (), 0),
             jobs=2,
         )
         for n_asked in range(1, 7):
@@ -145,23 +116,10 @@ def test_a_file_that_cannot_be_written_says_why(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Transfer, "run", fail)
-    file = RemoteFile(
-        "t",
-        0,
-        "x.gz",
-        "",
-        Version(1),
-    )
+    file = RemoteFile("t", 0, "x.gz", "", Version(1))
     (outcome,) = fetch_files(
         session,
-        FetchPlan(
-            bucket("2011"),
-            tmp_path,
-            (file,),
-            (file,),
-            (),
-            0,
-        ),
+        FetchPlan(bucket("2011"), tmp_path, (file,), (file,), (), 0),
     )
     assert (outcome.path, str(outcome.error)) == (
         tmp_path / "x.gz",

@@ -30,13 +30,7 @@ def usage(*parts):
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 4, 5, 9])
-def test_probing_ends_where_the_shards_end(
-    serve,
-    archives,
-    session,
-    tmp_path,
-    n_parts,
-):
+def test_probing_ends_where_the_shards_end(serve, archives, session, tmp_path, n_parts):
     server = serve(archives(usage(*range(n_parts))))
     plan = plan_of(session, server, tmp_path)
     assert [file.path for file in plan.files] == usage(*range(n_parts))
@@ -45,24 +39,14 @@ def test_probing_ends_where_the_shards_end(
     assert not list(tmp_path.iterdir()), "a plan writes nothing"
 
 
-def test_a_lonely_hole_is_missing_and_not_the_end(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_a_lonely_hole_is_missing_and_not_the_end(serve, archives, session, tmp_path):
     server = serve(archives(usage(0, 1, 2, 3, 5, 6)))
     plan = plan_of(session, server, tmp_path)
     assert [file.part for file in plan.files] == [0, 1, 2, 3, 5, 6]
     assert plan.missing == (CELL_A.path("instance_usage", 4),)
 
 
-def test_a_table_may_begin_with_a_hole(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_a_table_may_begin_with_a_hole(serve, archives, session, tmp_path):
     plan = plan_of(session, serve(archives(usage(1, 2))), tmp_path)
     assert ([file.part for file in plan.files], plan.missing) == ([1, 2], tuple(usage(0)))
 
@@ -124,12 +108,7 @@ def test_what_is_here_is_not_to_come_and_never_less_than_nothing(
     assert plan_of(session, server, tmp_path).remaining == sizes[0] - 10 + sizes[2]
 
 
-def test_a_passing_404_does_not_cut_a_table(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_a_passing_404_does_not_cut_a_table(serve, archives, session, tmp_path):
     server = serve(archives(usage(*range(6))))
     said = set()
 
@@ -142,12 +121,7 @@ def test_a_passing_404_does_not_cut_a_table(
     assert len(plan_of(session, server, tmp_path).files) == 6
 
 
-def test_a_server_without_head_is_asked_with_get(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_a_server_without_head_is_asked_with_get(serve, archives, session, tmp_path):
     server = serve(archives(usage(0, 1)), heads=False)
     plan = plan_of(session, server, tmp_path)
     assert [file.version.size for file in plan.files] == [
@@ -155,12 +129,7 @@ def test_a_server_without_head_is_asked_with_get(
     ]
 
 
-def test_parts_limit_the_large_tables_only(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_parts_limit_the_large_tables_only(serve, archives, session, tmp_path):
     machines = [CELL_A.path("machine_events", part) for part in range(3)]
     server = serve(archives([*usage(*range(9)), *machines]))
     plan = plan_of(
@@ -174,12 +143,7 @@ def test_parts_limit_the_large_tables_only(
     assert [file.part for file in plan.files] == sorted(file.part for file in plan.files)
 
 
-def test_a_table_that_is_not_there_is_an_error(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_a_table_that_is_not_there_is_an_error(serve, archives, session, tmp_path):
     server = serve(archives(usage(0)))
     with pytest.raises(SourceError) as caught:
         plan_of(session, server, tmp_path, parts="5")
@@ -188,12 +152,7 @@ def test_a_table_that_is_not_there_is_an_error(
     )
 
 
-def test_2011_has_its_number_of_parts_and_its_checksums(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session, tmp_path):
     paths = [
         YEAR_2011.path("machine_events", 0),
         *(YEAR_2011.path("job_events", part) for part in range(498, 500)),
@@ -215,11 +174,7 @@ def test_2011_has_its_number_of_parts_and_its_checksums(
     assert plan.total == plan.remaining == sum(map(len, files.values()))
 
 
-def test_2011_parts_beyond_the_last_are_refused(
-    serve,
-    session,
-    tmp_path,
-):
+def test_2011_parts_beyond_the_last_are_refused(serve, session, tmp_path):
     server = serve({})
     with pytest.raises(SourceError) as caught:
         make_plan(
@@ -253,12 +208,7 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_byte(
     )
 
 
-def test_what_a_store_took_in_is_not_fetched_again(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_what_a_store_took_in_is_not_fetched_again(serve, archives, session, tmp_path):
     from borgtrace.fetch import Ledger
 
     server = serve(archives(usage(0, 1)))
@@ -317,12 +267,7 @@ def test_a_base_url_that_is_none_is_refused(session, tmp_path):
     )
 
 
-def test_retry_after_holds_up_every_connection(
-    serve,
-    archives,
-    tmp_path,
-    monkeypatch,
-):
+def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkeypatch):
     server = serve(archives(usage(0)))
     waits = []
     with Session(1, backoff=Backoff(base=0.001), timeout=1.0) as session:

@@ -111,11 +111,7 @@ def test_an_answer_that_leads_nowhere_is_none_of_ours():
     refuse_other_servers(httpx.Response(200, request=httpx.Request("GET", "https://a.example/x")))
 
 
-def test_without_a_checksum_nothing_is_called_verified(
-    serve,
-    archives,
-    tmp_path,
-):
+def test_without_a_checksum_nothing_is_called_verified(serve, archives, tmp_path):
     app = typer.Typer()
     app.command()(fetch.__wrapped__)
     server = serve(archives(PATHS), hashes=())

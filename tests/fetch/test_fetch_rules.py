@@ -272,24 +272,11 @@ def test_what_is_here(tmp_path: Path) -> None:
         (Entry("done", Version(4, '"t"'), mtime + 1), False),
         (Entry("started", Version(4, '"t"'), mtime), False),
         (
-            Entry(
-                "staged",
-                Version(4, '"t"'),
-                mtime,
-                str(store.resolve()),
-            ),
+            Entry("staged", Version(4, '"t"'), mtime, str(store.resolve())),
             False,
         ),
     ):
-        assert (
-            is_here(
-                file,
-                tmp_path,
-                Ledger({"a/b.gz": entry}),
-                store,
-            )
-            is expected
-        ), entry
+        assert is_here(file, tmp_path, Ledger({"a/b.gz": entry}), store) is expected, entry
     assert received_bytes(tmp_path, "a/b.gz") == 4
     path.rename(tmp_path / "a" / "b.gz.incomplete")
     assert received_bytes(tmp_path, "a/b.gz") == 4
@@ -307,16 +294,7 @@ def test_what_is_here(tmp_path: Path) -> None:
     assert is_here(file, tmp_path, staged, store)
     assert not is_here(file, tmp_path, staged, tmp_path / "other")
     assert not is_here(file, tmp_path, staged, None)
-    done = Ledger(
-        {
-            "a/b.gz": Entry(
-                "done",
-                Version(4, '"t"'),
-                mtime,
-                str(store.resolve()),
-            )
-        }
-    )
+    done = Ledger({"a/b.gz": Entry("done", Version(4, '"t"'), mtime, str(store.resolve()))})
     assert not is_here(file, tmp_path, done, store)
 
 

@@ -33,11 +33,7 @@ def plan_of(session, server, dest, **options) -> FetchPlan:
     )
 
 
-def fetch(
-    session,
-    plan,
-    jobs=4,
-):
+def fetch(session, plan, jobs=4):
     return list(fetch_files(session, plan, jobs=jobs))
 
 
@@ -52,13 +48,7 @@ class Trouble:
 
     ON_HEAD = ("broken", "busy", "html", "not_found")
 
-    def __init__(
-        self,
-        faults,
-        n_faults,
-        seed,
-        rate=0.85,
-    ):
+    def __init__(self, faults, n_faults, seed, rate=0.85):
         self.faults, self.left, self.rate = faults, n_faults, rate
         self.rng = random.Random(seed)
 
@@ -100,12 +90,7 @@ def test_all_files_arrive_whole_after_200_random_faults(
     assert server.body_bytes.total() == before
 
 
-def test_faults_that_lose_nothing_cost_no_byte(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_faults_that_lose_nothing_cost_no_byte(serve, archives, session, tmp_path):
     files = archives(usage_paths(20))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
@@ -157,12 +142,7 @@ def test_without_range_support_files_start_over_and_arrive(
     assert_whole(plan.folder, files)
 
 
-def test_without_hashes_and_tags_the_gzip_end_decides(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_without_hashes_and_tags_the_gzip_end_decides(serve, archives, session, tmp_path):
     files = archives(usage_paths(4))
     server = serve(files, hashes=(), etags=False)
     plan = plan_of(session, server, tmp_path)
@@ -197,12 +177,7 @@ def test_a_file_that_changes_mid_way_arrives_in_its_new_version(
     assert server.body_bytes.total() == len(old) // 2 + len(new)
 
 
-def test_a_lie_about_the_length_is_not_believed_once(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_a_lie_about_the_length_is_not_believed_once(serve, archives, session, tmp_path):
     files = archives(usage_paths(1))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
@@ -211,12 +186,7 @@ def test_a_lie_about_the_length_is_not_believed_once(
     assert_whole(plan.folder, files)
 
 
-def test_an_error_page_with_status_200_costs_no_byte(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_an_error_page_with_status_200_costs_no_byte(serve, archives, session, tmp_path):
     files = archives(usage_paths(1))
     server = serve(files, ranges=False, hashes=())
     plan = plan_of(session, server, tmp_path)
@@ -229,12 +199,7 @@ def test_an_error_page_with_status_200_costs_no_byte(
         def received(self, path, n_bytes):
             pass
 
-        def retrying(
-            self,
-            path,
-            reason,
-            delay,
-        ):
+        def retrying(self, path, reason, delay):
             sizes.append(partial.stat().st_size)
 
     session.listener = Watch()
@@ -242,12 +207,7 @@ def test_an_error_page_with_status_200_costs_no_byte(
     assert sizes == [len(*files.values()) // 2] * 3
 
 
-def test_what_is_gone_holds_up_no_other_file(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_what_is_gone_holds_up_no_other_file(serve, archives, session, tmp_path):
     files = archives(usage_paths(6))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
@@ -261,12 +221,7 @@ def test_what_is_gone_holds_up_no_other_file(
     assert set(errors.values()) == {None}
 
 
-def test_a_server_that_is_down_is_given_up_in_the_end(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_a_server_that_is_down_is_given_up_in_the_end(serve, archives, session, tmp_path):
     server = serve(archives(usage_paths(1)))
     plan = plan_of(session, server, tmp_path)
     server.choose = lambda method, path: "broken"
@@ -308,22 +263,13 @@ def test_a_checksum_that_never_fits_is_an_error_and_leaves_no_file(
     assert server.body_bytes[paths[1]] == 3 * len(files[paths[1]])
 
 
-def refetch(
-    session,
-    server,
-    dest,
-):
+def refetch(session, server, dest):
     before = server.body_bytes.total()
     assert not any(outcome.error for outcome in fetch(session, plan_of(session, server, dest)))
     return server.body_bytes.total() - before
 
 
-def test_what_happens_to_files_between_two_runs(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_what_happens_to_files_between_two_runs(serve, archives, session, tmp_path):
     files = archives(usage_paths(1))
     (content,) = files.values()
     server = serve(files)
@@ -343,11 +289,7 @@ def test_what_happens_to_files_between_two_runs(
     assert refetch(session, server, tmp_path) == 0, "brought by another program: verified and taken"
 
 
-def test_a_fetch_that_is_left_early_goes_on_where_it_stopped(
-    serve,
-    archives,
-    tmp_path,
-):
+def test_a_fetch_that_is_left_early_goes_on_where_it_stopped(serve, archives, tmp_path):
     files = archives(usage_paths(4), size=400_000)
     server = serve(files, pause=0.06)
     server.choose = lambda method, path: "slow" if path != usage_paths(1)[0] else None
@@ -368,12 +310,7 @@ def test_a_fetch_that_is_left_early_goes_on_where_it_stopped(
     assert server.body_bytes.total() - sent == plan.remaining
 
 
-def test_two_fetches_do_not_share_a_folder(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_two_fetches_do_not_share_a_folder(serve, archives, session, tmp_path):
     server = serve(archives(usage_paths(1)))
     plan = plan_of(session, server, tmp_path)
     with Ledger.open(plan.folder), pytest.raises(UsageError) as caught:
@@ -383,12 +320,7 @@ def test_two_fetches_do_not_share_a_folder(
     )
 
 
-def test_a_ledger_cut_by_a_kill_is_read_up_to_the_cut(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_a_ledger_cut_by_a_kill_is_read_up_to_the_cut(serve, archives, session, tmp_path):
     files = archives(usage_paths(3))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
@@ -415,12 +347,7 @@ def test_more_than_was_announced_is_thrown_away_and_asked_for_again(
     assert_whole(plan.folder, files)
 
 
-def test_what_is_always_too_long_is_given_up(
-    serve,
-    archives,
-    session,
-    tmp_path,
-):
+def test_what_is_always_too_long_is_given_up(serve, archives, session, tmp_path):
     files = archives(usage_paths(1))
     server = serve(files, hashes=(), etags=False)
     plan = plan_of(session, server, tmp_path)

@@ -67,13 +67,7 @@ def test_a_month_has_the_parts_of_the_published_trace() -> None:
 def test_tables_of_machines_are_one_file_however_many_parts(tmp_path: Path) -> None:
     names = ("task_events", "machine_events", "machine_attributes")
     machines = draw_machines(GOOGLE_2011, 2, 1)
-    files = PartFiles(
-        tmp_path,
-        dialect("2011"),
-        machines,
-        names,
-        3,
-    )
+    files = PartFiles(tmp_path, dialect("2011"), machines, names, 3)
     files.close()
     assert files.n_files == {"task_events": 3, "machine_events": 1, "machine_attributes": 1}
 
@@ -88,12 +82,7 @@ def test_a_part_without_rows_is_no_file(tmp_path: Path) -> None:
         3,
     )
     for number, text in enumerate(("a\n", "", "b\n")):
-        files.add(
-            "task_constraints",
-            number,
-            {0: compressed(text)},
-            len(text) // 2,
-        )
+        files.add("task_constraints", number, {0: compressed(text)}, len(text) // 2)
     files.close()
     written = sorted(path.name for path in (tmp_path / "task_constraints").iterdir())
     assert written == ["part-00000-of-00003.csv.gz", "part-00002-of-00003.csv.gz"]
@@ -103,12 +92,7 @@ def test_a_part_without_rows_is_no_file(tmp_path: Path) -> None:
 
 
 def test_usage_of_a_part_is_one_piece() -> None:
-    run = Execution(
-        job_of().tasks[0],
-        0,
-        TRACE_START,
-        TRACE_START + 600 * SECOND,
-    )
+    run = Execution(job_of().tasks[0], 0, TRACE_START, TRACE_START + 600 * SECOND)
     windows = windows_of(
         TraceSegment(
             0,

@@ -21,12 +21,7 @@ from borgtrace.synth.measure.number_text import (
 def _written(value: float, is_short: bool) -> str:
     table = number_texts(is_short)
     buffer = np.zeros(64, dtype=np.uint8)
-    end = put_number(
-        buffer,
-        3,
-        table.texts,
-        number_code(value),
-    )
+    end = put_number(buffer, 3, table.texts, number_code(value))
     return bytes(buffer[3:end]).decode()
 
 

@@ -64,13 +64,7 @@ def fetch_files(
     ):
 
         def start(file: RemoteFile) -> Future[FetchOutcome]:
-            return pool.submit(
-                fetch_file,
-                session,
-                file,
-                plan.folder,
-                open_ledger,
-            )
+            return pool.submit(fetch_file, session, file, plan.folder, open_ledger)
 
         running = {start(file) for file in islice(waiting, jobs)}
         while running:
@@ -106,12 +100,7 @@ def fetch_file(
     try:
         arrived = Transfer(session, file, here, ledger).run()
         if isinstance(folder, RemotePath):
-            deliver(
-                arrived,
-                file.path,
-                ledger.entries[file.path],
-                folder,
-            )
+            deliver(arrived, file.path, ledger.entries[file.path], folder)
         return FetchOutcome(file, path)
     except SourceError as error:
         return FetchOutcome(file, path, error)

@@ -153,12 +153,7 @@ def _write(
     machines = draw_machines(profile, options.machines, seed)
     simulation = Simulation(profile, machines, options.hours, seed, bounds)
     injector = FaultInjector(options.fault_rates, simulation.workload, bounds, seed)
-    files = _open_files(
-        folder,
-        options,
-        machines,
-        len(bounds) - 1,
-    )
+    files = _open_files(folder, options, machines, len(bounds) - 1)
     truth = GroundTruth(folder, options, bounds)
     segments = injector.inject(simulation.segments())
     # Parts arrive in order whatever thread is first, so the files do not depend on the number of threads.

@@ -247,13 +247,7 @@ class UsageBlocks:
             faults=self.faults,
         )
         line = np.empty(1, dtype=MEASURED)
-        _measure_block(
-            self._plan,
-            rows,
-            line,
-            line.view("f8"),
-            measured,
-        )
+        _measure_block(self._plan, rows, line, line.view("f8"), measured)
         return measured
 
 

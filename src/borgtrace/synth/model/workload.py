@@ -249,12 +249,7 @@ class WorkloadModel:
 
     def _tasks_of(self, job: Job, use: TaskUse) -> list[Task]:
         tasks = [
-            Task(
-                job,
-                index,
-                self._tasks + index,
-                *values,
-            )
+            Task(job, index, self._tasks + index, *values)
             for index, values in enumerate(zip(*use, strict=True))
         ]
         self._tasks += job.size

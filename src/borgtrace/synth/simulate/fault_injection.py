@@ -256,13 +256,7 @@ class FaultInjector:
     def _mark_instances(self, segment: TraceSegment) -> None:
         events = segment.instances
         whole = [_is_whole(event) for event in events]
-        self._mark(
-            events,
-            whole,
-            "made_up_events",
-            self.rates.made_up,
-            _MADE_UP,
-        )
+        self._mark(events, whole, "made_up_events", self.rates.made_up, _MADE_UP)
         updates = [_is_whole(event) and event.type == "UPDATE_RUNNING" for event in events]
         self._mark(
             events,
@@ -275,13 +269,7 @@ class FaultInjector:
     def _mark_collections(self, segment: TraceSegment) -> None:
         events = segment.collections
         ends = [event.type in _ENDS for event in events]
-        self._mark(
-            events,
-            ends,
-            "lost_jobs",
-            self.rates.lost_jobs,
-            _LOST,
-        )
+        self._mark(events, ends, "lost_jobs", self.rates.lost_jobs, _LOST)
         whole = [_is_whole(event) for event in events]
         rate = self.rates.made_up_collections
         self._mark(events, whole, "made_up_collections", rate, _MADE_UP)

@@ -136,13 +136,7 @@ class Lifecycle:
         wait = self.outcomes.wait(task.job)
         if wait.is_updated:
             middle = since + wait.delay // 2
-            self.clock.at(
-                middle,
-                self.update,
-                task,
-                task.attempt,
-                "UPDATE_PENDING",
-            )
+            self.clock.at(middle, self.update, task, task.attempt, "UPDATE_PENDING")
         end = since + wait.delay
         if wait.ending == "SCHEDULE":
             self.clock.at(end, self.try_to_schedule, task, task.attempt, 0)
@@ -225,13 +219,7 @@ class Lifecycle:
             use_little(task, since, until)
         if self.outcomes.is_updated(job):
             middle = since + round(seconds * SECOND / 2)
-            self.clock.at(
-                middle,
-                self.update,
-                task,
-                task.attempt,
-                "UPDATE_RUNNING",
-            )
+            self.clock.at(middle, self.update, task, task.attempt, "UPDATE_RUNNING")
 
     def finish(
         self,

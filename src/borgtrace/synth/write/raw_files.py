@@ -93,12 +93,7 @@ class RawFiles(ABC):
             table = self.dialect.tables[name].table
             if table in rows_by_table:
                 rows = list(rows_by_table[table])
-                self.add(
-                    name,
-                    segment.number,
-                    self._pieces(name, rows),
-                    len(rows),
-                )
+                self.add(name, segment.number, self._pieces(name, rows), len(rows))
 
     def add(
         self,

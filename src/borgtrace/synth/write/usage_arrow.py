@@ -23,12 +23,7 @@ def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
         values = np.where(codes < 0, np.nan, printed)
         yield (
             block.shard,
-            _table(
-                blocks.raw,
-                blocks.windows,
-                block,
-                values.astype(np.float32),
-            ),
+            _table(blocks.raw, blocks.windows, block, values.astype(np.float32)),
         )
 
 
