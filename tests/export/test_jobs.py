@@ -26,117 +26,115 @@ from tests.datasets.test_build import digest
 Row = tuple[object, ...]
 
 
-def _rows(
+def usage_rows(
     store: Store, columns: str = "start_time, collection_id, instance_index, average_cpu"
 ) -> list[Row]:
     table = store.sql(
         f"select {columns} from instance_usage order by collection_id, instance_index, start_time, "
         "source_part, source_row"
     )
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    values = [column.to_pylist() for column in table.columns]
+    return list(zip(*values, strict=True))
 
 
-def _hh(text: object) -> str:
-    return hashlib.md5(str(text).encode()).hexdigest()[:2]
+def rows_by_job(store: Store) -> dict[object, list[Row]]:
+    by_job: dict[object, list[Row]] = defaultdict(list)
+    for row in usage_rows(store):
+        _, job, _, _ = row
+        by_job[job].append(row)
+    return by_job
+
+
+def folder_of(text: object, digits: int = 2) -> str:
+    """Return the first digits of the MD5, as hashlib computes it."""
+    return hashlib.md5(str(text).encode()).hexdigest()[:digits]
+
+
+def nearly(value: float | None) -> object:
+    """Expect a number to about the precision of a float32."""
+    return None if value is None else pytest.approx(value, rel=1e-7)
 
 
 def test_sqlite_files_have_schema_rows_and_index_of_2017(store: Store, tmp_path: Path) -> None:
-    exported = export_jobs(
-        store,
-        tmp_path / "out",
-        JobsLayout("sqlite"),
-        workers=1,
-    )
-    by_job: dict[object, list[Row]] = defaultdict(list)
-    for row in _rows(store):
-        by_job[row[1]].append(row)
+    out = tmp_path / "out"
+    exported = export_jobs(store, out, JobsLayout("sqlite"), workers=1)
+    by_job = rows_by_job(store)
     assert exported.files == len(by_job)
     for job, rows in by_job.items():
-        with closing(sqlite3.connect(tmp_path / "out" / _hh(job) / f"{job}.sqlite3")) as connection:
+        path = out / folder_of(job) / f"{job}.sqlite3"
+        with closing(sqlite3.connect(path)) as connection:
             assert connection.execute("SELECT * FROM `task_usage`").fetchall() == rows
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            columns = connection.execute("PRAGMA table_info(`task_usage`)").fetchall()
             schema = dict(connection.execute("SELECT type, sql FROM sqlite_schema"))
-            assert connection.execute("PRAGMA table_info(`task_usage`)").fetchall() == [
-                (0, "start time", "INTEGER", 1, None, 0),
-                (1, "job ID", "INTEGER", 1, None, 0),
-                (2, "task index", "INTEGER", 1, None, 0),
-                (3, "CPU rate", "REAL", 0, None, 0),
-            ]
-            assert schema["index"].endswith("(`task index`, `start time`)")
+        assert columns == [
+            (0, "start time", "INTEGER", 1, None, 0),
+            (1, "job ID", "INTEGER", 1, None, 0),
+            (2, "task index", "INTEGER", 1, None, 0),
+            (3, "CPU rate", "REAL", 0, None, 0),
+        ]
+        assert schema["index"].endswith("(`task index`, `start time`)")
 
 
 def test_csv_files_hold_the_rows_without_header(store: Store, tmp_path: Path) -> None:
-    export_jobs(
-        store,
-        tmp_path / "out",
-        JobsLayout("csv"),
-        workers=1,
-    )
-    by_job: dict[object, list[Row]] = defaultdict(list)
-    for row in _rows(store):
-        by_job[row[1]].append(row)
-    for job, rows in by_job.items():
-        with (tmp_path / "out" / _hh(job) / f"{job}.csv").open() as file:
-            read = [
-                (
-                    int(a),
-                    int(b),
-                    int(c),
-                    float(d) if d else None,
-                )
-                for a, b, c, d in csv.reader(file)
-            ]
-        assert [row[:3] for row in read] == [row[:3] for row in rows]
-        assert [row[3] for row in read] == [
-            None if row[3] is None else pytest.approx(row[3], rel=1e-7) for row in rows
-        ]
+    out = tmp_path / "out"
+    export_jobs(store, out, JobsLayout("csv"), workers=1)
+    for job, rows in rows_by_job(store).items():
+        path = out / folder_of(job) / f"{job}.csv"
+        with path.open() as file:
+            lines = list(csv.reader(file))
+        assert len(lines) == len(rows)
+        for line, row in zip(lines, rows, strict=True):
+            *keys, cpu = line
+            assert list(map(int, keys)) == list(row[:3])
+            assert (float(cpu) if cpu else None) == nearly(row[3])
 
 
-def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
-    export_jobs(
-        store,
-        tmp_path / "out",
-        JobsLayout("sqlite"),
-        has_header=False,
-        workers=1,
-    )
-    with (tmp_path / "out" / "index.csv").open() as file:
-        index = list(csv.reader(file))
+def owners_of_jobs(store: Store) -> dict[int, tuple[str, str]]:
+    """Return the numbers of user and application of each job that was submitted, by first appearance."""
     submits = store.sql(
         'select collection_id as job, "user", collection_logical_name as app from collection_events '
         "where type = 'SUBMIT' order by collection_id, time"
-    ).to_pylist()
-    users, apps, owner = {}, {}, {}
-    for row in submits:
-        numbers = (
-            users.setdefault(row["user"], len(users)),
-            apps.setdefault(row["app"], len(apps)),
-        )
-        owner.setdefault(row["job"], numbers)
-    expected = []
-    for path in sorted((tmp_path / "out").glob("*/*.sqlite3")):
+    )
+    users: dict[str, int] = {}
+    apps: dict[str, int] = {}
+    owners: dict[int, tuple[str, str]] = {}
+    for row in submits.to_pylist():
+        user = users.setdefault(row["user"], len(users))
+        app = apps.setdefault(row["app"], len(apps))
+        owners.setdefault(row["job"], (str(user), str(app)))
+    return owners
+
+
+TASKS = """
+    SELECT `job ID`, `task index`, COUNT(*), MAX(`CPU rate`)
+    FROM `task_usage`
+    GROUP BY 1, 2
+    ORDER BY 1, 2
+"""
+
+
+def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    layout = JobsLayout("sqlite")
+    export_jobs(store, out, layout, has_header=False, workers=1)
+    with (out / "index.csv").open() as file:
+        index = list(csv.reader(file))
+    lines = iter(index)
+    owners = owners_of_jobs(store)
+    n_tasks = 0
+    for path in sorted(out.glob("*/*.sqlite3")):
         with closing(sqlite3.connect(path)) as connection:
-            counted = connection.execute(
-                "SELECT `job ID`, `task index`, COUNT(*), MAX(`CPU rate`) FROM `task_usage` GROUP BY 1, 2 ORDER BY 1, 2"
-            ).fetchall()
-        for job, task, length, maximum in counted:
-            expected.append(
-                [
-                    f"{path.parent.name}/{path.name}",
-                    owner.get(job),
-                    job,
-                    task,
-                    length,
-                    maximum,
-                ]
-            )
-    assert len(index) == len(expected) > 200
-    for found, (path, numbers, job, task, length, maximum) in zip(index, expected, strict=True):
-        assert [found[0], *map(int, found[3:6])] == [path, job, task, length]
-        assert numbers is None or (int(found[1]), int(found[2])) == numbers
-        assert (float(found[6]) if found[6] else None) == (
-            None if maximum is None else pytest.approx(maximum, rel=1e-7)
-        )
+            tasks = connection.execute(TASKS).fetchall()
+        for job, task, length, largest in tasks:
+            n_tasks += 1
+            line_path, user, app, *numbers, maximum = next(lines)
+            assert line_path == f"{path.parent.name}/{path.name}"
+            assert list(map(int, numbers)) == [job, task, length]
+            if job in owners:
+                assert (user, app) == owners[job]
+            assert (float(maximum) if maximum else None) == nearly(largest)
+    assert len(index) == n_tasks > 200
 
 
 def test_a_file_for_each_task(store: Store, tmp_path: Path) -> None:
@@ -152,10 +150,8 @@ def test_a_file_for_each_task(store: Store, tmp_path: Path) -> None:
     paths = [row["path"] for row in rows]
     assert paths == sorted(paths)
     for row in rows:
-        assert (
-            row["path"]
-            == f"{_hh(row['job'] + ',' + row['task'])[0]}/{row['job']}-{row['task']}.csv"
-        )
+        digits = folder_of(f"{row['job']},{row['task']}", 1)
+        assert row["path"] == f"{digits}/{row['job']}-{row['task']}.csv"
         assert len((tmp_path / "out" / row["path"]).read_text().splitlines()) == int(row["length"])
 
 
@@ -193,7 +189,7 @@ def test_neither_processes_nor_batches_change_a_byte(
 
 def test_only_the_files_asked_for_are_written(store: Store, tmp_path: Path) -> None:
     parts = [str(part) for part in store.layout.parts("instance_usage")]
-    rows = _rows(store)
+    rows = usage_rows(store)
     asked = [FileRows("a/x.csv", 5, 9), FileRows("b/y.csv", 20, 21)]
     (tmp_path / "a").mkdir()
     assert (
@@ -234,7 +230,7 @@ def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
         rows = cursor.fetchall()
     assert rows == [
         row
-        for row in _rows(store, "collection_id, machine_id, maximum_cpu, source_row")
+        for row in usage_rows(store, "collection_id, machine_id, maximum_cpu, source_row")
         if str(row[0]) == path.stem
     ]
 
@@ -328,47 +324,53 @@ def test_batches_hold_the_rows_that_are_asked_for_and_no_others(
     assert found(13, 14) == [(13, [13])]
 
 
-@pytest.mark.parametrize("output_format", ["csv", "sqlite"])
-def test_names_lists_and_percentiles_are_columns_too(tmp_path: Path, output_format: str) -> None:
-    """One window with percentiles, one with an empty list, one without; 0.2 is the float32 nearest to it."""
-    part = tmp_path / "part-00000.parquet"
-    deciles = [[0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], [], None]
-    kinds = pa.array(["JOB", "JOB", "ALLOC_SET"]).dictionary_encode()
-    lists = pa.array(deciles, pa.list_(pa.float32()))
-    pq.write_table(
-        pa.table(
-            {
-                "collection_id": [7] * 3,
-                "collection_type": kinds,
-                "cpu_usage_distribution": lists,
-            }
-        ),
-        part,
-    )
-    columns = ("collection_type", "p20", "cpu_usage_distribution", "p99")
-    layout = JobsLayout(output_format, columns)
-    files.write_files(
-        [str(part)],
-        [FileRows("7", 0, 3)],
-        out=tmp_path,
-        layout=layout,
-    )
-    text = "[0,0.1,0.2,0.25,0.3,0.4,0.5,0.6,0.7,0.8,0.9]"
-    if output_format == "csv":
-        with (tmp_path / "7").open(newline="") as file:
-            rows = list(csv.reader(file))
-        # No tail in this file: an earlier version wrote it.
-        assert rows == [["JOB", "0.2", text, ""], ["JOB", "", "[]", ""], ["ALLOC_SET", "", "", ""]]
-        return
-    with closing(sqlite3.connect(tmp_path / "7")) as connection:
-        found = connection.execute("SELECT * FROM `task_usage`").fetchall()
-        kinds = [row[2] for row in connection.execute("PRAGMA table_info(`task_usage`)")]
-    assert found == [
-        ("JOB", pytest.approx(0.2), text, None),
+COLUMNS = ("collection_type", "p20", "cpu_usage_distribution", "p99")
+DECILES = [0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+DECILES_TEXT = "[0,0.1,0.2,0.25,0.3,0.4,0.5,0.6,0.7,0.8,0.9]"
+
+
+@pytest.fixture
+def part(tmp_path: Path) -> Path:
+    """One window with percentiles, one with an empty list, one without; no tail: an earlier version wrote it."""
+    kinds = pa.array(["JOB", "JOB", "ALLOC_SET"])
+    columns = {
+        "collection_id": [7] * 3,
+        "collection_type": kinds.dictionary_encode(),
+        "cpu_usage_distribution": pa.array([DECILES, [], None], pa.list_(pa.float32())),
+    }
+    path = tmp_path / "part-00000.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def write_part(part: Path, output_format: str) -> Path:
+    """Export the part to one file with `COLUMNS`; return its path."""
+    layout = JobsLayout(output_format, COLUMNS)
+    files.write_files([str(part)], [FileRows("7", 0, 3)], out=part.parent, layout=layout)
+    return part.parent / "7"
+
+
+def test_names_lists_and_percentiles_are_text_in_csv(part: Path) -> None:
+    with write_part(part, "csv").open(newline="") as file:
+        lines = list(csv.reader(file))
+    # 0.2 is the float32 nearest to it.
+    assert lines == [
+        ["JOB", "0.2", DECILES_TEXT, ""],
+        ["JOB", "", "[]", ""],
+        ["ALLOC_SET", "", "", ""],
+    ]
+
+
+def test_names_lists_and_percentiles_are_columns_in_sqlite(part: Path) -> None:
+    with closing(sqlite3.connect(write_part(part, "sqlite"))) as connection:
+        rows = connection.execute("SELECT * FROM `task_usage`").fetchall()
+        columns = connection.execute("PRAGMA table_info(`task_usage`)").fetchall()
+    assert rows == [
+        ("JOB", pytest.approx(0.2), DECILES_TEXT, None),
         ("JOB", None, "[]", None),
         ("ALLOC_SET", None, None, None),
     ]
-    assert kinds == ["TEXT", "REAL", "TEXT", "REAL"]
+    assert [kind for _, _, kind, *_ in columns] == ["TEXT", "REAL", "TEXT", "REAL"]
 
 
 def test_work_is_cut_at_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Backoff, Ledger, Listener, RemoteFile, Session, Version
 from borgtrace.fetch.digests import agree, parse_goog_hash, parse_sums, strongest
-from borgtrace.fetch.ledger import Entry
+from borgtrace.fetch.ledger import Entry, State
 from borgtrace.fetch.planning import is_here, received_bytes
 from borgtrace.fetch.retry import Fault, NotPublished, Stopped
 from borgtrace.fetch.session import seconds_to_wait
@@ -252,50 +252,70 @@ def test_what_a_server_answers_well_and_how_long_it_asks_to_wait() -> None:
         assert session.quiet_until - time.monotonic() > 580
 
 
-def test_what_is_here(tmp_path: Path) -> None:
-    file = RemoteFile(
-        "job_events",
-        0,
-        "a/b.gz",
-        "http://x/a/b.gz",
-        Version(4, '"t"'),
-    )
-    path, store = tmp_path / "a" / "b.gz", tmp_path / "store"
-    assert not is_here(file, tmp_path, Ledger({}), None)
+OFFERED = RemoteFile("job_events", 0, "a/b.gz", "http://x/a/b.gz", Version(4, '"t"'))
+
+
+@pytest.fixture
+def arrived(tmp_path: Path) -> Path:
+    """The file that is offered, in its folder."""
+    path = tmp_path / "a" / "b.gz"
     path.parent.mkdir()
     path.write_bytes(b"1234")
-    mtime = path.stat().st_mtime_ns
-    for entry, expected in (
-        (Entry("done", Version(4, '"t"'), mtime), True),
-        (Entry("done", Version(4, '"old"'), mtime), False),
-        (Entry("done", Version(5, '"t"'), mtime), False),
-        (Entry("done", Version(4, '"t"'), mtime + 1), False),
-        (Entry("started", Version(4, '"t"'), mtime), False),
-        (
-            Entry("staged", Version(4, '"t"'), mtime, str(store.resolve())),
-            False,
-        ),
-    ):
-        assert is_here(file, tmp_path, Ledger({"a/b.gz": entry}), store) is expected, entry
+    return path
+
+
+def is_known_as(entry: Entry, folder: Path, store: Path | None) -> bool:
+    """Return whether the file is here if the ledger has such an entry."""
+    return is_here(OFFERED, folder, Ledger({"a/b.gz": entry}), store)
+
+
+def test_a_file_without_an_entry_is_not_here(tmp_path: Path) -> None:
+    assert not is_here(OFFERED, tmp_path, Ledger({}), None)
+
+
+@pytest.mark.parametrize(
+    ("state", "version", "later", "expected"),
+    [
+        ("done", Version(4, '"t"'), 0, True),
+        ("done", Version(4, '"old"'), 0, False),
+        ("done", Version(5, '"t"'), 0, False),
+        # Changed since it was checked.
+        ("done", Version(4, '"t"'), 1, False),
+        ("started", Version(4, '"t"'), 0, False),
+        # Staged files are deleted: this is another one.
+        ("staged", Version(4, '"t"'), 0, False),
+    ],
+)
+def test_what_is_here(
+    state: State,
+    version: Version,
+    later: int,
+    expected: bool,
+    arrived: Path,
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "store"
+    mtime = arrived.stat().st_mtime_ns + later
+    entry = Entry(state, version, mtime, str(store.resolve()))
+    assert is_known_as(entry, tmp_path, store) is expected
+
+
+def test_what_a_store_has_taken_in_is_here_for_that_store_alone(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    staged = Entry("staged", Version(4, '"t"'), 0, str(store.resolve()))
+    assert is_known_as(staged, tmp_path, store)
+    assert not is_known_as(staged, tmp_path, tmp_path / "other")
+    assert not is_known_as(staged, tmp_path, None)
+    # It was checked, and is gone.
+    done = Entry("done", Version(4, '"t"'), 0, str(store.resolve()))
+    assert not is_known_as(done, tmp_path, store)
+
+
+def test_how_many_bytes_have_arrived(arrived: Path, tmp_path: Path) -> None:
     assert received_bytes(tmp_path, "a/b.gz") == 4
-    path.rename(tmp_path / "a" / "b.gz.incomplete")
+    arrived.rename(tmp_path / "a" / "b.gz.incomplete")
     assert received_bytes(tmp_path, "a/b.gz") == 4
     assert received_bytes(tmp_path, "a/c.gz") == 0
-    staged = Ledger(
-        {
-            "a/b.gz": Entry(
-                "staged",
-                Version(4, '"t"'),
-                mtime,
-                str(store.resolve()),
-            )
-        }
-    )
-    assert is_here(file, tmp_path, staged, store)
-    assert not is_here(file, tmp_path, staged, tmp_path / "other")
-    assert not is_here(file, tmp_path, staged, None)
-    done = Ledger({"a/b.gz": Entry("done", Version(4, '"t"'), mtime, str(store.resolve()))})
-    assert not is_here(file, tmp_path, done, store)
 
 
 def test_a_ledger_passes_over_what_a_kill_has_cut(tmp_path: Path) -> None:
