@@ -87,7 +87,12 @@ def test_hours_weigh_by_the_time_measured() -> None:
 
 
 def test_a_resource_that_one_period_does_not_know_has_no_change() -> None:
-    pairs = {"cpu": [0.5], "previous_cpu": [0.25], "memory": [0.5], "previous_memory": [None]}
+    pairs = {
+        "cpu": [0.5],
+        "previous_cpu": [0.25],
+        "memory": [0.5],
+        "previous_memory": [None],
+    }
     found = by_resource(
         ibis.memtable(pa.table(pairs, pa.schema([(name, pa.float64()) for name in pairs])))
     )

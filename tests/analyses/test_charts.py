@@ -40,7 +40,8 @@ def test_the_queue_and_what_runs_stand_side_by_side() -> None:
         for number in (1, 2)
     ]
     pending, running = drawn("queue_length", rows)["hconcat"]
-    assert (pending["title"], running["title"]) == ("Tasks pending", "Tasks running")
+    assert pending["title"] == "Tasks pending"
+    assert running["title"] == "Tasks running"
     assert [(row["hour"], row["series"], row["value"]) for row in data(pending)] == [
         (1, "stock", 1),
         (1, "published formula", 2),
@@ -54,25 +55,58 @@ def test_the_queue_and_what_runs_stand_side_by_side() -> None:
 
 def test_curves_of_submissions_end_at_one_or_at_their_share_of_the_new() -> None:
     rows = [
-        step(1, new=1, submitted=1, scheduled=0, completed=0),
-        step(2, new=2, submitted=4, scheduled=3, completed=0),
+        step(
+            1,
+            new=1,
+            submitted=1,
+            scheduled=0,
+            completed=0,
+        ),
+        step(
+            2,
+            new=2,
+            submitted=4,
+            scheduled=3,
+            completed=0,
+        ),
     ]
     own, weighted = drawn("submissions", rows)["hconcat"]
-    assert (own["title"], weighted["title"]) == ("CDF", "Weighted CDF")
+    assert own["title"] == "CDF"
+    assert weighted["title"] == "Weighted CDF"
     ends = [
         {row["series"]: row["share"] for row in data(panel) if row["hour"] == 2}
         for panel in (own, weighted)
     ]
     # Nothing is completed: no number is divided by nothing.
-    assert ends[0] == {"new": 1, "submitted": 1, "scheduled": 1, "completed": 0}
-    assert ends[1] == {"new": 1, "submitted": 2, "scheduled": 1.5, "completed": 0}
+    assert ends[0] == {
+        "new": 1,
+        "submitted": 1,
+        "scheduled": 1,
+        "completed": 0,
+    }
+    assert ends[1] == {
+        "new": 1,
+        "submitted": 2,
+        "scheduled": 1.5,
+        "completed": 0,
+    }
     assert own["encoding"]["color"]["sort"] == ["new", "submitted", "scheduled", "completed"]
 
 
-@pytest.mark.parametrize(("n", "n_shown"), [(600, 600), (601, 600), (5, 5), (1, 1)])
+@pytest.mark.parametrize(
+    ("n", "n_shown"),
+    [
+        (600, 600),
+        (601, 600),
+        (5, 5),
+        (1, 1),
+    ],
+)
 def test_a_long_curve_keeps_its_ends(n: int, n_shown: int) -> None:
     times = submissions.evenly_thinned(pa.table({"time": range(n)}))["time"].to_pylist()
-    assert (len(times), times[0], times[-1]) == (n_shown, 0, n - 1)
+    assert len(times) == n_shown
+    assert times[0] == 0
+    assert times[-1] == n - 1
 
 
 def level(tier: str, used: float) -> dict[str, Any]:
@@ -127,10 +161,8 @@ def test_curves_of_change_run_from_none_to_twice(name: str, by: str) -> None:
     spec = drawn(name, rows)
     encoding = spec["spec"]["encoding"]
     assert spec["facet"]["column"]["field"] == "resource"
-    assert (encoding["x"]["scale"]["domain"], encoding["y"]["scale"]["domain"]) == (
-        [0, 200],
-        [0, 1],
-    )
+    assert encoding["x"]["scale"]["domain"] == [0, 200]
+    assert encoding["y"]["scale"]["domain"] == [0, 1]
     # What changes by more than 200 % stands at the edge.
     assert encoding["x"]["scale"]["clamp"] is True
     assert encoding["color"]["field"] == by
@@ -200,10 +232,12 @@ def test_machines_are_points_by_capacity() -> None:
         for name, n in (("a", 3), ("b", 1))
     ]
     spec = drawn("machine_shapes", rows)
-    assert (spec["title"], spec["mark"]) == (
-        "Machines by capacity",
-        {"type": "point", "filled": True, "opacity": 0.7},
-    )
+    assert spec["title"] == "Machines by capacity"
+    assert spec["mark"] == {
+        "type": "point",
+        "filled": True,
+        "opacity": 0.7,
+    }
     channels = spec["encoding"]
     assert channels["x"]["title"] == "CPU (of the largest machine)"
     assert channels["size"]["scale"] == {"range": [20, 1500]}

@@ -13,7 +13,14 @@ Rows = list[dict[str, Any]]
 
 def curve(steps: dict[int, int], **where: str) -> Rows:
     """An answer of *hourly_change* or *window_change*: seconds by percent."""
-    return [{"percent": percent, "seconds": seconds, **where} for percent, seconds in steps.items()]
+    return [
+        {
+            "percent": percent,
+            "seconds": seconds,
+            **where,
+        }
+        for percent, seconds in steps.items()
+    ]
 
 
 def used(steps: dict[int, float]) -> Rows:
@@ -35,9 +42,18 @@ def runs(**shares: float) -> Rows:
         for name, share in shares.items()
         if name[0] == "s"
     ]
-    late = {"grouping": "class", "group": "3", "finished": 0.0, **every}
+    late = {
+        "grouping": "class",
+        "group": "3",
+        "finished": 0.0,
+        **every,
+    }
     return rows + [
-        {**late, "seconds": int(name[1:]), "ended": v}
+        {
+            **late,
+            "seconds": int(name[1:]),
+            "ended": v,
+        }
         for name, v in shares.items()
         if name[0] == "e"
     ]
@@ -45,7 +61,11 @@ def runs(**shares: float) -> Rows:
 
 def waits(**seconds: float) -> Rows:
     return [
-        {"group": "all", "percent": float(name[1:]), "seconds": value}
+        {
+            "group": "all",
+            "percent": float(name[1:]),
+            "seconds": value,
+        }
         for name, value in seconds.items()
     ]
 
@@ -57,31 +77,65 @@ def failing(n: int) -> Rows:
 def banded(**means: tuple[float, int]) -> Rows:
     """An answer of *delay_by_eligibility*: b10=(mean, n) is the band up to 10 %, b200 that without constraints."""
     return [
-        {"share_below": int(name[1:]) / 100, "mean": mean, "n": n}
+        {
+            "share_below": int(name[1:]) / 100,
+            "mean": mean,
+            "n": n,
+        }
         for name, (mean, n) in means.items()
     ]
 
 
 def hours(n: int, present: float, seen: float) -> Rows:
-    return [{"hour": hour, "cpu": present, "cpu_seen": seen} for hour in range(n)]
+    return [
+        {
+            "hour": hour,
+            "cpu": present,
+            "cpu_seen": seen,
+        }
+        for hour in range(n)
+    ]
 
 
 def removals(*rows: tuple[int, int, int]) -> Rows:
-    return [{"n_removals": n, "n_machines": machines, "n_gone": gone} for n, machines, gone in rows]
+    return [
+        {
+            "n_removals": n,
+            "n_machines": machines,
+            "n_gone": gone,
+        }
+        for n, machines, gone in rows
+    ]
 
 
 def margins(**by_minutes: float | None) -> Rows:
     """An answer of *sampling_period*: w5=… is the margin of windows at 5 minutes, s0 that of seconds."""
     demands = {"w": "window", "s": "second"}
-    same = {"tier": "all", "duration": "all", "violation": 0.1}
+    same = {
+        "tier": "all",
+        "duration": "all",
+        "violation": 0.1,
+    }
     return [
-        {**same, "demand": demands[name[0]], "period": 60 * int(name[1:]), "margin": margin}
+        {
+            **same,
+            "demand": demands[name[0]],
+            "period": 60 * int(name[1:]),
+            "margin": margin,
+        }
         for name, margin in by_minutes.items()
     ]
 
 
 def evicted(**jobs: int) -> Rows:
-    return [{"grouping": "tier", "group": tier, "n_evicted_jobs": n} for tier, n in jobs.items()]
+    return [
+        {
+            "grouping": "tier",
+            "group": tier,
+            "n_evicted_jobs": n,
+        }
+        for tier, n in jobs.items()
+    ]
 
 
 def jobs_of(group: str, n: int, evicted: int, once: int = 0) -> Rows:
@@ -94,19 +148,45 @@ def jobs_of(group: str, n: int, evicted: int, once: int = 0) -> Rows:
             "n_evicted_jobs": evicted,
             "n_evicted_once": once,
         },
-        {"grouping": "class", "group": "0", "n_jobs": 1, "n_evicted_jobs": 1, "n_evicted_once": 1},
+        {
+            "grouping": "class",
+            "group": "0",
+            "n_jobs": 1,
+            "n_evicted_jobs": 1,
+            "n_evicted_once": 1,
+        },
     ]
 
 
 def ends(has_parent: bool, **jobs: int) -> Rows:
-    return [{"has_parent": has_parent, "end_type": how, "n_jobs": n} for how, n in jobs.items()]
+    return [
+        {
+            "has_parent": has_parent,
+            "end_type": how,
+            "n_jobs": n,
+        }
+        for how, n in jobs.items()
+    ]
 
 
 def full(steps: dict[int, int]) -> Rows:
-    return [{"resource": "cpu", "percent": percent, "n_slots": n} for percent, n in steps.items()]
+    return [
+        {
+            "resource": "cpu",
+            "percent": percent,
+            "n_slots": n,
+        }
+        for percent, n in steps.items()
+    ]
 
 
-CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
+CHANGES = {
+    0: 2,
+    15: 4,
+    16: 2,
+    20: 4,
+    21: 4,
+}
 """6 of 16 s up to 15 %, 12 of 16 up to 20 %."""
 
 
@@ -122,8 +202,32 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
             "0.75",
         ),
         ("window_change", "S4-measure1-task", curve(CHANGES, level="task", resource="cpu"), "0.75"),
-        ("cpu_by_duration", "S4-fig11", used({240: 1.0, 241: 1.0, 7680: 2.0, 7681: 4.0}), "0.125"),
-        ("cpu_by_duration", "REISS-short", used({240: 1.0, 241: 1.0, 7680: 2.0, 7681: 4.0}), "0.5"),
+        (
+            "cpu_by_duration",
+            "S4-fig11",
+            used(
+                {
+                    240: 1.0,
+                    241: 1.0,
+                    7680: 2.0,
+                    7681: 4.0,
+                }
+            ),
+            "0.125",
+        ),
+        (
+            "cpu_by_duration",
+            "REISS-short",
+            used(
+                {
+                    240: 1.0,
+                    241: 1.0,
+                    7680: 2.0,
+                    7681: 4.0,
+                }
+            ),
+            "0.5",
+        ),
         ("run_times", "S4-fig8-5min", runs(s299=0.1, s300=0.4, s301=0.9), "0.4"),
         ("run_times", "S4-fig8-30min", runs(s1799=0.1, s1800=0.75, s1801=0.9), "0.75"),
         ("run_times", "S4-8s", runs(s7=0.1, s8=0.25, s9=0.9), "0.25"),
@@ -136,7 +240,12 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
         (
             "delay_by_eligibility",
             "S4-obs9-constraints",
-            banded(b1=(4.0, 1), b10=(7.0, 2), b30=(99.0, 5), b200=(2.0, 9)),
+            banded(
+                b1=(4.0, 1),
+                b10=(7.0, 2),
+                b30=(99.0, 5),
+                b200=(2.0, 9),
+            ),
             "3",
         ),
         *(
@@ -172,7 +281,17 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
             removals((0, 900, 0), (1, 99, 4)),
             "fewer than 100 machines were removed",
         ),
-        ("sampling_period", "S4-measure2", margins(w5=0.25, w10=0.5, w30=0.75, w60=2.0), "0.5"),
+        (
+            "sampling_period",
+            "S4-measure2",
+            margins(
+                w5=0.25,
+                w10=0.5,
+                w30=0.75,
+                w60=2.0,
+            ),
+            "0.5",
+        ),
         ("sampling_period", "S4-measure1-margin", margins(w0=9.0, w5=0.25, w10=0.5), "0.25"),
         ("sampling_period", "S4-measure2-below", margins(s0=0.5, s5=0.75), "0.5"),
         (
@@ -198,7 +317,19 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
             ends(True, KILL=1),
             "no job without a parent has ended",
         ),
-        ("machine_utilization", "TIR-machines-cpu-80", full({0: 4, 80: 8, 81: 3, 100: 1}), "0.25"),
+        (
+            "machine_utilization",
+            "TIR-machines-cpu-80",
+            full(
+                {
+                    0: 4,
+                    80: 8,
+                    81: 3,
+                    100: 1,
+                }
+            ),
+            "0.25",
+        ),
         ("job_interarrivals", "JE-bursts", [{"squared_cv": 2.5}, {"squared_cv": 9.0}], "2.5"),
         (
             "vertical_scaling",

@@ -23,8 +23,19 @@ def finding(recipe: str, id_: str, rows: Rows) -> Finding:
 
 def cpi(*means: float) -> Rows:
     """Return an answer of *interference*: CPI at 10, 20 … percent of the machine, an hour each."""
-    same = {"metric": "cpi", "condition": "cpu percent", "seconds": 3600}
-    return [{**same, "bin": 10 * n, "mean": mean} for n, mean in enumerate(means, 1)]
+    same = {
+        "metric": "cpi",
+        "condition": "cpu percent",
+        "seconds": 3600,
+    }
+    return [
+        {
+            **same,
+            "bin": 10 * n,
+            "mean": mean,
+        }
+        for n, mean in enumerate(means, 1)
+    ]
 
 
 def settings(**slack: float | None) -> Rows:
@@ -39,24 +50,63 @@ def hours(n: int, jobs: int) -> Rows:
 
 def submitted(new: int, again: int) -> Rows:
     """Return an answer of *resubmissions*."""
-    return [{"hour": hour, "n_new": new, "n_again": again} for hour in range(3)]
+    return [
+        {
+            "hour": hour,
+            "n_new": new,
+            "n_again": again,
+        }
+        for hour in range(3)
+    ]
 
 
 def top_users(*shares: float) -> Rows:
     """Return an answer of *jobs_per_owner*: the jobs of the largest users together."""
-    return [{"kind": "user", "rank": rank, "share": share} for rank, share in enumerate(shares, 1)]
+    return [
+        {
+            "kind": "user",
+            "rank": rank,
+            "share": share,
+        }
+        for rank, share in enumerate(shares, 1)
+    ]
 
 
 def peaks(*bins: int) -> Rows:
     """Return an answer of *peak_to_request*: a task in each of some bins of memory, three in the first of CPU."""
-    memory = [{"resource": "memory", "bin": number, "n_within": 1} for number in bins]
-    return [*memory, {"resource": "cpu", "bin": 0, "n_within": 3}]
+    memory = [
+        {
+            "resource": "memory",
+            "bin": number,
+            "n_within": 1,
+        }
+        for number in bins
+    ]
+    return [
+        *memory,
+        {
+            "resource": "cpu",
+            "bin": 0,
+            "n_within": 3,
+        },
+    ]
 
 
 def margins(**violated: float) -> Rows:
     """Return an answer of *reservation*: 20 % above the usage before, by resource."""
-    same = {"tier": "all", "policy": "previous", "setting": 0.2}
-    return [{**same, "resource": name, "violated": share} for name, share in violated.items()]
+    same = {
+        "tier": "all",
+        "policy": "previous",
+        "setting": 0.2,
+    }
+    return [
+        {
+            **same,
+            "resource": name,
+            "violated": share,
+        }
+        for name, share in violated.items()
+    ]
 
 
 def queue(*pairs: tuple[int, int]) -> Rows:
@@ -148,7 +198,8 @@ def test_what_a_claim_measures(
     recipe: str, id_: str, rows: Rows, measured: str, verdict: str
 ) -> None:
     found = finding(recipe, id_, rows)
-    assert (found.measured, found.verdict) == (measured, verdict)
+    assert found.measured == measured
+    assert found.verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -198,7 +249,12 @@ def test_counts_of_other_traces_hold_for_their_published_numbers_alone() -> None
         == "needs openb_node_list_all_node.csv"
     )
     assert finding("machine_shapes", "OPENB-gpus", shapes((8, 776), (None, 3))).measured == "6208"
-    limits = {3_799: "does not hold", 3_800: "holds", 4_200: "holds", 4_201: "does not hold"}
+    limits = {
+        3_799: "does not hold",
+        3_800: "holds",
+        4_200: "holds",
+        4_201: "does not hold",
+    }
     assert {
         n: finding("machine_shapes", "ALI18-machines", shapes((None, n))).verdict for n in limits
     } == limits
@@ -291,12 +347,8 @@ def test_no_way_of_packing_is_no_proof_that_none_is_best() -> None:
 
 def test_what_is_listed_under_a_question_holds_for_its_claims_that_say_nothing_else() -> None:
     first, *_, last = find("machine_shapes").claims
-    assert (first.source, first.kind, first.scope.traces) == (
-        "Reiss et al., SoCC'12, Table 1",
-        "published",
-        ("2011",),
-    )
-    assert (last.source, last.scope) == (
-        "trace_2018.md",
-        Scope(traces=("alibaba-2018",), span=7 * DAY, tasks=0),
-    )
+    assert first.source == "Reiss et al., SoCC'12, Table 1"
+    assert first.kind == "published"
+    assert first.scope.traces == ("2011",)
+    assert last.source == "trace_2018.md"
+    assert last.scope == Scope(traces=("alibaba-2018",), span=7 * DAY, tasks=0)

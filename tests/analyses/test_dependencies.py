@@ -26,7 +26,13 @@ RECIPES = [
 
 
 def event(collection: int, seconds: float, kind: str, **more: Any) -> dict[str, Any]:
-    return {"collection_id": collection, "time": at(seconds), "type": kind, "priority": 200, **more}
+    return {
+        "collection_id": collection,
+        "time": at(seconds),
+        "type": kind,
+        "priority": 200,
+        **more,
+    }
 
 
 def life(
@@ -71,14 +77,36 @@ def test_chains() -> None:
         *life(5, 300, None, "", start_after_collection_ids=[]),
     ]
     assert answer(start_after.QUESTION, tiny("2019", collection_events=events)) == [
-        {"depth": 1, "n_collections": 1, "n_kept": 1, "n_broken": 0, "n_unknown": 0},
-        {"depth": 2, "n_collections": 1, "n_kept": 0, "n_broken": 1, "n_unknown": 0},
-        {"depth": 3, "n_collections": 1, "n_kept": 0, "n_broken": 0, "n_unknown": 1},
+        {
+            "depth": 1,
+            "n_collections": 1,
+            "n_kept": 1,
+            "n_broken": 0,
+            "n_unknown": 0,
+        },
+        {
+            "depth": 2,
+            "n_collections": 1,
+            "n_kept": 0,
+            "n_broken": 1,
+            "n_unknown": 0,
+        },
+        {
+            "depth": 3,
+            "n_collections": 1,
+            "n_kept": 0,
+            "n_broken": 0,
+            "n_unknown": 1,
+        },
     ]
 
 
 def test_circles_have_no_depth() -> None:
-    assert depths(np.array([1, 2, 3]), np.array([2, 1, 1])) == {1: 0, 2: 0, 3: 0}
+    assert depths(np.array([1, 2, 3]), np.array([2, 1, 1])) == {
+        1: 0,
+        2: 0,
+        3: 0,
+    }
 
 
 def test_queue_and_schedulers() -> None:
@@ -166,12 +194,21 @@ def test_vertical_scaling() -> None:
         },
     }
     finding = vertical_scaling.QUESTION.run(tables).findings[0]
-    assert (finding.measured, finding.verdict) == ("0.6667", "holds")
+    assert finding.measured == "0.6667"
+    assert finding.verdict == "holds"
 
 
 def test_alloc_sets() -> None:
-    inside = {"alloc_collection_id": 7, "cpu_request": 0.25, "memory_request": 0.25}
-    held = {"collection_type": "ALLOC_SET", "cpu_request": 0.5, "memory_request": 0.25}
+    inside = {
+        "alloc_collection_id": 7,
+        "cpu_request": 0.25,
+        "memory_request": 0.25,
+    }
+    held = {
+        "collection_type": "ALLOC_SET",
+        "cpu_request": 0.5,
+        "memory_request": 0.25,
+    }
     tables = tiny(
         "2019",
         collection_events=[
@@ -215,7 +252,11 @@ def test_placement_limits() -> None:
             "memory_capacity": 1.0,
             "switch_id": s,
         }
-        for m, s in ((1, "a"), (2, "a"), (3, "b"))
+        for m, s in (
+            (1, "a"),
+            (2, "a"),
+            (3, "b"),
+        )
     ]
 
     def run(
@@ -273,7 +314,9 @@ def test_different_machines_of_2011() -> None:
         ],
     )
     (row,) = answer(placement_limits.QUESTION, tables)
-    assert (row["kind"], row["n_starts"], row["n_broken"]) == ("different_machine", 3, 1)
+    assert row["kind"] == "different_machine"
+    assert row["n_starts"] == 3
+    assert row["n_broken"] == 1
     findings = {finding.id: finding for finding in placement_limits.QUESTION.run(tables).findings}
     assert findings["LIMIT-different_machine"].verdict == "does not hold"
     assert findings["LIMIT-max_per_switch"].reason == "is about 2019, the store holds 2011"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.analyses.fidelity import fidelity
 from borgtrace.analyses.fidelity import weighted_measures as weighted
 from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
-from borgtrace.analyses.fidelity.fidelity import QUESTION
+from borgtrace.analyses.fidelity.fidelity import QUESTION, measure_with_interval
 from borgtrace.analyses.fidelity.weighted_measures import (
     Units,
     ended_within,
@@ -22,10 +19,13 @@ from borgtrace.analyses.fidelity.weighted_measures import (
     times,
     top_share,
 )
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 from tests.analyses.tiny import at, tiny
 
-SUBMIT, SCHEDULE, FINISH = "SUBMIT", "SCHEDULE", "FINISH"
+SUBMIT = "SUBMIT"
+SCHEDULE = "SCHEDULE"
+FINISH = "FINISH"
 
 
 def one_task(*, is_synthetic: bool):  # type: ignore[no-untyped-def]
@@ -56,14 +56,39 @@ def one_task(*, is_synthetic: bool):  # type: ignore[no-untyped-def]
         ],
         machine_attributes=[],
         collection_events=[
-            {"time": at(100), "collection_id": 2, "type": SUBMIT, "scheduling_class": 2}
+            {
+                "time": at(100),
+                "collection_id": 2,
+                "type": SUBMIT,
+                "scheduling_class": 2,
+            }
         ],
         instance_events=[
-            {**alive, "time": BEFORE_TRACE, "type": SUBMIT},
-            {**alive, "time": BEFORE_TRACE, "type": SCHEDULE},
-            {**new, "time": at(100), "type": SUBMIT},
-            {**new, "time": at(102), "type": SCHEDULE},
-            {**new, "time": at(302), "type": FINISH},
+            {
+                **alive,
+                "time": BEFORE_TRACE,
+                "type": SUBMIT,
+            },
+            {
+                **alive,
+                "time": BEFORE_TRACE,
+                "type": SCHEDULE,
+            },
+            {
+                **new,
+                "time": at(100),
+                "type": SUBMIT,
+            },
+            {
+                **new,
+                "time": at(102),
+                "type": SCHEDULE,
+            },
+            {
+                **new,
+                "time": at(302),
+                "type": FINISH,
+            },
         ],
         instance_constraints=[],
         instance_usage=[],
@@ -117,16 +142,48 @@ def test_after_the_trace_is_no_time() -> None:
 
 
 def test_what_ends_after_the_trace_has_not_ended_within_it() -> None:
-    task = {"collection_id": 1, "priority": 9, "machine_id": 7}
+    task = {
+        "collection_id": 1,
+        "priority": 9,
+        "machine_id": 7,
+    }
     tables = tiny(
-        machine_events=[{"time": BEFORE_TRACE, "machine_id": 7, "type": "ADD"}],
+        machine_events=[
+            {
+                "time": BEFORE_TRACE,
+                "machine_id": 7,
+                "type": "ADD",
+            }
+        ],
         collection_events=[],
         instance_events=[
-            {**task, "time": at(0), "type": SUBMIT},
-            {**task, "time": at(0), "type": SCHEDULE},
-            {**task, "time": AFTER_TRACE, "type": FINISH},
-            {**task, "instance_index": 1, "time": at(100), "type": SUBMIT},
-            {**task, "instance_index": 1, "time": at(200), "type": SCHEDULE},
+            {
+                **task,
+                "time": at(0),
+                "type": SUBMIT,
+            },
+            {
+                **task,
+                "time": at(0),
+                "type": SCHEDULE,
+            },
+            {
+                **task,
+                "time": AFTER_TRACE,
+                "type": FINISH,
+            },
+            {
+                **task,
+                "instance_index": 1,
+                "time": at(100),
+                "type": SUBMIT,
+            },
+            {
+                **task,
+                "instance_index": 1,
+                "time": at(200),
+                "type": SCHEDULE,
+            },
         ],
     )
     units = Units.of(tables)
@@ -178,26 +235,15 @@ def test_a_tail_begins_at_its_least_value() -> None:
     )
 
 
-def test_the_interval_is_of_the_finite_resamples_and_needs_a_measurement(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    target = SimpleNamespace(measure="m", tier="all")
+def test_the_interval_is_of_the_finite_resamples_and_needs_a_measurement() -> None:
+    def measure(weights: Numbers) -> float:
+        """Return the one weight, if there is one."""
+        return float(weights[0]) if weights[0] else float("nan")
 
-    def measuring(first: float):  # type: ignore[no-untyped-def]
-        """Give `first` for the store itself, then 0, 1 … 100 for its resamples, each second one not measurable."""
-        given = iter([first, *(x for n in range(101) for x in (float(n), float("nan")))])
-        return {("m", "all"): lambda weights: next(given)}
-
-    found = []
-    monkeypatch.setattr(
-        fidelity, "_row", lambda target, measured, low, high: found.append((measured, low, high))
-    )
-    for first in (7.0, float("nan")):
-        monkeypatch.setattr(
-            fidelity, "_targets", lambda tables, units, x=first: ((target,), measuring(x))
-        )
-        fidelity.compute(one_task(is_synthetic=True), resamples=202)
-    assert found == [(7.0, 2.5, 97.5), (None, None, None)]
+    # Resamples measure 1, 2 … 101; each second one holds nothing to measure.
+    resamples = [np.array([weight]) for n in range(1, 102) for weight in (float(n), 0.0)]
+    assert measure_with_interval(measure, np.array([7.0]), resamples) == (7.0, 3.5, 98.5)
+    assert measure_with_interval(measure, np.array([0.0]), resamples) == (None, None, None)
 
 
 def test_slopes_are_fitted_up_to_the_published_ranks(monkeypatch: pytest.MonkeyPatch) -> None:

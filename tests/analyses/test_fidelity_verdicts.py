@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from borgtrace.analyses.fidelity.fidelity import LESS, _row
+from borgtrace.analyses.fidelity.fidelity import LESS, Measurement, row_of_target
 from borgtrace.synth.model.targets import FidelityTarget
 
 
@@ -24,16 +24,25 @@ from borgtrace.synth.model.targets import FidelityTarget
 def test_a_target_fits_by_its_distance_or_by_its_interval(
     measured: float | None, low: float | None, high: float | None, verdict: str
 ) -> None:
-    row = _row(FidelityTarget("m", "all", 10.0, "A", "somewhere", True), measured, low, high)
-    assert (row["verdict"], row["reference"], row["grade"]) == (verdict, "somewhere", "A")
+    row = row_of_target(
+        FidelityTarget("m", "all", 10.0, "A", "somewhere", True), Measurement(measured, low, high)
+    )
+    assert row["verdict"] == verdict
+    assert row["reference"] == "somewhere"
+    assert row["grade"] == "A"
     assert row["deviation"] == (None if measured is None else pytest.approx(measured / 10 - 1))
 
 
 def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict() -> None:
-    row = _row(FidelityTarget("m", "all", -2.0, "A", "somewhere", False), -3.0, None, None)
-    assert (row["deviation"], row["verdict"]) == (-0.5, "reported")
+    row = row_of_target(
+        FidelityTarget("m", "all", -2.0, "A", "somewhere", False), Measurement(-3.0, None, None)
+    )
+    assert row["deviation"] == -0.5
+    assert row["verdict"] == "reported"
     assert (
-        _row(FidelityTarget("m", "all", 1.0, "A", "", True), inf, None, None)["verdict"]
+        row_of_target(FidelityTarget("m", "all", 1.0, "A", "", True), Measurement(inf, None, None))[
+            "verdict"
+        ]
         == "does not fit"
     )
 
@@ -50,5 +59,8 @@ def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict(
 )
 def test_a_target_at_the_end_of_its_interval_fits(low: float, high: float, verdict: str) -> None:
     assert (
-        _row(FidelityTarget("m", "all", 1.0, "A", "", True), 1.5, low, high)["verdict"] == verdict
+        row_of_target(FidelityTarget("m", "all", 1.0, "A", "", True), Measurement(1.5, low, high))[
+            "verdict"
+        ]
+        == verdict
     )

@@ -7,7 +7,15 @@ import pytest
 from borgtrace.analyses.interference import interference, over_request
 from tests.analyses.tiny import answer, tiny, window
 
-MACHINE = [{"time": 0, "machine_id": 1, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5}]
+MACHINE = [
+    {
+        "time": 0,
+        "machine_id": 1,
+        "type": "ADD",
+        "cpu_capacity": 0.5,
+        "memory_capacity": 0.5,
+    }
+]
 
 
 def test_cpi_by_tasks_and_by_cpu() -> None:
@@ -33,7 +41,9 @@ def test_cpi_by_tasks_and_by_cpu() -> None:
         ("mai", "cpu percent", 75),
     }
     crowded = rows["cpi", "tasks", 2]
-    assert (crowded["seconds"], crowded["mean"], crowded["deviation"]) == (600, 2.25, 0.75)
+    assert crowded["seconds"] == 600
+    assert crowded["mean"] == 2.25
+    assert crowded["deviation"] == 0.75
     assert rows["cpi", "tasks", 1]["mean"] == 1.0
     # Slope 1.25 per task over a mean of (1 + 2 · 2.25)/3.
     finding = interference.QUESTION.run(tables).findings[0]
@@ -58,9 +68,23 @@ def test_tasks_over_their_request() -> None:
             window(3, 0, 0.25),
         ],
         tasks=[
-            {"collection_id": 1, "priority": 9, "cpu_request": 0.25, "memory_request": 0.25},
-            {"collection_id": 2, "priority": 9, "cpu_request": 0.5, "memory_request": 0.25},
-            {"collection_id": 3, "priority": 9, "cpu_request": 0.0},
+            {
+                "collection_id": 1,
+                "priority": 9,
+                "cpu_request": 0.25,
+                "memory_request": 0.25,
+            },
+            {
+                "collection_id": 2,
+                "priority": 9,
+                "cpu_request": 0.5,
+                "memory_request": 0.25,
+            },
+            {
+                "collection_id": 3,
+                "priority": 9,
+                "cpu_request": 0.0,
+            },
         ],
     )
     rows = {row["resource"]: row for row in answer(over_request.QUESTION, tables)}
@@ -76,8 +100,6 @@ def test_tasks_over_their_request() -> None:
         "seconds_over": 100,
         "largest": 3.0,
     }
-    assert (rows["memory"]["n_tasks"], rows["memory"]["n_over"], rows["memory"]["n_peak_over"]) == (
-        1,
-        0,
-        1,
-    )
+    assert rows["memory"]["n_tasks"] == 1
+    assert rows["memory"]["n_over"] == 0
+    assert rows["memory"]["n_peak_over"] == 1

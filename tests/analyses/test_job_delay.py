@@ -12,7 +12,12 @@ from tests.analyses.tiny import Row, answer, arrow, at, tiny, window
 
 
 def _event(job: int, seconds: float, kind: str, **more: object) -> Row:
-    return {"collection_id": job, "time": at(seconds), "type": kind, **more}
+    return {
+        "collection_id": job,
+        "time": at(seconds),
+        "type": kind,
+        **more,
+    }
 
 
 def _cell() -> dict[str, list[Row]]:
@@ -25,11 +30,20 @@ def _cell() -> dict[str, list[Row]]:
             # Queued for a minute, then enabled: ready at 60 s; enabled again later, which changes nothing.
             *(
                 _event(1, s, kind)
-                for s, kind in ((0, "SUBMIT"), (1, "QUEUE"), (60, "ENABLE"), (90, "ENABLE"))
+                for s, kind in (
+                    (0, "SUBMIT"),
+                    (1, "QUEUE"),
+                    (60, "ENABLE"),
+                    (90, "ENABLE"),
+                )
             ),
             *(_event(2, s, kind) for s, kind in ((10, "SUBMIT"), (10, "ENABLE"))),
             # Ready before the trace: what it waited is not known.
-            {"collection_id": 3, "time": 0, "type": "ENABLE"},
+            {
+                "collection_id": 3,
+                "time": 0,
+                "type": "ENABLE",
+            },
             _event(3, 50, "ENABLE"),
             # Ran before it was ready, by its events.
             _event(4, 100, "ENABLE"),
@@ -55,7 +69,11 @@ def test_a_job_waits_from_ready_to_its_first_running_task() -> None:
         if row["percent"] == 50.0
     }
     # 10 s (70 − 60) and 2.5 s; the median of the two lies between.
-    assert medians == {"all": (6.25, 6.25, 2), "beb": (10.0, 10.0, 1), "production": (2.5, 2.5, 1)}
+    assert medians == {
+        "all": (6.25, 6.25, 2),
+        "beb": (10.0, 10.0, 1),
+        "production": (2.5, 2.5, 1),
+    }
     (claim,) = job_delay.QUESTION.claims
     assert claim.measure(job_delay.QUESTION.run(tiny("2019", **_cell())).table) == -7.5
 
@@ -87,13 +105,21 @@ def test_memory_by_buckets_of_cpu() -> None:
         ),
         *(
             window(job, 0, cpu, memory, length=hour)
-            for job, cpu, memory in ((3, 1.0, 0.5), (4, 1.5, 1.0), (5, 1.75, 0.75))
+            for job, cpu, memory in (
+                (3, 1.0, 0.5),
+                (4, 1.5, 1.0),
+                (5, 1.75, 0.75),
+            )
         ),
         window(6, 0, 1.0, 0.75, length=4 * hour),
     ]
     tables = tiny(instance_usage=usage)
     rows = answer(job_memory.QUESTION, tables)
-    assert [tuple(row.values()) for row in rows] == [(0, 2, 0.25), (1, 3, 0.75), (4, 1, 3.0)]
+    assert [tuple(row.values()) for row in rows] == [
+        (0, 2, 0.25),
+        (1, 3, 0.75),
+        (4, 1, 3.0),
+    ]
     # Means 5/3 and 4/3; Σ xy − n·x̄·ȳ = 12.75 − 20/3, over √(26/3 · (9.625 − 16/3)).
     expected = (12.75 - 20 / 3) / np.sqrt(26 / 3 * (9.625 - 16 / 3))
     (claim,) = job_memory.QUESTION.claims
@@ -125,7 +151,11 @@ def test_tasks_of_a_job_by_tier() -> None:
     """Best-effort jobs of 1, 2 and 4 tasks, one of them submitted twice; a production job of 1."""
     events = [
         _event(job, 1, "SUBMIT", instance_index=index, priority=110)
-        for job, n_tasks in ((1, 1), (2, 2), (3, 4))
+        for job, n_tasks in (
+            (1, 1),
+            (2, 2),
+            (3, 4),
+        )
         for index in range(n_tasks)
     ]
     events += [_event(2, 2, "SCHEDULE", priority=110), _event(2, 3, "EVICT", priority=110)]
@@ -134,8 +164,11 @@ def test_tasks_of_a_job_by_tier() -> None:
     rows = answer(job_sizes.QUESTION, tiny("2019", instance_events=events))
     found = {(row["tier"], row["percent"]): row["n_tasks"] for row in rows}
     # The median of 1, 1, 2, 4; the 80th percentile of 1, 2, 4 lies at 1.6: 2 + .6 · 2.
-    assert (found["all", 50.0], found["all", 100.0], found["beb", 50.0]) == (1.5, 4.0, 2.0)
-    assert (found["beb", 80.0], found["production", 95.0]) == (pytest.approx(3.2), 1.0)
+    assert found["all", 50.0] == 1.5
+    assert found["all", 100.0] == 4.0
+    assert found["beb", 50.0] == 2.0
+    assert found["beb", 80.0] == pytest.approx(3.2)
+    assert found["production", 95.0] == 1.0
     assert {(row["tier"], row["mean"], row["n"]) for row in rows} == {
         ("all", 2.0, 4),
         ("beb", 7 / 3, 3),

@@ -6,7 +6,6 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,20 @@ import pyarrow as pa
 import pytest
 
 import borgtrace
-from borgtrace.analyses.fidelity.likeness import _arrivals, _names, _ranks, fit
-from borgtrace.analyses.fidelity.task_distributions import _class, _kinds, _life, curve, merged_ends
+from borgtrace.analyses.fidelity.likeness import (
+    fields_of_arrivals,
+    fit,
+    names_of_tiers,
+    shares_of_owners,
+)
+from borgtrace.analyses.fidelity.task_distributions import (
+    TaskWindows,
+    class_numbers,
+    curve,
+    life_curve,
+    merged_ends,
+    task_class,
+)
 from borgtrace.catalog import find
 from borgtrace.cli import main
 from borgtrace.errors import UsageError
@@ -41,13 +52,40 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of a cell whose parameters are not the published ones."""
     waits = QuantileCurve((0.0, 1.0), (20.0, 40.0))
     tiers = tuple(
-        replace(tier, delay=waits, running=2.0, pending=0.1, single=0.5, jobs=share, largest=30)
+        replace(
+            tier,
+            delay=waits,
+            running=2.0,
+            pending=0.1,
+            single=0.5,
+            jobs=share,
+            largest=30,
+        )
         for tier, share in zip(GOOGLE_2011.tiers, (0.2, 0.3, 0.5), strict=True)
     )
-    more = {"burst": 0.1, "killed_pending": 0.2, "removals": 0.05, "looping": 0.0, "shapes": SHAPES}
-    cell = replace(GOOGLE_2011, tiers=tiers, jobs_per_hour=1.5, is_even=True, **more)
+    more = {
+        "burst": 0.1,
+        "killed_pending": 0.2,
+        "removals": 0.05,
+        "looping": 0.0,
+        "shapes": SHAPES,
+    }
+    cell = replace(
+        GOOGLE_2011,
+        tiers=tiers,
+        jobs_per_hour=1.5,
+        is_even=True,
+        **more,
+    )
     folder = tmp_path_factory.mktemp("planted")
-    return stored(folder, machines=40, hours=8, seed=3, anomalies=False, like=Likeness(cell))
+    return stored(
+        folder,
+        machines=40,
+        hours=8,
+        seed=3,
+        anomalies=False,
+        like=Likeness(cell),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +110,8 @@ def test_planted_parameters_of_tiers_come_back(found: Likeness) -> None:
     jobs = [tier.jobs for tier in found.profile.tiers]
     assert np.array(jobs) / sum(jobs) == pytest.approx([0.2, 0.3, 0.5], abs=0.06)
     for tier in found.profile.tiers:
-        assert (tier.running, tier.pending) == (
-            pytest.approx(2.0, abs=0.05),
-            pytest.approx(0.1, abs=0.03),
-        )
+        assert tier.running == pytest.approx(2.0, abs=0.05)
+        assert tier.pending == pytest.approx(0.1, abs=0.03)
         assert tier.single == pytest.approx(0.5, abs=0.12)
         assert tier.delay.at(0.5) == pytest.approx(
             28.3, rel=0.15
@@ -97,7 +133,13 @@ def test_what_was_measured_there_is_what_the_fidelity_report_looks_for(
 
 @pytest.fixture(scope="module")
 def twin(planted: Path, found: Likeness, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return stored(tmp_path_factory.mktemp("twin"), machines=40, hours=8, seed=9, like=found)
+    return stored(
+        tmp_path_factory.mktemp("twin"),
+        machines=40,
+        hours=8,
+        seed=9,
+        like=found,
+    )
 
 
 def test_the_report_judges_a_twin_by_the_store(twin: Path, found: Likeness) -> None:
@@ -142,7 +184,11 @@ def series(store: Any) -> set[tuple[float, ...]]:
 def test_the_same_input_gives_the_same_bytes(planted: Path, tmp_path: Path) -> None:
     folders = [
         generate(
-            tmp_path / name, machines=5, hours=1, seed=2, like=fit(borgtrace.open(planted), "2011")
+            tmp_path / name,
+            machines=5,
+            hours=1,
+            seed=2,
+            like=fit(borgtrace.open(planted), "2011"),
         )
         for name in ("a", "b")
     ]
@@ -197,7 +243,14 @@ def test_a_cell_of_2019_like_one_of_2011(planted: Path, tmp_path: Path) -> None:
         "beb",
         "production",
     }
-    folder = generate(tmp_path / "out", "2019", machines=4, hours=1, seed=1, like=found)
+    folder = generate(
+        tmp_path / "out",
+        "2019",
+        machines=4,
+        hours=1,
+        seed=1,
+        like=found,
+    )
     assert json.loads((folder / "truth.json").read_text())["rows"]["instance_usage"] > 0
 
 
@@ -245,54 +298,89 @@ def test_the_ends_of_a_distribution_count_as_their_means() -> None:
 
 def test_lives_that_go_on_end_as_those_published() -> None:
     runs = {"seconds": np.array([100.0] * 10 + [200.0] * 10), "is_over": np.arange(20) < 10}
-    life = _life(runs, np.ones(20, bool), QuantileCurve((0.0, 1.0), (1.0, 5000.0)))
-    assert (life.below(100.0), life.at(1.0)) == (pytest.approx(0.5), pytest.approx(5000.0))
-    assert _life(runs, np.arange(20) > 0, life) is life  # nine ends are too few
+    life = life_curve(runs, np.ones(20, bool), QuantileCurve((0.0, 1.0), (1.0, 5000.0)))
+    assert life.below(100.0) == pytest.approx(0.5)
+    assert life.at(1.0) == pytest.approx(5000.0)
+    assert life_curve(runs, np.arange(20) > 0, life) is life  # nine ends are too few
 
 
 @pytest.mark.parametrize(
     ("jobs", "expected"),
     [
-        ({"free": 10, "other": 10, "production": 10}, ["free", "other", "production"]),
-        ({"free": 10, "other": 9, "production": 10}, ["free", "free", "production"]),
-        ({"free": 9, "other": 10, "production": 9}, ["other", "other", "other"]),
-        ({"beb": 10, "mid": 10, "monitoring": 10}, ["other", "other", "production"]),
+        (
+            {
+                "free": 10,
+                "other": 10,
+                "production": 10,
+            },
+            ["free", "other", "production"],
+        ),
+        (
+            {
+                "free": 10,
+                "other": 9,
+                "production": 10,
+            },
+            ["free", "free", "production"],
+        ),
+        (
+            {
+                "free": 9,
+                "other": 10,
+                "production": 9,
+            },
+            ["other", "other", "other"],
+        ),
+        (
+            {
+                "beb": 10,
+                "mid": 10,
+                "monitoring": 10,
+            },
+            ["other", "other", "production"],
+        ),
         ({"unknown": 3}, ["production"]),
     ],
 )
 def test_tiers_of_fewer_than_ten_jobs_are_merged(jobs: dict[str, int], expected: list[str]) -> None:
     tiers = [name for name, n in jobs.items() for _ in range(n)]
     attempts = pa.table({"tier": tiers, "collection_id": np.arange(len(tiers))})
-    names = _names(attempts, GOOGLE_2011)
+    names = names_of_tiers(attempts, GOOGLE_2011)
     assert [names[name] for name in jobs] == expected
 
 
 def test_classes_of_fewer_than_ten_jobs_are_merged() -> None:
-    level, variation = np.linspace(0.01, 0.2, 400), np.tile([0.1, 1.0], 200)
-    every = _kinds(level, variation, np.arange(400))
+    level = np.linspace(0.01, 0.2, 400)
+    variation = np.tile([0.1, 1.0], 200)
+    every = class_numbers(level, variation, np.arange(400))
     assert len(np.unique(every)) > 8
     for job in (np.arange(400) // 40, np.arange(400) // 20):
-        kinds = _kinds(level, variation, job)
+        kinds = class_numbers(level, variation, job)
         assert all(len(np.unique(job[kinds == kind])) >= 10 for kind in np.unique(kinds))
 
 
 def test_owners_of_fewer_than_ten_jobs_have_no_share_of_their_own() -> None:
-    head, exponent, last, shift = _ranks(np.repeat(["a", "b", "c"], [60, 31, 9]), GOOGLE_2011.users)
+    head, exponent, last, shift = shares_of_owners(
+        np.repeat(["a", "b", "c"], [60, 31, 9]), GOOGLE_2011.users
+    )
     assert head == pytest.approx([0.6 / 1.001, 0.31 / 1.001])
-    assert (exponent, last, shift) == (2.1, 12, 13.0)
-    assert _ranks(np.array(["", ""]), "default") == "default"
+    assert exponent == 2.1
+    assert last == 12
+    assert shift == 13.0
+    assert shares_of_owners(np.array(["", ""]), "default") == "default"
 
 
 def test_an_owner_of_ten_jobs_has_a_share_and_two_owners_are_enough() -> None:
-    head, _, last, _ = _ranks(np.repeat(["a", "b"], [30, 10]), GOOGLE_2011.users)
+    head, _, last, _ = shares_of_owners(np.repeat(["a", "b"], [30, 10]), GOOGLE_2011.users)
     assert head == pytest.approx([0.75 / 1.001, 0.25 / 1.001])
     assert last == 12  # two and ten more, who share what is left
 
 
 def test_lives_rise_from_the_shortest_to_the_longest() -> None:
     runs = {"seconds": np.arange(1.0, 31.0), "is_over": np.ones(30, bool)}
-    life = _life(runs, np.ones(30, bool), QuantileCurve((0.0, 1.0), (1.0, 5000.0)))
-    assert (life.shares[0], life.shares[-1]) == (0.0, 1.0)
+    life = life_curve(runs, np.ones(30, bool), QuantileCurve((0.0, 1.0), (1.0, 5000.0)))
+    assert life.shares[0] == 0.0
+    assert life.shares[-1] == 1.0
     assert list(life.shares) == sorted(life.shares)
     # 1 … 10 count as 5.5, and 21 … 30 as 25.5; all have ended, so that nothing lasts longer.
     assert life.all_at(np.array([0.0, 0.2, 0.5, 1.0])) == pytest.approx([5.5, 5.5, 15.0, 25.5])
@@ -300,17 +388,12 @@ def test_lives_rise_from_the_shortest_to_the_longest() -> None:
 
 def of_two_tasks(averages: list[float], seconds: list[float]) -> TaskClass:
     """The class of a task of mean 0.5 with four windows and one of mean 0.25 with three."""
-    columns = {"average_cpu": np.array(averages), "sampled_cpu": np.array(seconds)}
-    store: Any = SimpleNamespace(
-        task_rows=lambda keys: np.arange(len(keys)),
-        traces=lambda rows, names: SimpleNamespace(offsets=np.array([0, 4, 7]), **columns),
+    windows = TaskWindows(
+        offsets=np.array([0, 4, 7]),
+        average_cpu=np.array(averages),
+        sampled_cpu=np.array(seconds),
     )
-    use = {
-        "cpu": np.array([0.5, 0.25]),
-        "collection_id": np.array([1, 2]),
-        "instance_index": np.zeros(2, np.int64),
-    }
-    return _class(store, use, "c", CLASSES.rows[0])
+    return task_class(windows, np.array([0.5, 0.25]), "c", CLASSES.rows[0])
 
 
 def test_a_class_wanders_as_far_as_neighbouring_windows_are_alike() -> None:
@@ -318,16 +401,24 @@ def test_a_class_wanders_as_far_as_neighbouring_windows_are_alike() -> None:
     found = of_two_tasks([0.75, 0.75, 0.25, 0.25, 0.5, np.nan, 0.25], [0.5] * 7)
     # Products of neighbours: ¼, −¼, ¼; squares of the first of each: ¼. A third, on a scale from .15 to .92.
     assert found.drifting == pytest.approx((1 / 3 - 0.15) / 0.77)
-    assert (found.letter, found.share) == ("c", 2.0)
-    assert (found.median, found.spread) == (pytest.approx(0.125**0.5), pytest.approx(np.log(2) / 2))
+    assert found.letter == "c"
+    assert found.share == 2.0
+    assert found.median == pytest.approx(0.125**0.5)
+    assert found.spread == pytest.approx(np.log(2) / 2)
     # Seven windows are too few for a form of their own.
-    assert (found.between, found.within) == (CLASSES.rows[0].between, CLASSES.rows[0].within)
+    assert found.between == CLASSES.rows[0].between
+    assert found.within == CLASSES.rows[0].within
     assert of_two_tasks([0.5] * 4 + [0.25] * 3, [0.5] * 7).drifting == 0.0
 
 
 @pytest.mark.parametrize(
     ("n_jobs", "within", "burst"),
-    [(1, 0.5, None), (2, 0.4585, 0.5), (2, 0.917 * 0.95, 0.95), (2, 1.0, 0.95)],
+    [
+        (1, 0.5, None),
+        (2, 0.4585, 0.5),
+        (2, 0.917 * 0.95, 0.95),
+        (2, 1.0, 0.95),
+    ],
 )
 def test_one_job_tells_nothing_of_bursts(n_jobs: int, within: float, burst: float | None) -> None:
     jobs = {
@@ -346,10 +437,15 @@ def test_one_job_tells_nothing_of_bursts(n_jobs: int, within: float, burst: floa
     measured = {("arrivals_within_10ms", "all"): within}
     measured |= {(f"resubmitted_after_{kind}", "all"): 0.25 for kind in ("EVICT", "FAIL")}
     measured["resubmitted_after_KILL", "all"] = np.nan
-    found = _arrivals(runs, jobs, use, measured, GOOGLE_2011)
+    found = fields_of_arrivals(runs, jobs, use, measured, GOOGLE_2011)
     assert found.get("burst") == (None if burst is None else pytest.approx(burst))
     assert found["killed_pending"] == 0.25
-    assert found["resubmitted"] == {**GOOGLE_2011.resubmitted, "EVICT": 0.25, "FAIL": 0.25}
-    assert (found["users"], found["names"]) == (GOOGLE_2011.users, GOOGLE_2011.names)
+    assert found["resubmitted"] == {
+        **GOOGLE_2011.resubmitted,
+        "EVICT": 0.25,
+        "FAIL": 0.25,
+    }
+    assert found["users"] == GOOGLE_2011.users
+    assert found["names"] == GOOGLE_2011.names
     # Fewer than ten jobs ask for something, so that what tasks with usage ask for stands for them.
     assert found["request"] == found["memory_request"] == pytest.approx((-2.0, 1.0))

@@ -8,8 +8,20 @@ from borgtrace.analyses.usage import machine_utilization
 from tests.analyses.tiny import answer, at, tiny, window
 
 MACHINES = [
-    {"time": 0, "machine_id": 1, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5},
-    {"time": at(300), "machine_id": 2, "type": "ADD", "cpu_capacity": 1.0, "memory_capacity": 1.0},
+    {
+        "time": 0,
+        "machine_id": 1,
+        "type": "ADD",
+        "cpu_capacity": 0.5,
+        "memory_capacity": 0.5,
+    },
+    {
+        "time": at(300),
+        "machine_id": 2,
+        "type": "ADD",
+        "cpu_capacity": 1.0,
+        "memory_capacity": 1.0,
+    },
     {
         "time": at(600),
         "machine_id": 1,
@@ -17,7 +29,11 @@ MACHINES = [
         "cpu_capacity": 1.0,
         "memory_capacity": 0.5,
     },
-    {"time": 0, "machine_id": 3, "type": "ADD"},
+    {
+        "time": 0,
+        "machine_id": 3,
+        "type": "ADD",
+    },
 ]
 
 
@@ -50,11 +66,16 @@ def test_slots_of_two_machines() -> None:
     }
     assert rows["cpu", 38]["share"] == pytest.approx(0.8)
     finding = machine_utilization.QUESTION.run(tables).findings[0]
-    assert (finding.measured, finding.verdict) == ("0", "holds")
+    assert finding.measured == "0"
+    assert finding.verdict == "holds"
 
 
 def test_usage_outside_the_trace_alone_is_not_applicable() -> None:
-    before = {**window(1, 0, 0.125, 0.25), "start_time": 0, "end_time": at(0)}
+    before = {
+        **window(1, 0, 0.125, 0.25),
+        "start_time": 0,
+        "end_time": at(0),
+    }
     result = machine_utilization.QUESTION.run(
         tiny(machine_events=MACHINES, instance_usage=[before])
     )

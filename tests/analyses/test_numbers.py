@@ -82,7 +82,8 @@ def test_values_that_are_alike_widen_the_interval() -> None:
     scores = np.array([-1.5, -0.5, 0.5, 1.5]) * (
         np.array([1.0, 1, -1, -1]) + 0.8 * np.array([-1.5, -0.5, 0.5, 1.5])
     )
-    plain, next_ = scores @ scores, scores[1:] @ scores[:-1]
+    plain = scores @ scores
+    next_ = scores[1:] @ scores[:-1]
     for lags, variance in ((0, plain), (1, plain + 2 * 0.5 * next_)):
         half = 1.959963984540054 * variance**0.5 / 5
         found = slope(y, x, lags)
@@ -122,7 +123,14 @@ def test_later_ranks_are_reported_in_steps_up_to_the_last() -> None:
 
 
 def owners(kind: str, *shares: float) -> list[dict[str, Any]]:
-    return [{"kind": kind, "rank": rank, "share": share} for rank, share in enumerate(shares, 1)]
+    return [
+        {
+            "kind": kind,
+            "rank": rank,
+            "share": share,
+        }
+        for rank, share in enumerate(shares, 1)
+    ]
 
 
 def test_a_top_share_needs_twice_as_many_owners() -> None:
@@ -162,7 +170,16 @@ def test_a_slope_is_weighted_by_time() -> None:
 
 def test_a_mean_peak_is_that_of_the_midpoints() -> None:
     peaks = [
-        {"resource": "cpu", "bin": number, "n_within": n} for number, n in ((0, 0), (1, 3), (3, 1))
+        {
+            "resource": "cpu",
+            "bin": number,
+            "n_within": n,
+        }
+        for number, n in (
+            (0, 0),
+            (1, 3),
+            (3, 1),
+        )
     ]
     # (3 · 7.5 % + 17.5 %) ÷ 4.
     assert finding("peak_to_request", "KOR-mean-cpu", peaks).measured == "0.1"
@@ -172,7 +189,11 @@ def test_a_mean_peak_is_that_of_the_midpoints() -> None:
 
 
 def days(n: int, waits: list[float], pending: list[float]) -> pa.Table:
-    columns = {"mean_wait": waits[:n], "mean_run": [1.0] * n, "mean_pending": pending[:n]}
+    columns = {
+        "mean_wait": waits[:n],
+        "mean_run": [1.0] * n,
+        "mean_pending": pending[:n],
+    }
     return pa.table({"day": list(range(n)), **columns})
 
 
@@ -224,7 +245,11 @@ def test_the_front_holds_what_nothing_else_beats() -> None:
 
 USAGE = [
     window(task, 300 * k, cpu, cpu / 2, sampled_cpu=cpu)
-    for task, series in ((1, (0.5, 0.625, 0.5)), (2, (0.25, 0.25, 0.5)), (3, (0.125, 0.25)))
+    for task, series in (
+        (1, (0.5, 0.625, 0.5)),
+        (2, (0.25, 0.25, 0.5)),
+        (3, (0.125, 0.25)),
+    )
     for k, cpu in enumerate(series)
 ]
 TASKS = [
@@ -259,7 +284,12 @@ def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.M
 def test_a_block_holds_whole_collections_of_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 4)
     # Two of two windows fill a block; one of five is not cut, and takes the next one along.
-    sizes = {7: 2, 9: 2, 11: 5, 20: 1}
+    sizes = {
+        7: 2,
+        9: 2,
+        11: 5,
+        20: 1,
+    }
     usage = [window(task, 300 * k, 0.5, 0.5) for task, n in sizes.items() for k in range(n)]
     tables = tiny(instance_usage=usage)
     assert list(window_blocks.collection_ranges(tables)) == [(7, 9), (11, 20)]
@@ -281,7 +311,8 @@ def test_blocks_give_the_changes_that_sql_gives(
         if rng.random() < 0.8
     ]
     monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 50)
-    compiled, sql = tiny(instance_usage=usage), tiny(instance_usage=usage)
+    compiled = tiny(instance_usage=usage)
+    sql = tiny(instance_usage=usage)
     sql.has_blocks = False
     found = question.QUESTION.run(compiled).table
     assert found.num_rows > 20
@@ -290,12 +321,30 @@ def test_blocks_give_the_changes_that_sql_gives(
 
 def test_columns_of_a_task_stand_beside_each_of_its_windows() -> None:
     usage = arrow(
-        "instance_usage", [window(task, start, 0.5) for task, start in ((8, 300), (7, 0), (8, 0))]
+        "instance_usage",
+        [
+            window(task, start, 0.5)
+            for task, start in (
+                (8, 300),
+                (7, 0),
+                (8, 0),
+            )
+        ],
     )
-    tasks = pa.table({"collection_id": [9, 8], "instance_index": [0, 0], "tier": [1, 2]})
+    tasks = pa.table(
+        {
+            "collection_id": [9, 8],
+            "instance_index": [0, 0],
+            "tier": [1, 2],
+        }
+    )
     block = window_blocks.with_task_columns(usage, tasks)
     assert block["collection_id"].to_pylist() == [7, 8, 8]
-    assert block["start_time"].to_pylist() == [at(0), at(0), at(300)]
+    assert block["start_time"].to_pylist() == [
+        at(0),
+        at(0),
+        at(300),
+    ]
     # No event names task 7.
     assert block["tier"].to_pylist() == [None, 2, 2]
 
@@ -324,7 +373,11 @@ def test_how_far_scheduling_trails_at_the_end(rows: list[dict[str, Any]], measur
 def resubmitted(*days: int) -> list[dict[str, Any]]:
     """Days of two hours that have rows, the first and the last."""
     return [
-        {"hour": 24 * day + hour, "n_new": 4, "n_again": n // 2}
+        {
+            "hour": 24 * day + hour,
+            "n_new": 4,
+            "n_again": n // 2,
+        }
         for day, n in enumerate(days)
         for hour in (0, 23)
     ]
@@ -355,7 +408,13 @@ def test_without_new_tasks_there_is_no_ratio() -> None:
 
 
 def test_a_trailing_average_is_over_the_last_steps() -> None:
-    sums = pa.table({"period": [2, 4], "total": [10_000_000, 6_000_000], "n": [2, 1]})
+    sums = pa.table(
+        {
+            "period": [2, 4],
+            "total": [10_000_000, 6_000_000],
+            "n": [2, 1],
+        }
+    )
     averages = moving_averages.trailing_averages(sums, first=1, last=5, width=2)
     assert averages.n.tolist() == [0, 2, 2, 1, 1]
     assert averages.mean.tolist() == pytest.approx([np.nan, 5, 5, 6, 6], nan_ok=True)
@@ -365,7 +424,15 @@ def test_a_trailing_average_is_over_the_last_steps() -> None:
     assert of_three_steps.mean.tolist() == [5, 5, 16 / 3]
 
 
-@pytest.mark.parametrize(("trailing", "step"), [(0, 300), (299, 300), (450, 300), (300, 0)])
+@pytest.mark.parametrize(
+    ("trailing", "step"),
+    [
+        (0, 300),
+        (299, 300),
+        (450, 300),
+        (300, 0),
+    ],
+)
 def test_an_average_trails_by_whole_steps(trailing: int, step: int) -> None:
     with pytest.raises(UsageError) as caught:
         moving_averages.compute(tiny(), trailing=trailing, step=step)
@@ -376,7 +443,8 @@ def test_an_average_trails_by_whole_steps(trailing: int, step: int) -> None:
 
 
 def test_a_tail_begins_above_its_start_or_with_it() -> None:
-    values, once = np.array([1.0, np.e, np.e**2]), np.array([5, 1, 1])
+    values = np.array([1.0, np.e, np.e**2])
+    once = np.array([5, 1, 1])
     # Hill: 1 is not above 1; logarithms of 1 and 2.
     assert continuous_exponent(values, once, 1.0) == pytest.approx(2 / 3)
     assert np.isnan(continuous_exponent(values, once, np.e**2))

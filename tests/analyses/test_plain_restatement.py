@@ -20,8 +20,13 @@ import pytest
 from borgtrace.catalog import find
 from borgtrace.question import EngineTables, Tables
 
-START, NEVER = 600_000_000, 2**63 - 1
-SUBMIT, SCHEDULE, EVICT, FINISH, UPDATES = 0, 1, 2, 4, (7, 8)
+START = 600_000_000
+NEVER = 2**63 - 1
+SUBMIT = 0
+SCHEDULE = 1
+EVICT = 2
+FINISH = 4
+UPDATES = (7, 8)
 Rows = list[dict[str, Any]]
 
 
@@ -41,7 +46,11 @@ class Attempt:
     def groups(self) -> Iterator[tuple[str, str]]:
         """What a question cuts it by."""
         tier = "free" if self.priority <= 1 else "production" if self.priority >= 9 else "other"
-        yield from (("all", "all"), ("tier", tier), ("class", self.latency_class))
+        yield from (
+            ("all", "all"),
+            ("tier", tier),
+            ("class", self.latency_class),
+        )
 
 
 @dataclass
@@ -56,11 +65,14 @@ class Followed:
 @pytest.fixture(scope="module")
 def followed(trace: Path) -> Followed:
     current: dict[tuple[str, str], Attempt] = {}
-    attempts, last = [], 0
+    attempts = []
+    last = 0
     for path in sorted((trace / "clusterdata-2011-2" / "task_events").glob("part-*.csv.gz")):
         with gzip.open(path, "rt") as file:
             for row in csv.reader(file):
-                time, task, kind = int(row[0]), (row[2], row[3]), int(row[5])
+                time = int(row[0])
+                task = (row[2], row[3])
+                kind = int(row[5])
                 assert time < NEVER
                 last = max(last, time)
                 if kind == SUBMIT:
@@ -102,7 +114,8 @@ def test_run_times(followed: Followed, tables: Tables) -> None:
     done = {group: sorted(finished[group]) for group in ended}
     curves = {group: kaplan_meier(ended[group], lost[group]) for group in ended}
     for row in rows:
-        group, limit = (row["grouping"], row["group"]), row["seconds"] * 1_000_000
+        group = (row["grouping"], row["group"])
+        limit = row["seconds"] * 1_000_000
         assert row["n"] == len(everyone[group])
         assert row["n_at_risk"] == row["n"] - bisect_right(everyone[group], limit)
         runs = done[group]
@@ -119,7 +132,9 @@ def test_run_times(followed: Followed, tables: Tables) -> None:
 def kaplan_meier(ended: list[int], lost: list[int]) -> dict[int, float]:
     """Return the share that has ended by each second; a run of µs counts as one of whole seconds, rounded up."""
     ends, gone = (Counter(-(-run // 1_000_000) for run in runs) for runs in (ended, lost))
-    at_risk, alive, shares = len(ended) + len(lost), 1.0, {}
+    at_risk = len(ended) + len(lost)
+    alive = 1.0
+    shares = {}
     for second in sorted(ends | gone):
         if ends[second]:
             alive *= 1.0 - ends[second] / at_risk
@@ -138,16 +153,16 @@ def test_loads_and_mean_times(followed: Followed, tables: Tables) -> None:
         placed = until if attempt.schedule is None else attempt.schedule
         pending += max(placed, START) - max(attempt.submit, START)
         running += max(until, START) - max(placed, START)
-    assert (row["mean_pending"], row["mean_running"]) == (
-        pending / (last - START),
-        running / (last - START),
-    )
+    assert row["mean_pending"] == pending / (last - START)
+    assert row["mean_running"] == running / (last - START)
     waits = [
         each.schedule - each.submit for each in followed.attempts if each.submit and each.schedule
     ]
     runs = [each.end - each.schedule for each in followed.attempts if each.schedule and each.end]
-    assert (row["n_scheduled"], row["mean_wait"]) == (len(waits), sum(waits) / len(waits) / 1e6)
-    assert (row["n_ended"], row["mean_run"]) == (len(runs), sum(runs) / len(runs) / 1e6)
+    assert row["n_scheduled"] == len(waits)
+    assert row["mean_wait"] == sum(waits) / len(waits) / 1e6
+    assert row["n_ended"] == len(runs)
+    assert row["mean_run"] == sum(runs) / len(runs) / 1e6
 
 
 def test_waits(followed: Followed, tables: Tables) -> None:
@@ -163,12 +178,14 @@ def test_waits(followed: Followed, tables: Tables) -> None:
     for row in rows:
         found = waits[row["grouping"], row["group"]]
         place = (len(found) - 1) * row["percent"] / 100.0
-        low, high = found[math.floor(place)], found[math.ceil(place)]
+        low = found[math.floor(place)]
+        high = found[math.ceil(place)]
         # To a millionth of a microsecond.
         assert row["seconds"] == pytest.approx(
             (low + (high - low) * (place % 1)) / 1e6, abs=1e-12, rel=1e-12
         )
-        assert (row["n"], row["mean"]) == (len(found), sum(found) / len(found) / 1e6)
+        assert row["n"] == len(found)
+        assert row["mean"] == sum(found) / len(found) / 1e6
 
 
 def test_weights(followed: Followed, tables: Tables) -> None:
@@ -176,12 +193,16 @@ def test_weights(followed: Followed, tables: Tables) -> None:
     submitted = len(followed.attempts)
     scheduled = sum(attempt.schedule is not None for attempt in followed.attempts)
     ends = Counter(attempt.kind for attempt in followed.attempts)
-    assert (row["n_tasks"], row["n_submit"], row["n_schedule"]) == (
-        followed.n_tasks,
-        submitted,
-        scheduled,
-    )
-    names = {"n_evict": EVICT, "n_fail": 3, "n_finish": FINISH, "n_kill": 5, "n_lost": 6}
+    assert row["n_tasks"] == followed.n_tasks
+    assert row["n_submit"] == submitted
+    assert row["n_schedule"] == scheduled
+    names = {
+        "n_evict": EVICT,
+        "n_fail": 3,
+        "n_finish": FINISH,
+        "n_kill": 5,
+        "n_lost": 6,
+    }
     assert {name: row[name] for name in names} == {name: ends[kind] for name, kind in names.items()}
     result = find("task_totals").run(tables)
     measured = {

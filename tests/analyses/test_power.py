@@ -14,8 +14,16 @@ from borgtrace.ingest import IngestOptions, IngestResult, ingest
 from borgtrace.question import EngineTables
 from borgtrace.synth import generate
 
-START, WINDOW, HOUR, DAY = 600_000_000, 300_000_000, 3_600_000_000, 86_400_000_000
-DOMAINS = (("a", "pdu6"), ("a", "pdu7"), ("b", "pdu31"), ("i", "mvpp1"))
+START = 600_000_000
+WINDOW = 300_000_000
+HOUR = 3_600_000_000
+DAY = 86_400_000_000
+DOMAINS = (
+    ("a", "pdu6"),
+    ("a", "pdu7"),
+    ("b", "pdu31"),
+    ("i", "mvpp1"),
+)
 N_TIMES = 25 * 12
 
 
@@ -86,7 +94,8 @@ def test_every_row_is_stored_and_no_machine_of_another_cell_is_called_unknown(ce
     assert manifest.tables["power_measurements"] == len(cell.power) == 4 * N_TIMES
     assert manifest.tables["machine_power_domains"] == len(cell.fed)
     assert not {"power_measurements", "machine_power_domains"} & manifest.counters.keys()
-    assert (manifest.generation, manifest.cell) == ("2019", "")
+    assert manifest.generation == "2019"
+    assert manifest.cell == ""
     stored = cell.frame("power_measurements")[list(cell.power)]
     expected = cell.power.sort_values(["cell", "pdu", "time"], ignore_index=True)
     pd.testing.assert_frame_equal(stored, expected, check_exact=True, check_dtype=False)
@@ -164,13 +173,18 @@ def test_pandas_draws_the_same_curves_as_the_notebook(cell: Cell) -> None:
 
 
 def _tier(priority: float) -> str:
-    bounds = ((99, "free"), (115, "beb"), (119, "mid"))
+    bounds = (
+        (99, "free"),
+        (115, "beb"),
+        (119, "mid"),
+    )
     return next((name for highest, name in bounds if priority <= highest), "production")
 
 
 @pytest.mark.parametrize("length", [HOUR, DAY])
 def test_pandas_joins_cpu_and_power_as_the_notebook_does(cell: Cell, length: int) -> None:
-    usage, events = cell.frame("instance_usage"), cell.frame("instance_events")
+    usage = cell.frame("instance_usage")
+    events = cell.frame("instance_events")
     where = ["collection_id", "instance_index", "machine_id"]
     known = (
         events[events.alloc_collection_id.isna() & events.machine_id.notna()]

@@ -14,7 +14,13 @@ TABLES = {
         window(1, 300 * k, cpu, sampled_cpu=second)
         for k, (cpu, second) in enumerate(zip(CPU, SECOND, strict=True))
     ],
-    "tasks": [{"collection_id": 1, "priority": 9, "seconds": 1200.0}],
+    "tasks": [
+        {
+            "collection_id": 1,
+            "priority": 9,
+            "seconds": 1200.0,
+        }
+    ],
 }
 
 
@@ -30,8 +36,18 @@ def margins(rows: list[dict[str, Any]], demand: str, period: int) -> dict[float,
 def test_margins_of_two_periods() -> None:
     rows = answer(sampling_period.QUESTION, tiny(**TABLES), periods=(1, 2))
     # 5 minutes: needed 25 %, 0, 50 %.  10 minutes: .5625 before .5 and .75: 0 and 33.3 %.
-    assert margins(rows, "window", 300) == {0.1: 0.5, 0.05: 0.5, 0.01: 0.5, 0.001: 0.5}
-    assert margins(rows, "window", 600) == {0.1: 0.34, 0.05: 0.34, 0.01: 0.34, 0.001: 0.34}
+    assert margins(rows, "window", 300) == {
+        0.1: 0.5,
+        0.05: 0.5,
+        0.01: 0.5,
+        0.001: 0.5,
+    }
+    assert margins(rows, "window", 600) == {
+        0.1: 0.34,
+        0.05: 0.34,
+        0.01: 0.34,
+        0.001: 0.34,
+    }
     # Single seconds: 100 %, 0, 50 % over the window before; 0, 60 %, 0, 0 over their own.
     assert margins(rows, "second", 300)[0.1] == 1.0
     assert margins(rows, "second", 0)[0.1] == 0.6
@@ -50,16 +66,31 @@ def test_percentiles_of_2019() -> None:
     tables = tiny(
         "2019",
         instance_usage=[usage, broken],
-        tasks=[{"collection_id": 1, "priority": 200, "seconds": 600.0}],
+        tasks=[
+            {
+                "collection_id": 1,
+                "priority": 200,
+                "seconds": 600.0,
+            }
+        ],
     )
     rows = answer(sampling_period.QUESTION, tables, periods=(1,))
-    assert margins(rows, "second", 0) == {0.1: 0.0, 0.05: 0.5, 0.01: 0.5, 0.001: 1.0}
+    assert margins(rows, "second", 0) == {
+        0.1: 0.0,
+        0.05: 0.5,
+        0.01: 0.5,
+        0.001: 1.0,
+    }
     assert margins(rows, "second", 300) == {}
     assert margins(rows, "window", 300)[0.001] == 0.0
 
 
 def test_a_gap_breaks_the_chain() -> None:
-    usage = [window(1, 0, 0.25), window(1, 600, 0.5), window(2, 900, 0.5)]
+    usage = [
+        window(1, 0, 0.25),
+        window(1, 600, 0.5),
+        window(2, 900, 0.5),
+    ]
     result = sampling_period.QUESTION.run(
         tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,)
     )

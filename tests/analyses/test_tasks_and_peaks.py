@@ -23,9 +23,21 @@ def test_peaks() -> None:
                 "cpu_request": 0.5,
                 "memory_request": 0.25,
             },  # 3.1 %, exactly 100 %
-            {"collection_id": 2, "cpu_request": 0.5, "memory_request": 0.5},  # 150 %, 50 %
-            {"collection_id": 3, "cpu_request": 0.0625, "memory_request": 0.5},  # 400 %, unknown
-            {"collection_id": 4, "cpu_request": 0.0, "memory_request": None},  # no ratio
+            {
+                "collection_id": 2,
+                "cpu_request": 0.5,
+                "memory_request": 0.5,
+            },  # 150 %, 50 %
+            {
+                "collection_id": 3,
+                "cpu_request": 0.0625,
+                "memory_request": 0.5,
+            },  # 400 %, unknown
+            {
+                "collection_id": 4,
+                "cpu_request": 0.0,
+                "memory_request": None,
+            },  # no ratio
         ],
     )
     rows = {
@@ -76,8 +88,17 @@ def test_cpu_time_by_duration() -> None:
                 "weighted_mean_average_cpu": None,
                 "priority": None,
             },
-            {"collection_id": 5, "n_windows": 0, "seconds": 0.0},
-            {"collection_id": 6, "n_windows": 3, "seconds": 60.0, "collection_type": "ALLOC_SET"},
+            {
+                "collection_id": 5,
+                "n_windows": 0,
+                "seconds": 0.0,
+            },
+            {
+                "collection_id": 6,
+                "n_windows": 3,
+                "seconds": 60.0,
+                "collection_type": "ALLOC_SET",
+            },
         ],
     )
     rows = {
@@ -102,7 +123,11 @@ def test_lengths_of_traces() -> None:
         tasks=[
             *({"collection_id": n, "n_windows": n} for n in lengths),
             {"collection_id": 999, "n_windows": 0},
-            {"collection_id": 998, "n_windows": 5, "collection_type": "ALLOC_SET"},
+            {
+                "collection_id": 998,
+                "n_windows": 5,
+                "collection_type": "ALLOC_SET",
+            },
         ],
     )
     rows = [
@@ -121,4 +146,5 @@ def test_lengths_of_traces() -> None:
         (256, 511, 1, 300),
     ]
     findings = {finding.id: finding for finding in trace_lengths.QUESTION.run(tables).findings}
-    assert (findings["S0-5-50"].measured, findings["S0-5-50"].verdict) == ("0.2", "does not hold")
+    assert findings["S0-5-50"].measured == "0.2"
+    assert findings["S0-5-50"].verdict == "does not hold"

@@ -90,13 +90,18 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
         is_set = is_new and job in (1, 2)
         inside = {"alloc_collection_id": rng.choice((1, 2))} if is_new and job in (5, 6, 7) else {}
         kind = {"collection_type": "ALLOC_SET" if is_set else "JOB", **inside}
-        priority, machine = rng.choice(PRIORITIES[generation]), rng.randint(1, 4)
+        priority = rng.choice(PRIORITIES[generation])
+        machine = rng.randint(1, 4)
         requests = {
             "cpu_request": rng.choice((0.125, 0.25, None)),
             "memory_request": rng.choice((0.25, 0.5)),
         }
         first = rng.choice((-600, 0, 300, 3000))
-        about = {"collection_id": job, "priority": priority, **kind}
+        about = {
+            "collection_id": job,
+            "priority": priority,
+            **kind,
+        }
         new = (
             {
                 "max_per_machine": rng.choice((None, 1)),
@@ -115,7 +120,14 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
         for number, step in enumerate((*steps, end)):
             when = max(0, at(first)) if number < len(steps) else at(max(first, 0) + length)
             if step:
-                tables["collection_events"].append({**about, **new, "time": when, "type": step})
+                tables["collection_events"].append(
+                    {
+                        **about,
+                        **new,
+                        "time": when,
+                        "type": step,
+                    }
+                )
         for index in range(rng.choice((1, 2))):
             task = {**about, "instance_index": index}
             flag = {} if is_new else {"needs_different_machine": rng.choice((True, None))}
@@ -124,7 +136,14 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
                 where = {"machine_id": machine} if number >= len(steps) - 1 else {}
                 if step:
                     tables["instance_events"].append(
-                        {**task, **requests, **flag, **where, "time": when, "type": step}
+                        {
+                            **task,
+                            **requests,
+                            **flag,
+                            **where,
+                            "time": when,
+                            "type": step,
+                        }
                     )
             starts = range(max(0, first), max(0, first) + length, 300)
             for start in starts:
@@ -223,7 +242,11 @@ def test_rows_in_any_order_give_the_same_bytes(recipe: Question, generation: str
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 @pytest.mark.parametrize(
     "kept",
-    [(), ("machine_events", "collection_events", "instance_events", "tasks"), ("instance_usage",)],
+    [
+        (),
+        ("machine_events", "collection_events", "instance_events", "tasks"),
+        ("instance_usage",),
+    ],
     ids=["nothing", "no usage", "usage alone"],
 )
 def test_a_poor_store_is_answered_or_not_applicable(

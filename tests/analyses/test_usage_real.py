@@ -16,13 +16,18 @@ def tables(real_store: Path) -> Tables:
     return EngineTables.of(real_store)
 
 
-CPU_CAPACITY, MEMORY_CAPACITY = 6603.25, 5862.75
+CPU_CAPACITY = 6603.25
+MEMORY_CAPACITY = 5862.75
 """Of the machines present at time 0."""
 
 
 @pytest.mark.parametrize(
     ("tier", "cpu", "memory"),
-    [("production", 0.732, 0.585), ("free", 0.219, 0.164), ("other", 0.184, 0.184)],
+    [
+        ("production", 0.732, 0.585),
+        ("free", 0.219, 0.164),
+        ("other", 0.184, 0.184),
+    ],
 )
 def test_requests_at_time_0(tables: Tables, tier: str, cpu: float, memory: float) -> None:
     changes = allocation_changes(tables)
@@ -55,7 +60,8 @@ def test_cpu_is_overcommitted(tables: Tables) -> None:
 
 def test_anomalies_of_the_real_parts(tables: Tables) -> None:
     rows = {row["anomaly"]: row for row in find("data_quality").run(tables).table.to_pylist()}
-    assert (rows["capacity_missing"]["n"], rows["capacity_missing"]["of"]) == (32, 21443)
+    assert rows["capacity_missing"]["n"] == 32
+    assert rows["capacity_missing"]["of"] == 21443
     assert (
         rows["missing_creation_no_request"]["n"] == rows["missing_creation_no_request"]["of"] == 291
     )
@@ -70,7 +76,8 @@ def test_anomalies_of_the_real_parts(tables: Tables) -> None:
         assert rows[never]["n"] == 0
         assert rows[never]["of"] > 0
     assert rows["job_id_reused"]["n"] == 1
-    assert (rows["mixed_requests"]["n"], rows["mixed_requests"]["of"]) == (305, 3574)
+    assert rows["mixed_requests"]["n"] == 305
+    assert rows["mixed_requests"]["of"] == 3574
     assert rows["jobs_without_tasks"]["of"] == 132650
 
 

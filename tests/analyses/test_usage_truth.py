@@ -67,7 +67,8 @@ def raw_windows(cell: Cell) -> list[tuple[int, float, float, bool]]:
 @pytest.mark.parametrize("which", ["old", "new"])
 def test_tiers_add_up_to_the_cell(which: str, request: pytest.FixtureRequest) -> None:
     cell: Cell = request.getfixturevalue(which)
-    windows, rows = raw_windows(cell), cell.ask("utilization")
+    windows = raw_windows(cell)
+    rows = cell.ask("utilization")
     assert windows
     hours = max(row["hour"] for row in rows)
     last = (cell.truth["bounds"][-1] - cell.truth["bounds"][0]) / 1e6 - 3600 * hours
@@ -88,11 +89,10 @@ def test_lengths_of_all_traces(old: Cell) -> None:
 
 
 def test_every_planted_anomaly_is_found(old: Cell) -> None:
-    planted, found = (
-        old.truth["planted"],
-        {row["anomaly"]: row["n"] for row in old.ask("data_quality")},
-    )
-    made_up, no_requests = len(planted["made_up_events"]), len(planted["tasks_without_requests"])
+    planted = old.truth["planted"]
+    found = {row["anomaly"]: row["n"] for row in old.ask("data_quality")}
+    made_up = len(planted["made_up_events"])
+    no_requests = len(planted["tasks_without_requests"])
     assert found["jobs_without_tasks"] == len(planted["jobs_without_tasks"])
     assert found["job_id_reused"] == len(planted["reused_job"])
     assert found["capacity_missing"] == len(planted["machines_without_capacity"])
@@ -109,7 +109,8 @@ def test_every_planted_anomaly_is_found(old: Cell) -> None:
 
 
 def test_schedulers_count_every_collection(new: Cell) -> None:
-    rows, events = new.ask("schedulers"), new.truth["collection_events"]
+    rows = new.ask("schedulers")
+    events = new.truth["collection_events"]
     assert sum(row["n_collections"] for row in rows) == events["SUBMIT"] - len(
         new.truth["planted"]["reused_job"]
     )
@@ -170,7 +171,8 @@ def _tier(priority: float) -> str:
 
 
 def test_pandas_reads_the_notebook_in_the_same_way(new: Cell) -> None:
-    tables, hour = _tables_of(new), 3_600_000_000
+    tables = _tables_of(new)
+    hour = 3_600_000_000
     usage = tables["instance_usage"]
     usage = usage[usage.alloc_collection_id.isna()]
     events = tables["instance_events"]
@@ -203,7 +205,8 @@ def test_pandas_reads_the_notebook_in_the_same_way(new: Cell) -> None:
 
 
 def test_pandas_corrects_the_notebook_in_the_same_way(new: Cell) -> None:
-    tables, hour = _tables_of(new), 3_600_000_000
+    tables = _tables_of(new)
+    hour = 3_600_000_000
     usage = tables["instance_usage"].merge(
         tables["tasks"][["collection_id", "instance_index", "priority"]],
         on=["collection_id", "instance_index"],

@@ -10,14 +10,36 @@ from borgtrace.analyses.usage import utilization
 from tests.analyses.tiny import answer, at, tiny, window
 
 MACHINES = [
-    {"time": 0, "machine_id": 1, "type": "ADD", "cpu_capacity": 1.0, "memory_capacity": 0.5},
-    {"time": at(1800), "machine_id": 2, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5},
-    {"time": at(3600), "machine_id": 1, "type": "REMOVE"},
+    {
+        "time": 0,
+        "machine_id": 1,
+        "type": "ADD",
+        "cpu_capacity": 1.0,
+        "memory_capacity": 0.5,
+    },
+    {
+        "time": at(1800),
+        "machine_id": 2,
+        "type": "ADD",
+        "cpu_capacity": 0.5,
+        "memory_capacity": 0.5,
+    },
+    {
+        "time": at(3600),
+        "machine_id": 1,
+        "type": "REMOVE",
+    },
 ]
 
 
 def event(task: int, seconds: float, kind: str, **more: object) -> dict[str, object]:
-    return {"collection_id": task, "time": at(seconds), "type": kind, "priority": 9, **more}
+    return {
+        "collection_id": task,
+        "time": at(seconds),
+        "type": kind,
+        "priority": 9,
+        **more,
+    }
 
 
 def test_two_tiers_over_one_and_a_half_hours() -> None:
@@ -101,7 +123,11 @@ def test_what_runs_in_an_alloc_set_counts_once() -> None:
             ),
         ],
         tasks=[
-            {"collection_id": 7, "priority": 200, "collection_type": "ALLOC_SET"},
+            {
+                "collection_id": 7,
+                "priority": 200,
+                "collection_type": "ALLOC_SET",
+            },
             {"collection_id": 1, "priority": 103},
         ],
     )
@@ -162,7 +188,8 @@ def test_requests_are_not_rounded_as_float32() -> None:
         tasks=[{"collection_id": 1, "priority": 9}],
     )
     (row,) = answer(utilization.QUESTION, tables)
-    assert (row["cpu_allocated"], row["memory_allocated"]) == (request, request)
+    assert row["cpu_allocated"] == request
+    assert row["memory_allocated"] == request
 
 
 def test_requests_of_alloc_sets_are_not_rounded_as_float32() -> None:
@@ -175,28 +202,69 @@ def test_requests_of_alloc_sets_are_not_rounded_as_float32() -> None:
     tables = tiny(
         "2019",
         collection_events=[
-            {"collection_id": 7, "time": at(0), "type": "SUBMIT", "collection_type": "ALLOC_SET"}
+            {
+                "collection_id": 7,
+                "time": at(0),
+                "type": "SUBMIT",
+                "collection_type": "ALLOC_SET",
+            }
         ],
         instance_usage=[window(7, 0, 0.5, collection_type="ALLOC_SET")],
         instance_events=[
             event(7, seconds, kind, **small)
-            for seconds, kind in ((0, "SUBMIT"), (0, "SCHEDULE"), (2048, "FINISH"))
+            for seconds, kind in (
+                (0, "SUBMIT"),
+                (0, "SCHEDULE"),
+                (2048, "FINISH"),
+            )
         ],
-        tasks=[{"collection_id": 7, "priority": 200, "collection_type": "ALLOC_SET"}],
+        tasks=[
+            {
+                "collection_id": 7,
+                "priority": 200,
+                "collection_type": "ALLOC_SET",
+            }
+        ],
     )
     rows = {row["quantity"]: row for row in answer(alloc_sets.QUESTION, tables)}
-    assert (rows["cpu_allocated"]["n"], rows["memory_allocated"]["n"]) == (0, 1024)
+    assert rows["cpu_allocated"]["n"] == 0
+    assert rows["memory_allocated"]["n"] == 1024
 
 
 def test_what_a_machine_event_changes() -> None:
-    machine = {"machine_id": 1, "cpu_capacity": 0.5, "memory_capacity": None}
+    machine = {
+        "machine_id": 1,
+        "cpu_capacity": 0.5,
+        "memory_capacity": None,
+    }
     events = [
-        {**machine, "time": 0, "type": "ADD"},
-        {**machine, "time": at(0), "type": "ADD"},
-        {**machine, "time": at(300), "type": "UPDATE", "cpu_capacity": 0.75},
-        {**machine, "time": at(600), "type": "REMOVE"},
+        {
+            **machine,
+            "time": 0,
+            "type": "ADD",
+        },
+        {
+            **machine,
+            "time": at(0),
+            "type": "ADD",
+        },
+        {
+            **machine,
+            "time": at(300),
+            "type": "UPDATE",
+            "cpu_capacity": 0.75,
+        },
+        {
+            **machine,
+            "time": at(600),
+            "type": "REMOVE",
+        },
         # Gone already.
-        {**machine, "time": at(900), "type": "REMOVE"},
+        {
+            **machine,
+            "time": at(900),
+            "type": "REMOVE",
+        },
     ]
     tables = tiny(machine_events=events)
     found = tables.fetch(
@@ -204,10 +272,27 @@ def test_what_a_machine_event_changes() -> None:
     ).to_pylist()
     one = 2**24
     # A capacity that nobody published is none; two ADDs in a row add a machine once.
-    changes = [(one, one // 2, 0), (0, 0, 0), (0, one // 4, 0), (-one, -3 * one // 4, 0), (0, 0, 0)]
-    times = [0, at(0), at(300), at(600), at(900)]
+    changes = [
+        (one, one // 2, 0),
+        (0, 0, 0),
+        (0, one // 4, 0),
+        (-one, -3 * one // 4, 0),
+        (0, 0, 0),
+    ]
+    times = [
+        0,
+        at(0),
+        at(300),
+        at(600),
+        at(900),
+    ]
     assert found == [
-        {"time": time, "machines": machines, "cpu": cpu, "memory": memory}
+        {
+            "time": time,
+            "machines": machines,
+            "cpu": cpu,
+            "memory": memory,
+        }
         for time, (machines, cpu, memory) in zip(times, changes, strict=True)
     ]
 

@@ -152,7 +152,8 @@ def test_answers_do_not_depend_on_row_order_or_files(
     others = shuffled(cell, tmp_path, tables.generation, 3)
     for name in LIFE_CYCLE:
         recipe = find(name)
-        one, other = recipe.run(tables), recipe.run(others)
+        one = recipe.run(tables)
+        other = recipe.run(others)
         assert one.table.equals(other.table), name
         # Measured on the rows alone: the tables made here have no manifest, so that scopes would differ.
         measured = (

@@ -18,7 +18,14 @@ from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import SECOND, TRACE_START
 
 Row = Mapping[str, Any]
-_PLAIN = {"int64": 0, "int32": 0, "float64": 0.0, "bool": False, "string": "", "enum": "JOB"}
+_PLAIN = {
+    "int64": 0,
+    "int32": 0,
+    "float64": 0.0,
+    "bool": False,
+    "string": "",
+    "enum": "JOB",
+}
 
 
 def at(seconds: float) -> int:

@@ -1,7 +1,8 @@
-"""Fidelity of events: what runs when the trace begins, runs, waits, jobs and machines of 2011."""
+"""Measures of events for the fidelity report: tasks at the start, runs, waits, jobs and machines of 2011."""
 
 from typing import NamedTuple
 
+import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,24 +13,29 @@ from borgtrace.analyses.fidelity.weighted_measures import Measures, Units, times
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
 from borgtrace.analyses.shared.window_blocks import column
 from borgtrace.analyses.shared.windows import tier
-from borgtrace.kernels.arrays import Numbers
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.schema.time import BEFORE_TRACE, HOUR, SECOND, TRACE_START
 
 TIERS = ("free", "other", "production")
-_KEY = (*TASK, "begin_time")
-_READ = (
-    *(
-        "submit_time",
-        "enable_time",
-        "schedule_time",
-        "end_time",
-        "end_type",
-        "left_time",
-        "next_time",
-    ),
-    *("cpu_request", "memory_request", "priority", "scheduling_class", "machine_id"),
+ATTEMPT_KEY = (*TASK, "begin_time")
+ATTEMPT_COLUMNS = (
+    "submit_time",
+    "enable_time",
+    "schedule_time",
+    "end_time",
+    "end_type",
+    "left_time",
+    "next_time",
+    "cpu_request",
+    "memory_request",
+    "priority",
+    "scheduling_class",
+    "machine_id",
 )
+ENDS = ("EVICT", "FAIL", "KILL")
+SHAPES = ((0.5, 0.5), (0.5, 0.25), (0.5, 0.75), (1.0, 1.0), (0.25, 0.25))
+"""CPU and memory of the machines whose share is published."""
 
 
 class Events(NamedTuple):
@@ -42,7 +48,7 @@ class Events(NamedTuple):
 
 
 def read_events(tables: Tables) -> Events:
-    """Fetch what the measures of events need.
+    """Fetch the rows that the measures of events need.
 
     Raises
     ------
@@ -50,28 +56,39 @@ def read_events(tables: Tables) -> Events:
         Where the store holds no attempt.
     """
     attempts = of_jobs(tables.instance_attempts)
-    rows = attempts.select(*_KEY, *_READ, tier=tier(tables, attempts.priority))
-    found = weighted.fetch_sorted(tables, rows, "attempts", _KEY)
-    events = tables.collection_events
-    first = events.filter((events.type == "SUBMIT") & (events.time > TRACE_START))
-    arrived = first.group_by("collection_id").aggregate(
-        class_=first.scheduling_class.min(),
-        user=first.user.min(),
-        time=first.time.min(),
-        name=first.collection_logical_name.min(),
-    )
-    jobs = weighted.fetch_sorted(tables, arrived, "jobs", ("collection_id",))
+    attempts = attempts.select(*ATTEMPT_KEY, *ATTEMPT_COLUMNS, tier=tier(tables, attempts.priority))
+    all_attempts = weighted.fetch_sorted(tables, attempts, "attempts", ATTEMPT_KEY)
+    jobs = weighted.fetch_sorted(tables, arriving_jobs(tables), "jobs", ["collection_id"])
     changes = tables.machine_events.select(
         "machine_id", "time", "type", "cpu_capacity", "memory_capacity"
     )
-    machines = weighted.fetch_sorted(tables, changes, "machines", ("machine_id", "time"))
-    if not found.num_rows:
+    machines = weighted.fetch_sorted(tables, changes, "machines", ["machine_id", "time"])
+    if not all_attempts.num_rows:
         raise NotApplicable("the store holds no attempts")
-    last = float(np.nanmax(times(found, "begin_time"), initial=float(BEFORE_TRACE)))
-    jobs, machines = (
-        table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines)
+    last = float(np.nanmax(times(all_attempts, "begin_time"), initial=float(BEFORE_TRACE)))
+    return Events(
+        attempts=all_attempts,
+        jobs=up_to(jobs, last),
+        machines=up_to(machines, last),
+        last=last,
     )
-    return Events(found, jobs, machines, last)
+
+
+def arriving_jobs(tables: Tables) -> ir.Table:
+    """Return the jobs that are submitted inside the trace, with class, user and name."""
+    events = tables.collection_events
+    submissions = events.filter((events.type == "SUBMIT") & (events.time > TRACE_START))
+    return submissions.group_by("collection_id").aggregate(
+        class_=submissions.scheduling_class.min(),
+        user=submissions.user.min(),
+        time=submissions.time.min(),
+        name=submissions.collection_logical_name.min(),
+    )
+
+
+def up_to(rows: pa.Table, last: float) -> pa.Table:
+    """Keep the rows up to a time, µs."""
+    return rows.filter(pc.less_equal(rows["time"], int(last)))
 
 
 def event_measures(events: Events, units: Units) -> Measures:
@@ -80,41 +97,89 @@ def event_measures(events: Events, units: Units) -> Measures:
     Parameters
     ----------
     events
-        What was fetched.
+        Rows from :func:`read_events`.
     units
-        What a resample draws.
+        The units that a resample draws.
     """
-    found, jobs, machines, last = events
-    measures = _runs(found, units) | _start(found, machines, units)
-    return measures | _machines(machines, units, last) | _jobs(jobs, found, units, last)
+    return (
+        measures_of_runs(events.attempts, units)
+        | measures_at_start(events.attempts, events.machines, units)
+        | measures_of_machines(events.machines, units, events.last)
+        | measures_of_jobs(events, units)
+    )
 
 
-def _capacity(machines: pa.Table) -> tuple[int, dict[str, float]]:
-    """Number of machines at the start, and what they have."""
-    present = (column(machines, "time") == BEFORE_TRACE) & (words(machines, "type") == "ADD")
-    total = {
-        r: float(np.nansum(column(machines, f"{r}_capacity")[present])) for r in ("cpu", "memory")
-    }
-    return int(present.sum()), total
-
-
-def _start(found: pa.Table, machines: pa.Table, units: Units) -> Measures:
-    """Tasks that run when the trace begins: how many, and what they ask for."""
-    count, capacity = _capacity(machines)
+def measures_of_runs(attempts: pa.Table, units: Units) -> Measures:
+    """Measure lengths and ends of runs, waits before them, and resubmissions after them."""
+    submit = times(attempts, "submit_time")
+    schedule = times(attempts, "schedule_time")
+    left = times(attempts, "left_time")
+    end = times(attempts, "end_time")
+    last = float(np.nanmax(np.concatenate([schedule, end]), initial=float(TRACE_START)))
+    # What still runs has run until the last known time, and is censored there.
+    until = np.where(np.isnan(left), last, np.minimum(left, last))
+    time_inside = until - np.maximum(schedule, TRACE_START)
+    hours = np.nan_to_num(np.maximum(time_inside, 0.0) / HOUR)
+    seconds = (until - schedule) / SECOND
+    wait = (schedule - submit) / SECOND
+    # A run that began before the trace is of unknown length.
+    is_new = schedule > TRACE_START
+    has_wait = is_new & (submit >= TRACE_START)
+    has_ended = ~np.isnan(end)
+    tiers = words(attempts, "tier")
+    ends = words(attempts, "end_type")
+    job = units.job(attempts["collection_id"].to_numpy())
     measures: Measures = {}
-    if not count:
-        return measures
-    # Time 0 carries what was there when the trace began: 132,982 running tasks in 2011; own data may begin with it.
-    at_start = column(found, "schedule_time") <= TRACE_START
-    tiers, jobs = words(found, "tier"), units.job(found["collection_id"].to_numpy())
     for name in TIERS:
-        mine = at_start & (tiers == name)
-        job = jobs[mine]
-        measures["running_per_machine", name] = weighted.ratio(np.ones(len(job)), float(count), job)
-        for resource, total in capacity.items():
-            request = column(found, f"{resource}_request")[mine]
+        is_in_tier = tiers == name
+        new = is_in_tier & is_new
+        waiting = is_in_tier & has_wait
+        for limit in (300, 1800, 7200):
+            measures[f"run_within_{limit}s", name] = weighted.ended_within(
+                seconds[new], has_ended[new], job[new], float(limit)
+            )
+        for kind in ENDS:
+            # Kills of pending tasks count too, over hours of running: so do the targets (.102 and .204 per hour;
+            # only with kills of running tasks .0985 and .1475).
+            is_kind = (ends[is_in_tier] == kind).astype(float)
+            measures[f"{kind.lower()}_per_hour", name] = weighted.ratio(
+                is_kind, hours[is_in_tier], job[is_in_tier]
+            )
+        for q in (50, 90):
+            measures[f"delay_p{q}", name] = weighted.quantile(
+                wait[waiting], job[waiting], q / 100.0
+            )
+    is_resubmitted = ~np.isnan(column(attempts, "next_time"))
+    for kind in ENDS:
+        is_kind = ends == kind
+        measures[f"resubmitted_after_{kind}", "all"] = weighted.share(
+            is_resubmitted[is_kind], job[is_kind]
+        )
+    return measures
+
+
+def measures_at_start(attempts: pa.Table, machines: pa.Table, units: Units) -> Measures:
+    """Measure the tasks that run when the trace begins: how many there are, and what they request."""
+    is_present = are_present_at_start(machines)
+    n_machines = int(is_present.sum())
+    measures: Measures = {}
+    if not n_machines:
+        return measures
+    # Time 0 stands for before the trace: 132,982 running tasks in 2011; own data may begin with it.
+    is_at_start = column(attempts, "schedule_time") <= TRACE_START
+    tiers = words(attempts, "tier")
+    job_of_attempt = units.job(attempts["collection_id"].to_numpy())
+    for name in TIERS:
+        running = is_at_start & (tiers == name)
+        job = job_of_attempt[running]
+        measures["running_per_machine", name] = weighted.ratio(
+            np.ones(len(job)), float(n_machines), job
+        )
+        for resource in ("cpu", "memory"):
+            capacity = float(np.nansum(column(machines, f"{resource}_capacity")[is_present]))
+            request = column(attempts, f"{resource}_request")[running]
             measures[f"{resource}_requested_of_capacity", name] = weighted.ratio(
-                np.nan_to_num(request), total, job
+                np.nan_to_num(request), capacity, job
             )
             for q in (10, 50, 90):
                 measures[f"{resource}_request_p{q}", name] = weighted.quantile(
@@ -123,88 +188,59 @@ def _start(found: pa.Table, machines: pa.Table, units: Units) -> Measures:
     return measures
 
 
-def _runs(found: pa.Table, units: Units) -> Measures:
-    """Lengths and ends of runs, waits before them, resubmissions after them."""
-    submit, schedule, left, end = (
-        times(found, f"{name}_time") for name in ("submit", "schedule", "left", "end")
-    )
-    last = float(np.nanmax(np.concatenate([schedule, end]), initial=float(TRACE_START)))
-    # What still runs has run until the last known instant, and is censored there.
-    until = np.where(np.isnan(left), last, np.minimum(left, last))
-    hours = np.nan_to_num(np.maximum(until - np.maximum(schedule, TRACE_START), 0.0) / HOUR)
-    seconds, wait = (until - schedule) / SECOND, (schedule - submit) / SECOND
-    # A run that began before the trace is of unknown length.
-    is_new = schedule > TRACE_START
-    tiers, ends, jobs = (
-        words(found, "tier"),
-        words(found, "end_type"),
-        units.job(found["collection_id"].to_numpy()),
-    )
-    measures: Measures = {}
-    for name in TIERS:
-        mine = tiers == name
-        fresh, waited = mine & is_new, mine & is_new & (submit >= TRACE_START)
-        for limit in (300, 1800, 7200):
-            measures[f"run_within_{limit}s", name] = weighted.ended_within(
-                seconds[fresh], ~np.isnan(end[fresh]), jobs[fresh], float(limit)
-            )
-        for kind in ("EVICT", "FAIL", "KILL"):
-            # Kills of pending tasks count too, over hours of running: so do the targets (.102 and .204 per hour;
-            # .0985 and .1475 with kills of running tasks alone).
-            ended = (ends[mine] == kind).astype(float)
-            measures[f"{kind.lower()}_per_hour", name] = weighted.ratio(
-                ended, hours[mine], jobs[mine]
-            )
-        for q in (50, 90):
-            measures[f"delay_p{q}", name] = weighted.quantile(wait[waited], jobs[waited], q / 100.0)
-    came_back = ~np.isnan(column(found, "next_time"))
-    for kind in ("EVICT", "FAIL", "KILL"):
-        mine = ends == kind
-        measures[f"resubmitted_after_{kind}", "all"] = weighted.share(came_back[mine], jobs[mine])
-    return measures
+def are_present_at_start(machines: pa.Table) -> Flags:
+    """Return which changes of machines are ADDs from before the trace."""
+    is_add = words(machines, "type") == "ADD"
+    return np.asarray((column(machines, "time") == BEFORE_TRACE) & is_add)
 
 
-def _machines(machines: pa.Table, units: Units, last: float) -> Measures:
-    """Shapes, removals and downtimes."""
-    time, kind, ids = (
-        column(machines, "time"),
-        words(machines, "type"),
-        machines["machine_id"].to_numpy(),
-    )
-    unit = units.machine(ids)
-    at_start = (time == BEFORE_TRACE) & (kind == "ADD")
-    if not at_start.any():
+def measures_of_machines(machines: pa.Table, units: Units, last: float) -> Measures:
+    """Measure shapes, removals and downtimes of machines."""
+    is_at_start = are_present_at_start(machines)
+    if not is_at_start.any():
         return {}
-    cpu, memory = column(machines, "cpu_capacity"), column(machines, "memory_capacity")
+    unit = units.machine(machines["machine_id"].to_numpy())
+    cpu = column(machines, "cpu_capacity")
+    memory = column(machines, "memory_capacity")
     measures: Measures = {}
-    for shape in ((0.5, 0.5), (0.5, 0.25), (0.5, 0.75), (1.0, 1.0), (0.25, 0.25)):
+    for shape_cpu, shape_memory in SHAPES:
         # Memory is rounded to ten bits: a half is written as .4995 (1023/2048).
-        mine = (cpu == shape[0]) & (np.abs(memory - shape[1]) < 0.001)
-        measures[f"machines_{shape[0]:g}_{shape[1]:g}", "machines"] = weighted.share(
-            mine[at_start], unit[at_start]
+        has_shape = (cpu == shape_cpu) & (np.abs(memory - shape_memory) < 0.001)
+        measures[f"machines_{shape_cpu:g}_{shape_memory:g}", "machines"] = weighted.share(
+            has_shape[is_at_start], unit[is_at_start]
         )
-    removed = ((kind == "REMOVE") & (time >= TRACE_START)).astype(float)
+    time = column(machines, "time")
+    is_removal = (words(machines, "type") == "REMOVE") & (time >= TRACE_START)
     # Machines × hours of the trace, absences included: so the target divides.
-    hours = np.where(at_start, (last - TRACE_START) / HOUR, 0.0)
-    measures["removals_per_machine_hour", "machines"] = weighted.ratio(removed, hours, unit)
-    away = np.flatnonzero((kind == "REMOVE") & (time >= TRACE_START))
-    after = np.minimum(away + 1, len(ids) - 1)
-    is_back = (ids[after] == ids[away]) & (kind[after] == "ADD")
-    down = (time[after] - time[away]) / SECOND
+    hours = np.where(is_at_start, (last - TRACE_START) / HOUR, 0.0)
+    measures["removals_per_machine_hour", "machines"] = weighted.ratio(
+        is_removal.astype(float), hours, unit
+    )
+    return measures | measures_of_downtimes(machines, np.flatnonzero(is_removal), unit)
+
+
+def measures_of_downtimes(machines: pa.Table, removals: Index, unit: Index) -> Measures:
+    """Measure how long machines are away, from the rows of their removals."""
+    ids = machines["machine_id"].to_numpy()
+    kind = words(machines, "type")
+    time = column(machines, "time")
+    next_change = np.minimum(removals + 1, len(ids) - 1)
+    is_back = (ids[next_change] == ids[removals]) & (kind[next_change] == "ADD")
+    seconds_away = (time[next_change] - time[removals]) / SECOND
     # A short trace ends before the long downtimes do: for the median, machines still away count as the longest.
-    measures["downtime_p50", "machines"] = weighted.quantile(
-        np.where(is_back, down, np.inf), unit[away], 0.5
-    )
-    measures["downtime_p99", "machines"] = weighted.quantile(
-        np.where(is_back, down, np.nan), unit[away], 0.99
-    )
-    return measures
+    at_least = np.where(is_back, seconds_away, np.inf)
+    known = np.where(is_back, seconds_away, np.nan)
+    return {
+        ("downtime_p50", "machines"): weighted.quantile(at_least, unit[removals], 0.5),
+        ("downtime_p99", "machines"): weighted.quantile(known, unit[removals], 0.99),
+    }
 
 
-def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measures:
-    """Jobs that arrive inside the trace: rate, bursts, classes, sizes, owners."""
+def measures_of_jobs(events: Events, units: Units) -> Measures:
+    """Measure the jobs that arrive inside the trace: rate, bursts, classes, sizes, owners."""
+    jobs = events.jobs
     unit = units.job(jobs["collection_id"].to_numpy())
-    machine_hours = len(units.machines) * (last - TRACE_START) / HOUR
+    machine_hours = len(units.machines) * (events.last - TRACE_START) / HOUR
     measures: Measures = {
         ("jobs_per_machine_hour", "all"): weighted.ratio(np.ones(len(unit)), machine_hours, unit)
     }
@@ -212,42 +248,55 @@ def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measure
     for number in range(4):
         measures[f"jobs_of_class_{number}", "all"] = weighted.share(classes == number, unit)
     # Every gap belongs to the job that ends it, hence the units from the second on.
-    order = np.argsort(column(jobs, "time"), kind="stable")
-    gaps = np.diff(column(jobs, "time")[order])
+    arrival = column(jobs, "time")
+    order = np.argsort(arrival, kind="stable")
+    gaps = np.diff(arrival[order])
     measures["arrivals_within_10ms", "all"] = weighted.share(gaps < 1e4, unit[order][1:])
-    size = sizes(found, jobs)
+    size = sizes(events.attempts, jobs)
     known = ~np.isnan(size)
     measures["single_task_jobs", "all"] = weighted.share(size[known] == 1.0, unit[known])
     measures["job_slots_tail", "all"] = weighted.hill(size[known], unit[known], 10.0)
     # The published slopes are fitted up to these ranks.
-    for name, source, top, ranks in (("user", "user", 10, 200), ("logical_name", "name", 3, 1000)):
-        _, owner = np.unique(words(jobs, source), return_inverse=True)
-        measures[f"{name}_top_{top}_share", "all"] = weighted.top_share(owner, unit, top)
-        measures[f"{name}_slope", "all"] = weighted.rank_slope(owner, unit, ranks)
-    measures |= _new_tasks(found, units)
-    return measures
+    measures |= measures_of_owners("user", words(jobs, "user"), unit, top=10, ranks=200)
+    measures |= measures_of_owners("logical_name", words(jobs, "name"), unit, top=3, ranks=1000)
+    return measures | shares_of_new_tasks(events.attempts, units)
 
 
-def sizes(found: pa.Table, jobs: pa.Table) -> Numbers:
-    """Tasks of each of `jobs`, NaN where no task is known."""
-    owner, size = np.unique(np.unique(_tasks(found), axis=1)[0], return_counts=True)
+def measures_of_owners(
+    kind: str, owners: NDArray[np.str_], unit: Index, *, top: int, ranks: int
+) -> Measures:
+    """Measure how unevenly jobs are divided among their owners."""
+    _, owner = np.unique(owners, return_inverse=True)
+    return {
+        (f"{kind}_top_{top}_share", "all"): weighted.top_share(owner, unit, top),
+        (f"{kind}_slope", "all"): weighted.rank_slope(owner, unit, ranks),
+    }
+
+
+def sizes(attempts: pa.Table, jobs: pa.Table) -> Numbers:
+    """Return the number of tasks of each of `jobs`, NaN where no task is known."""
+    job_of_task = np.unique(tasks_of_attempts(attempts), axis=1)[0]
+    jobs_with_tasks, n_tasks = np.unique(job_of_task, return_counts=True)
     ids = jobs["collection_id"].to_numpy()
     # About 70 jobs of 2011 have no task: their size is unknown, not 0.
-    place = np.minimum(np.searchsorted(owner, ids), len(owner) - 1)
-    return np.where(owner[place] == ids, size[place].astype(float), np.nan)
+    position = np.searchsorted(jobs_with_tasks, ids)
+    position = np.minimum(position, len(jobs_with_tasks) - 1)
+    has_tasks = jobs_with_tasks[position] == ids
+    return np.where(has_tasks, n_tasks[position].astype(float), np.nan)
 
 
-def _tasks(found: pa.Table) -> NDArray[np.int64]:
+def tasks_of_attempts(attempts: pa.Table) -> Index:
     """Return the ids of the tasks of attempts, shape (2, attempts)."""
-    return np.stack(
-        [found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)]
-    )
+    collection_id = attempts["collection_id"].to_numpy()
+    instance_index = attempts["instance_index"].to_numpy().astype(np.int64)
+    return np.stack([collection_id, instance_index])
 
 
-def _new_tasks(found: pa.Table, units: Units) -> Measures:
-    """Shares of the tiers among new tasks (a month's shares: the first hours' differ)."""
-    firsts = np.unique(_tasks(found), axis=1, return_index=True)[1]
-    tiers, job = words(found, "tier")[firsts], units.job(found["collection_id"].to_numpy()[firsts])
+def shares_of_new_tasks(attempts: pa.Table, units: Units) -> Measures:
+    """Measure the shares of the tiers among new tasks (of a month: the first hours have others)."""
+    _, first_attempts = np.unique(tasks_of_attempts(attempts), axis=1, return_index=True)
+    tiers = words(attempts, "tier")[first_attempts]
+    job = units.job(attempts["collection_id"].to_numpy()[first_attempts])
     return {
         ("new_tasks_share_of_month", name): weighted.share(tiers == name, job) for name in TIERS
     }

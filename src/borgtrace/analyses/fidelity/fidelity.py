@@ -1,22 +1,24 @@
 """How close is a synthetic trace to the published figures of the real one?
 
-Every calibration target of the generator is measured through the ordinary tables; those of a cell that was made like
-another store are what was measured there.  A judged target
-holds when the measured number lies within its tolerance (10 %) of the published one, or the published one within the
+Every calibration target of the generator is measured through the ordinary tables; the targets of a cell that was made
+like another store are the numbers measured there.  A judged target
+fits when the measured number lies within its tolerance (10 %) of the published one, or the published one within the
 95 % bootstrap interval over jobs (tasks of a job are not independent; machines where they are counted).
 The question does not apply to Google's own traces: the targets come from them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
 from borgtrace.analyses.fidelity.usage_measures import row_measures, usage_measures
-from borgtrace.analyses.fidelity.weighted_measures import Measures, Units
+from borgtrace.analyses.fidelity.weighted_measures import Measures, Units, WeightedMeasure
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import (
     Answer,
     Claim,
@@ -78,6 +80,15 @@ ANSWER = Answer(
 
 LESS = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
+VERDICT_COLORS = {"fits": "#1f6fb4", "does not fit": "#c4540a", "reported": "#888"}
+
+
+class Measurement(NamedTuple):
+    """A measured number with its 95 % interval; None where there was nothing to measure."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]:
@@ -85,75 +96,106 @@ def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]
     if not tables.synthetic:
         raise NotApplicable("the store holds no synthetic trace")
     units = Units.of(tables)
-    targets, measures = _targets(tables, units)
+    measures = measures_of_format(tables, units)
     if not measures:
         raise NotApplicable("the store holds no usage")
-    rng, ones = np.random.default_rng(seed), np.ones(len(units))
+    generator = np.random.default_rng(seed)
     # Poisson weights are the bootstrap of units that arrive one by one; drawn once, the same for every measure.
-    samples = [rng.poisson(1.0, size=len(units)).astype(float) for _ in range(resamples)]
+    weights_of_resamples = [
+        generator.poisson(1.0, size=len(units)).astype(float) for _ in range(resamples)
+    ]
     rows = []
-    for target in targets:
+    for target in targets_of_store(tables):
+        measurement = Measurement()
         measure = measures.get((target.measure, target.tier))
-        measured = low = high = None
         if measure is not None:
-            measured = _finite(measure(ones))
-            values = np.array([measure(sample) for sample in samples])
-            # A resample may hold nothing to measure: none of its jobs has such a task.
-            values = values[np.isfinite(values)]
-            if measured is not None and len(values):
-                low, high = (float(v) for v in np.percentile(values, [2.5, 97.5]))
-        rows.append(_row(target, measured, low, high))
+            measurement = measure_with_interval(measure, np.ones(len(units)), weights_of_resamples)
+        rows.append(row_of_target(target, measurement))
     return rows
 
 
-def _targets(tables: Tables, units: Units) -> tuple[tuple[FidelityTarget, ...], Measures]:
-    """Return the targets of the format and how to measure them; others than 2011 are measured row by row."""
+def targets_of_store(tables: Tables) -> Sequence[FidelityTarget]:
+    """Return the store's own targets, or those published for its format."""
+    own_targets = [FidelityTarget(*target) for target in tables.targets]
+    return own_targets or (TARGETS if tables.dialect is GOOGLE_2011 else TARGETS_2019)
+
+
+def measures_of_format(tables: Tables, units: Units) -> Measures:
+    """Return how to measure targets; formats other than 2011 are measured row by row."""
     if tables.dialect is GOOGLE_2011:
-        published, measures = (
-            TARGETS,
-            event_measures(read_events(tables), units) | usage_measures(tables, units),
-        )
-    else:
-        published, measures = TARGETS_2019, row_measures(tables, units)
-    return tuple(FidelityTarget(*target) for target in tables.targets) or published, measures
+        return event_measures(read_events(tables), units) | usage_measures(tables, units)
+    return row_measures(tables, units)
 
 
-def _finite(value: float) -> float | None:
-    """Return nothing where there was nothing to measure (no such tasks, no such runs)."""
-    return value if np.isfinite(value) else None
+def measure_with_interval(
+    measure: WeightedMeasure, weights: Numbers, weights_of_resamples: Sequence[Numbers]
+) -> Measurement:
+    """Return a measured number with its bootstrap interval.
+
+    Parameters
+    ----------
+    measure
+        From the weights of all units to a number; NaN where there is nothing to measure.
+    weights
+        The weights of the store itself: all 1.
+    weights_of_resamples
+        Those of each resample.
+    """
+    value = measure(weights)
+    values = np.array([measure(resample) for resample in weights_of_resamples])
+    if not np.isfinite(value):
+        return Measurement()
+    # A resample may hold nothing to measure: none of its jobs has such a task.
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return Measurement(value)
+    low, high = np.percentile(values, [2.5, 97.5])
+    return Measurement(value, float(low), float(high))
 
 
-def _row(
-    target: FidelityTarget, measured: float | None, low: float | None, high: float | None
-) -> Row:
+def row_of_target(target: FidelityTarget, measurement: Measurement) -> Row:
+    """Return the row of a target."""
     deviation = None
-    verdict = "not measured"
-    if measured is not None:
-        deviation = (measured - target.published) / abs(target.published)
-        inside = (
-            low is not None and high is not None and low * LESS <= target.published <= high / LESS
-        )
-        # Two ways to fit: a small cell scatters far, a large one has intervals too narrow for a published figure's
-        # rounding.
-        fits = abs(deviation) <= target.tolerance or inside
-        # Shares of a month, tails and guides move with the length and the size of a trace: reported, not judged.
-        verdict = ("fits" if fits else "does not fit") if target.is_judged else "reported"
-    known = {name: getattr(target, name) for name in ("measure", "tier", "published", "grade")}
-    found = {
-        "measured": measured,
+    if measurement.value is not None:
+        deviation = (measurement.value - target.published) / abs(target.published)
+    return {
+        "measure": target.measure,
+        "tier": target.tier,
+        "published": target.published,
+        "measured": measurement.value,
         "deviation": deviation,
-        "low": low,
-        "high": high,
-        "verdict": verdict,
+        "low": measurement.low,
+        "high": measurement.high,
+        "verdict": verdict(target, measurement, deviation),
+        "grade": target.grade,
+        "reference": target.source,
     }
-    return known | found | {"reference": target.source}
+
+
+def verdict(target: FidelityTarget, measurement: Measurement, deviation: float | None) -> str:
+    """Return whether a measurement fits its target."""
+    if deviation is None:
+        return "not measured"
+    # Shares of a month, tails and guides move with the length and the size of a trace: reported, not judged.
+    if not target.is_judged:
+        return "reported"
+    # Two ways to fit: a small cell scatters far, a large one has intervals too narrow for a published figure's
+    # rounding.
+    is_near = abs(deviation) <= target.tolerance
+    return "fits" if is_near or is_inside(target.published, measurement) else "does not fit"
+
+
+def is_inside(published: float, measurement: Measurement) -> bool:
+    """Return whether the interval of a measurement includes the published number."""
+    if measurement.low is None or measurement.high is None:
+        return False
+    return measurement.low * LESS <= published <= measurement.high / LESS
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: deviation from the published numbers."""
+    """Draw how far each measurement lies from the published number, colored by whether it fits."""
     import altair as alt
 
-    # Every target, with its interval.
     rows = query_answer(
         answer,
         """
@@ -173,9 +215,7 @@ def chart(answer: pa.Table) -> alt.Chart:
                 scale=alt.Scale(domain=[-1, 1], clamp=True),
             ),
             y=alt.Y("target:N", title=None, sort=None),
-            color=charts.color(
-                rows, "verdict", {"fits": "#1f6fb4", "does not fit": "#c4540a", "reported": "#888"}
-            ),
+            color=charts.color(rows, "verdict", VERDICT_COLORS),
             tooltip=charts.tooltips(
                 rows,
                 "deviation",

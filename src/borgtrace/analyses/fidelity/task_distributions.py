@@ -1,8 +1,8 @@
-"""Distributions of what tasks of a store ask for, use and live, as a synthetic cell takes them."""
+"""Distributions of requests, usage and lives of a store's tasks, as parameters of a synthetic cell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,33 +27,48 @@ from borgtrace.synth.model.shapes import GRID, Shape, Tabulated
 Columns = Mapping[str, NDArray[Any]]
 """Arrays by the names of columns, each of shape (rows,)."""
 FEWEST = 10
-"""Jobs (or values) of the smallest group that is told apart."""
-_SHARES = np.array([0.0, 0.01, 0.05, *np.arange(1, 10) / 10, 0.95, 0.98, 0.99, 0.995, 1.0])
-_USED = {"cpu": 0.29, "memory": 0.62}
-"""Medians of used ÷ requested: what a task without a request is taken to ask for."""
-_STAYS, _WANDERS = 0.15, 0.92
-"""Autocorrelation over 5 minutes of the generator's tasks whose level stays, and of those whose level wanders."""
+"""Jobs (or values) of the smallest group with a distribution of its own."""
+CURVE_SHARES = np.array([0.0, 0.01, 0.05, *np.arange(1, 10) / 10, 0.95, 0.98, 0.99, 0.995, 1.0])
+MEDIAN_USE = {"cpu": 0.29, "memory": 0.62}
+"""Medians of used ÷ requested, from which the request of a task without one is inferred."""
+AUTOCORRELATION_STEADY = 0.15
+"""Autocorrelation over 5 minutes of the generator's tasks whose level stays."""
+AUTOCORRELATION_DRIFTING = 0.92
+"""The same of its tasks whose level wanders."""
+N_LEVELS = 8
+"""Groups of long tasks by their mean CPU; each is halved by variation."""
+LETTERS = "abcdefghijklmnop"
+LETTER_OF_SHORT_TASKS = "q"
+N_REQUESTS = 60
+"""Steps of the distribution of requests."""
+N_LIFE_STEPS = 40
 
 
 def columns(table: pa.Table) -> Columns:
     """Return all columns as arrays: texts as texts, NULL and times after the trace as NaN, whole numbers exactly."""
-    return {name: _array(table, name) for name in table.column_names}
+    return {name: column_values(table, name) for name in table.column_names}
 
 
-def _array(table: pa.Table, name: str) -> NDArray[Any]:
-    kind, is_time = table[name].type, name.endswith("time")
+def column_values(table: pa.Table, name: str) -> NDArray[Any]:
+    """Return one column as an array; see :func:`columns`."""
+    if name.endswith("time"):
+        return times(table, name)
+    type_ = table[name].type
     # Ids of own data have 63 bits, which a float does not hold.
-    if pa.types.is_integer(kind) and not table[name].null_count and not is_time:
-        return table[name].to_numpy()
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return (times if is_time else column if is_number else words)(table, name)
+    if pa.types.is_integer(type_) and not table[name].null_count:
+        return np.asarray(table[name].to_numpy())
+    if pa.types.is_integer(type_) or pa.types.is_floating(type_):
+        return column(table, name)
+    return words(table, name)
 
 
 def merged_ends(values: NDArray[Any]) -> NDArray[Any]:
     """Return values in order; the ten smallest and the ten largest count as their means, so that none stands alone."""
     ordered = np.sort(values)
-    low, high = ordered[:FEWEST].mean(), ordered[-FEWEST:].mean()
-    ordered[:FEWEST], ordered[-FEWEST:] = low, high
+    low = ordered[:FEWEST].mean()
+    high = ordered[-FEWEST:].mean()
+    ordered[:FEWEST] = low
+    ordered[-FEWEST:] = high
     return np.sort(ordered)
 
 
@@ -69,14 +84,14 @@ def curve(values: NDArray[Any], default: Any) -> Any:
     """
     if len(values) < FEWEST:
         return default
-    found = np.maximum(
-        np.quantile(merged_ends(values.astype(float)), _SHARES, method="inverted_cdf"), 1e-4
-    )
-    return QuantileCurve(tuple(_SHARES.tolist()), tuple(found.tolist()))
+    merged = merged_ends(values.astype(float))
+    quantiles = np.quantile(merged, CURVE_SHARES, method="inverted_cdf")
+    quantiles = np.maximum(quantiles, 1e-4)
+    return QuantileCurve(tuple(CURVE_SHARES.tolist()), tuple(quantiles.tolist()))
 
 
 def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: int) -> Tier:
-    """Return a tier with what a store tells of it.
+    """Return a tier with the parameters that a store has of it.
 
     Parameters
     ----------
@@ -87,68 +102,110 @@ def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: 
     machines
         Machines of the store.
     """
-    runs, jobs, use = (
-        {k: v[rows["tier"] == tier.name] for k, v in rows.items()} for rows in (runs, jobs, use)
-    )
-    new, stock = runs["schedule_time"] > TRACE_START, runs["schedule_time"] <= TRACE_START
-    is_waiting = ~stock & (runs["submit_time"] <= TRACE_START)
-    wait = (runs["schedule_time"] - np.fmax(runs["submit_time"], runs["enable_time"])) / SECOND
-    wait = wait[new & (runs["submit_time"] >= TRACE_START) & (wait >= 0.0)]
-    size = jobs["size"][jobs["size"] > 0]
+    runs = select_rows(runs, runs["tier"] == tier.name)
+    jobs = select_rows(jobs, jobs["tier"] == tier.name)
+    use = select_rows(use, use["tier"] == tier.name)
     fields: dict[str, Any] = {
-        "sizes": curve(size[size > 1], tier.sizes),
-        "snapshot_sizes": curve(
-            np.unique(runs["collection_id"][stock], return_counts=True)[1], tier.snapshot_sizes
-        ),
-        "running": float(stock.sum() / machines),
-        "pending": float(is_waiting.sum() / machines),
+        **fields_of_runs(tier, runs),
+        **fields_of_start(tier, runs, use, machines),
+        **fields_of_jobs(tier, jobs),
+        "memory_use": share_of_request(use, "memory", tier.memory_use),
+        "cpu_use": share_of_request(use, "cpu", tier.cpu_use) if tier.cpu_use else 0.0,
+    }
+    return replace(tier, **fields)
+
+
+def select_rows(rows: Columns, condition: Flags) -> Columns:
+    """Keep the rows that meet a condition, shape (n,)."""
+    return {name: values[condition] for name, values in rows.items()}
+
+
+def fields_of_runs(tier: Tier, runs: Columns) -> dict[str, Any]:
+    """Return lives, ends and waits of the attempts that are scheduled inside the trace."""
+    is_new = runs["schedule_time"] > TRACE_START
+    ready_time = np.fmax(runs["submit_time"], runs["enable_time"])
+    wait = (runs["schedule_time"] - ready_time) / SECOND
+    has_wait = is_new & (runs["submit_time"] >= TRACE_START) & (wait >= 0.0)
+    wait = wait[has_wait]
+    return {
         # Where events were derived from usage, no task waits.
         "delay": curve(wait, tier.delay) if wait.any() else tier.delay,
-        "duration": _life(runs, new, tier.duration),
-        "residual": _life(runs, stock, tier.residual),
-        "outcomes": _outcomes(runs, new, tier.outcomes),
-        "residual_outcomes": _weights(runs["end_type"][stock], tier.residual_outcomes),
-        "classes": _weights(jobs["class_"], tier.classes),
-        "snapshot_classes": _weights(runs["scheduling_class"][stock], tier.snapshot_classes),
-        "memory_use": _of_request(use, "memory", tier.memory_use),
-        "cpu_use": _of_request(use, "cpu", tier.cpu_use) if tier.cpu_use else 0.0,
+        "duration": life_curve(runs, is_new, tier.duration),
+        "outcomes": shares_of_ends_by_length(runs, is_new, tier.outcomes),
     }
-    for name in _USED:
-        asked = runs[f"{name}_request"][stock]
-        fields[name] = _requests(
-            asked if (asked > 0.0).any() else use[f"{name}_request"], getattr(tier, name)
-        )
+
+
+def fields_of_start(tier: Tier, runs: Columns, use: Columns, machines: int) -> dict[str, Any]:
+    """Return how many tasks run and wait when the trace begins, their jobs, requests, lives and ends."""
+    is_running = runs["schedule_time"] <= TRACE_START
+    is_waiting = ~is_running & (runs["submit_time"] <= TRACE_START)
+    running = select_rows(runs, is_running)
+    _, sizes = np.unique(running["collection_id"], return_counts=True)
+    fields: dict[str, Any] = {
+        "snapshot_sizes": curve(sizes, tier.snapshot_sizes),
+        "running": float(is_running.sum() / machines),
+        "pending": float(is_waiting.sum() / machines),
+        "residual": life_curve(runs, is_running, tier.residual),
+        "residual_outcomes": shares_of_values(running["end_type"], tier.residual_outcomes),
+        "snapshot_classes": shares_of_values(running["scheduling_class"], tier.snapshot_classes),
+    }
+    for resource in MEDIAN_USE:
+        requests = running[f"{resource}_request"]
+        if not (requests > 0.0).any():
+            requests = use[f"{resource}_request"]
+        fields[resource] = weighted_requests(requests, getattr(tier, resource))
+    return fields
+
+
+def fields_of_jobs(tier: Tier, jobs: Columns) -> dict[str, Any]:
+    """Return number, sizes and classes of the jobs that arrive."""
+    size = jobs["size"][jobs["size"] > 0]
+    fields: dict[str, Any] = {
+        "jobs": float(len(jobs["tier"])),
+        "sizes": curve(size[size > 1], tier.sizes),
+        "classes": shares_of_values(jobs["class_"], tier.classes),
+    }
     if len(size) >= FEWEST:
-        fields |= {"single": float((size == 1).mean()), "largest": 1_000_000}
-    return replace(tier, jobs=float(len(jobs["tier"])), **fields)
+        fields["single"] = float((size == 1).mean())
+        fields["largest"] = 1_000_000
+    return fields
 
 
-def _life(runs: Columns, which: Flags, default: QuantileCurve) -> QuantileCurve:
+def life_curve(runs: Columns, chosen: Flags, default: QuantileCurve) -> QuantileCurve:
     """Return the Kaplan–Meier curve of lives, whose unseen end is that of the default."""
-    seconds, ended = runs["seconds"][which], runs["is_over"][which]
-    if ended.sum() < FEWEST:
+    seconds = runs["seconds"][chosen]
+    has_ended = runs["is_over"][chosen]
+    if has_ended.sum() < FEWEST:
         return default
-    counts = (
-        Counts(values, np.ones(len(values), np.int64))
-        for values in (merged_ends(seconds[ended]), seconds[~ended])
-    )
-    times, share = kaplan_meier(*counts)
-    at = np.unique(np.searchsorted(share, np.linspace(0.0, share[-1], 40)[1:]))
-    longest = times[-1] if share[-1] >= 1.0 else max(default.values[-1], 2.0 * times[-1])
+    ended = merged_ends(seconds[has_ended])
+    censored = seconds[~has_ended]
+    life_times, shares = kaplan_meier(counted_once(ended), counted_once(censored))
+    even_shares = np.linspace(0.0, shares[-1], N_LIFE_STEPS)[1:]
+    chosen_steps = np.unique(np.searchsorted(shares, even_shares))
+    longest = life_times[-1]
+    if shares[-1] < 1.0:
+        longest = max(default.values[-1], 2.0 * life_times[-1])
     return QuantileCurve(
-        (0.0, *share[at].tolist(), 1.0), (float(times[0]), *times[at].tolist(), float(longest))
+        (0.0, *shares[chosen_steps].tolist(), 1.0),
+        (float(life_times[0]), *life_times[chosen_steps].tolist(), float(longest)),
     )
 
 
-def _outcomes(
-    runs: Columns, which: Flags, default: Mapping[str, Sequence[float]]
+def counted_once(values: Numbers) -> Counts:
+    """Return values that count once each."""
+    return Counts(values, np.ones(len(values), np.int64))
+
+
+def shares_of_ends_by_length(
+    runs: Columns, chosen: Flags, default: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
-    """Return the shares of ends by length; a length that never came up keeps the default's."""
-    length, ends = np.digitize(runs["seconds"], LENGTHS), which & runs["is_over"]
-    counts = {
-        kind: np.bincount(length[ends & (runs["end_type"] == kind)], minlength=6)
-        for kind in default
-    }
+    """Return the shares of ends by length; a length that never occurs has the default's."""
+    length = np.digitize(runs["seconds"], LENGTHS)
+    has_ended = chosen & runs["is_over"]
+    counts = {}
+    for kind in default:
+        is_kind = has_ended & (runs["end_type"] == kind)
+        counts[kind] = np.bincount(length[is_kind], minlength=6)
     total = sum(counts.values())
     return {
         kind: np.where(total, n / np.maximum(total, 1), default[kind]).tolist()
@@ -156,33 +213,36 @@ def _outcomes(
     }
 
 
-def _weights(values: NDArray[Any], default: Any) -> Any:
+def shares_of_values(values: NDArray[Any], default: Any) -> Any:
     """Return the shares of the default's values; the default where none of them occurs."""
-    found = {value: float((values == value).sum()) for value in default}
-    total = sum(found.values())
-    return {value: n / total for value, n in found.items()} if total else default
-
-
-def _requests(values: Numbers, default: Mapping[float, float]) -> Mapping[float, float]:
-    """Return requests and their weights, in 60 even steps of their distribution."""
-    values = values[values > 0.0]
-    if len(values) < FEWEST:
+    counts = {value: float((values == value).sum()) for value in default}
+    total = sum(counts.values())
+    if not total:
         return default
-    steps = np.quantile(merged_ends(values), (np.arange(60) + 0.5) / 60, method="inverted_cdf")
-    return dict(
-        zip(*(found.tolist() for found in np.unique(steps, return_counts=True)), strict=True)
-    )
+    return {value: n / total for value, n in counts.items()}
 
 
-def _of_request(use: Columns, name: str, default: float) -> float:
+def weighted_requests(requests: Numbers, default: Mapping[float, float]) -> Mapping[float, float]:
+    """Return requests and their weights, in even steps of their distribution."""
+    requests = requests[requests > 0.0]
+    if len(requests) < FEWEST:
+        return default
+    shares = (np.arange(N_REQUESTS) + 0.5) / N_REQUESTS
+    steps = np.quantile(merged_ends(requests), shares, method="inverted_cdf")
+    values, weights = np.unique(steps, return_counts=True)
+    return dict(zip(values.tolist(), weights.tolist(), strict=True))
+
+
+def share_of_request(use: Columns, resource: str, default: float) -> float:
     """Return the median, over windows, of used ÷ requested."""
-    ratio = use[name] / use[f"{name}_request"]
-    known = np.flatnonzero(ratio > 0.0)
+    share = use[resource] / use[f"{resource}_request"]
+    known = np.flatnonzero(share > 0.0)
     if len(known) < FEWEST:
         return default
-    order = known[np.argsort(ratio[known], kind="stable")]
-    windows = np.cumsum(use["n_windows"][order])
-    return float(ratio[order[np.searchsorted(windows, windows[-1] / 2)]])
+    order = known[np.argsort(share[known], kind="stable")]
+    windows_so_far = np.cumsum(use["n_windows"][order])
+    middle = np.searchsorted(windows_so_far, windows_so_far[-1] / 2)
+    return float(share[order[middle]])
 
 
 def with_lives(runs: Columns, machines: Columns) -> Columns:
@@ -195,47 +255,59 @@ def with_lives(runs: Columns, machines: Columns) -> Columns:
     machines
         Changes of machines.
     """
-    schedule, left, end = (runs[f"{name}_time"] for name in ("schedule", "left", "end"))
+    schedule = runs["schedule_time"]
+    left = runs["left_time"]
+    end = runs["end_time"]
     last = float(np.nanmax(np.concatenate([schedule, end, [TRACE_START]])))
     until = np.where(np.isnan(left), last, np.minimum(left, last))
-    # What ends as its machine goes would do so in the cell as well, and once more by its life.
-    gone = machines["type"] == "REMOVE"
-    removed = set(zip(machines["machine_id"][gone], machines["time"][gone], strict=True))
-    with_machine = [pair in removed for pair in zip(runs["machine_id"], end, strict=True)]
-    seconds = np.maximum((until - np.maximum(schedule, TRACE_START)) / SECOND, 1.0)
-    return {**runs, "seconds": seconds, "is_over": ~np.isnan(end) & ~np.array(with_machine, bool)}
+    seconds = (until - np.maximum(schedule, TRACE_START)) / SECOND
+    # What ends with the removal of its machine would do so in the cell as well, and a second time by its life.
+    is_removal = machines["type"] == "REMOVE"
+    removals = set(
+        zip(machines["machine_id"][is_removal], machines["time"][is_removal], strict=True)
+    )
+    ends_with_machine = [
+        machine_and_time in removals
+        for machine_and_time in zip(runs["machine_id"], end, strict=True)
+    ]
+    return {
+        **runs,
+        "seconds": np.maximum(seconds, 1.0),
+        "is_over": ~np.isnan(end) & ~np.array(ends_with_machine, bool),
+    }
 
 
 def tasks_with_usage(tables: Tables, names: Mapping[str, str]) -> Columns:
-    """Return tasks of jobs: their usage, and what they ask for, which follows from it where they do not say.
+    """Return tasks of jobs with usage and requests; a missing request is inferred from usage.
 
     Parameters
     ----------
     tables
         The store's tables.
     names
-        What its tiers are called.
+        Names of its tiers in the cell.
     """
     tasks = of_jobs(tables.tasks).filter(tables.tasks.n_windows > 0)
-    used = {"cpu": tasks.mean_average_cpu, "memory": tasks.mean_average_memory}
-    failures = tasks.n_evict + tasks.n_fail + tasks.n_kill + tasks.n_lost
     rows = tasks.select(
-        *TASK, "n_windows", "std_average_cpu", "max_average_cpu", **used, failures=failures
+        *TASK,
+        "n_windows",
+        "std_average_cpu",
+        "max_average_cpu",
+        cpu=tasks.mean_average_cpu,
+        memory=tasks.mean_average_memory,
+        failures=tasks.n_evict + tasks.n_fail + tasks.n_kill + tasks.n_lost,
     )
     rows = rows.inner_join(task_tiers(tables, "cpu_request", "memory_request"), list(TASK))
-    found = columns(renamed(fetch_sorted(tables, rows, "use", TASK), names))
-    asked = {f"{name}_request": found[f"{name}_request"] for name in _USED}
-    filled = {
-        f"{name}_request": np.maximum(found[name] / usual, 1e-6) for name, usual in _USED.items()
-    }
-    return {
-        **found,
-        **{name: np.where(asked[name] > 0.0, asked[name], filled[name]) for name in asked},
-    }
+    use = dict(columns(renamed(fetch_sorted(tables, rows, "use", TASK), names)))
+    for resource, usual_share in MEDIAN_USE.items():
+        request = use[f"{resource}_request"]
+        inferred = np.maximum(use[resource] / usual_share, 1e-6)
+        use[f"{resource}_request"] = np.where(request > 0.0, request, inferred)
+    return use
 
 
 def usage_like(store: Store, use: Columns) -> dict[str, Any]:
-    """Return the classes of tasks, and what goes with them.
+    """Return the classes of tasks, and the parameters that go with them.
 
     Long tasks that did not fail: by their mean, halved by how much they vary.  Short ones are the last class: what they
     use of their requests is a distribution of its own.
@@ -248,83 +320,154 @@ def usage_like(store: Store, use: Columns) -> dict[str, Any]:
         Its tasks.
     """
     # Whole jobs, as for the targets.
-    parts = max(1, int(-(-use["n_windows"].sum() // MOST_ROWS)))
-    is_used = (
-        (use["cpu"] > 0.0) & (use["max_average_cpu"] <= 1.0) & (use["collection_id"] % parts == 0)
-    )
+    n_parts = max(1, int(-(-use["n_windows"].sum() // MOST_ROWS)))
+    is_chosen = use["collection_id"] % n_parts == 0
+    is_used = (use["cpu"] > 0.0) & (use["max_average_cpu"] <= 1.0) & is_chosen
     is_long = use["n_windows"] >= LONG
-    long, short = (
-        _chosen(use, is_used & which) for which in (is_long & (use["failures"] == 0), ~is_long)
-    )
-    if len(np.unique(long["collection_id"])) < FEWEST:
+    long_tasks = select_rows(use, is_used & (is_long & (use["failures"] == 0)))
+    short_tasks = select_rows(use, is_used & ~is_long)
+    if n_jobs(long_tasks) < FEWEST:
         return {}
-    kinds = _kinds(long["cpu"], long["std_average_cpu"] / long["cpu"], long["collection_id"])
-    groups = [_chosen(long, kinds == kind) for kind in np.unique(kinds)]
-    defaults = [CLASSES.rows[place] for place in CLASSES.order]
-    classes = [
-        _class(store, *each) for each in zip(groups, "abcdefghijklmnop", defaults, strict=False)
-    ]
-    ratios = {name: use[name] / use[f"{name}_request"] for name in _USED}
+    defaults = [CLASSES.rows[position] for position in CLASSES.order]
+    classes = classes_of_long_tasks(store, long_tasks, defaults)
     fields: dict[str, Any] = {}
-    of_short = tuple(curve(ratio[~is_long & (ratio >= 0.0)], None) for ratio in ratios.values())
-    if all(of_short) and len(np.unique(short["collection_id"])) >= FEWEST:
-        fields["short_use"] = of_short
-        classes.append(
-            replace(_class(store, short, "q", defaults[0]), share=0.0, median=0.0, drifting=0.0)
+    short_use = curves_of_short_tasks(use, is_long)
+    if short_use and n_jobs(short_tasks) >= FEWEST:
+        fields["short_use"] = short_use
+        of_short_tasks = task_class(
+            fetch_windows(store, short_tasks),
+            short_tasks["cpu"],
+            LETTER_OF_SHORT_TASKS,
+            defaults[0],
         )
-    fields["classes"] = TaskClasses(tuple(classes), float(merged_ends(long["cpu"])[-1]))
-    if np.ptp(long["cpu_request"]) > 0.0:
-        alike = stats.spearmanr(long["cpu_request"], long["cpu"]).statistic
-        fields["likeness"] = float(np.clip(alike, 0.0, 0.99))
-    for name, ratio in ratios.items():
-        logs = np.log(ratio[is_long & (ratio > 0.0)])
-        fields |= {f"{name}_spread": float(logs.std())} if len(logs) >= FEWEST else {}
+        classes.append(replace(of_short_tasks, share=0.0, median=0.0, drifting=0.0))
+    fields["classes"] = TaskClasses(tuple(classes), float(merged_ends(long_tasks["cpu"])[-1]))
+    if np.ptp(long_tasks["cpu_request"]) > 0.0:
+        correlation = stats.spearmanr(long_tasks["cpu_request"], long_tasks["cpu"]).statistic
+        fields["likeness"] = float(np.clip(correlation, 0.0, 0.99))
+    for resource in MEDIAN_USE:
+        share = use[resource] / use[f"{resource}_request"]
+        logarithms = np.log(share[is_long & (share > 0.0)])
+        if len(logarithms) >= FEWEST:
+            fields[f"{resource}_spread"] = float(logarithms.std())
     return fields
 
 
-def _chosen(rows: Columns, which: Flags) -> Columns:
-    return {name: values[which] for name, values in rows.items()}
+def n_jobs(rows: Columns) -> int:
+    """Return how many jobs tasks belong to."""
+    return len(np.unique(rows["collection_id"]))
 
 
-def _class(store: Store, use: Columns, letter: str, default: TaskClass) -> TaskClass:
-    """Return the class of some tasks, with a form of the default where the store does not tell it."""
-    level, keys = use["cpu"], np.stack([use[name] for name in TASK], axis=1)
-    windows = store.traces(store.task_rows(keys), ("average_cpu", "sampled_cpu"))
-    task = np.repeat(np.arange(len(level)), np.diff(windows.offsets))
-    between = windows.average_cpu / level[task]
-    within = windows.sampled_cpu[between > 0.0] / windows.average_cpu[between > 0.0]
-    pairs = np.flatnonzero((task[1:] == task[:-1]) & np.isfinite(between[1:] + between[:-1]))
-    now, after = between[pairs] - 1.0, between[pairs + 1] - 1.0
-    # Near 1 where the level wanders over hours.
-    alike = float(np.mean(now * after) / np.mean(now**2)) if now.any() else 0.0
-    logs = np.log(level)
+def classes_of_long_tasks(
+    store: Store, tasks: Columns, defaults: Sequence[TaskClass]
+) -> list[TaskClass]:
+    """Return the classes of long tasks; each has the letter and the forms of the default of its rank."""
+    variation = tasks["std_average_cpu"] / tasks["cpu"]
+    number = class_numbers(tasks["cpu"], variation, tasks["collection_id"])
+    classes = []
+    ranks = zip(np.unique(number), LETTERS, defaults, strict=False)
+    for class_number, letter, default in ranks:
+        members = select_rows(tasks, number == class_number)
+        windows = fetch_windows(store, members)
+        classes.append(task_class(windows, members["cpu"], letter, default))
+    return classes
+
+
+def curves_of_short_tasks(use: Columns, is_long: Flags) -> tuple[Any, ...] | None:
+    """Return the distributions of used ÷ requested of short tasks; None where one of them is unknown."""
+    curves = []
+    for resource in MEDIAN_USE:
+        share = use[resource] / use[f"{resource}_request"]
+        curves.append(curve(share[~is_long & (share >= 0.0)], None))
+    return tuple(curves) if all(curves) else None
+
+
+class TaskWindows(NamedTuple):
+    """CPU of the windows of tasks, in order of time; those of task k are ``offsets[k]`` … ``offsets[k + 1]`` − 1."""
+
+    offsets: Index
+    average_cpu: NDArray[np.float32]
+    sampled_cpu: NDArray[np.float32]
+
+
+def fetch_windows(store: Store, tasks: Columns) -> TaskWindows:
+    """Read the windows of tasks."""
+    keys = np.stack([tasks[name] for name in TASK], axis=1)
+    traces = store.traces(store.task_rows(keys), ("average_cpu", "sampled_cpu"))
+    return TaskWindows(traces.offsets, traces.average_cpu, traces.sampled_cpu)
+
+
+def task_class(windows: TaskWindows, mean: Numbers, letter: str, default: TaskClass) -> TaskClass:
+    """Return the class of some tasks, with a form of the default where the store has none.
+
+    Parameters
+    ----------
+    windows
+        Of all tasks.
+    mean
+        Mean CPU of each task.
+    letter
+        Name of the class.
+    default
+        A published class.
+    """
+    task = np.repeat(np.arange(len(mean)), np.diff(windows.offsets))
+    # Averages of windows over the mean of their task, and seconds over the average of their window.
+    between = windows.average_cpu / mean[task]
+    is_used = between > 0.0
+    within = windows.sampled_cpu[is_used] / windows.average_cpu[is_used]
+    logarithms = np.log(mean)
+    drift = (autocorrelation(between, task) - AUTOCORRELATION_STEADY) / (
+        AUTOCORRELATION_DRIFTING - AUTOCORRELATION_STEADY
+    )
     return TaskClass(
-        *(letter, float(len(level)), float(np.exp(logs.mean())), float(logs.std())),
-        *(_shape(between, default.between), _shape(within, default.within)),
-        drifting=min(max((alike - _STAYS) / (_WANDERS - _STAYS), 0.0), 1.0),
+        letter=letter,
+        share=float(len(mean)),
+        median=float(np.exp(logarithms.mean())),
+        spread=float(logarithms.std()),
+        between=shape_of_ratios(between, default.between),
+        within=shape_of_ratios(within, default.within),
+        drifting=min(max(drift, 0.0), 1.0),
     )
 
 
-def _kinds(level: Numbers, variation: Numbers, job: Index) -> Index:
-    """Return the class of each task; one of fewer than ten jobs is put to the one before (the first to the next)."""
-    rank = np.argsort(np.argsort(level, kind="stable"), kind="stable") / len(level)
-    # Eight groups by level.  The upper tenth uses as much as half of the others, and so is divided more finely.
-    kinds = 2 * (8 * (1.0 - np.sqrt(1.0 - rank))).astype(np.int64)
-    for kind in np.unique(kinds):
-        mine = kinds == kind
-        kinds[mine] += variation[mine] > np.median(variation[mine])
-    for kind in (*np.unique(kinds)[::-1], np.min(kinds)):
-        mine = kinds == kind
-        if len(np.unique(job[mine])) < FEWEST and not mine.all():
-            kinds[mine] = (
-                kinds[kinds < kind].max() if kind > kinds.min() else kinds[kinds > kind].min()
+def autocorrelation(between: NDArray[Any], task: Index) -> float:
+    """Return how alike neighboring windows of a task are: near 1 where the level wanders over hours."""
+    is_pair = (task[1:] == task[:-1]) & np.isfinite(between[1:] + between[:-1])
+    pairs = np.flatnonzero(is_pair)
+    deviation = between[pairs] - 1.0
+    next_deviation = between[pairs + 1] - 1.0
+    if not deviation.any():
+        return 0.0
+    return float(np.mean(deviation * next_deviation) / np.mean(deviation**2))
+
+
+def class_numbers(mean: Numbers, variation: Numbers, job: Index) -> Index:
+    """Return the class of each task; one of fewer than ten jobs is merged into the one before (the first: the next)."""
+    rank = np.argsort(np.argsort(mean, kind="stable"), kind="stable") / len(mean)
+    # The upper tenth uses as much as half of the others, and so is divided more finely.
+    level = (N_LEVELS * (1.0 - np.sqrt(1.0 - rank))).astype(np.int64)
+    number = 2 * level
+    for class_number in np.unique(number):
+        is_member = number == class_number
+        number[is_member] += variation[is_member] > np.median(variation[is_member])
+    descending = np.unique(number)[::-1]
+    for class_number in (*descending, np.min(number)):
+        is_member = number == class_number
+        if len(np.unique(job[is_member])) < FEWEST and not is_member.all():
+            is_first = class_number <= number.min()
+            number[is_member] = (
+                number[number > class_number].min()
+                if is_first
+                else number[number < class_number].max()
             )
-    return kinds
+    return number
 
 
-def _shape(ratios: NDArray[np.float32], default: Shape) -> Shape:
+def shape_of_ratios(ratios: NDArray[np.float32], default: Shape) -> Shape:
     """Return a distribution by its quantiles; the default where nothing is known, or all is 0."""
     known = ratios[np.isfinite(ratios)]
     if len(known) < FEWEST or not known.any():
         return default
-    return Tabulated(tuple(np.quantile(merged_ends(known), special.ndtr(GRID)).tolist()))
+    quantiles = np.quantile(merged_ends(known), special.ndtr(GRID))
+    return Tabulated(tuple(quantiles.tolist()))

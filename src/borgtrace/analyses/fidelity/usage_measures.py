@@ -1,6 +1,7 @@
-"""Fidelity of usage: long tasks, peaks, series (2011) and rows (2019)."""
+"""Measures of usage for the fidelity report: long tasks, peaks, series (2011) and rows (2019)."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import ibis.expr.types as ir
 import numpy as np
@@ -30,99 +31,111 @@ from borgtrace.schema.time import WINDOW
 LONG = 24
 """Windows of a long task (Janus & Rzadca, SoCC'17): two hours."""
 MOST_ROWS = 4_000_000
-"""Windows of long tasks that are looked at one by one; beyond, a part of the jobs stands for all."""
+"""Most windows of long tasks that are read; of more, a part of the jobs stands for all."""
 MOST_SAMPLED = 300_000
-"""The same of rows of 2019."""
-_ORDER = (*TASK, "start_time")
+"""The same for rows of 2019."""
+WINDOW_KEY = (*TASK, "start_time")
+HOURLY_LAG = 12
+"""Windows of an hour."""
+MOMENTS = {
+    "mean_cpu": "mean",
+    "mean_deviation_sampled": "deviation",
+    "rms_deviation_sampled": "rms",
+    "deviation_of_means": "spread",
+    "slope_sampled": "slope",
+    "intercept_sampled": "intercept",
+}
+"""Moments of sampled CPU by the name of their measure."""
 
 
 def usage_measures(tables: Tables, units: Units) -> Measures:
-    """Fetch what the measures of 2011's usage need, and return them."""
-    tasks = tables.tasks
-    jobs = of_jobs(tasks).filter(tasks.n_windows >= LONG)
-    failures = jobs.n_evict + jobs.n_fail + jobs.n_kill + jobs.n_lost  # such tasks the paper drops
-    # As in Janus & Rzadca: tasks without any use are dropped (209,940 of them). Averages above 1 (13 records) they
-    # replace by samples; here such tasks are left out.
-    long = jobs.filter((jobs.mean_sampled_cpu > 0) & (jobs.max_average_cpu <= 1) & (failures == 0))
-    read = [f"{kind}_{name}_cpu" for name in ("sampled", "average") for kind in ("mean", "std")]
-    moments = fetch_sorted(tables, long.select(*TASK, *read), "long_tasks", TASK)
-    measures = _peaks(tables, units)
-    measures |= _series(tables, long, units)
+    """Fetch the rows that the measures of 2011's usage need, and return the measures."""
+    long_tasks = select_long_tasks(tables)
+    columns = ("mean_sampled_cpu", "std_sampled_cpu", "mean_average_cpu", "std_average_cpu")
+    moments = fetch_sorted(tables, long_tasks.select(*TASK, *columns), "long_tasks", TASK)
+    measures = measures_of_peaks(tables, units)
+    measures |= measures_of_series(tables, long_tasks, units)
     if moments.num_rows:
-        measures |= _long(moments, units)
+        measures |= measures_of_moments(moments, units)
     return measures
 
 
-def _long(tasks: pa.Table, units: Units) -> Measures:
-    """Moments of long tasks, and their regression."""
+def select_long_tasks(tables: Tables) -> ir.Table:
+    """Return the long tasks that did not fail, as in Janus & Rzadca."""
+    tasks = of_jobs(tables.tasks).filter(tables.tasks.n_windows >= LONG)
+    failures = tasks.n_evict + tasks.n_fail + tasks.n_kill + tasks.n_lost
+    # Tasks without any use are dropped there (209,940 of them). Averages above 1 (13 records) are replaced by samples
+    # there; here such tasks are left out.
+    has_plausible_use = (tasks.mean_sampled_cpu > 0) & (tasks.max_average_cpu <= 1)
+    return tasks.filter(has_plausible_use & (failures == 0))
+
+
+def measures_of_moments(tasks: pa.Table, units: Units) -> Measures:
+    """Measure moments of long tasks, and their regression."""
     job = units.job(tasks["collection_id"].to_numpy())
-    sampled = column(tasks, "mean_sampled_cpu"), column(tasks, "std_sampled_cpu")
-    average = column(tasks, "mean_average_cpu"), column(tasks, "std_average_cpu")
-    which = {
-        "mean_cpu": "mean",
-        "mean_deviation_sampled": "deviation",
-        "rms_deviation_sampled": "rms",
-        "deviation_of_means": "spread",
-        "slope_sampled": "slope",
-        "intercept_sampled": "intercept",
-    }
-    found = {(name, "long tasks"): moment(*sampled, job, what) for name, what in which.items()}
-    for what in ("slope", "intercept"):
-        found[f"{what}_average", "long tasks"] = moment(*average, job, what)
-    return found
+    sampled_mean = column(tasks, "mean_sampled_cpu")
+    sampled_deviation = column(tasks, "std_sampled_cpu")
+    measures: Measures = {}
+    for name, which in MOMENTS.items():
+        measures[name, "long tasks"] = moment(sampled_mean, sampled_deviation, job, which)
+    average_mean = column(tasks, "mean_average_cpu")
+    average_deviation = column(tasks, "std_average_cpu")
+    for which in ("slope", "intercept"):
+        measures[f"{which}_average", "long tasks"] = moment(
+            average_mean, average_deviation, job, which
+        )
+    return measures
 
 
-def _peaks(tables: Tables, units: Units) -> Measures:
-    """Largest CPU and memory of a task ÷ its request, where both stay within it."""
-    rows = peaks_of_request(tables)
+def measures_of_peaks(tables: Tables, units: Units) -> Measures:
+    """Measure largest CPU and memory of a task ÷ its request, where both stay within it."""
+    peaks = peaks_of_request(tables)
     # The published histogram holds only tasks that stay within both requests.
-    rows = rows.filter((rows.cpu <= 1.0) & (rows.memory <= 1.0))
-    found = fetch_sorted(tables, rows, "peaks", TASK)
-    job = units.job(found["collection_id"].to_numpy())
+    peaks = peaks.filter((peaks.cpu <= 1.0) & (peaks.memory <= 1.0))
+    rows = fetch_sorted(tables, peaks, "peaks", TASK)
+    job = units.job(rows["collection_id"].to_numpy())
     measures: Measures = {}
     for resource in ("cpu", "memory"):
-        peak = column(found, resource)
+        peak = column(rows, resource)
         measures[f"peak_{resource}_of_request", "all"] = ratio(peak, np.ones(len(peak)), job)
         measures[f"peak_{resource}_below_5_percent", "all"] = share(peak < 0.05, job)
     return measures
 
 
-def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
-    """Long tasks over time: stationarity, autocorrelation, variation, CPU with memory."""
-    parts = max(1, -(-tables.n_rows("instance_usage") // MOST_ROWS))
+def measures_of_series(tables: Tables, long_tasks: ir.Table, units: Units) -> Measures:
+    """Measure long tasks over time: stationarity, autocorrelation, variation, CPU with memory."""
+    n_parts = max(1, -(-tables.n_rows("instance_usage") // MOST_ROWS))
     # Whole jobs, because the bootstrap draws jobs.
-    chosen = long.filter(long.collection_id % parts == 0).select(*TASK)
+    chosen = long_tasks.filter(long_tasks.collection_id % n_parts == 0).select(*TASK)
     usage = tables.instance_usage.semi_join(chosen, list(TASK))
-    read = usage.select(*_ORDER, "average_cpu", "sampled_cpu", "average_memory")
-    rows = fetch_sorted(tables, read, "series", _ORDER)
+    usage = usage.select(*WINDOW_KEY, "average_cpu", "sampled_cpu", "average_memory")
+    rows = fetch_sorted(tables, usage, "series", WINDOW_KEY)
     if not rows.num_rows:
         return {}
-    ids, index = (
-        rows["collection_id"].to_numpy(),
-        rows["instance_index"].to_numpy().astype(np.int64),
-    )
+    ids = rows["collection_id"].to_numpy()
+    index = rows["instance_index"].to_numpy().astype(np.int64)
     offsets = run_starts(ids, index)
     first = offsets[:-1]
     job = units.job(ids[first])
-    rejected = differs(column(rows, "sampled_cpu"), offsets, ids[first], index[first])
-    cpu, memory = column(rows, "average_cpu"), column(rows, "average_memory")
-    spread, mean = _mean(cpu**2, offsets), _mean(cpu, offsets)
-    # The difference of two nearly equal numbers may fall below 0 by rounding.
-    variation = np.sqrt(np.maximum(spread - mean**2, 0.0)) / np.where(mean > 0.0, mean, np.nan)
-    found = {
-        "autocorrelation_5min": _correlation(cpu[:-1], cpu[1:], offsets, 1),
-        "autocorrelation_1h": _correlation(cpu[:-12], cpu[12:], offsets, 12),
-        "variation_p50": variation,
-        "cpu_memory_correlation_p50": _correlation(cpu, memory, offsets, 0),
+    is_rejected = differs(column(rows, "sampled_cpu"), offsets, ids[first], index[first])
+    cpu = column(rows, "average_cpu")
+    memory = column(rows, "average_memory")
+    statistics = {
+        "autocorrelation_5min": task_correlations(cpu[:-1], cpu[1:], offsets, 1),
+        "autocorrelation_1h": task_correlations(
+            cpu[:-HOURLY_LAG], cpu[HOURLY_LAG:], offsets, HOURLY_LAG
+        ),
+        "variation_p50": task_variations(cpu, offsets),
+        "cpu_memory_correlation_p50": task_correlations(cpu, memory, offsets, 0),
     }
-    measures: Measures = {("stationarity_rejected", "long tasks"): share(rejected, job)}
-    for name, values in found.items():
+    measures: Measures = {("stationarity_rejected", "long tasks"): share(is_rejected, job)}
+    for name, values in statistics.items():
         measures[name, "long tasks"] = quantile(values, job, 0.5)
     return measures
 
 
 def differs(values: Numbers, offsets: Index, ids: Index, index: Index) -> Flags:
-    """Whether two random windows of 12 samples of each task differ at 5 % (Kolmogorov–Smirnov).
+    """Return whether two random windows of 12 samples of each task differ at 5 % (Kolmogorov–Smirnov).
 
     Parameters
     ----------
@@ -133,39 +146,49 @@ def differs(values: Numbers, offsets: Index, ids: Index, index: Index) -> Flags:
     ids, index
         Its job and its number, which seed the draw: int64, shape (tasks,).
     """
+    # The keys of the tasks seed the draw, so that it does not depend on the order of rows.
+    keys = task_keys(0, ids, index)
+    samples = np.nan_to_num(values).astype(np.float32)
     steps = np.empty(len(ids), np.int64)
-    # Windows of 12 samples are those of the paper (§3.4); the keys of the tasks seed the draw, so that it does not
-    # depend on the order of rows.
-    window_pairs(
-        np.nan_to_num(values).astype(np.float32), offsets, task_keys(0, ids, index), 12, 12, steps
-    )
+    # Windows of 12 samples are those of the paper (§3.4).
+    window_pairs(samples, offsets, keys, 12, 12, steps)
     p_values = np.array([ks_p_value(12, k) for k in range(13)])
     # A long task has 24 rows, hence two windows at least: no step is −1, which would mean that it has fewer.
-    return p_values[steps] < 0.05
+    return np.asarray(p_values[steps] < 0.05)
 
 
-def _mean(values: Numbers, offsets: Index) -> Numbers:
-    return np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)
+def task_variations(values: Numbers, offsets: Index) -> Numbers:
+    """Return deviation ÷ mean of each task; NaN where the mean is 0."""
+    mean_square = task_means(values**2, offsets)
+    mean = task_means(values, offsets)
+    # The difference of two nearly equal numbers may fall below 0 by rounding.
+    variance = np.maximum(mean_square - mean**2, 0.0)
+    return np.sqrt(variance) / np.where(mean > 0.0, mean, np.nan)
 
 
-def _correlation(a: Numbers, b: Numbers, offsets: Index, lag: int) -> Numbers:
-    """Correlation of `a` with `b` (which lies `lag` rows later) within each task; NaN where one is constant."""
-    inside = np.ones(len(a), dtype=bool)
+def task_means(values: Numbers, offsets: Index) -> Numbers:
+    """Return the mean of each task."""
+    return np.asarray(np.add.reduceat(values, offsets[:-1]) / np.diff(offsets))
+
+
+def task_correlations(a: Numbers, b: Numbers, offsets: Index, lag: int) -> Numbers:
+    """Correlate `a` with `b` (which lies `lag` rows later) within each task; NaN where one is constant."""
+    is_within = np.ones(len(a), dtype=bool)
     for back in range(1, lag + 1):
         # A pair that begins in the last `lag` rows of a task ends in the next task. The last task needs no mark: its
         # pairs are cut off with `a`. A long task has 24 rows, so that each keeps some pair at a lag of 12.
-        inside[np.minimum(offsets[1:-1] - back, len(a) - 1)] = False
-    weight = inside.astype(float)
+        is_within[np.minimum(offsets[1:-1] - back, len(a) - 1)] = False
+    weight = is_within.astype(float)
     starts = np.minimum(offsets[:-1], len(a) - 1)
-    count = np.maximum(np.add.reduceat(weight, starts), 1.0)
+    n_pairs = np.maximum(np.add.reduceat(weight, starts), 1.0)
 
     def mean(values: Numbers) -> Numbers:
-        return np.asarray(np.add.reduceat(values * weight, starts) / count)
+        return np.asarray(np.add.reduceat(values * weight, starts) / n_pairs)
 
     covariance = mean(a * b) - mean(a) * mean(b)
-    scale = np.sqrt(
-        np.maximum(mean(a * a) - mean(a) ** 2, 0.0) * np.maximum(mean(b * b) - mean(b) ** 2, 0.0)
-    )
+    variance_a = np.maximum(mean(a * a) - mean(a) ** 2, 0.0)
+    variance_b = np.maximum(mean(b * b) - mean(b) ** 2, 0.0)
+    scale = np.sqrt(variance_a * variance_b)
     # Below 1e-12 the deviation is rounding, and the series constant.
     return np.divide(covariance, scale, out=np.full(len(scale), np.nan), where=scale > 1e-12)
 
@@ -178,74 +201,107 @@ def row_measures(tables: Tables, units: Units, names: Mapping[str, str] | None =
     tables
         The store's tables.
     units
-        What a resample draws.
+        The units that a resample draws.
     names
-        What tiers are called, where not by their names.
+        Other names of tiers, where they have some.
     """
-    parts = max(1, -(-tables.n_rows("instance_usage") // MOST_SAMPLED))
+    n_parts = max(1, -(-tables.n_rows("instance_usage") // MOST_SAMPLED))
     usage = of_jobs(tables.instance_usage)
-    # A sum of ids and slot picks rows all over jobs, tasks and time, and the same on every engine; a random sample
+    # The sum of ids and slot picks rows from all jobs, tasks and times, and the same on every engine; a random sample
     # would not.
     number = usage.collection_id + usage.instance_index + usage.start_time // WINDOW
-    requests = ("cpu_request", "memory_request")
-    measured = ("average_cpu", "maximum_cpu", "sampled_cpu", "average_memory")
-    rows = usage.filter(number % parts == 0).inner_join(task_tiers(tables, *requests), list(TASK))
-    rows = rows.select(*_ORDER, *measured, *requests, "tier")
-    found = renamed(fetch_sorted(tables, rows, "rows", _ORDER), names or {})
-    if not found.num_rows:
+    requests = task_tiers(tables, "cpu_request", "memory_request")
+    chosen = usage.filter(number % n_parts == 0).inner_join(requests, list(TASK))
+    chosen = chosen.select(
+        *WINDOW_KEY,
+        "average_cpu",
+        "maximum_cpu",
+        "sampled_cpu",
+        "average_memory",
+        "cpu_request",
+        "memory_request",
+        "tier",
+    )
+    rows = renamed(fetch_sorted(tables, chosen, "rows", WINDOW_KEY), names or {})
+    if not rows.num_rows:
         return {}
-    job = units.job(found["collection_id"].to_numpy())
-    cpu, memory = column(found, "average_cpu"), column(found, "average_memory")
-    return {**_of_request(found, job), **_within_window(found, job), **_logs(cpu, memory, job)}
+    job = units.job(rows["collection_id"].to_numpy())
+    cpu = column(rows, "average_cpu")
+    memory = column(rows, "average_memory")
+    return {
+        **measures_of_requests(rows, job),
+        **measures_within_windows(rows, job),
+        **measures_of_logarithms(cpu, memory, job),
+    }
 
 
-def _of_request(rows: pa.Table, job: Index) -> Measures:
+def measures_of_requests(rows: pa.Table, job: Index) -> Measures:
+    """Measure the median of average ÷ request, by tier."""
     tiers = words(rows, "tier")
     measures: Measures = {}
     for resource in ("cpu", "memory"):
         request = column(rows, f"{resource}_request")
-        of_request = column(rows, f"average_{resource}") / np.where(request > 0.0, request, np.nan)
+        positive_request = np.where(request > 0.0, request, np.nan)
+        share_of_request = column(rows, f"average_{resource}") / positive_request
         for name in np.unique(tiers):
-            mine = tiers == name
+            is_in_tier = tiers == name
             measures[f"{resource}_of_request_p50", str(name)] = quantile(
-                of_request[mine], job[mine], 0.5
+                share_of_request[is_in_tier], job[is_in_tier], 0.5
             )
     return measures
 
 
-def _within_window(rows: pa.Table, job: Index) -> Measures:
-    """Maximum and random second of a window ÷ its average."""
+def measures_within_windows(rows: pa.Table, job: Index) -> Measures:
+    """Measure quantiles of the maximum and of a random second of a window ÷ its average."""
     average = column(rows, "average_cpu")
+    positive_average = np.where(average > 0.0, average, np.nan)
+    maximum = column(rows, "maximum_cpu") / positive_average
+    sample = column(rows, "sampled_cpu") / positive_average
     measures: Measures = {}
-    for name, source, percents in (
-        ("maximum_of_average", "maximum_cpu", (10, 50, 90)),
-        ("sample_of_average", "sampled_cpu", (5, 25, 50, 75, 95)),
-    ):
-        of_average = column(rows, source) / np.where(average > 0.0, average, np.nan)
-        for q in percents:
-            measures[f"{name}_p{q}", "rows"] = quantile(of_average, job, q / 100.0)
+    for q in (10, 50, 90):
+        measures[f"maximum_of_average_p{q}", "rows"] = quantile(maximum, job, q / 100.0)
+    for q in (5, 25, 50, 75, 95):
+        measures[f"sample_of_average_p{q}", "rows"] = quantile(sample, job, q / 100.0)
     return measures
 
 
-def _logs(cpu: Numbers, memory: Numbers, job: Index) -> Measures:
-    """Logarithms of average CPU: mean, deviation, correlation with those of memory."""
-    used = (cpu > 0.0) & (memory > 0.0)
-    x, y, unit = np.log(cpu[used]), np.log(memory[used]), job[used]
+class LogMoments(NamedTuple):
+    """Weighted moments of the logarithms of CPU (x) and memory (y)."""
 
-    def moments(weights: Numbers) -> Numbers:
+    mean_x: float
+    variance_x: float
+    variance_y: float
+    covariance: float
+
+
+def measures_of_logarithms(cpu: Numbers, memory: Numbers, job: Index) -> Measures:
+    """Measure logarithms of average CPU: mean, deviation, correlation with those of memory."""
+    is_used = (cpu > 0.0) & (memory > 0.0)
+    x = np.log(cpu[is_used])
+    y = np.log(memory[is_used])
+    unit = job[is_used]
+
+    def moments(weights: Numbers) -> LogMoments:
         w = weights[unit] / max(float(weights[unit].sum()), 1e-300)
-        dx, dy = x - w @ x, y - w @ y
-        return np.array([w @ x, w @ dx**2, w @ dy**2, w @ (dx * dy)])
+        dx = x - w @ x
+        dy = y - w @ y
+        return LogMoments(w @ x, w @ dx**2, w @ dy**2, w @ (dx * dy))
+
+    def mean(weights: Numbers) -> float:
+        return float(moments(weights).mean_x) if len(x) else float("nan")
+
+    def deviation(weights: Numbers) -> float:
+        return float(np.sqrt(moments(weights).variance_x))
 
     def correlation(weights: Numbers) -> float:
-        _, xx, yy, xy = moments(weights)
-        return float(xy / np.sqrt(xx * yy)) if xx > 0.0 and yy > 0.0 else float("nan")
+        _, variance_x, variance_y, covariance = moments(weights)
+        if variance_x <= 0.0 or variance_y <= 0.0:
+            return float("nan")
+        return float(covariance / np.sqrt(variance_x * variance_y))
 
     return {
         ("zero_cpu", "rows"): share(cpu == 0.0, job),
-        ("log_cpu_mean", "rows"): lambda weights: (
-            float(moments(weights)[0]) if len(x) else float("nan")
-        ),
-        ("log_cpu_deviation", "rows"): lambda weights: float(np.sqrt(moments(weights)[1])),
+        ("log_cpu_mean", "rows"): mean,
+        ("log_cpu_deviation", "rows"): deviation,
         ("log_cpu_memory_correlation", "rows"): correlation,
     }

@@ -1,4 +1,4 @@
-"""Measures of the fidelity report: each a function of the weights that jobs (or machines) have.
+"""Measures of the fidelity report: each is a function of the weights of jobs (or machines).
 
 With all weights one it is the measure; with weights drawn at random (a Poisson bootstrap over jobs) it is
 one resample: jobs, not tasks, are independent.
@@ -19,13 +19,19 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.question import Tables
 from borgtrace.schema.time import AFTER_TRACE
 
-Measure = Callable[[Numbers], float]
-Measures = dict[tuple[str, str], Measure]
+WeightedMeasure = Callable[[Numbers], float]
+"""From the weights of all units to a number."""
+Measures = dict[tuple[str, str], WeightedMeasure]
+"""Measures by name and tier (or another group)."""
+
+
+FEWEST = 5
+"""Owners with fewer jobs than this have no rank of their own: in a small cell they are all ties."""
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is drawn again in a resample: the jobs of a store, and after them its machines."""
+    """The units that a resample draws: the jobs of a store, and after them its machines."""
 
     jobs: Index
     machines: Index
@@ -33,21 +39,22 @@ class Units:
     @classmethod
     def of(cls, tables: Tables) -> Units:
         """Number the jobs and machines of a store by their ids."""
-        events = tables.collection_events.select("collection_id").union(
-            tables.instance_events.select("collection_id")
+        of_collections = tables.collection_events.select("collection_id")
+        of_instances = tables.instance_events.select("collection_id")
+        jobs = tables.fetch(of_collections.union(of_instances).distinct(), "jobs_of_events")
+        machine_ids = tables.machine_events.select("machine_id").distinct()
+        machines = tables.fetch(machine_ids, "machine_ids")
+        return cls(
+            jobs=np.sort(jobs["collection_id"].to_numpy()),
+            machines=np.sort(machines["machine_id"].to_numpy()),
         )
-        jobs = tables.fetch(events.distinct(), "jobs_of_events")["collection_id"].to_numpy()
-        machines = tables.fetch(
-            tables.machine_events.select("machine_id").distinct(), "machine_ids"
-        )
-        return cls(np.sort(jobs), np.sort(machines["machine_id"].to_numpy()))
 
     def __len__(self) -> int:
         return len(self.jobs) + len(self.machines)
 
     def job(self, ids: Index) -> Index:
         """Return the units of collection ids."""
-        # The ids are sorted and every id of a store is among them: the place is the unit.
+        # The ids are sorted and every id of a store is among them: the position is the unit.
         return np.searchsorted(self.jobs, ids)
 
     def machine(self, ids: Index) -> Index:
@@ -55,8 +62,8 @@ class Units:
         return len(self.jobs) + np.searchsorted(self.machines, ids)
 
 
-def ratio(numerator: Numbers, denominator: Numbers | float, job: Index) -> Measure:
-    """Weighted sum over weighted sum (or over a constant).
+def ratio(numerator: Numbers, denominator: Numbers | float, job: Index) -> WeightedMeasure:
+    """Measure a weighted sum over a weighted sum (or over a constant).
 
     Parameters
     ----------
@@ -69,21 +76,21 @@ def ratio(numerator: Numbers, denominator: Numbers | float, job: Index) -> Measu
 
     Returns
     -------
-    Measure
+    WeightedMeasure
         NaN where the denominator is 0.
     """
 
     def value(weights: Numbers) -> float:
         w = weights[job]
-        # A constant denominator is what does not change from resample to resample, such as the capacity of the cell.
-        below = float(w @ denominator) if isinstance(denominator, np.ndarray) else denominator
-        return float(w @ numerator) / below if below else float("nan")
+        # A constant denominator does not change from resample to resample, such as the capacity of the cell.
+        divisor = float(w @ denominator) if isinstance(denominator, np.ndarray) else denominator
+        return float(w @ numerator) / divisor if divisor else float("nan")
 
     return value
 
 
-def share(which: Flags, job: Index) -> Measure:
-    """Weighted share of the rows that are chosen.
+def share(which: Flags, job: Index) -> WeightedMeasure:
+    """Measure the weighted share of the rows that are chosen.
 
     Parameters
     ----------
@@ -95,8 +102,8 @@ def share(which: Flags, job: Index) -> Measure:
     return ratio(which.astype(float), np.ones(len(which)), job)
 
 
-def quantile(values: Numbers, job: Index, q: float) -> Measure:
-    """Weighted quantile: the smallest value that a share `q` does not exceed.
+def quantile(values: Numbers, job: Index, q: float) -> WeightedMeasure:
+    """Measure a weighted quantile: the smallest value that a share `q` does not exceed.
 
     Parameters
     ----------
@@ -109,24 +116,27 @@ def quantile(values: Numbers, job: Index, q: float) -> Measure:
 
     Returns
     -------
-    Measure
+    WeightedMeasure
         NaN where no value has a weight.
     """
     # NaN sorts to the end, whatever its sign.
-    order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
-    ordered, jobs = values[order], job[order]
+    n_known = np.count_nonzero(~np.isnan(values))
+    order = np.argsort(values, kind="stable")[:n_known]
+    ordered = values[order]
+    jobs = job[order]
 
     def value(weights: Numbers) -> float:
-        total = np.cumsum(weights[jobs])
-        if not len(total) or total[-1] == 0.0:
+        weight_so_far = np.cumsum(weights[jobs])
+        if not n_known or weight_so_far[-1] == 0.0:
             return float("nan")
-        return float(ordered[min(int(np.searchsorted(total, q * total[-1])), len(ordered) - 1)])
+        position = int(np.searchsorted(weight_so_far, q * weight_so_far[-1]))
+        return float(ordered[min(position, n_known - 1)])
 
     return value
 
 
-def ended_within(run: Numbers, has_ended: Flags, job: Index, limit: float) -> Measure:
-    """Kaplan–Meier share of runs that end within `limit`; runs still going are censored.
+def ended_within(run: Numbers, has_ended: Flags, job: Index, limit: float) -> WeightedMeasure:
+    """Measure the Kaplan–Meier share of runs that end within `limit`; runs still going are censored.
 
     Parameters
     ----------
@@ -139,26 +149,30 @@ def ended_within(run: Numbers, has_ended: Flags, job: Index, limit: float) -> Me
     limit
         Time in the unit of `run`.
     """
-    # At a tie, what ended comes first: a run last seen then is still at risk, as in `_quantiles.kaplan_meier`.
-    # Sorted once here, for it is asked with the weights of many resamples.
+    # At a tie, what ended comes first: a run last seen then is still at risk, as in `quantiles.kaplan_meier`.
+    # Sorted once here, because the weights of many resamples follow.
     order = np.lexsort((~has_ended, run))
-    times, ended, jobs = run[order], has_ended[order].astype(float), job[order]
-    # The product needs the runs up to the limit alone; those after it only count as at risk.
-    upto = int(np.searchsorted(times, limit, side="right"))
+    jobs = job[order]
+    ended = has_ended[order].astype(float)
+    # The product needs only the runs up to the limit; those after it count as at risk.
+    n_within = int(np.searchsorted(run[order], limit, side="right"))
 
     def value(weights: Numbers) -> float:
         w = weights[jobs]
-        at_risk = np.cumsum(w[::-1])[::-1][:upto]
+        at_risk = np.cumsum(w[::-1])[::-1][:n_within]
         hazard = np.divide(
-            w[:upto] * ended[:upto], at_risk, out=np.zeros(upto), where=at_risk > 0.0
+            w[:n_within] * ended[:n_within],
+            at_risk,
+            out=np.zeros(n_within),
+            where=at_risk > 0.0,
         )
         return float(1.0 - np.prod(1.0 - np.minimum(hazard, 1.0)))
 
     return value
 
 
-def moment(mean: Numbers, deviation: Numbers, job: Index, which: str) -> Measure:
-    """Weighted moments of per-task means and deviations, and their regression.
+def moment(mean: Numbers, deviation: Numbers, job: Index, which: str) -> WeightedMeasure:
+    """Measure a weighted moment of per-task means and deviations, or of their regression.
 
     Parameters
     ----------
@@ -173,32 +187,31 @@ def moment(mean: Numbers, deviation: Numbers, job: Index, which: str) -> Measure
 
     def value(weights: Numbers) -> float:
         w = weights[job]
-        w = w / w.sum() if w.sum() else w
-        average, spread = float(w @ mean), float(w @ deviation)
-        variance = float(w @ (mean - average) ** 2)
-        slope = (
-            float(w @ ((mean - average) * (deviation - spread))) / variance
-            if variance
-            else float("nan")
-        )
-        return {
-            "mean": average,
-            "deviation": spread,
-            "rms": float(np.sqrt(w @ deviation**2)),
-            "spread": float(np.sqrt(variance)),
-            "slope": slope,
-            "intercept": spread - slope * average,
-        }[which]
+        if w.sum():
+            w = w / w.sum()
+        mean_of_means = float(w @ mean)
+        mean_deviation = float(w @ deviation)
+        variance = float(w @ (mean - mean_of_means) ** 2)
+        match which:
+            case "mean":
+                return mean_of_means
+            case "deviation":
+                return mean_deviation
+            case "rms":
+                return float(np.sqrt(w @ deviation**2))
+            case "spread":
+                return float(np.sqrt(variance))
+        if not variance:
+            return float("nan")
+        products = (mean - mean_of_means) * (deviation - mean_deviation)
+        slope = float(w @ products) / variance
+        return slope if which == "slope" else mean_deviation - slope * mean_of_means
 
     return value
 
 
-FEWEST = 5
-"""Owners with fewer jobs than this have no rank of their own: in a small cell they are all ties."""
-
-
-def rank_slope(owner: Index, job: Index, ranks: int) -> Measure:
-    """Slope of log(jobs of an owner) over log(rank), up to `ranks`, of owners with :data:`FEWEST` jobs.
+def rank_slope(owner: Index, job: Index, ranks: int) -> WeightedMeasure:
+    """Measure the slope of log(jobs of an owner) over log(rank), up to `ranks`, of owners with :data:`FEWEST` jobs.
 
     Parameters
     ----------
@@ -211,18 +224,19 @@ def rank_slope(owner: Index, job: Index, ranks: int) -> Measure:
     """
 
     def value(weights: Numbers) -> float:
-        sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1][:ranks]
+        sizes = jobs_of_owners(owner, weights[job])[:ranks]
         sizes = sizes[sizes >= FEWEST]
-        # A line through two points fits them whatever they are.
+        # A line fits any two points.
         if len(sizes) < 3:
             return float("nan")
-        return float(np.polyfit(np.log(np.arange(1, len(sizes) + 1)), np.log(sizes), 1)[0])
+        rank = np.arange(1, len(sizes) + 1)
+        return float(np.polyfit(np.log(rank), np.log(sizes), 1)[0])
 
     return value
 
 
-def top_share(owner: Index, job: Index, ranks: int) -> Measure:
-    """Share of jobs that the `ranks` busiest owners have.
+def top_share(owner: Index, job: Index, ranks: int) -> WeightedMeasure:
+    """Measure the share of jobs that the `ranks` busiest owners have.
 
     Parameters
     ----------
@@ -235,14 +249,19 @@ def top_share(owner: Index, job: Index, ranks: int) -> Measure:
     """
 
     def value(weights: Numbers) -> float:
-        sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1]
+        sizes = jobs_of_owners(owner, weights[job])
         return float(sizes[:ranks].sum() / sizes.sum()) if sizes.sum() else float("nan")
 
     return value
 
 
-def hill(values: Numbers, job: Index, least: float) -> Measure:
-    """Hill's estimate of the exponent of a Pareto tail that begins at `least`.
+def jobs_of_owners(owner: Index, weights: Numbers) -> Numbers:
+    """Return the weight of the jobs of each owner, descending."""
+    return np.sort(np.bincount(owner, weights=weights))[::-1]
+
+
+def hill(values: Numbers, job: Index, least: float) -> WeightedMeasure:
+    """Measure the exponent of a Pareto tail that begins at `least`, by Hill's estimator.
 
     Parameters
     ----------
@@ -253,15 +272,15 @@ def hill(values: Numbers, job: Index, least: float) -> Measure:
     least
         Where the tail begins.
     """
-    inside = values >= least
-    logs = np.log(values[inside] / least)
-    return ratio(np.ones(len(logs)), logs, job[inside])
+    is_tail = values >= least
+    logs = np.log(values[is_tail] / least)
+    return ratio(np.ones(len(logs)), logs, job[is_tail])
 
 
 def fetch_sorted(tables: Tables, rows: ir.Table, stage: str, key: Sequence[str]) -> pa.Table:
     """Fetch rows in the order of a key.
 
-    Engines return rows in any order, and sums of floats depend on it: sorted, so that a seed gives one answer.
+    Engines return rows in any order, and sums of floats depend on it: sorted rows give one answer for a seed.
 
     Parameters
     ----------
@@ -278,9 +297,9 @@ def fetch_sorted(tables: Tables, rows: ir.Table, stage: str, key: Sequence[str])
 
 
 def times(table: pa.Table, name: str) -> Numbers:
-    """Return a column of times as float64, NaN where it is NULL or "after the trace", which is no time."""
-    found = column(table, name)
-    return np.where(found < AFTER_TRACE, found, np.nan)
+    """Return a column of times as float64, NaN where it is NULL or "after the trace"."""
+    values = column(table, name)
+    return np.where(values < AFTER_TRACE, values, np.nan)
 
 
 def words(table: pa.Table, name: str) -> NDArray[np.str_]:
