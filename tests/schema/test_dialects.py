@@ -7,40 +7,78 @@ from datetime import timedelta
 
 import pytest
 
-from borgtrace.errors import UsageError
-from borgtrace.schema import ENUMS, TRACE_TABLES
+from borgtrace.errors import SchemaError, UsageError
+from borgtrace.schema import (
+    TRACE_TABLES,
+    Conversion,
+    Dialect,
+    PriorityTier,
+    RawField,
+    RawTable,
+    check_dialect,
+)
 from borgtrace.schema.dialects import DIALECTS, GOOGLE_2011, GOOGLE_2019, KAGGLE_2019, dialect
-from borgtrace.schema.records import row_of
 from borgtrace.schema.time import TRACE_START
 
 each_dialect = pytest.mark.parametrize("one", DIALECTS.values(), ids=DIALECTS)
 
 
 @each_dialect
-def test_a_field_fills_a_column_that_exists_and_no_two_fill_the_same(one):
-    inner = [nested for raw in one.tables.values() for nested in raw.lists]
-    for raw in (*one.tables.values(), *inner):
-        filled = [field.column for field in raw.fields if field.column]
-        assert set(filled) <= set(row_of(raw.table).names)
-        assert len(filled) == len(set(filled))
-        assert len({field.name for field in raw.fields}) == len(raw.fields)
+def test_every_format_fits_the_declared_tables(one):
+    check_dialect(one)
 
 
-@each_dialect
-def test_codes_name_values_of_enumerations_and_null_codes_none(one):
-    for name, codes in one.codes.items():
-        assert set(codes.values()) <= set(ENUMS[name].names)
-        assert not set(codes) & set(one.null_codes.get(name, ()))
-    for raw in one.tables.values():
-        columns = [row_of(raw.table).column(field.column) for field in raw.fields if field.column]
-        assert {column.enum for column in columns if column.enum} <= set(one.codes)
+def own_dialect(fields=(), table="instance_events", **facts):
+    """A format with one raw table, which fits the declared tables unless a test says otherwise."""
+    raw = RawTable("log", table, (RawField("ts", "time"), *fields))
+    return Dialect(name="own", title="Own trace", tables={"log": raw}, **facts)
 
 
-@each_dialect
-def test_tiers_ascend_without_gap_or_overlap(one):
-    assert one.tiers[0][1] == 0
-    for (_, _, last), (_, first, _) in zip(one.tiers, one.tiers[1:], strict=False):
-        assert first == last + 1
+@pytest.mark.parametrize(
+    ("dialect", "fault"),
+    [
+        (
+            own_dialect([RawField("e", "typ")]),
+            "log.e fills typ, which instance_events does not have (did you mean type?)",
+        ),
+        (own_dialect([RawField("e", "time")]), "log fills time twice"),
+        (own_dialect([RawField("ts")]), "log has the field ts twice"),
+        (own_dialect(table="nothing"), "log has rows of nothing, which is no table"),
+        (own_dialect(table="usage_rows"), "log has usage_rows, which need a conversion"),
+        (
+            own_dialect(conversion=Conversion()),
+            "log has rows of instance_events, which are not converted",
+        ),
+        (
+            own_dialect(codes={"event_type": {0: "SUBMIT", 1: "DONE"}}),
+            "DONE is no name of event_type",
+        ),
+        (
+            own_dialect(codes={"event_type": {0: "SUBMIT"}}, null_codes={"event_type": (0,)}),
+            "code 0 of event_type is NULL too",
+        ),
+        (own_dialect(codes={"colors": {}}), "codes of colors, which is no enumeration"),
+        (
+            own_dialect([RawField("e", "type")], codes={}),
+            "log fills type, but there are no codes of event_type",
+        ),
+        (own_dialect(tiers=()), "no tiers"),
+        (
+            own_dialect(tiers=(PriorityTier("low", 1, 2),)),
+            "the first tier, low, begins at 1 rather than 0",
+        ),
+        (
+            own_dialect(tiers=(PriorityTier("low", 0, 2), PriorityTier("high", 4, 9))),
+            "the tier high begins at 4 rather than 3",
+        ),
+        (own_dialect(time_zones={"": "Mars/Base"}), "no such time zone: Mars/Base"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_format_that_does_not_fit_is_refused(dialect, fault):
+    with pytest.raises(SchemaError) as error:
+        check_dialect(dialect)
+    assert str(error.value) == f"own: not a sound trace format: got {fault}"
 
 
 @each_dialect

@@ -13,6 +13,7 @@ from borgtrace.schema.dialects import (
     Rate,
     RawField,
     RawTable,
+    check_dialect,
     dialect,
 )
 from borgtrace.schema.enums import ENUMS, TERMINAL_EVENTS, UPDATE_EVENTS
@@ -47,6 +48,7 @@ __all__ = [
     "RawField",
     "RawTable",
     "Table",
+    "check_dialect",
     "dialect",
     "with_percentiles",
 ]

@@ -18,6 +18,7 @@ from borgtrace.schema.dialects import (
     prometheus,
     swf,
 )
+from borgtrace.schema.dialects.contract import check_dialect
 from borgtrace.schema.dialects.declaration import declared_dialect
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable
 from borgtrace.schema.dialects.trace_format import (
@@ -116,6 +117,7 @@ __all__ = [
     "Rate",
     "RawField",
     "RawTable",
+    "check_dialect",
     "declare",
     "dialect",
 ]

@@ -1,0 +1,117 @@
+"""What every trace format must keep, for its author to check: it fits the declared tables and enumerations."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from borgtrace.errors import SchemaError, did_you_mean
+from borgtrace.schema.dialects.raw import RawTable
+from borgtrace.schema.dialects.trace_format import Dialect
+from borgtrace.schema.enums import ENUMS
+from borgtrace.schema.records import RECORDS, row_of
+from borgtrace.schema.tables import TABLES
+
+
+def check_dialect(dialect: Dialect) -> None:
+    """Refuse a trace format that does not fit the declared tables.
+
+    Parameters
+    ----------
+    dialect
+        The format.
+
+    Raises
+    ------
+    SchemaError
+        It names all faults at once: fields of columns that do not exist, codes of names that an enumeration does not
+        have, tiers with gaps …
+
+    Examples
+    --------
+    >>> from borgtrace.schema import Dialect, RawField, RawTable
+    >>> nodes = RawTable("nodes", "machine_events", (RawField("ts", "tme", is_mandatory=True),))
+    >>> check_dialect(Dialect(name="own", title="Own trace", tables={"nodes": nodes}))
+    Traceback (most recent call last):
+    borgtrace.errors.SchemaError: own: not a sound trace format: got nodes.ts fills tme, which machine_events does not \
+have (did you mean time?)
+    """
+    faults = [
+        *_faults_of_tables(dialect),
+        *_faults_of_codes(dialect),
+        *_faults_of_tiers(dialect),
+        *_faults_of_time_zones(dialect),
+    ]
+    if faults:
+        raise SchemaError(dialect.name, "not a sound trace format", got="; ".join(faults))
+
+
+def _raw_tables(dialect: Dialect) -> Iterator[RawTable]:
+    for raw in dialect.tables.values():
+        yield raw
+        yield from raw.lists
+
+
+def _faults_of_tables(dialect: Dialect) -> Iterator[str]:
+    for raw in _raw_tables(dialect):
+        is_converted = raw.table in RECORDS
+        if is_converted and dialect.conversion is None:
+            yield f"{raw.name} has {raw.table}, which need a conversion"
+        if dialect.conversion is not None and not is_converted:
+            yield f"{raw.name} has rows of {raw.table}, which are not converted"
+        if raw.table not in RECORDS and raw.table not in TABLES:
+            yield f"{raw.name} has rows of {raw.table}, which is no table"
+        else:
+            yield from _faults_of_fields(raw)
+
+
+def _faults_of_fields(raw: RawTable) -> Iterator[str]:
+    columns = row_of(raw.table).names
+    for field in raw.fields:
+        if field.column and field.column not in columns:
+            question = did_you_mean(field.column, columns)
+            hint = f" ({question})" if question else ""
+            yield f"{raw.name}.{field.name} fills {field.column}, which {raw.table} does not have{hint}"
+    fills = Counter(field.column for field in raw.fields if field.column)
+    yield from (f"{raw.name} fills {name} twice" for name, n in fills.items() if n > 1)
+    names = Counter(field.name for field in raw.fields)
+    yield from (f"{raw.name} has the field {name} twice" for name, n in names.items() if n > 1)
+
+
+def _faults_of_codes(dialect: Dialect) -> Iterator[str]:
+    for enum, codes in dialect.codes.items():
+        if enum not in ENUMS:
+            yield f"codes of {enum}, which is no enumeration"
+            continue
+        unknown = set(codes.values()) - set(ENUMS[enum].names)
+        yield from (f"{name} is no name of {enum}" for name in sorted(unknown))
+        doubled = set(codes) & set(dialect.null_codes.get(enum, ()))
+        yield from (f"code {code} of {enum} is NULL too" for code in sorted(doubled, key=str))
+    for raw in _raw_tables(dialect):
+        if raw.table not in RECORDS and raw.table not in TABLES:
+            continue
+        for column in row_of(raw.table).columns:
+            is_filled = any(field.column == column.name for field in raw.fields)
+            if is_filled and column.enum and column.enum not in dialect.codes:
+                yield f"{raw.name} fills {column.name}, but there are no codes of {column.enum}"
+
+
+def _faults_of_tiers(dialect: Dialect) -> Iterator[str]:
+    if not dialect.tiers:
+        yield "no tiers"
+        return
+    name, lowest, _ = dialect.tiers[0]
+    if lowest != 0:
+        yield f"the first tier, {name}, begins at {lowest} rather than 0"
+    for (_, _, before), (name, first, _) in pairwise(dialect.tiers):
+        if first != before + 1:
+            yield f"the tier {name} begins at {first} rather than {before + 1}"
+
+
+def _faults_of_time_zones(dialect: Dialect) -> Iterator[str]:
+    for cell, zone in dialect.time_zones.items():
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            where = f" of cell {cell}" if cell else ""
+            yield f"no such time zone{where}: {zone}"
