@@ -6,6 +6,18 @@ import numpy.typing as npt
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 
+# Rows of the result of `run_statistics`.
+MEAN = 0
+DEVIATION = 1
+LARGEST = 2
+WEIGHTED_MEAN = 3
+# Rows of the result of `run_spans`.
+FIRST_START = 0
+LAST_END = 1
+DURATION = 2
+N_GAPS = 3
+N_MACHINES = 4
+
 
 @compiled()
 def run_statistics(values: Values, starts: Index, weights: Numbers) -> Numbers:
@@ -23,18 +35,22 @@ def run_statistics(values: Values, starts: Index, weights: Numbers) -> Numbers:
     Returns
     -------
     ndarray
-        Shape (4, k), NaN for a run without values.  Two passes in float64, so the order of
-        additions, and with it every bit, is fixed.
+        Shape (4, k), rows as named in this module, NaN for a run without values.  Two passes in float64, so the order
+        of additions, and with it every bit, is fixed.
 
     Examples
     --------
     >>> run_statistics(np.array([1, 3], np.float32), np.array([0, 2]), np.array([1.0, 3.0]))[:, 0].tolist()
     [2.0, 1.0, 3.0, 2.5]
     """
-    runs = len(starts) - 1
-    result = np.full((4, runs), np.nan)
-    for run in range(runs):
-        count, total, largest, weight, weighted = 0, 0.0, -np.inf, 0.0, 0.0
+    n_runs = len(starts) - 1
+    result = np.full((4, n_runs), np.nan)
+    for run in range(n_runs):
+        count = 0
+        total = 0.0
+        largest = -np.inf
+        weight = 0.0
+        weighted = 0.0
         for row in range(starts[run], starts[run + 1]):
             value = np.float64(values[row])
             if not np.isnan(value):
@@ -52,11 +68,11 @@ def run_statistics(values: Values, starts: Index, weights: Numbers) -> Numbers:
             value = np.float64(values[row])
             if not np.isnan(value):
                 squares += (value - mean) ** 2
-        result[0, run] = mean
-        result[1, run] = np.sqrt(squares / count)
-        result[2, run] = largest
+        result[MEAN, run] = mean
+        result[DEVIATION, run] = np.sqrt(squares / count)
+        result[LARGEST, run] = largest
         if weight > 0:
-            result[3, run] = weighted / weight
+            result[WEIGHTED_MEAN, run] = weighted / weight
     return result
 
 
@@ -78,28 +94,28 @@ def run_spans(start: Index, end: Index, length: Index, machine: Index, starts: I
     Returns
     -------
     ndarray
-        Shape (5, k) of int64: first start, last end, µs in windows, gaps, distinct machines.
+        Shape (5, k) of int64, rows as named in this module: first start, last end, µs in windows, gaps, distinct
+        machines.
     """
-    runs = len(starts) - 1
-    result = np.zeros((5, runs), np.int64)
-    for run in range(runs):
-        low, high = starts[run], starts[run + 1]
+    n_runs = len(starts) - 1
+    result = np.zeros((5, n_runs), np.int64)
+    for run in range(n_runs):
+        low = starts[run]
+        high = starts[run + 1]
         latest = end[low]
         is_moved = False
         for row in range(low, high):
-            result[2, run] += length[row]
+            result[DURATION, run] += length[row]
             if row > low:
                 # Against the latest end so far, not the end before: windows of one task may overlap.
-                result[3, run] += start[row] > latest
+                result[N_GAPS, run] += start[row] > latest
             latest = max(latest, end[row])
             is_moved |= machine[row] != machine[low]
-        # Sorted for the rare task alone that was on more than one machine, or not always on a known one.
+        # Sorted only for the rare task that was on more than one machine, or not always on a known one.
         machines = np.unique(machine[low:high]) if is_moved else machine[low : low + 1]
-        result[0, run], result[1, run], result[4, run] = (
-            start[low],
-            latest,
-            np.count_nonzero(machines >= 0),
-        )
+        result[FIRST_START, run] = start[low]
+        result[LAST_END, run] = latest
+        result[N_MACHINES, run] = np.count_nonzero(machines >= 0)
     return result
 
 
@@ -131,15 +147,15 @@ def repeating_runs(
     >>> repeating_runs(np.array([0, 0, 5, 6]), machine, words, np.array([0, 2, 4])).tolist()
     [True, False]
     """
-    found = np.zeros(len(starts) - 1, np.bool_)
-    for run in range(len(found)):
+    repeats = np.zeros(len(starts) - 1, np.bool_)
+    for run in range(len(repeats)):
         for row in range(starts[run] + 1, starts[run + 1]):
             # Starts ascend, so only the rows just before can have the same one.
             other = row - 1
             while other >= starts[run] and start[other] == start[row]:
-                equal = machine[other] == machine[row]
+                is_equal = machine[other] == machine[row]
                 for column in range(len(words)):
-                    equal = equal and words[column, other] == words[column, row]
-                found[run] |= equal
+                    is_equal = is_equal and words[column, other] == words[column, row]
+                repeats[run] |= is_equal
                 other -= 1
-    return found
+    return repeats

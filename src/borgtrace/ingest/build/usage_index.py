@@ -1,4 +1,4 @@
-"""One pass over a file of sorted usage: what it says of each task."""
+"""One pass over a file of sorted usage: the index of its tasks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from borgtrace.ingest.build.task_statistics import repeating_runs, run_spans, run_statistics
+from borgtrace.ingest.build import task_statistics
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.runs import run_starts
 from borgtrace.schema.tables import STATISTICS_COLUMNS
 from borgtrace.schema.time import SECOND
@@ -23,10 +24,16 @@ READ_COLUMNS = [
     "end_time",
     "machine_id",
     "collection_type",
+    *STATISTICS_COLUMNS,
 ]
-READ_COLUMNS += STATISTICS_COLUMNS
 ROWS_PER_BLOCK = 1 << 20
-STATISTICS = ("mean", "std", "max", "weighted_mean")
+STATISTICS = {
+    "mean": task_statistics.MEAN,
+    "std": task_statistics.DEVIATION,
+    "max": task_statistics.LARGEST,
+    "weighted_mean": task_statistics.WEIGHTED_MEAN,
+}
+"""Prefix of the columns of each statistic, and its row."""
 
 
 def index_usage(path: Path | None, first: int) -> tuple[pa.Table, npt.NDArray[np.int64]]:
@@ -51,85 +58,104 @@ def index_usage(path: Path | None, first: int) -> tuple[pa.Table, npt.NDArray[np
     Reads a million rows at a time: about 200 MB.
     """
     # An index of no rows first, for the columns of a trace without usage.
-    tables, suspects = [_index_block(_nothing(), 0)[0]], [np.empty(0, np.int64)]
-    for begin, block in whole_task_blocks(path) if path else ():
-        found, suspect = _index_block(block, first + begin)
-        tables.append(found)
-        suspects.append(suspect)
-    return pa.concat_tables(tables), np.unique(np.concatenate(suspects))
+    tasks, suspects = _index_block(_no_usage(), 0)
+    tasks_of_blocks = [tasks]
+    suspects_of_blocks = [suspects]
+    for first_in_file, block in whole_task_blocks(path) if path else ():
+        tasks, suspects = _index_block(block, first + first_in_file)
+        tasks_of_blocks.append(tasks)
+        suspects_of_blocks.append(suspects)
+    return pa.concat_tables(tasks_of_blocks), np.unique(np.concatenate(suspects_of_blocks))
 
 
 def whole_task_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
     """Yield the rows of a sorted file in blocks that end where a task ends, each with its first row in the file."""
     rest: pa.Table | None = None
-    done = 0
+    n_done = 0
     file = pq.ParquetFile(readable(path), read_dictionary=["collection_type"])
     for batch in file.iter_batches(ROWS_PER_BLOCK, columns=READ_COLUMNS):
         block = pa.Table.from_batches([batch])
-        block = (
-            block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
-        )
-        last = start_of_last_task(block)
+        if rest is not None:
+            block = pa.concat_tables([rest, block], promote_options="permissive")
         # The last task may go on in the next batch: it waits, and a batch that is one task whole waits altogether.
-        if last:
-            yield done, block.slice(0, last)
-        rest, done = block.slice(last), done + last
+        end = start_of_last_task(block)
+        if end:
+            yield n_done, block.slice(0, end)
+        rest = block.slice(end)
+        n_done += end
     if rest is not None and rest.num_rows:
-        yield done, rest
+        yield n_done, rest
 
 
 def start_of_last_task(block: pa.Table) -> int:
     """Return the row at which the last task of a sorted block begins."""
-    collection = block.column("collection_id").to_numpy()
-    instance = block.column("instance_index").to_numpy()
-    low = int(np.searchsorted(collection, collection[-1], "left"))
-    return low + int(np.searchsorted(instance[low:], instance[-1], "left"))
+    collections = block.column("collection_id").to_numpy()
+    instances = block.column("instance_index").to_numpy()
+    first_of_collection = int(np.searchsorted(collections, collections[-1], "left"))
+    instances_of_collection = instances[first_of_collection:]
+    return first_of_collection + int(np.searchsorted(instances_of_collection, instances[-1]))
 
 
-def _index_block(table: pa.Table, first: int) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    collection, instance = _numbers(table, "collection_id"), _numbers(table, "instance_index")
-    start, end = _numbers(table, "start_time"), _numbers(table, "end_time")
-    machine = pc.fill_null(table.column("machine_id"), -1).to_numpy()
-    starts = run_starts(collection, instance)
-    length = window_lengths(start, end)
-    spans = run_spans(start, end, length, machine, starts)
-    duration = length / SECOND
-    statistics: dict[str, pa.Array] = {}
-    missing = np.float32(np.nan)
-    measured = np.stack(
-        [pc.fill_null(table.column(name), missing).to_numpy() for name in STATISTICS_COLUMNS]
-    )
-    for name, values in zip(STATISTICS_COLUMNS, measured, strict=True):
-        found = run_statistics(values, starts, duration)
-        statistics |= {
-            f"{what}_{name}": pa.array(found[i], from_pandas=True)
-            for i, what in enumerate(STATISTICS)
-        }
-    heads = starts[:-1]
-    columns = {
-        "collection_id": collection[heads],
-        "instance_index": instance[heads].astype(np.int32),
-        "collection_type": pc.cast(
-            table.column("collection_type").take(pa.array(heads)), pa.string()
-        ),
-        "first_row": heads + first,
+def _index_block(usage: pa.Table, first: int) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """Index whole tasks; return one row for each, and the collections in which a window may repeat another."""
+    collections = _integers(usage, "collection_id")
+    instances = _integers(usage, "instance_index")
+    start_times = _integers(usage, "start_time")
+    end_times = _integers(usage, "end_time")
+    machines = pc.fill_null(usage.column("machine_id"), -1).to_numpy()
+    starts = run_starts(collections, instances)
+    windows = window_lengths(start_times, end_times)
+    spans = task_statistics.run_spans(start_times, end_times, windows, machines, starts)
+    measured = _measured_values(usage)
+    first_rows = starts[:-1]
+    types = usage.column("collection_type").take(pa.array(first_rows))
+    tasks = {
+        "collection_id": collections[first_rows],
+        "instance_index": instances[first_rows].astype(np.int32),
+        "collection_type": pc.cast(types, pa.string()),
+        "first_row": first_rows + first,
         "n_windows": np.diff(starts).astype(np.int32),
-        "n_gaps": spans[3].astype(np.int32),
-        "n_machines": spans[4].astype(np.int32),
-        "seconds": spans[2] / SECOND,
-        "first_time": spans[0],
-        "last_time": spans[1],
-        **statistics,
+        "n_gaps": spans[task_statistics.N_GAPS].astype(np.int32),
+        "n_machines": spans[task_statistics.N_MACHINES].astype(np.int32),
+        "seconds": spans[task_statistics.DURATION] / SECOND,
+        "first_time": spans[task_statistics.FIRST_START],
+        "last_time": spans[task_statistics.LAST_END],
+        **_statistics(measured, starts, windows / SECOND),
     }
     # As bits, so that a missing value (NaN) equals another.
-    suspect = repeating_runs(start, machine, measured.view(np.uint32), starts)
-    return pa.table(columns), collection[heads][suspect]
+    words = measured.view(np.uint32)
+    may_repeat = task_statistics.repeating_runs(start_times, machines, words, starts)
+    return pa.table(tasks), collections[first_rows][may_repeat]
 
 
-def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
-    return np.ascontiguousarray(table.column(name).to_numpy(), dtype=np.int64)
+def _measured_values(usage: pa.Table) -> npt.NDArray[np.float32]:
+    """Return the measured columns, shape (columns, rows), NaN where there is no value."""
+    missing = np.float32(np.nan)
+    columns = []
+    for name in STATISTICS_COLUMNS:
+        columns.append(pc.fill_null(usage.column(name), missing).to_numpy())
+    return np.stack(columns)
 
 
-def _nothing() -> pa.Table:
-    kinds = {"collection_type": pa.string()} | dict.fromkeys(STATISTICS_COLUMNS, pa.float32())
-    return pa.table({name: pa.array([], kinds.get(name, pa.int64())) for name in READ_COLUMNS})
+def _statistics(
+    measured: npt.NDArray[np.float32], starts: Index, durations: Numbers
+) -> dict[str, pa.Array]:
+    """Return the statistics of each measured column, for each task."""
+    statistics: dict[str, pa.Array] = {}
+    for name, values in zip(STATISTICS_COLUMNS, measured, strict=True):
+        of_column = task_statistics.run_statistics(values, starts, durations)
+        for prefix, row in STATISTICS.items():
+            statistics[f"{prefix}_{name}"] = pa.array(of_column[row], from_pandas=True)
+    return statistics
+
+
+def _integers(usage: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    return np.ascontiguousarray(usage.column(name).to_numpy(), dtype=np.int64)
+
+
+def _no_usage() -> pa.Table:
+    types = dict.fromkeys(READ_COLUMNS, pa.int64())
+    types["collection_type"] = pa.string()
+    for name in STATISTICS_COLUMNS:
+        types[name] = pa.float32()
+    return pa.table({name: pa.array([], column_type) for name, column_type in types.items()})

@@ -13,20 +13,34 @@ from borgtrace.kernels.arrays import Bytes, Index, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.words import count_digits, load_word, read_digits
 
-INTEGER, DECIMAL, FLAG = 0, 1, 2
-PARSED, UNKNOWN = 0, 1
+# Kinds of fields.
+INTEGER = 0
+DECIMAL = 1
+FLAG = 2
+# How parsing ended.
+PARSED = 0
+UNKNOWN = 1
 DOUBTFUL_LIMIT = 4096
 # Up to 10²² powers of ten are exact as doubles, so one multiplication or division rounds once.
 _POWERS = 10.0 ** np.arange(23)
 _TENS = np.array([10**k for k in range(9)], np.uint64)
-_COMMA, _NEWLINE, _POINT, _ZERO, _LOWER_E, _UPPER_E, _MINUS, _PLUS = 44, 10, 46, 48, 101, 69, 45, 43
+_COMMA = ord(",")
+_NEWLINE = ord("\n")
+_POINT = ord(".")
+_ZERO = ord("0")
+_LOWER_E = ord("e")
+_UPPER_E = ord("E")
+_MINUS = ord("-")
+_PLUS = ord("+")
 # Integers below are exact as doubles too: the other half of the same condition.
 _EXACT = 1 << 53
 # Just above the smallest normal float32: smaller ones have fewer bits, and `_is_between` would look at the wrong place.
 _SMALLEST = 1.2e-38
 _LAST_TIME = 2**63 - 1
-_WORD, _AHEAD = 8, 24
-"""Bytes of a word, and how far the quick way looks ahead."""
+_WORD = 8
+"""Bytes of a word."""
+_AHEAD = 24
+"""How far the quick way looks ahead."""
 _ZERO_POINT = np.uint64(0x2E30)
 _TWO_BYTES = np.uint64(0xFFFF)
 
@@ -94,8 +108,12 @@ def _read_slowly(text: Bytes, at: int, is_decimal: bool) -> tuple[np.uint64, int
         `digits` is −1 where the text ends early, −2 where it is not a number.
     """
     number = np.uint64(0)
-    digits = places = exponent = 0
-    start, size, seen_point = at, len(text), False
+    digits = 0
+    places = 0
+    exponent = 0
+    start = at
+    size = len(text)
+    seen_point = False
     while at < size:
         letter = text[at]
         if letter >= _ZERO and letter <= _ZERO + 9:
@@ -107,10 +125,12 @@ def _read_slowly(text: Bytes, at: int, is_decimal: bool) -> tuple[np.uint64, int
         else:
             break
         at += 1
-    if at < size and digits and is_decimal and (text[at] == _LOWER_E or text[at] == _UPPER_E):
+    has_exponent = at < size and (text[at] == _LOWER_E or text[at] == _UPPER_E)
+    if digits and is_decimal and has_exponent:
         at += 1
         is_negative = at < size and text[at] == _MINUS
-        at += at < size and (text[at] == _MINUS or text[at] == _PLUS)
+        has_sign = at < size and (text[at] == _MINUS or text[at] == _PLUS)
+        at += has_sign
         before = at
         while at < size and text[at] >= _ZERO and text[at] <= _ZERO + 9:
             # A limit, so that a long row of digits cannot overflow; the caller refuses far smaller exponents.
@@ -118,11 +138,40 @@ def _read_slowly(text: Bytes, at: int, is_decimal: bool) -> tuple[np.uint64, int
             at += 1
         if at == before and at < size:
             return number, -2, places, exponent, at
-        exponent = -exponent if is_negative else exponent
+        if is_negative:
+            exponent = -exponent
     # Without the mark that ends it, a number may go on in the next block.
     if at >= size:
         return number, -1, places, exponent, at
-    return number, -2 if digits == 0 and at > start else digits, places, exponent, at
+    # A point alone.
+    if digits == 0 and at > start:
+        return number, -2, places, exponent, at
+    return number, digits, places, exponent, at
+
+
+@compiled(inline=True)
+def _is_integer(kind: int, number: np.uint64, digits: int) -> bool:
+    """Whether digits are an integer of 63 bits, and of a flag 0 or 1."""
+    # 2⁶⁴−1, "after the trace", is none: the general reader has unsigned times.
+    if digits > 19 or number > np.uint64(_LAST_TIME):
+        return False
+    # 01 is a number, and no flag.
+    return not (kind == FLAG and (digits > 1 or number > np.uint64(1)))
+
+
+@compiled(inline=True)
+def _is_exact(number: np.uint64, digits: int, power: int) -> bool:
+    """Whether a number times a power of ten is rounded once."""
+    # Longer rows of digits overflow `number` unseen.
+    return digits <= 18 and bool(number < np.uint64(_EXACT)) and power >= -22 and power <= 22
+
+
+@compiled(inline=True)
+def _scale(number: np.uint64, power: int) -> float:
+    """Return a number times a power of ten."""
+    value = np.float64(number)
+    # Divided rather than multiplied by a negative power: 0.1 is not exact, 10 is.
+    return value / _POWERS[-power] if power < 0 else value * _POWERS[power]
 
 
 @compiled(makes_arrays=False)
@@ -159,16 +208,22 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
     status, row, consumed, doubts
         PARSED or UNKNOWN; the next row; bytes of whole lines; rows used of `doubtful`.
     """
-    fields = len(kinds)
+    last_field = len(kinds) - 1
     # A field read the quick way reaches at most 17 bytes from its start: two words and the mark after them.
-    quick = len(text) - _AHEAD
-    position = line = doubts = 0
+    last_quick = len(text) - _AHEAD
+    position = 0
+    line = 0
+    doubts = 0
     while row < rows:
-        for field in range(fields):
-            start, is_decimal = position, kinds[field] == DECIMAL
-            end_mark = _NEWLINE if field == fields - 1 else _COMMA
-            digits, places, exponent, number = -1, 0, 0, np.uint64(0)
-            if position <= quick:
+        for field in range(len(kinds)):
+            start = position
+            is_decimal = kinds[field] == DECIMAL
+            end_mark = _NEWLINE if field == last_field else _COMMA
+            number = np.uint64(0)
+            digits = -1
+            places = 0
+            exponent = 0
+            if position <= last_quick:
                 if is_decimal:
                     number, digits, places, position = _read_decimal(text, position)
                 else:
@@ -185,21 +240,14 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
                 # What the value's own place then holds is left undefined, as Arrow allows.
                 valid[field, row >> 3] &= ~np.uint8(1 << (row & 7))
             elif not is_decimal:
-                # 2⁶⁴−1, "after the trace", ends here too: the general reader has unsigned times.
-                if digits > 19 or number > np.uint64(_LAST_TIME):
-                    return UNKNOWN, row, line, doubts
-                # 01 is a number, and no flag.
-                if kinds[field] == FLAG and (digits > 1 or number > np.uint64(1)):
+                if not _is_integer(kinds[field], number, digits):
                     return UNKNOWN, row, line, doubts
                 integers[slots[field], row] = np.int64(number)
             else:
                 power = exponent - places
-                # Longer rows of digits overflow `number` unseen; the other limits are those of an exact result.
-                if digits > 18 or number >= np.uint64(_EXACT) or power < -22 or power > 22:
+                if not _is_exact(number, digits, power):
                     return UNKNOWN, row, line, doubts
-                value = np.float64(number)
-                # Divided rather than multiplied by a negative power: 0.1 is not exact, 10 is.
-                value = value / _POWERS[-power] if power < 0 else value * _POWERS[power]
+                value = _scale(number, power)
                 if value != 0.0 and (value < _SMALLEST or value > 1e30):
                     return UNKNOWN, row, line, doubts
                 if _is_between(value):

@@ -5,9 +5,10 @@ on 528 thousand rows).  Where it meets anything else, the general reader and the
 """
 
 from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -56,15 +57,15 @@ def read_numbers(stream: BinaryIO, types: Mapping[str, pa.DataType]) -> Iterator
     """
     if not set(types.values()) <= _KINDS.keys():
         raise NotPlainNumbers
-    target = _Target(types)
+    columns = _Columns(types)
     for text in _whole_lines(stream):
         offset = 0
         while offset < len(text):
-            offset += target.fill(text[offset:])
-            if target.rows == ROWS_PER_CHUNK:
-                yield target.take()
-    if target.rows:
-        yield target.take()
+            offset += columns.fill(text[offset:])
+            if columns.rows == ROWS_PER_CHUNK:
+                yield columns.take()
+    if columns.rows:
+        yield columns.take()
 
 
 def _whole_lines(stream: BinaryIO) -> Iterator[Bytes]:
@@ -80,64 +81,76 @@ def _whole_lines(stream: BinaryIO) -> Iterator[Bytes]:
         yield np.frombuffer(rest + b"\n", np.uint8)
 
 
-class _Target:
+class _Columns:
     """The columns being filled."""
 
     def __init__(self, types: Mapping[str, pa.DataType]) -> None:
         self._types = types
-        self._kinds = np.array([_KINDS[kind] for kind in types.values()], np.uint8)
-        # Integers and decimals are held apart, each in one array: a column's slot is its number among its own kind.
+        self._kinds = np.array([_KINDS[column_type] for column_type in types.values()], np.uint8)
+        # Integers and decimals are kept in an array each: a column's slot is its number among its own kind.
         self._is_decimal = self._kinds == DECIMAL
-        places = (
-            np.where(self._is_decimal, self._is_decimal.cumsum(), (~self._is_decimal).cumsum()) - 1
-        )
-        self._slots = places.astype(np.uint8)
+        decimals_so_far = self._is_decimal.cumsum()
+        integers_so_far = (~self._is_decimal).cumsum()
+        slots = np.where(self._is_decimal, decimals_so_far, integers_so_far) - 1
+        self._slots = slots.astype(np.uint8)
         self._doubtful = np.empty((DOUBTFUL_LIMIT, 4), np.int64)
         self._begin()
 
     def _begin(self) -> None:
         self.rows = 0
-        decimals = int(self._is_decimal.sum())
-        # New arrays for each chunk: the Arrow columns made of the old ones still look at their memory.
-        self._integers = np.empty((len(self._kinds) - decimals, ROWS_PER_CHUNK), np.int64)
-        self._decimals = np.empty((decimals, ROWS_PER_CHUNK), np.float32)
-        self._valid = np.full((len(self._kinds), ROWS_PER_CHUNK // 8), 0xFF, np.uint8)
+        n_columns = len(self._kinds)
+        n_decimals = int(self._is_decimal.sum())
+        # New arrays for each chunk: the Arrow columns made of the old ones still use their memory.
+        self._integers = np.empty((n_columns - n_decimals, ROWS_PER_CHUNK), np.int64)
+        self._decimals = np.empty((n_decimals, ROWS_PER_CHUNK), np.float32)
+        self._valid = np.full((n_columns, ROWS_PER_CHUNK // 8), 0xFF, np.uint8)
 
     def fill(self, text: Bytes) -> int:
         """Parse lines of `text` and return the bytes they take."""
-        columns = (self._integers, self._decimals, self._valid)
-        status, self.rows, consumed, doubts = parse_numbers(
-            text, self._kinds, self._slots, self.rows, ROWS_PER_CHUNK, *columns, self._doubtful
+        status, self.rows, n_bytes, n_doubtful = parse_numbers(
+            text,
+            self._kinds,
+            self._slots,
+            self.rows,
+            ROWS_PER_CHUNK,
+            self._integers,
+            self._decimals,
+            self._valid,
+            self._doubtful,
         )
         if status == UNKNOWN:
             raise NotPlainNumbers
         # Arrow decides the few doubtful ones: it rounds the text to float32 in one step.
-        for field, row, start, end in self._doubtful[:doubts].tolist():
-            exact = pc.cast(pa.array([text[start:end].tobytes().decode()]), pa.float32())
+        for field, row, start, end in self._doubtful[:n_doubtful].tolist():
+            digits = text[start:end].tobytes().decode()
+            exact = pc.cast(pa.array([digits]), pa.float32())
             self._decimals[self._slots[field], row] = exact[0].as_py()
-        return consumed
+        return n_bytes
 
     def take(self) -> pa.Table:
         """Return the rows parsed so far as Arrow columns, and begin anew."""
-        arrays = [self._array(i, kind) for i, kind in enumerate(self._types.values())]
+        arrays = []
+        for field, column_type in enumerate(self._types.values()):
+            arrays.append(self._array(field, column_type))
         table = pa.table(arrays, names=list(self._types), metadata={UNSIGNED: b""})
         self._begin()
         return table
 
-    def _array(self, field: int, kind: pa.DataType) -> pa.Array:
-        values = (self._decimals if self._kinds[field] == DECIMAL else self._integers)[
-            self._slots[field], : self.rows
-        ]
+    def _array(self, field: int, column_type: pa.DataType) -> pa.Array:
+        columns = self._decimals if self._kinds[field] == DECIMAL else self._integers
+        values = columns[self._slots[field], : self.rows]
         bitmap = self._valid[field, : (self.rows + 7) // 8]
         is_known = np.unpackbits(bitmap, count=self.rows, bitorder="little").astype(bool)
-        # What lies under a missing value is undefined and must not be judged.
-        if kind == pa.int32() and values[is_known].max(initial=0) > np.iinfo(np.int32).max:
-            raise NotPlainNumbers
-        if kind == pa.bool_():
-            data = pa.py_buffer(np.packbits(values == 1, bitorder="little"))
-        else:
-            data = pa.py_buffer(values.astype(np.int32) if kind == pa.int32() else values)
-        missing = self.rows - int(is_known.sum())
-        return pa.Array.from_buffers(
-            kind, self.rows, [pa.py_buffer(bitmap) if missing else None, data], missing
-        )
+        data: npt.NDArray[Any] = values
+        if column_type == pa.int32():
+            # What lies under a missing value is undefined and must not be judged.
+            largest = values[is_known].max(initial=0)
+            if largest > np.iinfo(np.int32).max:
+                raise NotPlainNumbers
+            data = values.astype(np.int32)
+        elif column_type == pa.bool_():
+            data = np.packbits(values == 1, bitorder="little")
+        n_missing = self.rows - int(is_known.sum())
+        validity = pa.py_buffer(bitmap) if n_missing else None
+        buffers = [validity, pa.py_buffer(data)]
+        return pa.Array.from_buffers(column_type, self.rows, buffers, n_missing)
