@@ -1,16 +1,25 @@
 """Rows in the order of their key: key columns packed into 64-bit words, which NumPy sorts without comparing columns."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.kernels.arrays import Index, Words
+from borgtrace.kernels.arrays import Flags, Index, Words
 
 _WORD = 64
+"""Bits of a word."""
 _WIDE = 48
 """Bits of which no column needs more but ids that are hashes of names; few are distinct."""
+
+
+class _Ranks(NamedTuple):
+    """Non-negative integers in the order of the values of a column, and how many bits they take."""
+
+    values: Words
+    width: int
 
 
 def sorted_batches(rows: pa.Table, key: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
@@ -33,12 +42,14 @@ def sorted_batches(rows: pa.Table, key: Sequence[str], size: int) -> Iterator[pa
     """
     if not len(rows):
         return
-    order = pa.array(_order(list(_words([rows.column(name) for name in key]))))
+    key_columns = [rows.column(name) for name in key]
+    order = pa.array(_order_of_words(list(_packed_words(key_columns))))
     # In one piece: looking up the chunk of every value takes longer than joining the chunks.
     (whole,) = rows.combine_chunks().to_batches()
     for first in range(0, len(order), size):
         places = order.slice(first, size)
-        yield pa.record_batch([_take(column, places) for column in whole.columns], whole.schema)
+        columns = [_take(column, places) for column in whole.columns]
+        yield pa.record_batch(columns, whole.schema)
 
 
 def _take(column: pa.Array, places: pa.Array) -> pa.Array:
@@ -48,87 +59,116 @@ def _take(column: pa.Array, places: pa.Array) -> pa.Array:
     if not (column.null_count and pa.types.is_primitive(column.type)):
         return pc.take(column, places, boundscheck=False)
     # Values and their bits apart: Arrow takes five times as long for both together.
-    size, (bits, values), first = len(column), column.buffers(), column.offset
-    known = pc.take(
-        pa.Array.from_buffers(pa.bool_(), size, [None, bits], 0, first), places, boundscheck=False
-    )
-    taken = pc.take(
-        pa.Array.from_buffers(column.type, size, [None, values], 0, first),
-        places,
-        boundscheck=False,
-    )
-    return pa.Array.from_buffers(column.type, len(places), [known.buffers()[1], taken.buffers()[1]])
+    bits, values = column.buffers()
+    is_known = _take_buffer(pa.bool_(), bits, column, places)
+    taken = _take_buffer(column.type, values, column, places)
+    buffers = [is_known.buffers()[1], taken.buffers()[1]]
+    return pa.Array.from_buffers(column.type, len(places), buffers)
 
 
-def _order(words: Sequence[Words]) -> Index:
+def _take_buffer(
+    data_type: pa.DataType, buffer: pa.Buffer, column: pa.Array, places: pa.Array
+) -> pa.Array:
+    """Take values from one buffer of a column, as if none were missing."""
+    size = len(column)
+    whole = pa.Array.from_buffers(data_type, size, [None, buffer], 0, column.offset)
+    return pc.take(whole, places, boundscheck=False)
+
+
+def _order_of_words(words: Sequence[Words]) -> Index:
     if len(words) == 1:
-        return _order_of(words[0])
+        return _order_of_word(words[0])
     order = np.argsort(words[0])
-    first = words[0][order]
-    is_equal = first[1:] == first[:-1]
+    first_words = words[0][order]
+    is_same = first_words[1:] == first_words[:-1]
     # Few rows of usage are equal in the first word: collection, instance and milliseconds.  Only these are compared on.
-    tied = np.flatnonzero(np.append(is_equal, False) | np.insert(is_equal, 0, False))
-    members, groups = order[tied], np.cumsum(np.insert(~is_equal, 0, False))[tied]
-    order[tied] = members[_order_of_ties(groups, [word[members] for word in words[1:]])]
+    tied = np.flatnonzero(_either_neighbor(is_same))
+    members = order[tied]
+    begins_group = np.insert(~is_same, 0, False)
+    groups = np.cumsum(begins_group)[tied]
+    later_words = [word[members] for word in words[1:]]
+    order[tied] = members[_order_of_ties(groups, later_words)]
     return order
+
+
+def _either_neighbor(is_same: Flags) -> Flags:
+    """Return which rows are equal to the one before or the one after."""
+    return np.append(is_same, False) | np.insert(is_same, 0, False)
 
 
 def _order_of_ties(groups: Index, words: Sequence[Words]) -> Index:
     """Return the order of rows within their groups, which are in order."""
     if len(words) == 1 and len(groups):
         width = int(words[0].max()).bit_length()
-        if int(groups[-1]).bit_length() + width <= _WORD:
+        group_width = int(groups[-1]).bit_length()
+        if group_width + width <= _WORD:
             # One word again takes a third of the time that comparing two does.
-            return _order_of(groups.astype(np.uint64) << np.uint64(width) | words[0])
+            shifted_groups = groups.astype(np.uint64) << np.uint64(width)
+            return _order_of_word(shifted_groups | words[0])
     return np.lexsort([*reversed(words), groups])
 
 
-def _order_of(word: Words) -> Index:
+def _order_of_word(word: Words) -> Index:
     """Return the order of words; equal ones stay in their order."""
-    width = len(word).bit_length()
-    if int(word.max(initial=0)).bit_length() + width > _WORD:
+    place_width = len(word).bit_length()
+    value_width = int(word.max(initial=0)).bit_length()
+    if value_width + place_width > _WORD:
         return np.argsort(word, kind="stable")
     # Each word with its place: to sort these takes a tenth of the time that an indirect sort does.
-    placed = word << np.uint64(width) | np.arange(len(word), dtype=np.uint64)
+    places = np.arange(len(word), dtype=np.uint64)
+    placed = word << np.uint64(place_width) | places
     placed.sort()
-    return (placed & np.uint64((1 << width) - 1)).view(np.int64)
+    return (placed & _low_bits(place_width)).view(np.int64)
 
 
-def _words(columns: Sequence[pa.ChunkedArray]) -> Iterator[Words]:
+def _low_bits(width: int) -> np.uint64:
+    return np.uint64((1 << width) - 1)
+
+
+def _packed_words(columns: Sequence[pa.ChunkedArray]) -> Iterator[Words]:
     """Yield the bits of all columns, those of the first in the highest places, in as few words as hold them."""
-    word, room = np.zeros(len(columns[0]), np.uint64), _WORD
-    for values, width in map(_places, columns):
-        taken = min(width, room)
+    word = np.zeros(len(columns[0]), np.uint64)
+    room = _WORD
+    for column in columns:
+        values, width = _rank(column)
+        n_taken = min(width, room)
+        n_left = width - n_taken
         # In place, as memory that was not in use before costs more than sorting.  NumPy makes 0 of an (empty) word that
         # is shifted by all of its bits.
-        word <<= np.uint64(taken)
-        word |= values >> np.uint64(width - taken) if width > taken else values
-        room -= taken
-        if width > taken:
+        word <<= np.uint64(n_taken)
+        word |= values >> np.uint64(n_left) if n_left else values
+        room -= n_taken
+        if n_left:
             yield word
-            room = _WORD - (width - taken)
-            word = values & np.uint64((1 << (width - taken)) - 1)
+            word = values & _low_bits(n_left)
+            room = _WORD - n_left
     yield word
 
 
-def _places(column: pa.ChunkedArray) -> tuple[Words, int]:
-    """Return non-negative integers in the order of the values, and how many bits they take."""
+def _rank(column: pa.ChunkedArray) -> _Ranks:
     if not len(column):
-        return np.empty(0, np.uint64), 0
+        return _Ranks(np.empty(0, np.uint64), 0)
     if column.null_count or not pa.types.is_integer(column.type):
         column = pc.rank(column, sort_keys="ascending", tiebreaker="dense")
     bounds = pc.min_max(column).as_py()
     width = int(bounds["max"] - bounds["min"]).bit_length()
     if not width:
-        return np.zeros(1, np.uint64), 0
+        return _Ranks(np.zeros(1, np.uint64), 0)
     if width > _WIDE:
-        coded = column.combine_chunks().dictionary_encode()
-        ranks = np.argsort(np.argsort(np.asarray(coded.dictionary))).astype(np.uint64)
-        return ranks[np.asarray(coded.indices)], (len(ranks) - 1).bit_length()
+        return _rank_distinct(column)
     values = np.asarray(column).astype(np.uint64)
     values -= np.uint64(bounds["min"] % 2**_WORD)
     # Times are whole seconds or more: their lowest places are all 0.
-    found = int(np.bitwise_or.reduce(values))
-    unused = (found & -found).bit_length() - 1
-    values >>= np.uint64(unused)
-    return values, width - unused
+    used_bits = int(np.bitwise_or.reduce(values))
+    n_unused = (used_bits & -used_bits).bit_length() - 1
+    values >>= np.uint64(n_unused)
+    return _Ranks(values, width - n_unused)
+
+
+def _rank_distinct(column: pa.ChunkedArray) -> _Ranks:
+    """Rank the few distinct values of a wide column."""
+    coded = column.combine_chunks().dictionary_encode()
+    distinct = np.asarray(coded.dictionary)
+    ranks = np.argsort(np.argsort(distinct)).astype(np.uint64)
+    width = (len(ranks) - 1).bit_length()
+    return _Ranks(ranks[np.asarray(coded.indices)], width)

@@ -34,11 +34,11 @@ def breaks_a_rule(table: Table, data: pa.Table, *, is_unsigned: bool = False) ->
     >>> breaks_a_rule(TABLES["instance_usage"], pa.table({"start_time": [300], "end_time": [200]}))
     True
     """
-    return any(
-        _broken(column, check, data) is not None
-        for column, check in _checks(table, data, refuses=True)
-        if not (is_unsigned and check in NOT_NEGATIVE)
-    )
+    for column, check in _checks(table, data, refuses=True):
+        is_kept_anyway = is_unsigned and check in NOT_NEGATIVE
+        if not is_kept_anyway and _broken_rows(column, check, data) is not None:
+            return True
+    return False
 
 
 def count_broken(table: Table, data: pa.Table) -> Counter[str]:
@@ -60,27 +60,31 @@ def count_broken(table: Table, data: pa.Table) -> Counter[str]:
     Counter({'window_over_300s': 1})
     """
     counts: Counter[str] = Counter()
-    masks: dict[Check, pa.ChunkedArray] = {}
+    broken_rows: dict[Check, pa.ChunkedArray] = {}
     for column, check in _checks(table, data, refuses=False):
         # Lists are counted one by one: a row may break both of its lists.
         if column.length:
-            counts[check.reason] += sum(
-                _LISTS[check.rule](chunk) for chunk in data.column(column.name).chunks
-            )
+            counts[check.reason] += _count_broken_lists(check, data.column(column.name))
             continue
-        mask = _broken(column, check, data)
-        if mask is not None:
+        is_broken = _broken_rows(column, check, data)
+        if is_broken is not None:
             # Without bound and other column: three means may exceed their maxima, and the row still counts once.
-            alike = Check(
-                check.reason, check.rule, flag=check.flag, reason_if_flag=check.reason_if_flag
+            kind = Check(
+                check.reason,
+                check.rule,
+                flag=check.flag,
+                reason_if_flag=check.reason_if_flag,
             )
-            masks[alike] = pc.or_(masks[alike], mask) if alike in masks else mask
-    for check, mask in masks.items():
-        flagged = 0
+            if kind in broken_rows:
+                is_broken = pc.or_(broken_rows[kind], is_broken)
+            broken_rows[kind] = is_broken
+    for check, is_broken in broken_rows.items():
+        n_flagged = 0
         if check.flag in data.column_names:
-            flagged = _count(pc.and_(mask, pc.fill_null(data.column(check.flag), False)))
-            counts[check.reason_if_flag] += flagged
-        counts[check.reason] += _count(mask) - flagged
+            is_flagged = pc.fill_null(data.column(check.flag), False)
+            n_flagged = _count_true(pc.and_(is_broken, is_flagged))
+            counts[check.reason_if_flag] += n_flagged
+        counts[check.reason] += _count_true(is_broken) - n_flagged
     # `+` drops the zeros.
     return +counts
 
@@ -97,44 +101,60 @@ def count_out_of_order(times: np.ndarray, previous: int) -> int:
     """
     if not len(times):
         return 0
-    return int(np.count_nonzero(times[1:] < times[:-1])) + int(times[0] < previous)
+    n_falls = np.count_nonzero(times[1:] < times[:-1])
+    return int(n_falls) + int(times[0] < previous)
 
 
 def _checks(table: Table, data: pa.Table, *, refuses: bool) -> Iterator[tuple[Column, Check]]:
     """Yield the checks that can be judged with the columns of `data`."""
     for column in table.columns:
         for check in column.checks:
-            needed = {column.name, check.minus} - {""}
+            if REASONS[check.reason].quarantines != refuses:
+                continue
+            needed = {column.name}
+            if check.minus:
+                needed.add(check.minus)
             # A column that files lack (sampled CPU of v2.0, what 2019 does not publish) cannot break a rule.
-            if REASONS[check.reason].quarantines == refuses and needed <= set(data.column_names):
+            if needed <= set(data.column_names):
                 yield column, check
 
 
-def _broken(column: Column, check: Check, data: pa.Table) -> pa.ChunkedArray | None:
+def _broken_rows(column: Column, check: Check, data: pa.Table) -> pa.ChunkedArray | None:
     """Return which rows break a check, or None where no row can: the extreme value tells that first."""
-    found = data.column(column.name)
-    values = pc.list_flatten(found) if column.length else found
+    own_values = data.column(column.name)
+    values = pc.list_flatten(own_values) if column.length else own_values
     if check.minus:
         values = pc.subtract(values, data.column(check.minus))
-    is_lower = check.rule == "at_least"
     # In nearly every chunk nothing is broken, and a minimum is cheaper than a mask.
-    extreme = (pc.min if is_lower else pc.max)(values).as_py()
-    if extreme is None or not (extreme < check.bound if is_lower else extreme > check.bound):
-        return None
-    mask = (pc.less if is_lower else pc.greater)(values, check.bound)
+    if check.rule == "at_least":
+        lowest = pc.min(values).as_py()
+        if lowest is None or not lowest < check.bound:
+            return None
+        is_broken = pc.less(values, check.bound)
+    else:
+        highest = pc.max(values).as_py()
+        if highest is None or not highest > check.bound:
+            return None
+        is_broken = pc.greater(values, check.bound)
     if check.minus and column.unit == "us":
         # A window that ends after the trace has no length.
-        mask = pc.and_(mask, pc.not_equal(found, AFTER_TRACE))
-    return pc.fill_null(mask, False)
+        is_broken = pc.and_(is_broken, pc.not_equal(own_values, AFTER_TRACE))
+    return pc.fill_null(is_broken, False)
 
 
-def _count(mask: pa.ChunkedArray) -> int:
-    return int(pc.sum(mask).as_py() or 0)
+def _count_true(flags: pa.ChunkedArray) -> int:
+    return int(pc.sum(flags).as_py() or 0)
+
+
+def _count_broken_lists(check: Check, lists: pa.ChunkedArray) -> int:
+    count = _empty_lists if check.rule == "not_empty" else _unordered_lists
+    return sum(count(chunk) for chunk in lists.chunks)
 
 
 def _empty_lists(chunk: pa.Array) -> int:
     """Count lists without values, missing ones among them."""
-    return int(np.count_nonzero(np.diff(np.asarray(chunk.offsets)) == 0))
+    lengths = np.diff(np.asarray(chunk.offsets))
+    return int(np.count_nonzero(lengths == 0))
 
 
 def _unordered_lists(chunk: pa.Array) -> int:
@@ -144,7 +164,5 @@ def _unordered_lists(chunk: pa.Array) -> int:
     lengths = np.diff(np.asarray(chunk.offsets))
     owner = np.repeat(np.arange(len(lengths)), lengths)
     # A fall from the end of one list to the start of the next is none.
-    return len(np.unique(owner[falls][owner[falls] == owner[falls - 1]]))
-
-
-_LISTS = {"not_empty": _empty_lists, "ascending": _unordered_lists}
+    is_inside = owner[falls] == owner[falls - 1]
+    return len(np.unique(owner[falls][is_inside]))

@@ -24,24 +24,26 @@ def unnest(rows: pa.Table, inner: RawLayout) -> pa.Table:
         When an item lacks a mandatory field, or has a code that is not known.
     """
     lists = rows.column(inner.raw.name).combine_chunks()
-    flat, owner = pc.list_flatten(lists), pc.list_parent_indices(lists)
+    flat = pc.list_flatten(lists)
+    row_of_item = pc.list_parent_indices(lists)
     items = pa.table({field.name: pc.struct_field(flat, field.raw.name) for field in inner.fields})
     # Columns of the event that its items share: ids and time.  An item's own columns win.
-    own = [
-        name
-        for name in inner.table.names
-        if name in rows.column_names and name not in items.column_names
-    ]
-    table = rows.select(own).take(owner)
+    shared = []
+    for name in inner.table.names:
+        if name in rows.column_names and name not in items.column_names:
+            shared.append(name)
+    table = rows.select(shared).take(row_of_item)
     for name, column in zip(inner.columns, canonical_chunk(inner, items).columns, strict=True):
         table = table.append_column(name, column)
-    return table.append_column("position", pa.array(_positions(np.asarray(owner))))
+    positions = _positions(np.asarray(row_of_item))
+    return table.append_column("position", pa.array(positions))
 
 
-def _positions(owner: np.ndarray) -> np.ndarray:
+def _positions(row_of_item: np.ndarray) -> np.ndarray:
     """Number the items of each row from 0."""
-    rows = np.arange(len(owner))
-    is_first = np.ones(len(owner), bool)
-    is_first[1:] = owner[1:] != owner[:-1]
-    # The row number of the first item, carried forward, is what each item is counted from: no loop over rows.
-    return (rows - np.maximum.accumulate(np.where(is_first, rows, 0))).astype(np.int32)
+    places = np.arange(len(row_of_item))
+    is_first = np.ones(len(row_of_item), bool)
+    is_first[1:] = row_of_item[1:] != row_of_item[:-1]
+    # The place of the first item, carried forward, is what each item is counted from: no loop over rows.
+    first_places = np.maximum.accumulate(np.where(is_first, places, 0))
+    return (places - first_places).astype(np.int32)

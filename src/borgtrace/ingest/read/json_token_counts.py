@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 
 from borgtrace.ingest.read.strange_text import may_have
 
-_NEWLINE, _COLON, _QUOTE = b"\n"[0], b":"[0], b'"'[0]
+_NEWLINE = ord("\n")
+_COLON = ord(":")
+_QUOTE = ord('"')
 PRESENT = "has "
 """Prefix of columns that say whether a nested record, or a field that fills no column, was there."""
-
 
 Tokens = npt.NDArray[np.int64]
 """Numbers of lines, colons, quotes and flags, shape (4,)."""
@@ -31,39 +32,52 @@ def tokens_in(text: bytes) -> Tokens:
     >>> tokens_in(b'{"a":"1","b":true}\n').tolist()
     [1, 2, 6, 1]
     """
-    each = np.frombuffer(text, np.uint8)
-    counts = [np.count_nonzero(each == token) for token in (_NEWLINE, _COLON, _QUOTE)]
-    # Usage has no flags, and no field of it has these pairs in its name.
-    flags = sum(text.count(word) for word in (b"true", b"false") if may_have(text, word[2:4]))
-    return np.array([*counts, flags], np.int64)
+    codes = np.frombuffer(text, np.uint8)
+    n_lines = np.count_nonzero(codes == _NEWLINE)
+    n_colons = np.count_nonzero(codes == _COLON)
+    n_quotes = np.count_nonzero(codes == _QUOTE)
+    n_flags = 0
+    for word in (b"true", b"false"):
+        # Usage has no flags, and no field of it has these pairs in its name.
+        if may_have(text, word[2:4]):
+            n_flags += text.count(word)
+    return np.array([n_lines, n_colons, n_quotes, n_flags], np.int64)
 
 
 def tokens_of(flat: pa.Table) -> Tokens:
     """Return the tokens that the text of flat records must have: a line each, their colons, quotes and flags."""
-    keys = quoted = flags = 0
+    n_keys = 0
+    n_quoted = 0
+    n_flags = 0
     for name in flat.column_names:
         column = flat.column(name)
         # A record's key and colon are there even if all its fields are NULL; they fill no column of their own.
         if name.startswith(PRESENT):
-            keys += pc.sum(column).as_py() or 0
+            n_keys += pc.sum(column).as_py() or 0
             continue
-        keys += len(column) - column.null_count
-        flags += (len(column) - column.null_count) * pa.types.is_boolean(column.type)
+        n_keys += _count_values(column)
+        if pa.types.is_boolean(column.type):
+            n_flags += _count_values(column)
         if not pa.types.is_list(column.type):
-            quoted += _quoted(column)
+            n_quoted += _count_quoted(column)
         elif pa.types.is_struct(column.type.value_type):
             items = pc.list_flatten(column)
             for part in column.type.value_type.names:
                 values = pc.struct_field(items, part)
-                keys += len(values) - values.null_count
-                quoted += _quoted(values)
+                n_keys += _count_values(values)
+                n_quoted += _count_quoted(values)
         else:
-            quoted += _quoted(pc.list_flatten(column))
+            n_quoted += _count_quoted(pc.list_flatten(column))
     # Each key has two quotes, and each quoted value two more.
-    return np.array([len(flat), keys, 2 * (keys + quoted), flags], np.int64)
+    n_quotes = 2 * (n_keys + n_quoted)
+    return np.array([len(flat), n_keys, n_quotes, n_flags], np.int64)
 
 
-def _quoted(values: pa.ChunkedArray) -> int:
+def _count_values(values: pa.ChunkedArray) -> int:
+    return len(values) - values.null_count
+
+
+def _count_quoted(values: pa.ChunkedArray) -> int:
     """Count the values that BigQuery exports in quotes: integers, codes and strings."""
     is_quoted = pa.types.is_integer(values.type) or pa.types.is_string(values.type)
-    return len(values) - values.null_count if is_quoted else 0
+    return _count_values(values) if is_quoted else 0

@@ -1,6 +1,6 @@
-"""Text that the fast readers take otherwise than the validating reader, and that no trace has.
+"""Text that the fast readers read otherwise than the validating reader, and that no trace has.
 
-A row would be stored or refused by the file that it is in: so a file that has any of it is read by the validating one.
+The result for a row must not depend on the file that it is in: a file with any such text is read by the validating one.
 """
 
 import re
@@ -11,7 +11,11 @@ import numpy.typing as npt
 from borgtrace.kernels.compiled import compiled
 
 _CASE = np.uint8(0x20)
-_ZERO, _X, _B, _QUOTE, _COMMA = (np.uint8(ord(letter)) for letter in '0xb",')
+_ZERO = np.uint8(ord("0"))
+_X = np.uint8(ord("x"))
+_B = np.uint8(ord("b"))
+_QUOTE = np.uint8(ord('"'))
+_COMMA = np.uint8(ord(","))
 
 
 def may_have(text: bytes, pair: bytes) -> bool:
@@ -32,9 +36,8 @@ def may_have(text: bytes, pair: bytes) -> bool:
     >>> may_have(b"1,0Xff", b"0x"), may_have(b"10,xb", b"0x")
     (True, False)
     """
-    return not _least_difference(
-        np.frombuffer(text, np.uint8), np.uint8(pair[0]), np.uint8(pair[1])
-    )
+    codes = np.frombuffer(text, np.uint8)
+    return not _least_difference(codes, np.uint8(pair[0]), np.uint8(pair[1]))
 
 
 @compiled(makes_arrays=False)
@@ -44,12 +47,14 @@ def _least_difference(text: npt.NDArray[np.uint8], first: np.uint8, second: np.u
     after = text[1:]
     least = np.uint8(255)
     for i in range(len(after)):
-        least = min(least, np.uint8((text[i] ^ first) | ((after[i] | _CASE) ^ second)))
+        difference = (text[i] ^ first) | ((after[i] | _CASE) ^ second)
+        least = min(least, np.uint8(difference))
     return least
 
 
-# A NUL, and the mark of what is no UTF-8.
-_NUL, _NO_UTF8 = b"\0", "�".encode()
+_NUL = b"\0"
+_NO_UTF8 = "�".encode()
+"""Mark of bytes that are no UTF-8."""
 # Integers in a base of their own, 0x10 and 0b1_1, which Arrow and DuckDB read: of 64 bits at most, so that the name of
 # a container, 64 hexadecimal digits, is none.
 _NUMBER = re.compile(rb"[\"\s,]0([xX][0_]*([0-9a-fA-F]_?){1,16}|[bB][01_]+)[\"\s,]")
@@ -65,30 +70,35 @@ def is_strange(text: bytes) -> bool:
     >>> is_strange(b"1,0x10,2"), is_strange(b'{"a":"0b11"}'), is_strange(b"a\0b"), is_strange(b"0bAz0x1=,5")
     (True, True, True, False)
     """
-    if _NUL in text or (may_have(text, _NO_UTF8[:2]) and _NO_UTF8 in text):
+    if _NUL in text:
         return True
-    # The first and the last field are between two marks, too; a copy of the whole block would cost as much as the look.
-    return (
-        _has_number(b"\n" + text[:_CHUNK] + b"\n")
-        or _has_number(text)
-        or _has_number(text[-_CHUNK:] + b"\n")
-    )
+    if may_have(text, _NO_UTF8[:2]) and _NO_UTF8 in text:
+        return True
+    # The first and the last field are between two marks, too; copying the whole block would cost as much as the search.
+    first_fields = b"\n" + text[:_CHUNK] + b"\n"
+    last_fields = text[-_CHUNK:] + b"\n"
+    return _has_number(first_fields) or _has_number(text) or _has_number(last_fields)
 
 
 def _has_number(text: bytes) -> bool:
-    codes, at = np.frombuffer(text, np.uint8), 0
-    # Ids in Base64 are full of such pairs: what stands before the zero is looked at first.
-    while (at := _next_mark(codes, at + 1)) < len(text):
+    codes = np.frombuffer(text, np.uint8)
+    at = 0
+    while True:
+        # Ids in Base64 are full of such pairs: what stands before the zero is compared first.
+        at = _next_mark(codes, at + 1)
+        if at >= len(text):
+            return False
         if _NUMBER.match(text, at - 1):
             return True
-    return False
 
 
 @compiled(makes_arrays=False)
 def _next_mark(text: npt.NDArray[np.uint8], at: int) -> int:
     """Return where the next zero stands that begins a field and is followed by the letter of a base."""
     for low in range(at, len(text) - 1, _CHUNK):
-        before, zero, after = text[low - 1 :], text[low:], text[low + 1 : low + 1 + _CHUNK]
+        before = text[low - 1 :]
+        zero = text[low:]
+        after = text[low + 1 : low + 1 + _CHUNK]
         least = np.uint8(255)
         for i in range(len(after)):
             least = min(least, _unlike(before[i], zero[i], after[i]))
@@ -102,5 +112,6 @@ def _next_mark(text: npt.NDArray[np.uint8], at: int) -> int:
 def _unlike(before: np.uint8, zero: np.uint8, after: np.uint8) -> np.uint8:
     """Return 0 where a field begins with a zero and the letter of a base."""
     letter = np.uint8(after | _CASE)
-    base = min(np.uint8(letter ^ _X), np.uint8(letter ^ _B))
-    return np.uint8((zero ^ _ZERO) | base | np.uint8(before > _QUOTE and before != _COMMA))
+    unlike_base = min(np.uint8(letter ^ _X), np.uint8(letter ^ _B))
+    is_inside_field = before > _QUOTE and before != _COMMA
+    return np.uint8((zero ^ _ZERO) | unlike_base | np.uint8(is_inside_field))
