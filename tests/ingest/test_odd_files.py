@@ -95,11 +95,11 @@ ODD = {
     "deep lists": (lambda p: p.write_text("[" * 300_000), NO_TRACE),
     "a dangling link": (
         lambda p: p.symlink_to(p.with_name("nowhere")),
-        "a link to a file that is not there; remove it, or mend it",
+        "a link to a file that is not there; remove it, or correct it",
     ),
     "a link to itself": (
         _loop,
-        "cannot be read (Too many levels of symbolic links); remove it, or mend it",
+        "cannot be read (Too many levels of symbolic links); remove it, or correct it",
     ),
     "a pipe": (
         _fifo,
@@ -212,7 +212,7 @@ def test_the_account_of_a_synthetic_trace_that_is_none(tmp_path: Path) -> None:
             ingest([tmp_path], tmp_path / "store", ONE)
         assert str(caught.value) == (
             f"{tmp_path}/truth.json: not the account of a synthetic trace; "
-            "mend it; remove it where the files beside it are a published trace"
+            "correct it; remove it where the files beside it are a published trace"
         )
 
 

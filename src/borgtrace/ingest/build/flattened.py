@@ -8,7 +8,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 
 import pyarrow as pa
@@ -56,16 +56,16 @@ def record_of(flattened: Flattened, raw: RawTable, row: Mapping[str, str]) -> st
     ...           {"time": "5", "collections_events_type": "3", "scheduler": "1.0"})
     '{"time":"5","type":"3","scheduler":"1"}'
     """
-    parts = []
+    entries = []
     for name in raw.names:
         column = flattened.renamed.get((raw.name, name), name)
         text = row.get(column) or ""
         if text and name in flattened.literals:
-            parts.append(f'"{name}":{python_to_json(text)}')
+            entries.append(f'"{name}":{python_to_json(text)}')
         elif text or column != name:
             # A column that was renamed is always there: where it is empty, the row is refused.
-            parts.append(f'"{name}":{json.dumps(without_decimals(text))}')
-    return "{" + ",".join(parts) + "}"
+            entries.append(f'"{name}":{json.dumps(without_decimals(text))}')
+    return "{" + ",".join(entries) + "}"
 
 
 def without_decimals(text: str) -> str:
@@ -79,15 +79,20 @@ def python_to_json(text: str) -> str:
     A ``nan`` in a dict is a missing value.  In a list of percentiles it is no value: the row is refused, like every
     list with a hole (none of 354,953 real rows has a ``nan`` there; a window without percentiles has an empty list).
     """
-    return _OTHERWISE.sub(_in_json, text.strip())
+    return _OTHERWISE.sub(_replacement, text.strip())
 
 
-def _in_json(found: re.Match[str]) -> str:
-    text = found[0]
+def _replacement(match: re.Match[str]) -> str:
+    """Return a part of printed Python as JSON."""
+    text = match[0]
     # Whole, so that "nan" in the middle of a hash stays what it is.
     if text[0] in "'\"":
         return json.dumps(text[1:-1])
-    return {"None": "null", "nan": "null", ".": ".0"}.get(text, "},{" if text[0] == "}" else ",")
+    if text in ("None", "nan"):
+        return "null"
+    if text == ".":
+        return ".0"
+    return "},{" if text[0] == "}" else ","
 
 
 Row = dict[str, str]
@@ -115,39 +120,41 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
     assert flattened
     # Before it is read, as in `staging`.
     sha256 = file_digest(source.here)
-    every = _read(source)
-    cell = choose_cell(source, Counter(row.get(flattened.cell) or "" for row in every))
-    chosen = {
-        number: row for number, row in enumerate(every) if (row.get(flattened.cell) or "") == cell
-    }
-    layouts = {name: raw_layout(source.dialect, name) for name in source.dialect.tables}
-    right: dict[str, pa.Table] = {}
-    refused: dict[int, str] = {}
-    for name, layout in layouts.items():
-        right[name], wrong = _validate(flattened, layout, chosen)
-        # A row is refused whole, for the first reason found.
-        refused = {**wrong, **refused}
+    rows = _read(source)
+    cell_of_row = [row.get(flattened.cell) or "" for row in rows]
+    cell = choose_cell(source, Counter(cell_of_row))
+    chosen = {number: row for number, row in enumerate(rows) if cell_of_row[number] == cell}
+    layouts = [raw_layout(source.dialect, name) for name in source.dialect.tables]
+    records, refused = _validate_tables(flattened, layouts, chosen)
+    outputs = [StagedOutput(paths, layout) for layout in layouts]
+    counted = next(output for output in outputs if output.layout.raw.name == flattened.table)
     with ExitStack() as stack:
-        outputs = {
-            name: stack.enter_context(StagedOutput(paths, layout))
-            for name, layout in layouts.items()
-        }
-        for name, output in outputs.items():
-            output.write(first_of_each(_without(right[name], refused), output.layout))
-        counted = outputs[flattened.table]
+        for output, rows_of_table in zip(outputs, records, strict=True):
+            stack.enter_context(output)
+            right = _without(rows_of_table, refused)
+            output.write(first_of_each(right, output.layout))
         if refused:
             counted.refuse(_quarantined(chosen, refused))
-    writers = [(o.layout.table.name, o.rows) for o in outputs.values() if o is not counted]
-    writers += [(inner.table.name, writer) for o in outputs.values() for inner, writer in o.lists]
     return make_entry(
         source,
         counted,
         sha256,
-        rows_in=len(every),
-        skipped=len(every) - len(chosen),
+        rows_in=len(rows),
+        skipped=len(rows) - len(chosen),
         merged=len(chosen) - len(refused) - counted.rows.rows,
-        also={name: writer.rows for name, writer in writers},
+        also=_rows_of_other_tables(outputs, counted),
     )
+
+
+def _rows_of_other_tables(outputs: Iterable[StagedOutput], counted: StagedOutput) -> dict[str, int]:
+    rows_of_table = {}
+    for output in outputs:
+        if output is not counted:
+            rows_of_table[output.layout.table.name] = output.rows.rows
+    for output in outputs:
+        for inner, writer in output.lists:
+            rows_of_table[inner.table.name] = writer.rows
+    return rows_of_table
 
 
 def _read(source: Source) -> list[Row]:
@@ -186,20 +193,36 @@ def choose_cell(source: Source, cells: Counter[str]) -> str:
     )
 
 
+def _validate_tables(
+    flattened: Flattened, layouts: Iterable[RawLayout], chosen: Mapping[int, Row]
+) -> tuple[list[pa.Table], dict[int, str]]:
+    """Return the records of each table that are right, and the reason of each row that is refused."""
+    records = []
+    refused: dict[int, str] = {}
+    for layout in layouts:
+        right, reasons = _validate(flattened, layout, chosen)
+        records.append(right)
+        # A row is refused whole, for the first reason found.
+        refused = {**reasons, **refused}
+    return records, refused
+
+
 def _validate(
-    flattened: Flattened, layout: RawLayout, chosen: dict[int, Row]
+    flattened: Flattened, layout: RawLayout, chosen: Mapping[int, Row]
 ) -> tuple[pa.Table, dict[int, str]]:
     """Return the records of one table that are right, and the reason of each row that is not."""
-    lines = {
-        "source_row": pa.array(chosen, pa.int64()),
-        "line": pa.array(
-            [record_of(flattened, layout.raw, row) for row in chosen.values()], pa.string()
-        ),
-    }
+    lines = [record_of(flattened, layout.raw, row) for row in chosen.values()]
+    block = pa.table(
+        {
+            "source_row": pa.array(chosen, pa.int64()),
+            "line": pa.array(lines, pa.string()),
+        }
+    )
     # As the record it was joined from, a row is judged by the same checks as Google's own shards.
-    ((rows, refused, _),) = validate([pa.table(lines)], layout, json_lines(layout))
-    columns = (refused.column(name).to_pylist() for name in ("source_row", "reason"))
-    return rows, dict(zip(*columns, strict=True))
+    (validated,) = validate([block], layout, json_lines(layout))
+    numbers = validated.refused.column("source_row").to_pylist()
+    reasons = validated.refused.column("reason").to_pylist()
+    return validated.rows, dict(zip(numbers, reasons, strict=True))
 
 
 def _without(rows: pa.Table, refused: dict[int, str]) -> pa.Table:

@@ -60,19 +60,27 @@ class StagedWriter:
             self.columns = tuple(table.column_names)
             # lz4, for what is read once: half the cost of zstd, and as small here.
             self._writer = parquet_writer(
-                self.unfinished, table.schema, "lz4", write_statistics=["collection_id"]
+                self.unfinished,
+                table.schema,
+                "lz4",
+                write_statistics=["collection_id"],
             )
         self._run.append(table)
         self.rows += table.num_rows
-        largest = LARGEST_RUN if "collection_id" in self.key[:1] else UNSORTED_RUN
-        if sum(part.nbytes for part in self._run) > largest:
+        largest_run = LARGEST_RUN if self._is_sorted else UNSORTED_RUN
+        if sum(part.nbytes for part in self._run) > largest_run:
             self._write_run()
 
+    @property
+    def _is_sorted(self) -> bool:
+        return self.key[:1] == ("collection_id",)
+
     def _write_run(self) -> None:
-        rows, self._run = pa.concat_tables(self._run), []
+        rows = pa.concat_tables(self._run)
+        self._run = []
         if self._writer is None or not len(rows):
             return
-        if "collection_id" not in self.key[:1]:
+        if not self._is_sorted:
             self._writer.write_table(rows, row_group_size=ROW_GROUP)
             return
         # Not by the whole key: collections are what is read, and clustering sorts anyway.
@@ -81,19 +89,23 @@ class StagedWriter:
 
     def finish(self) -> None:
         """Close the file and give it its name; nothing where nothing was written."""
-        if self._writer is not None:
-            # Nothing is left where the last rows filled a run.
-            if self._run:
-                self._write_run()
-            self._writer.close()
-            self.unfinished.replace(self.path)
+        if self._writer is None:
+            return
+        # Nothing is left where the last rows filled a run.
+        if self._run:
+            self._write_run()
+        self._writer.close()
+        self.unfinished.replace(self.path)
 
     def abandon(self) -> None:
         """Close and remove the unfinished file."""
-        if self._writer is not None:
-            self._writer.close()
-            self.unfinished.unlink(missing_ok=True)
-            self._writer, self.rows, self._run = None, 0, []
+        if self._writer is None:
+            return
+        self._writer.close()
+        self.unfinished.unlink(missing_ok=True)
+        self._writer = None
+        self.rows = 0
+        self._run = []
 
 
 @dataclass(frozen=True)
@@ -139,10 +151,10 @@ class StagedOutput:
     def __init__(self, paths: StagedPaths, layout: RawLayout) -> None:
         self.layout = layout
         self.rows = StagedWriter(paths.table(layout.table.name), layout.table.key)
-        self.lists = [
-            (inner, StagedWriter(paths.table(inner.table.name), inner.table.key))
-            for inner in layout.lists
-        ]
+        self.lists: list[tuple[RawLayout, StagedWriter]] = []
+        for inner in layout.lists:
+            writer = StagedWriter(paths.table(inner.table.name), inner.table.key)
+            self.lists.append((inner, writer))
         self.quarantine = StagedWriter(paths.quarantine(layout.table.name))
         self._begin()
 
@@ -160,9 +172,9 @@ class StagedOutput:
         """Store canonical rows, with the items of their lists; rows without a number are numbered on."""
         if "source_row" not in rows.column_names:
             # Fast readers refuse nothing, so the number of rows before is the number of the row.
-            rows = rows.append_column(
-                "source_row", pa.array(np.arange(self.rows.rows, self.rows.rows + len(rows)))
-            )
+            first = self.rows.rows
+            numbers = pa.array(np.arange(first, first + len(rows)))
+            rows = rows.append_column("source_row", numbers)
         self.counters += count_broken(self.layout.table, rows)
         self._count_order(rows)
         for inner, writer in self.lists:
@@ -191,16 +203,19 @@ class StagedOutput:
         """Forget everything that was written."""
         for writer in self.writers:
             writer.abandon()
-        # What the fast reader counted goes too, or its rows would be counted twice.
+        # The counts of the fast reader go too, or its rows would be counted twice.
         self._begin()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, fault: object, *_: object) -> None:
-        # An interrupt too must leave no half-written part.
         for writer in self.writers:
-            writer.abandon() if fault else writer.finish()
+            if fault:
+                # An interrupt too must leave no half-written part.
+                writer.abandon()
+            else:
+                writer.finish()
 
 
 def make_entry(
@@ -219,10 +234,13 @@ def make_entry(
     more
         Fields of the entry by name, instead of what follows from `output`.
     """
+    n_refused = output.refused.total()
     facts: dict[str, Any] = {
-        "rows_in": output.rows.rows + output.refused.total(),
+        "rows_in": output.rows.rows + n_refused,
         "also": {inner.table.name: writer.rows for inner, writer in output.lists},
+        **more,
     }
+    counters = output.counters + output.refused
     return SourceEntry(
         name=source.name,
         file=source.path.name,
@@ -235,10 +253,10 @@ def make_entry(
         part=source.part,
         parts=source.parts,
         stored=output.rows.rows,
-        quarantined=output.refused.total(),
-        counters=dict(sorted((output.counters + output.refused).items())),
+        quarantined=n_refused,
+        counters=dict(sorted(counters.items())),
         columns=output.rows.columns,
-        **{**facts, **more},
+        **facts,
     )
 
 

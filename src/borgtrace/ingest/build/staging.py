@@ -89,30 +89,36 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     # For a bucket the files are made on this machine, and copied when they are whole.
     place = uploading(staging) if isinstance(staging, RemotePath) else nullcontext(staging)
     with place as folder, local_copy(source.path, source.version) as copy:
-        made, here = StagedPaths.of(folder, source.name), replace(source, copy=copy)
+        here = replace(source, copy=copy)
+        paths_here = StagedPaths.of(folder, source.name)
         # Files of the same name from a run that was killed, maybe of other content: not each of them is written again.
-        made.discard()
+        paths_here.discard()
         for table in STAGED_TABLES:
-            made.table(table).parent.mkdir(parents=True, exist_ok=True)
-        entry = stage_flattened(here, made) if source.dialect.flattened else _stage(here, made)
+            paths_here.table(table).parent.mkdir(parents=True, exist_ok=True)
+        stage_file = stage_flattened if source.dialect.flattened else _stage
+        entry = stage_file(here, paths_here)
     write_entry(paths.entry, entry)
     return entry
 
 
 def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
-    layout, container = layout_of(source), CONTAINERS[source.format]
+    layout = layout_of(source)
+    container = CONTAINERS[source.format]
     # Before it is parsed: the rows of a file that changes meanwhile must not go by the digest of what it became.
     sha256 = file_digest(source.here)
     with StagedOutput(paths, layout) as output:
         if not _read_fast(source, container, output):
-            for rows, refused, n_odd in validate(
-                container.blocks(source), layout, container.lines(layout)
-            ):
-                output.write(rows)
-                output.counters["unknown_field"] += n_odd
-                output.refuse(refused)
+            _read_validating(source, container, output)
     # The files have their names before the ledger entry is written: with the entry, all of them are there.
     return make_entry(source, output, sha256)
+
+
+def _read_validating(source: Source, container: Container, output: StagedOutput) -> None:
+    layout = output.layout
+    for block in validate(container.blocks(source), layout, container.lines(layout)):
+        output.write(block.rows)
+        output.counters["unknown_field"] += block.n_odd
+        output.refuse(block.refused)
 
 
 def _read_fast(source: Source, container: Container, output: StagedOutput) -> bool:
@@ -164,16 +170,10 @@ def stage_all(
     """
     attempt = partial(_attempt, staging=staging)
     if isinstance(jobs, SparkTasks):
-        for source, outcome in jobs.map(
-            attempt, sorted(sources, key=lambda one: -one.size), ordered=False
-        ):
-            if (
-                isinstance(outcome, SourceEntry)
-                and not StagedPaths.of(staging, source.name).entry.exists()
-            ):
-                what = "what the workers staged is not there"
-                way_out = "put the store in a bucket, or on a disk that all of them share"
-                raise EngineError(str(staging), what, way_out=way_out)
+        largest_first = sorted(sources, key=lambda source: -source.size)
+        for source, outcome in jobs.map(attempt, largest_first, ordered=False):
+            if isinstance(outcome, SourceEntry):
+                _require_staged(source, staging)
             yield source, outcome
         return
     sizes = [source.size for source in sources]
@@ -188,6 +188,15 @@ def stage_all(
         way_out="run again with fewer --jobs; staged files are kept",
         ordered=False,
     )
+
+
+def _require_staged(source: Source, staging: Path) -> None:
+    if not StagedPaths.of(staging, source.name).entry.exists():
+        raise EngineError(
+            str(staging),
+            "what the workers staged is not there",
+            way_out="put the store in a bucket, or on a disk that all of them share",
+        )
 
 
 def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:

@@ -15,7 +15,8 @@ from borgtrace.ingest.read.text_fields import date_sql
 from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
 
-_LAST, _AFTER = pa.scalar(AFTER_TRACE, pa.uint64()), pa.scalar(2**64 - 1, pa.uint64())
+_LAST_TIME = pa.scalar(AFTER_TRACE, pa.uint64())
+_AFTER_TRACE_UNSIGNED = pa.scalar(2**64 - 1, pa.uint64())
 
 
 def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
@@ -26,7 +27,7 @@ def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
     layout
         What the file holds.
     chunk
-        Columns named as the canonical ones, typed as `number_types` or the reader's SQL says.
+        Columns named as the canonical ones, typed as the readers of numbers and of records type them.
 
     Raises
     ------
@@ -36,11 +37,11 @@ def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
     is_unsigned = UNSIGNED in (chunk.schema.metadata or {})
     columns: dict[str, pa.ChunkedArray] = {}
     for field in layout.fields:
-        columns[field.name] = _canonical(field, chunk.column(field.name), is_unsigned)
+        columns[field.name] = _canonical_column(field, chunk.column(field.name), is_unsigned)
         # From the raw number, before −1 becomes NULL like any other "none".
         if field.name == MACHINE and layout.derives_dedicated:
-            dedicated = pc.equal(chunk.column(MACHINE), layout.dialect.dedicated_machine)
-            columns[DEDICATED] = pc.fill_null(dedicated, False)
+            is_dedicated = pc.equal(chunk.column(MACHINE), layout.dialect.dedicated_machine)
+            columns[DEDICATED] = pc.fill_null(is_dedicated, False)
     table = pa.table(columns)
     if breaks_a_rule(layout.table, table, is_unsigned=is_unsigned):
         raise NeedsValidation
@@ -49,51 +50,77 @@ def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
     return table
 
 
-def _canonical(field: Field, values: pa.ChunkedArray, is_unsigned: bool) -> pa.ChunkedArray:
-    kind = field.column.type
+def _canonical_column(field: Field, values: pa.ChunkedArray, is_unsigned: bool) -> pa.ChunkedArray:
     if field.raw.words:
-        values = _numbers_of_words(field, values)
+        values = _parse_words(field, values)
     if field.is_mandatory and values.null_count:
         raise NeedsValidation
-    # The number parser made these: finite and not negative already, and a look at each value is a pass over memory.
-    if is_unsigned and kind == "float32" and not field.is_scaled:
+    # The number parser made these: finite and not negative already, and checking each value is a pass over memory.
+    if is_unsigned and field.column.type == "float32" and not field.is_scaled:
         return values
-    if kind == "string":
-        for code in field.none:
-            values = pc.if_else(pc.equal(values, str(code)), pa.scalar(None, pa.string()), values)
-        return pc.fill_null(values, "") if field.raw.keeps_empty else values
-    if kind == "bool":
-        return pc.fill_null(values, False) if field.has_default else values
-    if field.is_scaled or field.is_dated:
-        return (_dates if field.is_dated else _scaled)(field, values)
+    match field.column.type:
+        case "string":
+            return _canonical_texts(field, values)
+        case "bool":
+            return pc.fill_null(values, False) if field.has_default else values
+        case _:
+            return _canonical_numbers(field, values)
+
+
+def _canonical_numbers(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if field.is_dated:
+        return _parse_dates(field, values)
+    if field.is_scaled:
+        return _scale(field, values)
     if pa.types.is_uint64(values.type):
-        return _times(values)
-    read = {
-        "enum": _names,
-        "float32": _finite,
-        "float64": _decimal,
-        "list<float32>": _percentiles,
-    }.get(kind, _without_none)
-    return read(field, values)
+        return _canonical_times(values)
+    return _canonical_values(field, values)
 
 
-def _numbers_of_words(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _canonical_values(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    match field.column.type:
+        case "enum":
+            return _name_codes(field, values)
+        case "float32":
+            return _require_finite(values)
+        case "float64":
+            return _require_finite(_without_none(field, values))
+        case "list<float32>":
+            return _canonical_lists(field, values)
+        case _:
+            return _without_none(field, values)
+
+
+def _canonical_texts(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    missing = pa.scalar(None, pa.string())
+    for code in field.none:
+        is_none = pc.equal(values, str(code))
+        values = pc.if_else(is_none, missing, values)
+    return pc.fill_null(values, "") if field.raw.keeps_empty else values
+
+
+def _parse_words(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn texts, some of which are words for numbers, into numbers."""
     for word, number in field.raw.words:
         values = pc.if_else(pc.equal(values, word), str(number), values)
+    return _cast(pc.utf8_trim(values, " \t"), pa.float64())
+
+
+def _cast(values: pa.ChunkedArray, data_type: pa.DataType) -> pa.ChunkedArray:
     try:
-        return pc.cast(pc.utf8_trim(values, " \t"), pa.float64())
+        return pc.cast(values, data_type)
     except pa.ArrowInvalid as error:
         raise NeedsValidation from error
 
 
-def _names(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _name_codes(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn codes into dictionary-encoded names; codes that mean nothing become NULL."""
     codes = list(field.codes)
     if field.has_default:
         values = pc.fill_null(values, codes[0])
     # On the distinct codes, of which there are a dozen, not on each row.
-    if not set(pc.unique(values).to_pylist()) - {None} <= {*codes, *field.null_codes}:
+    distinct = set(pc.unique(values).to_pylist())
+    if not distinct <= {*codes, *field.null_codes, None}:
         raise NeedsValidation
     names = pa.array(list(field.codes.values()))
     # int8, since no enumeration has more than 127 names; NULL codes are not found, and so become NULL.
@@ -102,25 +129,18 @@ def _names(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, pa.dictionary(pa.int8(), pa.string()))
 
 
-def _scaled(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _scale(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn numbers of another unit into the column's."""
-    values = _without_none(field, values)
-    values = pc.add(pc.multiply(_finite(field, values), field.raw.scale), field.raw.offset)
-    kind = arrow_field(field.column).type
-    if pa.types.is_floating(kind):
+    numbers = _require_finite(_without_none(field, values))
+    scaled = pc.add(pc.multiply(numbers, field.raw.scale), field.raw.offset)
+    column_type = arrow_field(field.column).type
+    if pa.types.is_floating(column_type):
         # What is finite as a double may be infinite in the column.
-        return _finite(field, pc.cast(values, kind, safe=False))
-    try:
-        return pc.cast(pc.round(values), kind)
-    except pa.ArrowInvalid as error:
-        raise NeedsValidation from error
+        return _require_finite(pc.cast(scaled, column_type, safe=False))
+    return _cast(pc.round(scaled), column_type)
 
 
-def _decimal(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
-    return _finite(field, _without_none(field, values))
-
-
-def _dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _parse_dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn dates and times as text into µs since 1970."""
     # The distinct ones: tasks are measured at the same moments.
     coded = values.combine_chunks().dictionary_encode()
@@ -135,42 +155,47 @@ def _dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([times.combine_chunks().take(coded.indices)])
 
 
-def _finite(_: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _require_finite(values: pa.ChunkedArray) -> pa.ChunkedArray:
     # One pass: a sum is finite only where all of its terms are, and float32 values cannot overflow its float64.
-    if not np.isfinite(pc.sum(values).as_py() or 0.0):
+    total = pc.sum(values).as_py() or 0.0
+    if not np.isfinite(total):
         raise NeedsValidation
     return values
 
 
-def _percentiles(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _canonical_lists(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     lengths = set(pc.unique(pc.list_value_length(values)).to_pylist())
-    flat = pc.list_flatten(values)
+    items = pc.list_flatten(values)
     # An empty list is published for windows without percentiles: it is counted, not refused.
-    if not lengths <= {None, 0, field.column.length} or flat.null_count:
+    if not lengths <= {None, 0, field.column.length} or items.null_count:
         raise NeedsValidation
-    _finite(field, flat)
+    _require_finite(items)
     return values
 
 
 def _without_none(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Turn the numbers that stand for "none" into NULL."""
+    if not field.none:
+        return values
     # "None" is 0 or −1, the lowest value there is: where nothing is as low, the column stays untouched.
-    lowest = pc.min(values).as_py() if field.none else None
+    lowest = pc.min(values).as_py()
+    missing = pa.scalar(None, values.type)
     for code in field.none:
-        if lowest is None or lowest > code:
-            continue
-        values = pc.if_else(pc.equal(values, code), pa.scalar(None, values.type), values)
+        if lowest is not None and lowest <= code:
+            values = pc.if_else(pc.equal(values, code), missing, values)
     # A machine event of no machine: refused, since NULL cannot be part of a key.
-    if field.none and not field.column.nullable and values.null_count:
+    if not field.column.nullable and values.null_count:
         raise NeedsValidation
     return values
 
 
-def _times(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _canonical_times(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn 2⁶⁴−1 into 2⁶³−1; anything else beyond 2⁶³−1 is no time."""
     if (pc.max(values).as_py() or 0) > AFTER_TRACE:
-        is_time = pc.or_(pc.less_equal(values, _LAST), pc.equal(values, _AFTER))
-        if not pc.all(is_time).as_py():
+        is_within = pc.less_equal(values, _LAST_TIME)
+        is_after = pc.equal(values, _AFTER_TRACE_UNSIGNED)
+        if not pc.all(pc.or_(is_within, is_after)).as_py():
             raise NeedsValidation
-        values = pc.min_element_wise(values, _LAST, skip_nulls=False)
+        values = pc.min_element_wise(values, _LAST_TIME, skip_nulls=False)
     # The same bits, so no copy: all times are below 2⁶³ now.
     return pa.chunked_array([chunk.view(pa.int64()) for chunk in values.chunks], pa.int64())

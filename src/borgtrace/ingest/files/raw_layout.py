@@ -11,7 +11,8 @@ from borgtrace.schema import Column, Dialect, RawField, RawTable, Table
 from borgtrace.schema.dialects import Codes
 from borgtrace.schema.records import row_of
 
-MACHINE, DEDICATED = "machine_id", "is_on_dedicated_machine"
+MACHINE = "machine_id"
+DEDICATED = "is_on_dedicated_machine"
 
 
 class NeedsValidation(Exception):  # noqa: N818 - a signal between two readers, not an error of the user's
@@ -149,14 +150,16 @@ def raw_layout(dialect: Dialect, name: str, order: Sequence[str] = ()) -> RawLay
 
 def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLayout:
     table = row_of(raw.table)
-    places = {
-        name: place for place, name in enumerate(order or (item.name for item in raw.fields), 1)
-    }
-    fields = [
-        Field(item, table.column(item.column), dialect, places[item.name])
-        for item in raw.fields
-        if item.column and item.name in places
-    ]
-    # Files with places in their own order; records in canonical order, so that all shards give the same columns.
-    fields.sort(key=lambda field: field.place if order else table.names.index(field.name))
-    return RawLayout(raw, dialect, tuple(fields), len(places))
+    names = order or [item.name for item in raw.fields]
+    place_of_name = {name: place for place, name in enumerate(names, 1)}
+    fields = []
+    for item in raw.fields:
+        if item.column and item.name in place_of_name:
+            column = table.column(item.column)
+            fields.append(Field(item, column, dialect, place_of_name[item.name]))
+    if order:
+        fields.sort(key=lambda field: field.place)
+    else:
+        # Records in canonical order, so that all shards give the same columns.
+        fields.sort(key=lambda field: table.names.index(field.name))
+    return RawLayout(raw, dialect, tuple(fields), width=len(place_of_name))

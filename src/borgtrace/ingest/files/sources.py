@@ -1,10 +1,9 @@
-"""What a raw file is: which generation and table, in which format, and how it is told apart."""
+"""What a raw file is: its generation and table, its format, and its name among others."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -20,10 +19,32 @@ _PART = re.compile(r"part-(\d+)-of-(\d+)|-(\d{6,})(?=\.)|(?<=usage)(\d{12})(?=\.
 class Source:
     """One raw file.
 
-    ``table`` is the raw table's name (``task_usage``, ``instance_usage``, ``kaggle``), ``part`` the
-    number in the file's name where there is one, ``parts`` how many the name says there are; ``order`` names the fields
-    of delimited text in the order of the file, ``folder`` tells it apart from files of the same name in others.
-    ``version`` is what a bucket says of its file, and ``copy`` where that lies on this machine while it is read.
+    Parameters
+    ----------
+    path
+        The file, here or in a bucket.
+    dialect
+        Its trace format.
+    table
+        Name of the raw table (``task_usage``, ``instance_usage``, ``kaggle``).
+    format
+        Its container.
+    is_gzip, is_zstd
+        How it is compressed.
+    size
+        Bytes.
+    cell
+        Its cell, where that is known.
+    order
+        Fields of delimited text in the order of the file.
+    has_header
+        Whether its first line names the fields.
+    folder
+        Tells it apart from files of the same name in other folders.
+    version
+        The version that a bucket gives its file.
+    copy
+        Where a file of a bucket lies on this machine while it is read.
     """
 
     path: Path
@@ -56,25 +77,33 @@ class Source:
         # One file for all cells: a number in its name means nothing.
         if self.dialect.flattened:
             return None
-        found = _PART.search(self.path.name)
-        return int(next(group for group in found.group(1, 3, 4) if group)) if found else None
+        match = _PART.search(self.path.name)
+        if match is None:
+            return None
+        number = match[1] or match[3] or match[4]
+        return int(number)
 
     @property
     def parts(self) -> int | None:
         """How many parts the table has, as the file's name says."""
-        found = _PART.search(self.path.name)
-        return int(found.group(2)) if found and found.group(2) else None
+        match = _PART.search(self.path.name)
+        if match is None or match[2] is None:
+            return None
+        return int(match[2])
 
     @property
     def name(self) -> str:
         """Identity of the file within its table: same name, other content = a changed source."""
-        number = self.part
+        part = self.part
         # Without ending: a part stays the same one after it was unpacked.
-        last = self.path.name if number is None else f"part-{number:05d}"
-        # The cell belongs to the name: the same file gives other rows for another cell.
-        cell = f"#{self.cell}" if self.dialect.flattened else ""
+        file = self.path.name if part is None else f"part-{part:05d}"
+        if self.dialect.flattened:
+            # The cell belongs to the name: the same file gives other rows for another cell.
+            file += f"#{self.cell}"
         # Without folder, unless that tells it apart: a part stays the same one after it was moved.
-        return "/".join(filter(None, (self.table, self.folder, last + cell)))
+        if not self.folder:
+            return f"{self.table}/{file}"
+        return f"{self.table}/{self.folder}/{file}"
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -83,7 +112,10 @@ class Source:
 
     def is_in(self, folder: str) -> bool:
         """Whether its path ends with a folder that tells a source apart; with none, any does."""
-        return f"/{'/'.join(self.folders)}".endswith(f"/{folder}" if folder else "")
+        if not folder:
+            return True
+        path = "/" + "/".join(self.folders)
+        return path.endswith(f"/{folder}")
 
 
 def tell_apart(sources: Iterable[Source]) -> list[Source]:
@@ -98,12 +130,31 @@ def tell_apart(sources: Iterable[Source]) -> list[Source]:
     -----
     A file in a folder and one of its name in a folder inside that are not told apart: one may be a copy gone astray.
     """
-    alike: dict[str, list[Source]] = defaultdict(list)
+    sources_of_name: dict[str, list[Source]] = defaultdict(list)
     for source in sources:
-        alike[source.name].append(source)
-    paths = [one.folders for group in alike.values() if len(group) > 1 for one in group]
-    shared = len(list(takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))))
-    for group in alike.values():
-        if len(group) > 1 and len({len(one.folders) for one in group}) == 1:
-            group[:] = [replace(one, folder="/".join(one.folders[shared:])) for one in group]
-    return [one for group in alike.values() for one in group]
+        sources_of_name[source.name].append(source)
+    paths = []
+    for alike in sources_of_name.values():
+        if len(alike) > 1:
+            paths += [source.folders for source in alike]
+    n_shared = _count_shared_folders(paths)
+    named: list[Source] = []
+    for alike in sources_of_name.values():
+        depths = {len(source.folders) for source in alike}
+        if len(alike) > 1 and len(depths) == 1:
+            for source in alike:
+                folder = "/".join(source.folders[n_shared:])
+                named.append(replace(source, folder=folder))
+        else:
+            named += alike
+    return named
+
+
+def _count_shared_folders(paths: Sequence[tuple[str, ...]]) -> int:
+    """Return how many folders from the root all paths share."""
+    n_shared = 0
+    for names in zip(*paths, strict=False):
+        if len(set(names)) > 1:
+            break
+        n_shared += 1
+    return n_shared

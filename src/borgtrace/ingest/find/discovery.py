@@ -1,4 +1,4 @@
-"""Finding raw files: folders are walked, files told apart by content, everything else named."""
+"""Finding raw files: folders are walked, each file is recognized by its content, everything else is named."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.sources import Source, tell_apart
@@ -23,11 +23,12 @@ TRUTH = "truth.json"
 _AT_ONCE = 16
 """Files of a bucket looked into at a time: that is nearly all waiting."""
 Orders = Mapping[str, tuple[str, ...]]
+"""Fields of raw tables in the order of a ``schema.csv``."""
 
 
 @dataclass
 class Discovery:
-    """What was found: raw files, and files that should be data but cannot be used."""
+    """Raw files, and files that should be data but cannot be used."""
 
     sources: list[Source] = field(default_factory=list)
     faults: list[SourceError] = field(default_factory=list)
@@ -65,67 +66,81 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
     SourceError
         When a place does not exist, nothing usable is found, or generations, cells or origins are mixed.
     """
-    found = Discovery()
-    with ThreadPoolExecutor(
-        _AT_ONCE if any(isinstance(place, RemotePath) for place in places) else 1
-    ) as pool:
-        for one in pool.map(lambda walked: _take(walked, cell, only), _walk(places, found)):
-            if isinstance(one, SourceError):
-                found.faults.append(one)
-            elif one is not None:
-                found.sources.append(one)
-    if not found.sources:
-        raise found.faults[0] if found.faults else _nothing(places)
-    found.sources = _of_cell(found.sources, cell) if cell else found.sources
-    _agree(found)
-    found.sources = tell_apart(found.sources)
+    discovery = Discovery()
+    is_remote = any(isinstance(place, RemotePath) for place in places)
+    with ThreadPoolExecutor(_AT_ONCE if is_remote else 1) as pool:
+        walked = _walk(places, discovery.faults)
+        recognized = pool.map(lambda file: _recognize(file, cell, only), walked)
+        for source in recognized:
+            if isinstance(source, SourceError):
+                discovery.faults.append(source)
+            elif source is not None:
+                discovery.sources.append(source)
+    if not discovery.sources:
+        raise discovery.faults[0] if discovery.faults else _nothing_found(places)
+    if cell:
+        discovery.sources = _sources_of_cell(discovery.sources, cell)
+    _require_one_trace(discovery.sources)
+    discovery.sources = tell_apart(discovery.sources)
     # Whatever the order of arguments and folders, the same files give the same order of work and messages.
-    found.sources.sort(key=lambda source: (source.table, source.part or 0, str(source.path)))
-    return found
+    discovery.sources.sort(key=lambda source: (source.table, source.part or 0, str(source.path)))
+    return discovery
 
 
-def _walk(places: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, Orders]]:
+class _WalkedFile(NamedTuple):
+    """A file, and the order of fields that the nearest ``schema.csv`` above it gives."""
+
+    path: Path
+    orders: Orders
+
+
+def _walk(places: Iterable[Path], faults: list[SourceError]) -> Iterator[_WalkedFile]:
     for place in places:
-        listed = place.listing() if isinstance(place, RemotePath) else {}
-        if not (listed or place.exists()):
+        listing = place.listing() if isinstance(place, RemotePath) else {}
+        if listing:
+            yield from _walk_listing(listing)
+        elif not place.exists():
             raise SourceError(str(place), "no such file or folder", way_out="check the path")
-        if listed:
-            yield from _walk_listing(listed)
         elif place.is_dir():
-            yield from _walk_folder(place, {}, found)
+            yield from _walk_folder(place, {}, faults)
         else:
-            yield place, {}
+            yield _WalkedFile(place, {})
 
 
 def _walk_listing(
-    listed: Mapping[RemotePath, tuple[int | None, int]],
-) -> Iterator[tuple[Path, Orders]]:
+    listing: Mapping[RemotePath, tuple[int | None, int]],
+) -> Iterator[_WalkedFile]:
     """Yield the files of a bucket as `_walk_folder` does those of a folder."""
-    files = sorted(path for path, (size, _) in listed.items() if size is not None)
-    known = {path.parent: read_schema_csv(path) for path in files if path.name == _SCHEMA}
+    files = sorted(path for path, (size, _) in listing.items() if size is not None)
+    orders_of_folder = {}
     for path in files:
-        if not path.name.startswith("."):
-            yield path, next((known[folder] for folder in path.parents if folder in known), {})
+        if path.name == _SCHEMA:
+            orders_of_folder[path.parent] = read_schema_csv(path)
+    for path in files:
+        if path.name.startswith("."):
+            continue
+        above = (orders_of_folder[folder] for folder in path.parents if folder in orders_of_folder)
+        yield _WalkedFile(path, next(above, {}))
 
 
-def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tuple[Path, Orders]]:
-    """Yield the files of a folder, each with the order of fields that the nearest ``schema.csv`` above it gives."""
+def _walk_folder(folder: Path, orders: Orders, faults: list[SourceError]) -> Iterator[_WalkedFile]:
     try:
         entries = sorted(folder.iterdir())
     except PermissionError:
         # One closed folder is a fault like one bad file: the others are read all the same.
-        found.faults.append(
+        faults.append(
             SourceError(str(folder), "permission denied", way_out="make the folder readable")
         )
         return
     # Spark writes folders of that name, with the data inside.
     if not entries and folder.name.endswith(_DATA_ENDINGS):
-        fault = SourceError(
-            str(folder),
-            "an empty folder, named like a file",
-            way_out="remove it, or fetch the file",
+        faults.append(
+            SourceError(
+                str(folder),
+                "an empty folder, named like a file",
+                way_out="remove it, or fetch the file",
+            )
         )
-        found.faults.append(fault)
     if (folder / _SCHEMA).is_file():
         orders = read_schema_csv(folder / _SCHEMA)
     here = folder.resolve()
@@ -133,29 +148,24 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
         # Unlike `Path.is_dir` it raises nothing where permission is lacking; opening the file then says so.
         is_folder = os.path.isdir(entry)  # noqa: PTH112
         if is_folder and entry.resolve() in (here, *here.parents):
-            way_out = "remove the link"
-            found.faults.append(
-                SourceError(str(entry), "a link to a folder that it is in", way_out=way_out)
+            faults.append(
+                SourceError(
+                    str(entry), "a link to a folder that it is in", way_out="remove the link"
+                )
             )
         elif is_folder:
-            yield from _walk_folder(entry, orders, found)
+            yield from _walk_folder(entry, orders, faults)
         elif not entry.name.startswith("."):
-            yield entry, orders
+            yield _WalkedFile(entry, orders)
 
 
-def _take(
-    walked: tuple[Path, Orders], cell: str, only: Dialect | None
-) -> Source | SourceError | None:
-    path, orders = walked
+def _recognize(file: _WalkedFile, cell: str, only: Dialect | None) -> Source | SourceError | None:
+    name = file.path.name
     # "truth": what the generator knows of a synthetic trace.
-    if (
-        path.name in _BESIDE_DATA
-        or path.name.startswith("truth")
-        or path.name.endswith(_NOT_DATA_ENDINGS)
-    ):
+    if name in _BESIDE_DATA or name.startswith("truth") or name.endswith(_NOT_DATA_ENDINGS):
         return None
     try:
-        return classify(path, cell, orders, only)
+        return classify(file.path, cell, file.orders, only)
     except SourceError as fault:
         return fault
 
@@ -163,30 +173,34 @@ def _take(
 def truth_about(path: Path) -> dict[str, Any] | None:
     """Return seed, version, parameters and parts of the synthetic trace that a file is of; None for a real one.
 
-    The nearest ``truth.json`` above the file tells, so a single file of a synthetic trace is called one too.
+    The nearest ``truth.json`` above the file decides, so a single file of a synthetic trace is called one too.
     """
-    known = next(
-        (folder / TRUTH for folder in path.absolute().parents if (folder / TRUTH).is_file()), None
-    )
-    if known is None:
+    truths = (folder / TRUTH for folder in path.absolute().parents)
+    nearest = next((truth for truth in truths if truth.is_file()), None)
+    if nearest is None:
         return None
     try:
-        truth = dict(json.loads(known.read_text()))
+        truth = dict(json.loads(nearest.read_text()))
     except (OSError, ValueError, TypeError, RecursionError) as error:
-        way_out = "mend it; remove it where the files beside it are a published trace"
         raise SourceError(
-            str(known), "not the account of a synthetic trace", way_out=way_out
+            str(nearest),
+            "not the account of a synthetic trace",
+            way_out="correct it; remove it where the files beside it are a published trace",
         ) from error
     about = {key: truth.get(key) for key in ("seed", "version", "parameters")}
-    # Earlier generators did not count their files.
-    return about | {key: truth[key] for key in ("parts", "targets") if key in truth}
+    for key in ("parts", "targets"):
+        # Earlier generators did not count their files.
+        if key in truth:
+            about[key] = truth[key]
+    return about
 
 
-def _nothing(places: Iterable[Path]) -> SourceError:
-    expected = "2011 CSV parts or 2019 JSON or Parquet shards"
-    way_out = "get some with borgtrace fetch, or generate some with borgtrace synth"
+def _nothing_found(places: Iterable[Path]) -> SourceError:
     return SourceError(
-        ", ".join(map(str, places)), "no trace files found", expected=expected, way_out=way_out
+        ", ".join(str(place) for place in places),
+        "no trace files found",
+        expected="2011 CSV parts or 2019 JSON or Parquet shards",
+        way_out="get some with borgtrace fetch, or generate some with borgtrace synth",
     )
 
 
@@ -195,34 +209,38 @@ def origin(synthetic: Mapping[str, object] | None) -> str:
     return f"synthetic, seed {synthetic.get('seed')}" if synthetic else "Google's trace"
 
 
-def _of_cell(sources: Sequence[Source], cell: str) -> list[Source]:
+def _sources_of_cell(sources: Sequence[Source], cell: str) -> list[Source]:
     """Leave out the files of other cells, which must not be all."""
-    if chosen := [source for source in sources if source.cell == cell]:
-        return chosen
-    got, way_out = (
-        ", ".join(sorted({source.cell for source in sources})),
-        "choose one of these with --cell",
-    )
-    raise SourceError("sources", "no file is of this cell", expected=cell, got=got, way_out=way_out)
+    chosen = [source for source in sources if source.cell == cell]
+    if not chosen:
+        raise SourceError(
+            "sources",
+            "no file is of this cell",
+            expected=cell,
+            got=", ".join(sorted({source.cell for source in sources})),
+            way_out="choose one of these with --cell",
+        )
+    return chosen
 
 
-def _agree(found: Discovery) -> None:
+def _require_one_trace(sources: Sequence[Source]) -> None:
     """Refuse a mix of generations, cells or origins: a store holds one cell of one trace."""
-    sources, folders = found.sources, {source.path.parent: source.path for source in found.sources}
-    for what, kinds in (
-        ("generations", {source.generation: source.path for source in sources}),
-        ("cells", {f"cell {s.cell}": s.path for s in sources if s.cell}),
-        ("origins", {origin(truth_about(path)): path for path in folders.values()}),
-    ):
-        if len(kinds) > 1:
-            got = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))
-            way_out = (
-                f"ingest each into a separate store{f': --{min(kinds)}' if what == 'cells' else ''}"
-            )
-            raise SourceError(
-                "sources",
-                f"the files mix {what}",
-                expected="one per store",
-                got=got,
-                way_out=way_out,
-            )
+    generations = {source.generation: source.path for source in sources}
+    _require_one("generations", generations, "ingest each into a separate store")
+    cells = {f"cell {source.cell}": source.path for source in sources if source.cell}
+    first_cell = min(cells, default="")
+    _require_one("cells", cells, f"ingest each into a separate store: --{first_cell}")
+    file_of_folder = {source.path.parent: source.path for source in sources}
+    origins = {origin(truth_about(path)): path for path in file_of_folder.values()}
+    _require_one("origins", origins, "ingest each into a separate store")
+
+
+def _require_one(what: str, kinds: Mapping[str, Path], way_out: str) -> None:
+    if len(kinds) > 1:
+        raise SourceError(
+            "sources",
+            f"the files mix {what}",
+            expected="one per store",
+            got="; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items())),
+            way_out=way_out,
+        )

@@ -14,6 +14,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 from isal import isal_zlib
@@ -57,75 +58,95 @@ def classify(
     SourceError
         When the file is empty, unreadable, damaged at its start or not part of a trace.
     """
-    size, head, version = _open(path)
+    opened = _open(path)
+    head = opened.head
     # By the magic bytes, not by the name: the bucket's ``.gz`` is not always gzip.
     is_gzip = head[:2] == _GZIP_MAGIC
     if is_gzip:
         head = _inflate(path, head)
-        if head[:2] == _GZIP_MAGIC:
-            raise SourceError(
-                str(path), "gzip inside gzip", expected=_EXPECTED, way_out="unpack it once"
-            )
     is_zstd = head[:4] == _ZSTD_MAGIC
     if is_zstd:
-        with open_stream(
-            Source(path, next(iter(DIALECTS.values())), "", "csv", is_zstd=True)
-        ) as stream:
-            head = stream.read(HEAD)
+        head = _decompress_zstd(path)
     head = head.removeprefix(BOM_UTF8)
-    if head[:4] == _AVRO_MAGIC:
-        way_out = "export it as one of these: bq extract --destination_format=NEWLINE_DELIMITED_JSON (or PARQUET)"
+    _refuse_other_formats(path, head, is_gzip=is_gzip)
+    dialects = (only,) if only else tuple(DIALECTS.values())
+    source = _recognize(path, head, is_gzip, orders or {}, dialects)
+    return replace(
+        source,
+        is_gzip=is_gzip,
+        is_zstd=is_zstd,
+        size=opened.size,
+        cell=cell_in_path(path, source.dialect) or cell,
+        version=opened.version,
+    )
+
+
+class _OpenedFile(NamedTuple):
+    """The size of a file, its first bytes, and the version that a bucket gives it."""
+
+    size: int
+    head: bytes
+    version: str
+
+
+def _refuse_other_formats(path: Path, head: bytes, *, is_gzip: bool) -> None:
+    if is_gzip and head[:2] == _GZIP_MAGIC:
         raise SourceError(
-            str(path), "Avro is not read", expected="JSON lines or Parquet", way_out=way_out
+            str(path), "gzip inside gzip", expected=_EXPECTED, way_out="unpack it once"
+        )
+    if head[:4] == _AVRO_MAGIC:
+        raise SourceError(
+            str(path),
+            "Avro is not read",
+            expected="JSON lines or Parquet",
+            way_out="export it as one of these: "
+            "bq extract --destination_format=NEWLINE_DELIMITED_JSON (or PARQUET)",
         )
     if b"\r" in head and b"\n" not in head:
-        got, way_out = "carriage returns alone", "convert it: tr '\\r' '\\n'"
         raise SourceError(
             str(path),
             "lines end unlike any trace's",
             expected="line feeds",
-            got=got,
-            way_out=way_out,
+            got="carriage returns alone",
+            way_out="convert it: tr '\\r' '\\n'",
         )
     if not head.strip():
         raise SourceError(
             str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again"
         )
-    dialects = (only,) if only else tuple(DIALECTS.values())
-    found = _recognize(path, head, is_gzip, orders or {}, dialects)
-    cell = cell_in_path(path, found.dialect) or cell
-    return replace(found, is_gzip=is_gzip, is_zstd=is_zstd, size=size, cell=cell, version=version)
 
 
-def _open(path: Path) -> tuple[int, bytes, str]:
-    """Return the size of a file, its first bytes, and what a bucket says of it."""
+def _open(path: Path) -> _OpenedFile:
     if isinstance(path, RemotePath):
-        return path.head(HEAD)
+        return _OpenedFile(*path.head(HEAD))
     try:
-        found = path.stat()
-        # Asked before it is opened: to open a pipe is to wait for whoever writes to it.
-        if not stat.S_ISREG(found.st_mode):
-            way_out = "remove it, or name the file itself"
+        status = path.stat()
+        # Checked before it is opened: to open a pipe is to wait for whoever writes to it.
+        if not stat.S_ISREG(status.st_mode):
             raise SourceError(
                 str(path),
                 "not a file",
                 expected=_EXPECTED,
-                got=describe_kind(found.st_mode),
-                way_out=way_out,
+                got=describe_kind(status.st_mode),
+                way_out="remove it, or name the file itself",
             )
         with path.open("rb") as file:
-            return found.st_size, file.read(HEAD), ""
+            return _OpenedFile(status.st_size, file.read(HEAD), "")
     except PermissionError as error:
         raise SourceError(
             str(path), "permission denied", way_out="make the file readable"
         ) from error
     except FileNotFoundError as error:
         raise SourceError(
-            str(path), "a link to a file that is not there", way_out="remove it, or mend it"
+            str(path),
+            "a link to a file that is not there",
+            way_out="remove it, or correct it",
         ) from error
     except OSError as error:  # a link to itself, a disk that fails
         raise SourceError(
-            str(path), f"cannot be read ({error.strerror})", way_out="remove it, or mend it"
+            str(path),
+            f"cannot be read ({error.strerror})",
+            way_out="remove it, or correct it",
         ) from error
 
 
@@ -148,10 +169,17 @@ def _inflate(path: Path, head: bytes) -> bytes:
         raise damaged(path, error) from error
 
 
+def _decompress_zstd(path: Path) -> bytes:
+    any_dialect = next(iter(DIALECTS.values()))
+    with open_stream(Source(path, any_dialect, "", "csv", is_zstd=True)) as stream:
+        return stream.read(HEAD)
+
+
 def whole_lines(head: bytes) -> list[str]:
     """Return the whole lines at the start of a file (its only line even without a newline)."""
     lines = head.decode("utf-8", "replace").split("\n")
-    return [line.removesuffix("\r") for line in lines[:-1] if line.strip()] or lines[:1]
+    whole = [line.removesuffix("\r") for line in lines[:-1] if line.strip()]
+    return whole or lines[:1]
 
 
 def _recognize(
@@ -170,14 +198,16 @@ def _recognize(
         return _by_names(path, "json", _json_keys(lines), dialects)
     if path.name.removesuffix(".gz").endswith(".swf") or lines[0].startswith(";"):
         return _workload_format(path, dialects)
-    found = _by_header(path, _header(lines[0]), dialects)
-    # Not the first line alone: it may be the one that is damaged, and its file still has a table.
+    source = _by_header(path, _header(lines[0]), dialects)
+    if source is not None:
+        return source
+    widths = [line.count(",") + 1 for line in lines]
+    # Not only the first line: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
-        widths = [each.count(",") + 1 for each in lines]
-        found = found or _by_places(path, line.split(","), orders, widths, dialects)
-    if found is None:
-        raise not_a_trace(path, lines[0])
-    return found
+        source = _by_places(path, line.split(","), orders, widths, dialects)
+        if source is not None:
+            return source
+    raise not_a_trace(path, lines[0])
 
 
 def _range_query(path: Path, head: bytes, dialects: Sequence[Dialect]) -> Source:
@@ -204,16 +234,15 @@ def _header(line: str) -> list[str]:
 def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
     try:
         with path.open("rb") as file:
-            return list(
-                pq.read_schema(io.BytesIO(gzip.decompress(file.read())) if is_gzip else file).names
-            )
+            stream = io.BytesIO(gzip.decompress(file.read())) if is_gzip else file
+            return list(pq.read_schema(stream).names)
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid … for damaged footers
         raise SourceError(str(path), "damaged Parquet file", way_out="fetch it again") from error
 
 
 def _json_keys(lines: Sequence[str]) -> list[list[str]]:
     """Return the keys of each record among the first lines."""
-    found = []
+    keys = []
     for line in lines[:50]:
         try:
             record = json.loads(line)
@@ -221,20 +250,20 @@ def _json_keys(lines: Sequence[str]) -> list[list[str]]:
             # The head may end in the middle of a record, and one that is damaged or nested too deep says nothing.
             continue
         if isinstance(record, dict):
-            found.append(sorted(record))
-    return found
+            keys.append(sorted(record))
+    return keys
 
 
 def _tables(
     kind: Format, dialects: Sequence[Dialect], *, is_positional: bool = False
 ) -> list[tuple[Dialect, RawTable]]:
-    return [
-        (dialect, raw)
-        for dialect in dialects
-        if kind in dialect.formats
-        for raw in dialect.tables.values()
-        if raw.is_positional == is_positional
-    ]
+    tables = []
+    for dialect in dialects:
+        if kind in dialect.formats:
+            for raw in dialect.tables.values():
+                if raw.is_positional == is_positional:
+                    tables.append((dialect, raw))
+    return tables
 
 
 def _by_names(
@@ -245,16 +274,17 @@ def _by_names(
     Several tables may fit a record with few fields; the file's name then decides, if it can.
     """
     # JSON leaves NULL fields out, so a record shows some of its table's names, but never others.
-    for keys in map(set, records):
-        fitting = [
-            Source(path, dialect, raw.name, kind)
-            for dialect, raw in _tables(kind, dialects)
+    for record in records:
+        keys = set(record)
+        fitting = []
+        for dialect, raw in _tables(kind, dialects):
             # Own data may hold more than is declared; another file where its name says what it is.
-            if set(raw.mandatory) <= keys
-            and (dialect.conversion or keys <= set(raw.names) or path.name.startswith(raw.name))
-        ]
+            may_hold_more = bool(dialect.conversion) or path.name.startswith(raw.name)
+            if set(raw.mandatory) <= keys and (may_hold_more or keys <= set(raw.names)):
+                fitting.append(Source(path, dialect, raw.name, kind))
         if fitting:
-            return max(fitting, key=lambda found: _likeness(found, keys))
+            likenesses = [_likeness(source, keys) for source in fitting]
+            return fitting[likenesses.index(max(likenesses))]
     raise not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
 
 
@@ -263,25 +293,34 @@ def _by_header(path: Path, header: Sequence[str], dialects: Sequence[Dialect]) -
     for dialect in dialects:
         if dialect.flattened and dialect.flattened.header <= set(header):
             return Source(path, dialect, "kaggle", "kaggle")
-    fitting = [
-        Source(path, dialect, raw.name, "csv", order=tuple(header), has_header=True)
-        for dialect, raw in _tables("csv", dialects)
-        if set(raw.mandatory) <= set(header)
-    ]
-    return max(fitting, key=lambda found: _likeness(found, set(header)), default=None)
+    names = set(header)
+    fitting = []
+    for dialect, raw in _tables("csv", dialects):
+        if set(raw.mandatory) <= names:
+            fitting.append(
+                Source(path, dialect, raw.name, "csv", order=tuple(header), has_header=True)
+            )
+    return max(fitting, key=lambda source: _likeness(source, names), default=None)
 
 
-def _likeness(found: Source, names: set[str]) -> tuple[bool, bool, int]:
-    """Whether a file has no strange fields, its name says that it holds the table, how much of the declared it has.
+class _Likeness(NamedTuple):
+    """How well a file fits a table; the first of equal ones is taken."""
 
-    `max` takes the first where several are alike.
-    """
-    raw = found.dialect.tables[found.table]
-    shared = len(names & set(raw.names)) if found.dialect.conversion else 0
-    is_plain = bool(found.dialect.conversion) or names <= set(raw.names)
-    # BigQuery writes a table into a folder, as files whose names are numbers.
-    is_named = found.path.name.startswith(found.table) or found.path.parent.name == found.table
-    return is_plain, is_named, shared
+    has_no_strange_fields: bool
+    is_named_so: bool
+    n_declared: int
+
+
+def _likeness(source: Source, names: set[str]) -> _Likeness:
+    declared = set(source.dialect.tables[source.table].names)
+    is_own_data = bool(source.dialect.conversion)
+    file = source.path
+    return _Likeness(
+        has_no_strange_fields=is_own_data or names <= declared,
+        # BigQuery writes a table into a folder, as files whose names are numbers.
+        is_named_so=file.name.startswith(source.table) or file.parent.name == source.table,
+        n_declared=len(names & declared) if is_own_data else 0,
+    )
 
 
 def _by_places(
@@ -292,21 +331,28 @@ def _by_places(
     dialects: Sequence[Dialect],
 ) -> Source | None:
     """Return the table that a row of these fields can only belong to; the first legal width tells its version."""
-    fitting = []
+    best_source = None
+    most_patterns = -1
     for dialect, raw in _tables("csv", dialects, is_positional=True):
         order = orders.get(raw.name, tuple(field.name for field in raw.fields))
-        patterns = {order.index(field.name): field.pattern for field in raw.fields if field.pattern}
-        if len(fields) in raw.field_counts and all(
-            re.fullmatch(pattern, fields[place])
-            for place, pattern in patterns.items()
-            if place < len(fields)
-        ):
+        pattern_at = {
+            order.index(field.name): field.pattern for field in raw.fields if field.pattern
+        }
+        if len(fields) not in raw.field_counts or not _match_patterns(fields, pattern_at):
+            continue
+        # The more fields have a pattern, the more the match says: six fields alone are those of two tables.
+        if len(pattern_at) > most_patterns:
+            most_patterns = len(pattern_at)
             width = next(width for width in widths if width in raw.field_counts)
-            fitting.append(
-                (len(patterns), Source(path, dialect, raw.name, "csv", order=order[:width]))
-            )
-    # The more fields have a pattern, the more the match says: six fields alone are those of two tables.
-    return max(fitting, key=lambda found: found[0], default=(0, None))[1]
+            best_source = Source(path, dialect, raw.name, "csv", order=order[:width])
+    return best_source
+
+
+def _match_patterns(fields: Sequence[str], pattern_at: Mapping[int, str]) -> bool:
+    for place, pattern in pattern_at.items():
+        if place < len(fields) and not re.fullmatch(pattern, fields[place]):
+            return False
+    return True
 
 
 def cell_in_path(path: Path, dialect: Dialect) -> str:
@@ -316,12 +362,13 @@ def cell_in_path(path: Path, dialect: Dialect) -> str:
     cell = f"([{''.join(dialect.cells)}])"
     # Not part of a longer word: ``clusterdata_2019_archive`` is not cell a.  A folder is called so by its whole name.
     bucket = f"{dialect.publication.bucket.format(cell=cell)}(?![a-z])"
-    pattern = rf"{bucket}|/cell[-_=]{cell}(?=/)|[/._-]cell[-_=]{cell}(?=[._-][^/]*$)"
-    found = [
-        match[match.lastindex or 0]
-        for match in re.finditer(pattern, str(path.parent.resolve() / path.name))
-    ]
-    return found[-1] if found else ""
+    folder = rf"/cell[-_=]{cell}(?=/)"
+    file = rf"[/._-]cell[-_=]{cell}(?=[._-][^/]*$)"
+    matches = list(re.finditer(f"{bucket}|{folder}|{file}", str(path.parent.resolve() / path.name)))
+    if not matches:
+        return ""
+    nearest = matches[-1]
+    return nearest[nearest.lastindex or 0]
 
 
 def not_a_trace(path: Path, got: str) -> SourceError:

@@ -11,7 +11,7 @@ from borgtrace.schema.dialects import GOOGLE_2011
 
 _TABLES = GOOGLE_2011.tables  # the one trace that describes itself so
 
-Described = dict[int, tuple[str, ...]]
+FieldsByNumber = dict[int, tuple[str, ...]]
 """Content, format and whether it is mandatory, of each field by its number."""
 
 
@@ -23,50 +23,59 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
     SchemaError
         Where a table has other fields than those declared, naming every line that differs.
     """
-    found: dict[str, Described] = defaultdict(dict)
+    described: dict[str, FieldsByNumber] = defaultdict(dict)
     for row in _rows(path)[1:]:
         if len(row) >= 5 and row[1].isdecimal():
-            found[row[0].split("/")[0]][int(row[1])] = tuple(cell.strip() for cell in row[2:5])
-    orders, differing = {}, []
-    for name in sorted({*_TABLES, *found}):
-        expected = _described(_TABLES.get(name), len(found[name]))
-        # The same fields in another order are no fault: that order is what the file is there to say.
-        if sorted(found[name].values()) == sorted(expected.values()):
-            orders[name] = tuple(content for _, (content, *_) in sorted(found[name].items()))
+            table = row[0].split("/")[0]
+            described[table][int(row[1])] = tuple(cell.strip() for cell in row[2:5])
+    orders = {}
+    differences: list[str] = []
+    for table in sorted({*_TABLES, *described}):
+        fields = described[table]
+        declared = _declared_fields(_TABLES.get(table), len(fields))
+        # The same fields in another order are no fault: stating that order is what the file is for.
+        if sorted(fields.values()) == sorted(declared.values()):
+            orders[table] = tuple(fields[number][0] for number in sorted(fields))
         else:
-            differing += _differences(name, found[name], expected)
-    if differing:
+            differences += _differences(table, fields, declared)
+    if differences:
         raise SchemaError(
             str(path),
             "schema.csv differs from the layout borgtrace reads",
-            got="; ".join(differing),
+            got="; ".join(differences),
             way_out="fetch schema.csv again, or remove it to ingest all the same",
         )
     return orders
 
 
 def _rows(path: Path) -> list[list[str]]:
+    text = path.read_bytes().decode("utf-8", "replace")
     try:
-        return list(
-            csv.reader(io.StringIO(path.read_bytes().decode("utf-8", "replace"), newline=""))
-        )
+        return list(csv.reader(io.StringIO(text, newline="")))
     # Whatever it is: it describes no field, and the message says which are missing.
     except csv.Error:
         return []
 
 
-def _described(raw: RawTable | None, n_found: int) -> Described:
+def _declared_fields(raw: RawTable | None, n_described: int) -> FieldsByNumber:
+    if raw is None:
+        return {}
+    fields = raw.fields
     # Version 2.0 describes one field of task_usage less.
-    fields = raw.fields[: n_found if n_found in raw.field_counts else None] if raw else ()
-    return {
-        number: (field.name, field.format, "YES" if field.is_mandatory else "NO")
-        for number, field in enumerate(fields, 1)
-    }
+    if n_described in raw.field_counts:
+        fields = fields[:n_described]
+    declared: FieldsByNumber = {}
+    for number, field in enumerate(fields, 1):
+        is_mandatory = "YES" if field.is_mandatory else "NO"
+        declared[number] = (field.name, field.format, is_mandatory)
+    return declared
 
 
-def _differences(table: str, found: Described, expected: Described) -> list[str]:
-    return [
-        f"{table} field {number}: {found.get(number)} is not {expected.get(number)}"
-        for number in sorted({*expected, *found})
-        if found.get(number) != expected.get(number)
-    ]
+def _differences(table: str, fields: FieldsByNumber, declared: FieldsByNumber) -> list[str]:
+    differences = []
+    for number in sorted({*declared, *fields}):
+        described_field = fields.get(number)
+        declared_field = declared.get(number)
+        if described_field != declared_field:
+            differences.append(f"{table} field {number}: {described_field} is not {declared_field}")
+    return differences

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from borgtrace.schema import Dialect
 ROWS_PER_BLOCK = 1 << 17
 _NO_CONTAINERS = ("", "POD")
 """Series of a whole pod or its pause container: they repeat what the containers of the pod use."""
-_QUERY = "query one metric at a time, by its name: "
 
 
 def metric_of(path: Path, answer: bytes, dialect: Dialect) -> str:
@@ -28,17 +27,20 @@ def metric_of(path: Path, answer: bytes, dialect: Dialect) -> str:
         The query failed, or is of none of the known metrics.
     """
     text = answer.decode("utf-8", "replace").replace(" ", "")
-    named = next((name for name in dialect.tables if f'"__name__":"{name}"' in text), None)
-    if named is None:
-        if b'"error"' in answer:
-            raise SourceError(
-                str(path),
-                "Prometheus answered with an error",
-                got=_error(answer),
-                way_out="query again",
-            )
-        raise SourceError(str(path), "no known metric", way_out=_QUERY + ", ".join(dialect.tables))
-    return named
+    for metric in dialect.tables:
+        if f'"__name__":"{metric}"' in text:
+            return metric
+    if b'"error"' in answer:
+        raise SourceError(
+            str(path),
+            "Prometheus answered with an error",
+            got=_error(answer),
+            way_out="query again",
+        )
+    metrics = ", ".join(dialect.tables)
+    raise SourceError(
+        str(path), "no known metric", way_out=f"query one metric at a time, by its name: {metrics}"
+    )
 
 
 def _error(answer: bytes) -> str:
@@ -60,16 +62,16 @@ def sample_blocks(source: Source) -> Iterator[pa.Table]:
         try:
             series = json.load(stream)["data"]["result"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            way_out = "query again, and keep the whole answer"
             raise SourceError(
-                str(source.path), "not an answer to a range query", way_out=way_out
+                str(source.path),
+                "not an answer to a range query",
+                way_out="query again, and keep the whole answer",
             ) from error
-    lines = (line for one in series for line in _lines(source.table, one))
+    lines = chain.from_iterable(_lines(source.table, one_series) for one_series in series)
     for first in count(0, ROWS_PER_BLOCK):
         block = list(islice(lines, ROWS_PER_BLOCK))
-        yield pa.table(
-            {"source_row": pa.array(range(first, first + len(block)), pa.int64()), "line": block}
-        )
+        numbers = pa.array(range(first, first + len(block)), pa.int64())
+        yield pa.table({"source_row": numbers, "line": block})
         if len(block) < ROWS_PER_BLOCK:
             return
 
@@ -77,15 +79,14 @@ def sample_blocks(source: Source) -> Iterator[pa.Table]:
 def _lines(table: str, series: Any) -> Iterator[str]:
     labels = dict(series["metric"])
     values = series["values"]
-    if labels.get("container") in _NO_CONTAINERS or (
-        table.startswith("container_") and "container" not in labels
-    ):
+    if labels.get("container") in _NO_CONTAINERS:
+        return
+    if table.startswith("container_") and "container" not in labels:
         return
     row: dict[str, Any] = {"node": labels.get("node") or labels.get("instance")}
     if table != "kube_node_status_capacity":
-        row["task"] = "/".join(
-            labels.get(name, "") for name in ("namespace", "pod", "container")
-        ).rstrip("/")
+        names = (labels.get(name, "") for name in ("namespace", "pod", "container"))
+        row["task"] = "/".join(names).rstrip("/")
     if table.startswith("container_"):
         for time, value in values:
             yield json.dumps({**row, "time": time, "value": value})
