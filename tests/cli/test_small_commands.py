@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from borgtrace.cli import main
 from borgtrace.cli.commands.machine import used_share
 from borgtrace.cli.commands.overcommit import print_terms
 from borgtrace.errors import EngineError
-from borgtrace.forecast import FORECAST, PACKED
+from borgtrace.forecast import FORECAST, PACKED, ForecastOptions
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.report import Summary
 from tests.ingest.raw import write_cell
@@ -107,70 +108,51 @@ def test_the_explorer_prints_its_address_and_says_that_it_stopped(
     }
 
 
-Asked = list[tuple[object, dict[str, object]]]
+Asked = list[tuple[object, object]]
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    """The questions that commands ask, with their parameters; they are not answered."""
+    """The questions that commands ask, with their options; they are not answered."""
     questions: Asked = []
 
-    def ask(
-        question: object,
-        store: object,
-        parameters: dict[str, object],
-        **_: object,
-    ) -> None:
-        questions.append((question, parameters))
+    def ask(question: object, store: object, options: object, **_: object) -> None:
+        questions.append((question, options))
 
     monkeypatch.setattr("borgtrace.cli.answers.ask", ask)
     return questions
 
 
-def test_a_forecast_has_defaults(store: Path, asked: Asked) -> None:
+def test_a_forecast_has_the_defaults_of_the_library(store: Path, asked: Asked) -> None:
     assert run("forecast", store) == 0
-    parameters = {
-        "tasks": 10_000,
-        "folds": 3,
-        "examples": 50_000,
-        "seed": 0,
-        "save": "",
-        "model": "",
-    }
-    assert asked == [(FORECAST, parameters)]
+    assert asked == [(FORECAST, ForecastOptions())]
 
 
+@pytest.mark.parametrize("file_option", ["save", "model"])
 def test_a_forecast_is_asked_with_what_the_options_say(
-    store: Path, tmp_path: Path, asked: Asked
+    file_option: str, store: Path, tmp_path: Path, asked: Asked
 ) -> None:
-    assert (
-        run(
-            "forecast",
-            store,
-            "--pack",
-            *("--forecaster", "persistence"),
-            *("--forecaster", "mean"),
-            *("--resource", "cpu"),
-            *("--tasks", 9),
-            *("--folds", 2),
-            *("--save", tmp_path / "new"),
-            *("--model", tmp_path / "old"),
-            *("--examples", 70),
-            *("--seed", 5),
-        )
-        == 0
+    arguments = (
+        *("--forecaster", "persistence"),
+        *("--forecaster", "seasonal"),
+        *("--resource", "cpu"),
+        *("--tasks", 9),
+        *("--folds", 2),
+        *("--examples", 70),
+        *("--seed", 5),
+        *(f"--{file_option}", tmp_path / "file"),
     )
-    parameters = {
-        "tasks": 9,
-        "folds": 2,
-        "examples": 70,
-        "seed": 5,
-        "save": str(tmp_path / "new"),
-        "model": str(tmp_path / "old"),
-        "forecasters": ("persistence", "mean"),
-        "resources": ("cpu",),
-    }
-    assert asked == [(PACKED, parameters)]
+    assert run("forecast", store, "--pack", *arguments) == 0
+    options = ForecastOptions(
+        forecasters=("persistence", "seasonal"),
+        resources=("cpu",),
+        tasks=9,
+        folds=2,
+        examples=70,
+        seed=5,
+    )
+    options = replace(options, **{file_option: str(tmp_path / "file")})
+    assert asked == [(PACKED, options)]
 
 
 def test_an_export_to_a_full_folder_is_refused_before_anything_is_copied(

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def run(
 def ask(
     question: StoreQuestion,
     store: Store,
-    parameters: Mapping[str, Any],
+    options: Any,
     *,
     out: Path | None,
     png: bool,
@@ -58,13 +58,15 @@ def ask(
 
     Parameters
     ----------
-    question, store, parameters
-        What is asked about which store, with which parameters.
+    question, store
+        What is asked about which store.
+    options
+        The question's options, a dataclass of its package.
     out, png, as_json
         As for :func:`publish`.
     """
     with steps(question.unit) as report:
-        result = replace(question, report=report).run(store, **parameters)
+        result = replace(question, report=report).run(store, **values_of(options))
     say(result)
     publish(
         [result],
@@ -72,6 +74,11 @@ def ask(
         png=png,
         as_json=as_json,
     )
+
+
+def values_of(options: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name."""
+    return {option.name: getattr(options, option.name) for option in fields(options)}
 
 
 def say(result: Result) -> None:

@@ -1,6 +1,6 @@
 """``borgtrace compact``: how few machines would hold the workload of one moment."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
@@ -83,30 +83,29 @@ def compact(
     import borgtrace
     from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
-    from borgtrace.scheduling import COMPACT
+    from borgtrace.scheduling import COMPACT, CompactOptions
+    from borgtrace.scheduling.compact import ALL
     from borgtrace.schema.time import parse_time
 
     if list_names:
         print_what_ifs()
         return
     check_png(png, out)
-    options: dict[str, Any] = {
-        "at": parse_time(at, "--at"),
-        "policy": policy,
-        "margin": margin,
-        "plan": plan,
-        "seeds": seeds,
-        "seed": seed,
-        "cores": cores_per_unit,
-        "gib": gib_per_unit,
-        "jobs": jobs,
-    }
-    if what_if:
-        options["what_ifs"] = tuple(what_if)
-    opened = borgtrace.open(store, memory=memory)
+    options = CompactOptions(
+        at=parse_time(at, "--at"),
+        what_ifs=tuple(what_if or ALL),
+        policy=policy,
+        margin=margin,
+        plan=plan,
+        cores=cores_per_unit,
+        gib=gib_per_unit,
+        seeds=seeds,
+        seed=seed,
+        jobs=jobs,
+    )
     ask(
         COMPACT,
-        opened,
+        borgtrace.open(store, memory=memory),
         options,
         out=out,
         png=png,

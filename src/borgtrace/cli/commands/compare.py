@@ -1,12 +1,21 @@
 """``borgtrace compare``: several stores side by side."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, MemoryOption, SeedOption
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from borgtrace.interactive import Store
+    from borgtrace.question import Question, Result
 
 
 @command()
@@ -40,18 +49,13 @@ def compare(
 
     Example: borgtrace compare cell-a cell-b --questions transitions,job_durations --out compared
     """
-    import pyarrow.csv
-
     import borgtrace
     from borgtrace.catalog import find
-    from borgtrace.cli import answers
     from borgtrace.cli.grid import TextColumn, print_grid
     from borgtrace.cli.printing import number, print_json
     from borgtrace.errors import UsageError
-    from borgtrace.question import EngineTables
-    from borgtrace.question.comparison import aligned, crossings, distances
+    from borgtrace.question.comparison import distances
     from borgtrace.schema.ranges import parse_words
-    from borgtrace.storage import replacing, write_file
 
     chosen = [find(name) for name in dict.fromkeys(parse_words(questions))]
     labels = labels_of(stores)
@@ -62,46 +66,67 @@ def compare(
     if chosen and out is None:
         raise UsageError("--questions", "no folder for the answers", way_out="name one: --out DIR")
     opened = {label: borgtrace.open(path, memory=memory) for label, path in labels.items()}
-    found = distances(opened, seed=seed)
+    distance_table = distances(opened, seed=seed)
     if out is not None:
-        from borgtrace.report.comparison import comparison_html
-
-        answered = {
-            label: list(answers.run(chosen, EngineTables.of(store, memory=memory), {}))
-            for label, store in opened.items()
-        }
-        by_question = [
-            dict(zip(answered, row, strict=True)) for row in zip(*answered.values(), strict=True)
-        ]
-        tables = {
-            question.name: aligned(results)
-            for question, results in zip(chosen, by_question, strict=True)
-        }
-        crossed = {
-            f"{question.name}-crossings": crossings(found)
-            for question, found in zip(chosen, by_question, strict=True)
-        }
-        tables |= {name: table for name, table in crossed.items() if table.num_rows}
-        tables["distances"] = found
-        for name, table in tables.items():
-            with replacing(out / f"{name}.csv") as draft:
-                pyarrow.csv.write_csv(table, draft)
-        write_file(out / "compare.html", comparison_html(opened, found, by_question))
+        answers = answers_by_question(opened, chosen, memory)
+        write_comparison(out, opened, distance_table, answers)
+    rows = distance_table.to_pylist()
     if as_json:
-        print_json(found.to_pylist())
+        print_json(rows)
         return
-    rows = found.to_pylist()
     columns = []
-    for name in found.column_names:
+    for name in distance_table.column_names:
         cells = [number(row[name], 4, missing="–") for row in rows]
         columns.append(TextColumn(name, cells, is_number=name not in ("measure", "store")))
     print_grid(columns)
 
 
+def answers_by_question(
+    stores: Mapping[str, Store], questions: Sequence[Question], memory: str
+) -> list[dict[str, Result]]:
+    """Answer questions on each store; return the answers to each question by the label of the store."""
+    from borgtrace.cli.answers import run
+    from borgtrace.question import EngineTables
+
+    answers: list[dict[str, Result]] = [{} for _ in questions]
+    for label, store in stores.items():
+        tables = EngineTables.of(store, memory=memory)
+        for number, result in enumerate(run(questions, tables, {})):
+            answers[number][label] = result
+    return answers
+
+
+def write_comparison(
+    out: Path,
+    stores: Mapping[str, Store],
+    distance_table: pa.Table,
+    answers: Sequence[Mapping[str, Result]],
+) -> None:
+    """Write the answers side by side, where their curves cross, the distances, and the page."""
+    import pyarrow.csv
+
+    from borgtrace.question.comparison import aligned, crossings
+    from borgtrace.report.comparison import comparison_html
+    from borgtrace.storage import replacing, write_file
+
+    tables = {"distances": distance_table}
+    for results in answers:
+        name = next(iter(results.values())).question.name
+        tables[name] = aligned(results)
+        crossing_table = crossings(results)
+        if crossing_table.num_rows:
+            tables[f"{name}-crossings"] = crossing_table
+    for name, table in tables.items():
+        with replacing(out / f"{name}.csv") as draft:
+            pyarrow.csv.write_csv(table, draft)
+    write_file(out / "compare.html", comparison_html(stores, distance_table, answers))
+
+
 def labels_of(stores: list[Path]) -> dict[str, Path]:
     """Name stores by their folders, with a number where two have the same name."""
     names = [store.resolve().name for store in stores]
-    return {
-        name if names.count(name) == 1 else f"{name} {number}": store
-        for number, (name, store) in enumerate(zip(names, stores, strict=True), 1)
-    }
+    labels = {}
+    for number, (name, store) in enumerate(zip(names, stores, strict=True), 1):
+        label = name if names.count(name) == 1 else f"{name} {number}"
+        labels[label] = store
+    return labels

@@ -1,7 +1,7 @@
 """``borgtrace forecast``: forecasters, back-tested; and what they buy in machines."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
@@ -77,32 +77,32 @@ def forecast(
 
     Example: borgtrace forecast cell-2011 --forecaster persistence --forecaster boosting --folds 2
     """
+    from dataclasses import replace
+
     import borgtrace
     from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
-    from borgtrace.forecast import FORECAST, PACKED
+    from borgtrace.forecast import FORECAST, PACKED, ForecastOptions
 
     if list_names:
         print_forecasters()
         return
     check_png(png, out)
-    options: dict[str, Any] = {
-        "tasks": tasks,
-        "folds": folds,
-        "examples": examples,
-        "seed": seed,
-        "save": str(save or ""),
-        "model": str(model or ""),
-    }
+    options = ForecastOptions(
+        tasks=tasks,
+        folds=folds,
+        examples=examples,
+        save=str(save or ""),
+        model=str(model or ""),
+        seed=seed,
+    )
     if forecaster:
-        options["forecasters"] = tuple(forecaster)
+        options = replace(options, forecasters=tuple(forecaster))
     if resource:
-        options["resources"] = tuple(resource)
-    question = PACKED if pack else FORECAST
-    opened = borgtrace.open(store, memory=memory)
+        options = replace(options, resources=tuple(resource))
     ask(
-        question,
-        opened,
+        PACKED if pack else FORECAST,
+        borgtrace.open(store, memory=memory),
         options,
         out=out,
         png=png,

@@ -22,6 +22,7 @@ from borgtrace.cli.options import (
 if TYPE_CHECKING:
     from borgtrace.interactive import Store
     from borgtrace.overcommit import ReplayQuestion
+    from borgtrace.overcommit.recommenders.table import RecommenderOptions
     from borgtrace.question import Result
 
 
@@ -163,11 +164,10 @@ def overcommit(
     import borgtrace
     from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask, publish, say
-    from borgtrace.cli.console import steps, talk
+    from borgtrace.cli.console import talk
     from borgtrace.errors import UsageError, check_names
-    from borgtrace.forecast import walks
     from borgtrace.lifecycle.by_machine import expected_size
-    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, ReplayOptions, explain_prediction
+    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP
     from borgtrace.overcommit.recommenders import RECOMMENDERS
     from borgtrace.schema.time import parse_time
 
@@ -177,23 +177,9 @@ def overcommit(
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
     check_png(png, out)
     opened = borgtrace.open(store, memory=memory)
-    units = {"cores": cores_per_unit, "gib": gib_per_unit}
-    resources = {"resources": tuple(resource)} if resource else {}
     if recommend:
-        names = {"recommenders": tuple(recommender)} if recommender else {}
-        back_test = {
-            **names,
-            **resources,
-            **units,
-        }
-        ask(
-            RECOMMENDERS,
-            opened,
-            back_test,
-            out=out,
-            png=png,
-            as_json=as_json,
-        )
+        back_test = recommender_options(recommender, resource, cores_per_unit, gib_per_unit)
+        ask(RECOMMENDERS, opened, back_test, out=out, png=png, as_json=as_json)
         return
     megabytes = expected_size(opened) / 1e6
     talk.print(
@@ -211,25 +197,17 @@ def overcommit(
         "model": str(model or ""),
         "seed": seed,
         "jobs": jobs,
-        **units,
-        **resources,
+        "cores": cores_per_unit,
+        "gib": gib_per_unit,
     }
+    if resource:
+        options["resources"] = tuple(resource)
     if tasks:
         options["tasks"] = tuple(tasks)
     if explain is not None:
         if compat:
             raise UsageError("--explain", "not with --compat, which renumbers the slots")
-        replay_options = ReplayOptions(**options)
-        time = parse_time(at, "--at")
-        with steps() as report:
-            terms = explain_prediction(
-                opened,
-                replay_options,
-                explain,
-                time,
-                report,
-                walks,
-            )
+        terms = explanation(opened, options, explain, parse_time(at, "--at"))
         print_terms(terms, as_json=as_json)
         return
     if target is not None:
@@ -249,6 +227,33 @@ def overcommit(
         png=png,
         as_json=as_json,
     )
+
+
+def recommender_options(
+    recommenders: list[str] | None, resources: list[str] | None, cores: float, gib: float
+) -> RecommenderOptions:
+    """Return the options of a back-test of recommenders; what was not given is left to the library."""
+    from borgtrace.overcommit.recommenders.table import RecommenderOptions
+
+    options: dict[str, Any] = {"cores": cores, "gib": gib}
+    if recommenders:
+        options["recommenders"] = tuple(recommenders)
+    if resources:
+        options["resources"] = tuple(resources)
+    return RecommenderOptions(**options)
+
+
+def explanation(
+    store: Store, options: Mapping[str, Any], machine_id: int, time: int
+) -> Sequence[Mapping[str, object]]:
+    """Return the terms of policies at one machine and time, with a bar."""
+    from borgtrace.cli.console import steps
+    from borgtrace.forecast import walks
+    from borgtrace.overcommit import ReplayOptions, explain_prediction
+
+    replay_options = ReplayOptions(**options)
+    with steps() as report:
+        return explain_prediction(store, replay_options, machine_id, time, report, walks)
 
 
 def question_of(*, reclaim: bool, has_target: bool) -> ReplayQuestion:

@@ -1,6 +1,6 @@
 """``borgtrace simulate``: the trace scheduled again, by other policies."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
@@ -109,31 +109,30 @@ def simulate(
     from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import talk
-    from borgtrace.scheduling import POLICIES, SIMULATE, SIMULATE_HOURS
+    from borgtrace.scheduling import POLICIES, SIMULATE, SIMULATE_HOURS, SimulateOptions
+    from borgtrace.scheduling.simulate import DEFAULTS
 
     if list_names:
         for known_policy in POLICIES.values():
             print(f"{known_policy.name:<22}{known_policy.about}")
         return
     check_png(png, out)
-    options: dict[str, Any] = {
-        "factor": factor,
-        "seed": seed,
-        "plan": plan,
-        "whole_jobs": whole_jobs,
-        "jobs": jobs,
-        "upgrade_machines": tuple(upgrade_machines or ()),
-        "each_constraint": each_constraint,
-        "add_machines": tuple(add_machines or ()),
-        "event_log": event_log,
-    }
-    if policy:
-        options["policies"] = tuple(policy)
-    question = replace(SIMULATE_HOURS if by_hour else SIMULATE, note=talk.print)
-    opened = borgtrace.open(store, memory=memory)
+    options = SimulateOptions(
+        policies=tuple(policy or DEFAULTS),
+        factor=factor,
+        plan=plan,
+        whole_jobs=whole_jobs,
+        seed=seed,
+        each_constraint=each_constraint,
+        add_machines=tuple(add_machines or ()),
+        upgrade_machines=tuple(upgrade_machines or ()),
+        event_log=event_log,
+        jobs=jobs,
+    )
+    question = SIMULATE_HOURS if by_hour else SIMULATE
     ask(
-        question,
-        opened,
+        replace(question, note=talk.print),
+        borgtrace.open(store, memory=memory),
         options,
         out=out,
         png=png,
