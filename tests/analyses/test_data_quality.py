@@ -8,7 +8,7 @@ import pytest
 
 from borgtrace.analyses.quality import data_quality
 from borgtrace.analyses.quality.anomalies import tolerance, verdict
-from borgtrace.schema.dialects import GOOGLE_2011, Rate
+from borgtrace.schema.dialects import GOOGLE_2011, AnomalyRate
 from tests.analyses.tiny import answer, at, tiny, window
 
 EVENTS = [
@@ -408,4 +408,4 @@ def test_a_claim_knows_its_tables_and_its_kind() -> None:
 
 
 def test_an_undocumented_rate_may_be_any_share() -> None:
-    assert tolerance(Rate("", "", None)) == "0 … 1"
+    assert tolerance(AnomalyRate("", "", None)) == "0 … 1"

@@ -22,7 +22,7 @@ from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.read.text_fields import cross_tests
 from borgtrace.ingest.subset import subset
 from borgtrace.schema import Column
-from borgtrace.schema.checks import Check
+from borgtrace.schema.checks import ColumnCheck
 from borgtrace.schema.dialects import GOOGLE_2011, RawField
 from borgtrace.store.coverage import DECLARED_WHOLE, coverage
 from borgtrace.store.criteria import Criteria
@@ -174,10 +174,19 @@ def test_a_flattened_file_that_fails_half_way_leaves_nothing(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("check", "broken"),
     [
-        (Check("end_before_start", "at_least", minus="start_time"), [False, False, True, False]),
-        (Check("end_before_start", "at_least", 5, minus="start_time"), [True, False, True, False]),
+        (
+            ColumnCheck("end_before_start", "at_least", minus="start_time"),
+            [False, False, True, False],
+        ),
+        (
+            ColumnCheck("end_before_start", "at_least", 5, minus="start_time"),
+            [True, False, True, False],
+        ),
         # an end after the trace gives no length to judge
-        (Check("end_before_start", "at_most", 5, minus="start_time"), [False, True, False, False]),
+        (
+            ColumnCheck("end_before_start", "at_most", 5, minus="start_time"),
+            [False, True, False, False],
+        ),
     ],
 )
 def test_checks_of_two_columns_keep_their_rule_and_bound(check, broken):

@@ -13,7 +13,7 @@ Rule = Literal["at_least", "at_most", "ascending", "not_empty"]
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ColumnCheck:
     """One rule, and the reason code of a row that breaks it.
 
     Parameters
@@ -31,7 +31,7 @@ class Check:
 
     Examples
     --------
-    >>> Check("end_before_start", "at_least", minus="start_time").bound
+    >>> ColumnCheck("end_before_start", "at_least", minus="start_time").bound
     0
     """
 
@@ -43,46 +43,46 @@ class Check:
     reason_if_flag: str = ""
 
 
-INTEGER_NOT_NEGATIVE = Check("integer_out_of_range", "at_least")
+INTEGER_NOT_NEGATIVE = ColumnCheck("integer_out_of_range", "at_least")
 # A reason of its own: a negative amount is a fault of measuring, a negative id one of writing.
-AMOUNT_NOT_NEGATIVE = Check("negative_resource", "at_least")
+AMOUNT_NOT_NEGATIVE = ColumnCheck("negative_resource", "at_least")
 NOT_NEGATIVE = (INTEGER_NOT_NEGATIVE, AMOUNT_NOT_NEGATIVE)
 """Rules that unsigned numbers keep by themselves."""
 
 # The sentinel itself is the one value beyond the bound.
-NOT_AFTER_TRACE = Check("after_trace_time", "at_most", AFTER_TRACE - 1)
-CPU_AT_MOST_1 = Check("cpu_above_1", "at_most", 1)
-LIST_NOT_EMPTY = Check("percentiles_empty", "not_empty")
-LIST_ASCENDING = Check("percentiles_unordered", "ascending")
+NOT_AFTER_TRACE = ColumnCheck("after_trace_time", "at_most", AFTER_TRACE - 1)
+CPU_AT_MOST_1 = ColumnCheck("cpu_above_1", "at_most", 1)
+LIST_NOT_EMPTY = ColumnCheck("percentiles_empty", "not_empty")
+LIST_ASCENDING = ColumnCheck("percentiles_unordered", "ascending")
 
 
-def code_at_most(largest: int) -> Check:
+def code_at_most(largest: int) -> ColumnCheck:
     """Check that a number which is a code is none beyond the largest one."""
-    return Check("unknown_enum_code", "at_most", largest)
+    return ColumnCheck("unknown_enum_code", "at_most", largest)
 
 
-def not_before(start: str) -> Check:
+def not_before(start: str) -> ColumnCheck:
     """Check that a time is not before the one in the column `start`."""
-    return Check("end_before_start", "at_least", minus=start)
+    return ColumnCheck("end_before_start", "at_least", minus=start)
 
 
-def within_window_of(start: str) -> Check:
+def within_window_of(start: str) -> ColumnCheck:
     """Check that a time is at most 300 s after the one in the column `start`."""
-    return Check("window_over_300s", "at_most", WINDOW, minus=start)
+    return ColumnCheck("window_over_300s", "at_most", WINDOW, minus=start)
 
 
-def sample_at_most(maximum: str) -> Check:
+def sample_at_most(maximum: str) -> ColumnCheck:
     """Check that a sample does not exceed the column `maximum`."""
-    return Check("sample_out_of_range", "at_most", minus=maximum)
+    return ColumnCheck("sample_out_of_range", "at_most", minus=maximum)
 
 
-def mean_at_most(maximum: str) -> Check:
+def mean_at_most(maximum: str) -> ColumnCheck:
     """Check that a mean does not exceed the column `maximum`.
 
     Where maxima are sums over sub-containers (2011's ``aggregation_type``) the maximum is no bound, so breaking the
     rule is only information.
     """
-    return Check(
+    return ColumnCheck(
         "mean_above_maximum",
         "at_most",
         minus=maximum,

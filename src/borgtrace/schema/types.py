@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-from borgtrace.schema.checks import Check
+from borgtrace.schema.checks import ColumnCheck
 from borgtrace.schema.enums import EnumName
 
 ColumnType = Literal[
@@ -102,7 +102,7 @@ class Column:
     nullable: bool = True
     enum: EnumName | None = None
     length: int | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ColumnCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ _AZURE = "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run a
 _LATER = "run the command again later"
 
 
-class Fault(NamedTuple):
+class BucketFault(NamedTuple):
     """What went wrong in a bucket, and what the user can do."""
 
     what: str
@@ -32,17 +32,23 @@ class Fault(NamedTuple):
 
 
 _FAULTS = {
-    "NO_SUCH_BUCKET": Fault("there is no such bucket", "check its name, and AWS_ENDPOINT_URL"),
-    "ACCESS_DENIED": Fault("access denied", _KEYS),
-    "INVALID_ACCESS_KEY_ID": Fault("access denied", _KEYS),
-    "SIGNATURE_DOES_NOT_MATCH": Fault("access denied", _KEYS),
-    "NETWORK_CONNECTION": Fault("it cannot be reached", "check the network, and AWS_ENDPOINT_URL"),
-    "ContainerNotFound": Fault("there is no such container", "check its name and the account"),
-    "Auth": Fault("access denied", _AZURE),
-    "SLOW_DOWN": Fault("the server is busy", _LATER),
-    "INTERNAL_FAILURE": Fault("the server fails", _LATER),
-    "HTTP status 5": Fault("the server fails", _LATER),
-    "": Fault("it cannot be read", "check its name, the account and the network"),
+    "NO_SUCH_BUCKET": BucketFault(
+        "there is no such bucket", "check its name, and AWS_ENDPOINT_URL"
+    ),
+    "ACCESS_DENIED": BucketFault("access denied", _KEYS),
+    "INVALID_ACCESS_KEY_ID": BucketFault("access denied", _KEYS),
+    "SIGNATURE_DOES_NOT_MATCH": BucketFault("access denied", _KEYS),
+    "NETWORK_CONNECTION": BucketFault(
+        "it cannot be reached", "check the network, and AWS_ENDPOINT_URL"
+    ),
+    "ContainerNotFound": BucketFault(
+        "there is no such container", "check its name and the account"
+    ),
+    "Auth": BucketFault("access denied", _AZURE),
+    "SLOW_DOWN": BucketFault("the server is busy", _LATER),
+    "INTERNAL_FAILURE": BucketFault("the server fails", _LATER),
+    "HTTP status 5": BucketFault("the server fails", _LATER),
+    "": BucketFault("it cannot be read", "check its name, the account and the network"),
 }
 """Faults by the beginning of the code that a server or Arrow gives; the empty one begins every code."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Capacity:
+class MachineCapacity:
     """What a machine was at one time: capacities as fractions of the largest, None where unknown."""
 
     is_up: bool
@@ -26,7 +26,7 @@ class Capacity:
     platform: str | None
 
 
-def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity:
+def capacity_at(store: Store, machine: int, time: int | None = None) -> MachineCapacity:
     """Return a machine's state at `time` (µs), or at the end of the trace.
 
     Parameters
@@ -52,7 +52,7 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity
             way_out='list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"',
         )
     row = rows[0]
-    return Capacity(
+    return MachineCapacity(
         # UPDATE and ADD both leave the machine up; only REMOVE takes it away.
         is_up=row["type"] != "REMOVE",
         cpu=row["cpu_capacity"],

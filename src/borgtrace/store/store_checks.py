@@ -22,17 +22,17 @@ from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
 
 
-class Finding(NamedTuple):
+class CheckOutcome(NamedTuple):
     """Whether a check holds, and what it found in words."""
 
     holds: bool
     found: str
 
 
-def _compare(found: str, expected: str) -> Finding:
+def _compare(found: str, expected: str) -> CheckOutcome:
     if found == expected:
-        return Finding(True, found)
-    return Finding(False, f"{found}, the manifest says {expected}")
+        return CheckOutcome(True, found)
+    return CheckOutcome(False, f"{found}, the manifest says {expected}")
 
 
 def check_files(
@@ -40,7 +40,7 @@ def check_files(
     layout: Layout,
     threads: int,
     changed: list[str],
-) -> Finding:
+) -> CheckOutcome:
     """Compare files with their digests; `changed` gets the names of those that are not as they were written."""
     tables = [path for name in TABLES for path in layout.parts(name)]
     # A store of format 1.0: its manifest has one digest over all files.
@@ -56,8 +56,8 @@ def check_files(
     differences = digests.items() ^ manifest.files.items()
     changed += sorted({name for name, _ in differences})
     if changed:
-        return Finding(False, f"{', '.join(changed[:3])}: changed, missing or unknown")
-    return Finding(True, f"{len(digests)} as written")
+        return CheckOutcome(False, f"{', '.join(changed[:3])}: changed, missing or unknown")
+    return CheckOutcome(True, f"{len(digests)} as written")
 
 
 def _by_name(paths: Sequence[Path], layout: Layout) -> dict[str, Path]:
@@ -69,22 +69,22 @@ def check_content(
     manifest: Manifest,
     layout: Layout,
     threads: int,
-) -> Finding:
+) -> CheckOutcome:
     """Compare the content digest of a table with the manifest's."""
     digest = table_digest(table, layout.parts(table.name), threads)
     return _compare(digest, manifest.content.get(table.name, ""))
 
 
-def check_conservation(manifest: Manifest) -> Finding:
+def check_conservation(manifest: Manifest) -> CheckOutcome:
     """Check that every row that came in is accounted for."""
     broken = [entry.name for entry in manifest.sources if not entry.is_conserved]
     if broken:
-        return Finding(False, ", ".join(broken))
+        return CheckOutcome(False, ", ".join(broken))
     n_rows = sum(entry.rows_in for entry in manifest.sources)
-    return Finding(True, f"{n_rows:,} rows in, all accounted for")
+    return CheckOutcome(True, f"{n_rows:,} rows in, all accounted for")
 
 
-def check_quarantine(manifest: Manifest, layout: Layout) -> Finding:
+def check_quarantine(manifest: Manifest, layout: Layout) -> CheckOutcome:
     """Compare the refused rows that are kept with those that the ledger counts, source by source."""
     expected = {}
     for entry in manifest.sources:
@@ -99,11 +99,11 @@ def check_quarantine(manifest: Manifest, layout: Layout) -> Finding:
         if n_stored != n_expected:
             faults.append(f"{path.stem}: {n_stored:,}, the ledger says {n_expected:,}")
     if faults:
-        return Finding(False, "; ".join(faults[:3]))
-    return Finding(True, f"{sum(stored.values()):,} rows refused, all kept")
+        return CheckOutcome(False, "; ".join(faults[:3]))
+    return CheckOutcome(True, f"{sum(stored.values()):,} rows refused, all kept")
 
 
-def check_rows(name: str, manifest: Manifest, layout: Layout) -> Finding:
+def check_rows(name: str, manifest: Manifest, layout: Layout) -> CheckOutcome:
     """Compare the number of rows of a table with the manifest's."""
     n_rows = sum(_n_rows(path) for path in layout.parts(name))
     expected = manifest.tables.get(name, 0)
@@ -114,7 +114,7 @@ def _n_rows(path: Path) -> int:
     return int(pq.read_metadata(readable(path)).num_rows)
 
 
-def check_columns(table: Table, manifest: Manifest, layout: Layout) -> Finding:
+def check_columns(table: Table, manifest: Manifest, layout: Layout) -> CheckOutcome:
     """Check the types in every file, and that all have the same columns; a column that all lack reads as NULL."""
     types_of_files = [stored_types(path) for path in layout.parts(table.name)]
     is_of_later_version = is_newer(manifest.format_version)
@@ -124,11 +124,11 @@ def check_columns(table: Table, manifest: Manifest, layout: Layout) -> Finding:
     if any(types != types_of_files[0] for types in types_of_files):
         faults.append(f"{table.name}: files differ in their columns")
     if faults:
-        return Finding(False, "; ".join(faults[:3]))
-    return Finding(True, f"{len(table.columns)} as declared")
+        return CheckOutcome(False, "; ".join(faults[:3]))
+    return CheckOutcome(True, f"{len(table.columns)} as declared")
 
 
-def check_order(table: Table, layout: Layout) -> Finding:
+def check_order(table: Table, layout: Layout) -> CheckOutcome:
     """Check that each key is greater than the one before it: then rows are sorted, and keys unique."""
     last_key: pa.Table | None = None
     for path in layout.parts(table.name):
@@ -143,10 +143,10 @@ def check_order(table: Table, layout: Layout) -> Finding:
             fault = first_unsorted_row(keys)
             if fault is not None:
                 at = row + fault - n_before
-                return Finding(False, f"row {at:,} of {path.name} does not follow")
+                return CheckOutcome(False, f"row {at:,} of {path.name} does not follow")
             last_key = block.slice(block.num_rows - 1)
             row += block.num_rows
-    return Finding(True, f"sorted and unique by {', '.join(table.key)}")
+    return CheckOutcome(True, f"sorted and unique by {', '.join(table.key)}")
 
 
 def first_unsorted_row(keys: pa.Table) -> int | None:
@@ -165,7 +165,7 @@ def first_unsorted_row(keys: pa.Table) -> int | None:
     return int(faults[0]) + 1 if len(faults) else None
 
 
-def check_index(manifest: Manifest, layout: Layout) -> Finding:
+def check_index(manifest: Manifest, layout: Layout) -> CheckOutcome:
     """Check that tasks follow each other in usage, and that all rows belong to one."""
     index = layout.tasks(["first_row", "n_windows"])
     n_windows = index.column("n_windows").to_numpy().astype(np.int64)
@@ -175,21 +175,21 @@ def check_index(manifest: Manifest, layout: Layout) -> Finding:
     is_running_sum = np.array_equal(first_rows, running_sum)
     total = int(n_windows.sum())
     expected = manifest.tables.get("instance_usage", 0)
-    return Finding(
+    return CheckOutcome(
         bool(is_running_sum) and total == expected,
         f"{total:,} windows of {len(n_windows):,} tasks, {expected:,} usage rows",
     )
 
 
-def check_arrays(manifest: Manifest, layout: Layout) -> Finding:
+def check_arrays(manifest: Manifest, layout: Layout) -> CheckOutcome:
     """Compare each array with its column."""
     made_on_use = (path.stem for path in layout.traces.glob("*.npy"))
     columns = sorted({*DEFAULT_COLUMNS, *made_on_use})
     n_rows = manifest.tables.get("instance_usage", 0)
     wrong = [f"{column}.npy" for column in columns if not _agrees(column, n_rows, layout)]
     if wrong:
-        return Finding(False, ", ".join(wrong))
-    return Finding(True, f"{len(columns)} as in instance_usage")
+        return CheckOutcome(False, ", ".join(wrong))
+    return CheckOutcome(True, f"{len(columns)} as in instance_usage")
 
 
 def _agrees(column: str, rows: int, layout: Layout) -> bool:

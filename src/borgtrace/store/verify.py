@@ -13,7 +13,7 @@ from borgtrace.store.compatibility import unreadable
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
 from borgtrace.store.store_checks import (
-    Finding,
+    CheckOutcome,
     check_arrays,
     check_columns,
     check_conservation,
@@ -91,11 +91,11 @@ class _Check(NamedTuple):
     """A check to run, and where the files are that it parses."""
 
     name: str
-    run: Callable[[], Finding]
+    run: Callable[[], CheckOutcome]
     reads: tuple[str, ...] = ()
 
 
-def _run(name: str, check: Callable[[], Finding]) -> CheckResult:
+def _run(name: str, check: Callable[[], CheckOutcome]) -> CheckResult:
     try:
         finding = check()
     # Damage is what we look for: whatever a library says of a file is a finding, and the other checks still run.

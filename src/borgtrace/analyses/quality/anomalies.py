@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from borgtrace.schema.dialects import PUBLISHED, Rate
+from borgtrace.schema.dialects import PUBLISHED, AnomalyRate
 
 TOLERANCE = 0.25
 """How far a share may lie from the documented one, relative to the rarer side."""
@@ -50,9 +50,9 @@ class Anomaly:
         return (self.table, self.also) if self.also else (self.table,)
 
     @property
-    def rates(self) -> Mapping[Rate, tuple[str, ...]]:
+    def rates(self) -> Mapping[AnomalyRate, tuple[str, ...]]:
         """The documented rates, each with the traces for which it is documented."""
-        traces_by_rate: dict[Rate, tuple[str, ...]] = {}
+        traces_by_rate: dict[AnomalyRate, tuple[str, ...]] = {}
         for dialect in PUBLISHED:
             rate = dialect.anomalies.get(self.code)
             if rate and rate.documented:
@@ -60,7 +60,7 @@ class Anomaly:
         return traces_by_rate
 
 
-def tolerance(rate: Rate) -> str:
+def tolerance(rate: AnomalyRate) -> str:
     """Say in words which numbers are as documented.
 
     Parameters
@@ -70,7 +70,7 @@ def tolerance(rate: Rate) -> str:
 
     Examples
     --------
-    >>> tolerance(Rate("66 %", "", (0.66, 0.66))), tolerance(Rate("none", "", (0.0, 0.0)))
+    >>> tolerance(AnomalyRate("66 %", "", (0.66, 0.66))), tolerance(AnomalyRate("none", "", (0.0, 0.0)))
     ('0.66 ± 0.085, or two standard deviations', '0')
     """
     low, high = rate.documented or (0.0, 1.0)
@@ -83,7 +83,7 @@ def tolerance(rate: Rate) -> str:
     return f"{low:g} ± {largest_distance:.2g}, or two standard deviations"
 
 
-def verdict(rate: Rate, n: int, of: int) -> str:
+def verdict(rate: AnomalyRate, n: int, of: int) -> str:
     """Return "as documented", "differs", "reported" (nothing to compare) or "nothing to measure".
 
     A share is met within a quarter of it (of what is left to 1, where that is less) or within two standard
@@ -114,7 +114,7 @@ def verdict(rate: Rate, n: int, of: int) -> str:
     return "as documented" if low <= n <= high else "differs"
 
 
-def is_exact(rate: Rate) -> bool:
+def is_exact(rate: AnomalyRate) -> bool:
     """Return whether a rate is met exactly or not at all."""
     # A documented 0 or 1 is a rule ("never", "always") and not a rate; so is a count.
     return rate.is_count or rate.documented in ((0.0, 0.0), (1.0, 1.0))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.schema import Column, Table
-from borgtrace.schema.checks import NOT_NEGATIVE, Check
+from borgtrace.schema.checks import NOT_NEGATIVE, ColumnCheck
 from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -60,7 +60,7 @@ def count_broken(table: Table, data: pa.Table) -> Counter[str]:
     Counter({'window_over_300s': 1})
     """
     counts: Counter[str] = Counter()
-    broken_rows: dict[Check, pa.ChunkedArray] = {}
+    broken_rows: dict[ColumnCheck, pa.ChunkedArray] = {}
     for column, check in _checks(table, data, refuses=False):
         # Lists are counted one by one: a row may break both of its lists.
         if column.length:
@@ -69,7 +69,7 @@ def count_broken(table: Table, data: pa.Table) -> Counter[str]:
         is_broken = _broken_rows(column, check, data)
         if is_broken is not None:
             # Without bound and other column: three means may exceed their maxima, and the row still counts once.
-            kind = Check(
+            kind = ColumnCheck(
                 check.reason,
                 check.rule,
                 flag=check.flag,
@@ -105,7 +105,7 @@ def count_out_of_order(times: np.ndarray, previous: int) -> int:
     return int(n_falls) + int(times[0] < previous)
 
 
-def _checks(table: Table, data: pa.Table, *, refuses: bool) -> Iterator[tuple[Column, Check]]:
+def _checks(table: Table, data: pa.Table, *, refuses: bool) -> Iterator[tuple[Column, ColumnCheck]]:
     """Yield the checks that can be judged with the columns of `data`."""
     for column in table.columns:
         for check in column.checks:
@@ -119,7 +119,7 @@ def _checks(table: Table, data: pa.Table, *, refuses: bool) -> Iterator[tuple[Co
                 yield column, check
 
 
-def _broken_rows(column: Column, check: Check, data: pa.Table) -> pa.ChunkedArray | None:
+def _broken_rows(column: Column, check: ColumnCheck, data: pa.Table) -> pa.ChunkedArray | None:
     """Return which rows break a check, or None where no row can: the extreme value tells that first."""
     own_values = data.column(column.name)
     values = pc.list_flatten(own_values) if column.length else own_values
@@ -146,7 +146,7 @@ def _count_true(flags: pa.ChunkedArray) -> int:
     return int(pc.sum(flags).as_py() or 0)
 
 
-def _count_broken_lists(check: Check, lists: pa.ChunkedArray) -> int:
+def _count_broken_lists(check: ColumnCheck, lists: pa.ChunkedArray) -> int:
     count = _empty_lists if check.rule == "not_empty" else _unordered_lists
     return sum(count(chunk) for chunk in lists.chunks)
 

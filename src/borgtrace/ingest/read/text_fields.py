@@ -12,7 +12,7 @@ from borgtrace.engine.embedded import SQL_TYPES
 from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.ingest.files.raw_layout import DEDICATED, MACHINE, Field, RawLayout
 from borgtrace.schema import Column
-from borgtrace.schema.checks import Check
+from borgtrace.schema.checks import ColumnCheck
 from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -250,7 +250,7 @@ def _tests_of_checks(column: Column, value_sql: str) -> Tests:
     return tuple(tests)
 
 
-def _breaks_sql(column: Column, check: Check, value_sql: str) -> str:
+def _breaks_sql(column: Column, check: ColumnCheck, value_sql: str) -> str:
     sign_sql = "<" if check.rule == "at_least" else ">"
     bound_sql = number(check.bound)
     if column.length:

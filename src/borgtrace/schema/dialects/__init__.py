@@ -23,13 +23,13 @@ from borgtrace.schema.dialects.declaration import declared_dialect
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable
 from borgtrace.schema.dialects.trace_format import (
     EVENTS_FROM_TIMES,
+    AnomalyRate,
     Citation,
     Codes,
     Conversion,
     Dialect,
     PriorityTier,
     Publication,
-    Rate,
 )
 
 _MODULES = (
@@ -114,7 +114,7 @@ __all__ = [
     "Flattened",
     "PriorityTier",
     "Publication",
-    "Rate",
+    "AnomalyRate",
     "RawField",
     "RawTable",
     "check_dialect",

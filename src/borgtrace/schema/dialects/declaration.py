@@ -34,7 +34,7 @@ _UNITS_OF_COLUMNS: Mapping[Unit, Units] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DeclaredSection:
     """A section that a declaration may have: the rows that it describes, and columns that it must name."""
 
     name: str
@@ -64,9 +64,9 @@ class Section:
 
 
 SECTIONS = (
-    Section("usage", USAGE_ROWS, "usage_rows", needed=("task", "time")),
-    Section("tasks", TASK_ROWS, "task_rows", needed=("task",)),
-    Section("machines", MACHINE_ROWS, "machine_rows", needed=("machine",)),
+    DeclaredSection("usage", USAGE_ROWS, "usage_rows", needed=("task", "time")),
+    DeclaredSection("tasks", TASK_ROWS, "task_rows", needed=("task",)),
+    DeclaredSection("machines", MACHINE_ROWS, "machine_rows", needed=("machine",)),
 )
 
 
@@ -164,7 +164,7 @@ def _unique_name(declaration: Mapping[str, Any], where: str) -> str:
     return f"{name}-{digest[:6]}"
 
 
-def _read_section(section: Section, entries: Any, where: str) -> Fields:
+def _read_section(section: DeclaredSection, entries: Any, where: str) -> Fields:
     """Return what a section says of each of its columns."""
     if not isinstance(entries, Mapping):
         raise UsageError(
@@ -185,7 +185,7 @@ def _read_section(section: Section, entries: Any, where: str) -> Fields:
 
 
 def _read_field(
-    section: Section,
+    section: DeclaredSection,
     name: str,
     entry: Any,
     where: str,
@@ -253,7 +253,7 @@ def _unit(
     return units[name]
 
 
-def _raw_table(section: Section, fields: Fields) -> RawTable:
+def _raw_table(section: DeclaredSection, fields: Fields) -> RawTable:
     # One column of the data may fill several columns: it is then listed once for each.
     raw_fields = [
         RawField(

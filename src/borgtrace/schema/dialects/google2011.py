@@ -17,12 +17,12 @@ from borgtrace.schema.dialects.google import (
 )
 from borgtrace.schema.dialects.raw import HASH, NUMBER, RawField, RawTable
 from borgtrace.schema.dialects.trace_format import (
+    AnomalyRate,
     Citation,
     Codes,
     Dialect,
     PriorityTier,
     Publication,
-    Rate,
     at_most,
     exactly,
     some_up_to,
@@ -233,37 +233,39 @@ CODES: Mapping[EnumName, Codes] = {
     },
 }
 
-_ANOMALIES: Mapping[str, Rate] = {
+_ANOMALIES: Mapping[str, AnomalyRate] = {
     **ANOMALIES,
     # How it changes over the trace is not known, so it is compared with nothing.
-    "mixed_requests": Rate("305 of 3,574 in the first 12.5 h", REAL_PARTS),
-    "missing_info_instances": Rate("0.013 %", NOTES, documented=exactly(0.00013)),
-    "schedule_missing": Rate("< 0.05 %", NOTES, documented=at_most(0.0005)),
+    "mixed_requests": AnomalyRate("305 of 3,574 in the first 12.5 h", REAL_PARTS),
+    "missing_info_instances": AnomalyRate("0.013 %", NOTES, documented=exactly(0.00013)),
+    "schedule_missing": AnomalyRate("< 0.05 %", NOTES, documented=at_most(0.0005)),
     # Counted in the real files, 19 of 2,012,242 rows; the page says 0.0008 %.
-    "missing_info_collections": Rate("0.00094 %", REAL_PARTS, documented=exactly(9.4e-06)),
-    "capacity_missing": Rate("32 of 21,443", REAL_PARTS, documented=exactly(0.0014923284988108006)),
-    "usage_missing": Rate("< 1 %", NOTES, documented=at_most(0.01)),
-    "window_off_grid": Rate("none", FORMAT_DOCUMENT, documented=exactly(0)),
-    "cpu_over_1": Rate(
+    "missing_info_collections": AnomalyRate("0.00094 %", REAL_PARTS, documented=exactly(9.4e-06)),
+    "capacity_missing": AnomalyRate(
+        "32 of 21,443", REAL_PARTS, documented=exactly(0.0014923284988108006)
+    ),
+    "usage_missing": AnomalyRate("< 1 %", NOTES, documented=at_most(0.01)),
+    "window_off_grid": AnomalyRate("none", FORMAT_DOCUMENT, documented=exactly(0)),
+    "cpu_over_1": AnomalyRate(
         "rare (13 in 17 million tasks)", JANUS_AND_RZADCA, documented=at_most(0.001)
     ),
-    "cpi_null": Rate("14–53 %", EXPLORATION, documented=(0.14, 0.53)),
-    "cpi_impossible": Rate("some", NOTES, documented=some_up_to(0.01)),
-    "mai_impossible": Rate("some", NOTES, documented=some_up_to(0.01)),
-    "missing_info_is_update": Rate("all", REAL_PARTS, documented=exactly(1)),
-    "missing_creation_no_request": Rate("all", REAL_PARTS, documented=exactly(1)),
-    "machine_missing": Rate("none", REAL_PARTS, documented=exactly(0)),
-    "machine_on_kill": Rate("61.9 %", REAL_PARTS, documented=exactly(0.619)),
-    "machine_on_submit": Rate("none", REAL_PARTS, documented=exactly(0)),
-    "machine_on_first_submit": Rate("60.2 %", REAL_PARTS, documented=exactly(0.602)),
-    "fail_days": Rate("2 (days 1 and 9)", EXPLORATION, documented=exactly(2), is_count=True),
-    "jobs_without_tasks": Rate("≈ 70 of 672,074", NOTES, documented=exactly(0.000104)),
-    "job_id_reused": Rate("1 (6253771429)", NOTES, documented=exactly(1), is_count=True),
-    "machine_events_doubled": Rate("none", REAL_PARTS, documented=exactly(0)),
-    "sampled_cpu_over_1": Rate("none", JANUS_AND_RZADCA, documented=exactly(0)),
-    "sample_portion_high": Rate("not documented", FORMAT_DOCUMENT),
-    "disk_io_late": Rate("none valid", NOTES, documented=at_most(0.01)),
-    "disk_io_null": Rate("14–53 %", EXPLORATION, documented=(0.14, 0.53)),
+    "cpi_null": AnomalyRate("14–53 %", EXPLORATION, documented=(0.14, 0.53)),
+    "cpi_impossible": AnomalyRate("some", NOTES, documented=some_up_to(0.01)),
+    "mai_impossible": AnomalyRate("some", NOTES, documented=some_up_to(0.01)),
+    "missing_info_is_update": AnomalyRate("all", REAL_PARTS, documented=exactly(1)),
+    "missing_creation_no_request": AnomalyRate("all", REAL_PARTS, documented=exactly(1)),
+    "machine_missing": AnomalyRate("none", REAL_PARTS, documented=exactly(0)),
+    "machine_on_kill": AnomalyRate("61.9 %", REAL_PARTS, documented=exactly(0.619)),
+    "machine_on_submit": AnomalyRate("none", REAL_PARTS, documented=exactly(0)),
+    "machine_on_first_submit": AnomalyRate("60.2 %", REAL_PARTS, documented=exactly(0.602)),
+    "fail_days": AnomalyRate("2 (days 1 and 9)", EXPLORATION, documented=exactly(2), is_count=True),
+    "jobs_without_tasks": AnomalyRate("≈ 70 of 672,074", NOTES, documented=exactly(0.000104)),
+    "job_id_reused": AnomalyRate("1 (6253771429)", NOTES, documented=exactly(1), is_count=True),
+    "machine_events_doubled": AnomalyRate("none", REAL_PARTS, documented=exactly(0)),
+    "sampled_cpu_over_1": AnomalyRate("none", JANUS_AND_RZADCA, documented=exactly(0)),
+    "sample_portion_high": AnomalyRate("not documented", FORMAT_DOCUMENT),
+    "disk_io_late": AnomalyRate("none valid", NOTES, documented=at_most(0.01)),
+    "disk_io_null": AnomalyRate("14–53 %", EXPLORATION, documented=(0.14, 0.53)),
 }
 
 DIALECT = Dialect(

@@ -12,12 +12,12 @@ from datetime import datetime, timedelta, timezone
 from borgtrace.schema.dialects.google import ANOMALIES, LICENCE
 from borgtrace.schema.dialects.raw import RawField, RawTable
 from borgtrace.schema.dialects.trace_format import (
+    AnomalyRate,
     Citation,
     Codes,
     Dialect,
     PriorityTier,
     Publication,
-    Rate,
     at_most,
     exactly,
     some_up_to,
@@ -205,31 +205,35 @@ CODES: Mapping[EnumName, Codes] = {
     "missing_data_reason": {1: "SNAPSHOT_BUT_NO_TRANSITION"},
 }
 
-_ANOMALIES: Mapping[str, Rate] = {
+_ANOMALIES: Mapping[str, AnomalyRate] = {
     **ANOMALIES,
     # Google's notes on 2011 say nothing of 2019: counted, and compared with nothing.
-    "missing_info_instances": Rate("not documented", NOTES_AND_ROWS),
-    "missing_info_collections": Rate("not documented", NOTES_AND_ROWS),
-    "schedule_missing": Rate("not documented", NOTES_AND_ROWS),
-    "usage_missing": Rate("not documented", NOTES_AND_ROWS),
-    "window_off_grid": Rate("not documented", NOTES_AND_ROWS),
-    "cpu_over_1": Rate("not documented", NOTES_AND_ROWS),
-    "cpi_impossible": Rate("not documented", NOTES_AND_ROWS),
-    "mai_impossible": Rate("not documented", NOTES_AND_ROWS),
-    "job_id_reused": Rate("not documented", NOTES_AND_ROWS),
-    "missing_data_reason": Rate("not documented", NOTES_AND_ROWS),
-    "sample_rate_low": Rate("occurs (mean 0.997, least 0.0033)", "public exploration of cell a"),
-    "capacity_missing": Rate(
+    "missing_info_instances": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "missing_info_collections": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "schedule_missing": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "usage_missing": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "window_off_grid": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "cpu_over_1": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "cpi_impossible": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "mai_impossible": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "job_id_reused": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "missing_data_reason": AnomalyRate("not documented", NOTES_AND_ROWS),
+    "sample_rate_low": AnomalyRate(
+        "occurs (mean 0.997, least 0.0033)", "public exploration of cell a"
+    ),
+    "capacity_missing": AnomalyRate(
         "1.6 % (all cells)",
         "public count of the machine events of all cells",
         documented=some_up_to(0.05),
     ),
-    "cpi_null": Rate("29 %", NOTES_AND_ROWS, documented=exactly(0.29)),
-    "window_full": Rate("66 %", NOTES_AND_ROWS, documented=exactly(0.66)),
-    "assigned_memory_zero": Rate("25 %", NOTES_AND_ROWS, documented=exactly(0.25)),
-    "dedicated_usage": Rate("none", NOTES_AND_ROWS, documented=exactly(0)),
-    "percentiles_empty": Rate("occurs", NOTES_AND_ROWS),
-    "alloc_holds_tasks": Rate("≤ 100 % (contained)", NOTES_AND_ROWS, documented=at_most(1.02)),
+    "cpi_null": AnomalyRate("29 %", NOTES_AND_ROWS, documented=exactly(0.29)),
+    "window_full": AnomalyRate("66 %", NOTES_AND_ROWS, documented=exactly(0.66)),
+    "assigned_memory_zero": AnomalyRate("25 %", NOTES_AND_ROWS, documented=exactly(0.25)),
+    "dedicated_usage": AnomalyRate("none", NOTES_AND_ROWS, documented=exactly(0)),
+    "percentiles_empty": AnomalyRate("occurs", NOTES_AND_ROWS),
+    "alloc_holds_tasks": AnomalyRate(
+        "≤ 100 % (contained)", NOTES_AND_ROWS, documented=at_most(1.02)
+    ),
 }
 
 DIALECT = Dialect(

@@ -54,7 +54,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class AnomalyRate:
     """How often a documented anomaly occurs.
 
     Parameters
@@ -71,7 +71,7 @@ class Rate:
 
     Examples
     --------
-    >>> Rate("< 1 %", "the publisher's notes", documented=at_most(0.01)).documented
+    >>> AnomalyRate("< 1 %", "the publisher's notes", documented=at_most(0.01)).documented
     (0.0, 0.01)
     """
 
@@ -264,7 +264,7 @@ class Dialect:
     origin: datetime = RELATIVE_ORIGIN
     time_zones: Mapping[str, str] = field(default_factory=lambda: {"": "UTC"})
     span: timedelta = timedelta(0)
-    anomalies: Mapping[str, Rate] = field(default_factory=dict)
+    anomalies: Mapping[str, AnomalyRate] = field(default_factory=dict)
     has_equal_windows: bool = False
     flattened: Flattened | None = None
     publication: Publication | None = None
