@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,16 @@ def test_progress_is_told_in_hours_and_rows(tmp_path: Path) -> None:
     rows = read_rows(tmp_path / "x", "task_usage")
     assert [n for _, n in told] == sorted(n for _, n in told)
     assert told[-1][1] == len(list(rows)) > 0
+
+
+def test_the_function_has_the_options_and_their_defaults() -> None:
+    parameters = inspect.signature(generate).parameters
+    for field in dataclasses.fields(SynthOptions):
+        assert parameters[field.name].default == field.default
+    assert parameters.keys() - {field.name for field in dataclasses.fields(SynthOptions)} == {
+        "out",
+        "progress",
+    }
 
 
 def test_a_month_has_the_parts_of_the_published_trace() -> None:

@@ -4,13 +4,16 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
 from borgtrace.cli.printing import number, print_json
+
+if TYPE_CHECKING:
+    from borgtrace.synth import SynthOptions
 
 
 @command(reads=["like"])
@@ -86,12 +89,12 @@ def synth(
     Example: borgtrace synth twin --like STORE --machines 1000 --hours 24
     """
     from borgtrace.schema.ranges import parse_words
+    from borgtrace.synth import SynthOptions
 
     if check:
         print_check(out, as_json=as_json)
         return
-    make_trace(
-        out,
+    options = SynthOptions(
         generation=generation,
         machines=machines,
         hours=hours,
@@ -105,6 +108,7 @@ def synth(
         constrained=constrained,
         like=fit_to_store(like, generation) if like else None,
     )
+    make_trace(out, options)
 
 
 def fit_to_store(store: Path, generation: str) -> Any:
@@ -121,26 +125,25 @@ def fit_to_store(store: Path, generation: str) -> Any:
     return likeness
 
 
-def make_trace(out: Path, **options: Any) -> None:
+def make_trace(out: Path, options: "SynthOptions") -> None:
     """Generate a trace with a progress bar over its hours, and say what is in it."""
     from rich.progress import TextColumn
 
     from borgtrace.cli.console import progress, talk
-    from borgtrace.synth import generate
-    from borgtrace.synth.options import SynthOptions, check_output
+    from borgtrace.synth import write_trace
+    from borgtrace.synth.options import check_output
 
-    # Only for what they refuse, before a bar is drawn: `generate` makes them again.
-    SynthOptions(**options)
+    # Refused before a bar is drawn.
     check_output(out)
     with progress(TextColumn("{task.fields[rate]}")) as bars:
-        bar = bars.add_task("synth", total=options["hours"], rate="")
+        bar = bars.add_task("synth", total=options.hours, rate="")
 
         def report(hours: float, rows: int) -> None:
             # No time has passed at the very first call.
             seconds = bars.tasks[bar].elapsed or 1.0
             bars.update(bar, completed=hours, rate=f"{rows / seconds / 1000:,.0f} k rows/s")
 
-        generate(out, **options, progress=report)
+        write_trace(out, options, report)
     truth = json.loads((out / "truth.json").read_text())
     for table, rows in sorted(truth["rows"].items()):
         talk.print(f"  {table}: {rows:,} rows")
