@@ -17,8 +17,8 @@ from tests.ingest.raw import source_of
         ("own.csv", "", True),
         ("own.csv.gz", "gzip", False),
         ("own.csv.zst", "zstd", False),
-        # DuckDB would take them for the end of the name, and for a pattern.
-        ("it's.csv", "", False),
+        ("it's.csv", "", True),
+        # DuckDB would take it for a pattern.
         ("own[1].csv", "", False),
     ],
 )
