@@ -39,7 +39,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -86,18 +85,24 @@ class Triple:
     @property
     def dialect(self) -> str:
         """Name of the trace format of rows typed under canonical names."""
-        return next(
-            (section.arguments for section in self.sections if section.word == "dialect"), "2011"
-        )
+        for section in self.sections:
+            if section.word == "dialect":
+                return section.arguments
+        return "2011"
 
     @property
     def questions(self) -> tuple[int, ...]:
         """Places of the questions among the sections."""
-        return tuple(place for place, section in enumerate(self.sections) if section.word == "ask")
+        places = enumerate(self.sections)
+        return tuple(place for place, section in places if section.word == "ask")
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """Rows typed under canonical names, by table."""
-        return {s.arguments: list(_typed(s)) for s in self.sections if s.word == "rows"}
+        rows_of_table = {}
+        for section in self.sections:
+            if section.word == "rows":
+                rows_of_table[section.arguments] = list(_typed_rows(section))
+        return rows_of_table
 
     def upto(self, question: int) -> tuple[Section, ...]:
         """Sections above a question that make its store."""
@@ -115,7 +120,8 @@ def read(path: Path) -> Triple:
 
 def triples() -> Iterator[Triple]:
     """Read all triples, in the order of their names."""
-    return map(read, sorted(FOLDER.rglob("*.txt")))
+    for path in sorted(FOLDER.rglob("*.txt")):
+        yield read(path)
 
 
 def expected(section: Section) -> Expected:
@@ -126,16 +132,18 @@ def expected(section: Section) -> Expected:
     head, *rows = lines
     for row in rows:
         assert len(row) == len(head), f"{row} has not one cell for each of {head}"
-    return Expected(tuple(head), tuple(map(tuple, rows)))
+    return Expected(tuple(head), tuple(tuple(row) for row in rows))
 
 
 def value(text: str) -> Any:
     """Return what a cell means, for a column that holds no text."""
     if text in _WORDS:
         return _WORDS[text]
-    if found := _TIME.fullmatch(text):
-        sign, number, unit = found.groups()
-        return (TRACE_START if sign == "+" else 0) + round(float(number) * _MICROSECONDS[unit])
+    match = _TIME.fullmatch(text)
+    if match:
+        sign, number, unit = match.groups()
+        microseconds = round(float(number) * _MICROSECONDS[unit])
+        return TRACE_START + microseconds if sign == "+" else microseconds
     try:
         return json.loads(text)
     except ValueError:
@@ -154,21 +162,22 @@ def _sections(lines: list[str]) -> Iterator[Section]:
     starts = [place for place, line in enumerate(lines) if line.startswith("== ")]
     for start in starts:
         word, _, arguments = lines[start].removeprefix("== ").partition(" ")
-        body = list(takewhile(lambda line: not line.startswith("== "), lines[start + 1 :]))
+        body = []
+        for line in lines[start + 1 :]:
+            if line.startswith("== "):
+                break
+            body.append(line)
         while body and not body[-1].strip():
             body.pop()
         yield Section(word, arguments.strip(), tuple(body))
 
 
-def _typed(section: Section) -> Iterator[dict[str, Any]]:
-    table = expected(section)
-    columns = {name: TABLES[section.arguments].column(name) for name in table.names}
-    for row in table.rows:
-        yield {
-            name: None
-            if cell == "-"
-            else cell
-            if columns[name].type in ("string", "enum")
-            else value(cell)
-            for name, cell in zip(table.names, row, strict=True)
-        }
+def _typed_rows(section: Section) -> Iterator[dict[str, Any]]:
+    typed = expected(section)
+    table = TABLES[section.arguments]
+    for cells in typed.rows:
+        row = {}
+        for name, cell in zip(typed.names, cells, strict=True):
+            is_text = table.column(name).type in ("string", "enum")
+            row[name] = cell if is_text and cell != "-" else value(cell)
+        yield row
