@@ -76,8 +76,20 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "machine_attributes": [
-        {"time": 1, "machine_id": 7, "name": "kernel", "value": "3", "is_deleted": False},
-        {"time": 2, "machine_id": 7, "name": "kernel", "value": None, "is_deleted": True},
+        {
+            "time": 1,
+            "machine_id": 7,
+            "name": "kernel",
+            "value": "3",
+            "is_deleted": False,
+        },
+        {
+            "time": 2,
+            "machine_id": 7,
+            "name": "kernel",
+            "value": None,
+            "is_deleted": True,
+        },
     ],
     "collection_events": [
         {

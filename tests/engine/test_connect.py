@@ -32,7 +32,13 @@ def test_memory_that_makes_no_sense(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "amount"),
-    [("1B", 1), ("2kb", 2000), ("2KiB", 2048), ("1.5 GB", 1_500_000_000), ("1TiB", 2**40)],
+    [
+        ("1B", 1),
+        ("2kb", 2000),
+        ("2KiB", 2048),
+        ("1.5 GB", 1_500_000_000),
+        ("1TiB", 2**40),
+    ],
 )
 def test_memory(text: str, amount: int) -> None:
     assert parse_memory(text) == amount

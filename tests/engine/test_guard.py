@@ -244,7 +244,13 @@ def test_even_without_the_check_only_the_store_can_be_touched(
 
 
 def test_spilling_still_works(root: Path, tmp_path: Path) -> None:
-    con = guard.open_store(root, {}, memory="40MB", threads=1, temp_directory=tmp_path / "spill")
+    con = guard.open_store(
+        root,
+        {},
+        memory="40MB",
+        threads=1,
+        temp_directory=tmp_path / "spill",
+    )
     sql = "SELECT a FROM range(6000000) AS t(a) ORDER BY hash(a) LIMIT 1 OFFSET 5000000"
     assert guard.query(con, sql).num_rows == 1
     assert (tmp_path / "spill").exists()

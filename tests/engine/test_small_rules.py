@@ -299,7 +299,15 @@ def test_two_workers_work_at_once_and_one_that_is_killed_is_told(tmp_path: Path)
     assert both
     assert still
     with pytest.raises(StoreError) as caught:
-        list(map_processes(_die, [1, 2], 2, place="cell", ordered=False))
+        list(
+            map_processes(
+                _die,
+                [1, 2],
+                2,
+                place="cell",
+                ordered=False,
+            )
+        )
     assert str(caught.value) == (
         "cell: a worker process was killed: got perhaps not enough memory; run again with fewer --jobs"
     )
@@ -378,7 +386,18 @@ def test_results_come_in_the_order_of_the_items_unless_as_they_are_ready(
 
     monkeypatch.setattr(processes, "Parallel", pool)
     for ordered in (True, False):
-        assert list(map_processes(abs, [1], 2, place="here", ordered=ordered)) == []
+        assert (
+            list(
+                map_processes(
+                    abs,
+                    [1],
+                    2,
+                    place="here",
+                    ordered=ordered,
+                )
+            )
+            == []
+        )
     assert kinds == ["generator", "generator_unordered"]
 
 

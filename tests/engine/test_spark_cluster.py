@@ -25,7 +25,16 @@ pytestmark = pytest.mark.scale
 def begin(*words: str) -> subprocess.Popen[str]:
     """Start a command on a cluster whose workers have little memory."""
     return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "borgtrace", *words, "--memory", "900MB"],
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "borgtrace",
+            *words,
+            "--memory",
+            "900MB",
+        ],
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -195,7 +195,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @on_spark
 def test_a_store_made_on_spark_is_that_of_this_machine(
-    tasks: SparkTasks, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tasks: SparkTasks,
+    here: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In two steps, of several files, by paths that only this process understands."""
     monkeypatch.setattr(clustering, "MOST_ROWS", 250)
@@ -222,11 +225,20 @@ def test_a_dataset_made_on_spark_is_that_of_this_machine(
 ) -> None:
     store = borgtrace.open(here / "store")
     asked = DatasetOptions(
-        selection=Selection(min_length=1, gaps="grid"), shards=2, static=("tier",), format="npz"
+        selection=Selection(min_length=1, gaps="grid"),
+        shards=2,
+        static=("tier",),
+        format="npz",
     )
     told: list[tuple[str, int, int]] = []
     build(store, tmp_path / "here", asked)
-    build(store, tmp_path / "there", asked, threads=tasks, progress=lambda *step: told.append(step))
+    build(
+        store,
+        tmp_path / "there",
+        asked,
+        threads=tasks,
+        progress=lambda *step: told.append(step),
+    )
     files = sorted(
         path.relative_to(tmp_path / "here")
         for path in (tmp_path / "here").rglob("*")
@@ -243,7 +255,12 @@ def test_a_dataset_made_on_spark_is_that_of_this_machine(
 @on_spark
 def test_cells_of_experiments_judged_on_spark_are_those_of_this_machine(tasks: SparkTasks) -> None:
     pool = synthetic_pool(60, seed=1)
-    sizes = ColocationOptions(tasks=60, realizations=100, instances=2, size=20)
+    sizes = ColocationOptions(
+        tasks=60,
+        realizations=100,
+        instances=2,
+        size=20,
+    )
     cells = [
         GridCell(parse_estimator("gpa:0.01")),
         GridCell(parse_estimator("gpa:0.01"), is_rebalanced=False),

@@ -106,7 +106,15 @@ def test_work_within_its_time_is_left_alone() -> None:
 
 def test_questions_stop_in_time(small: Path, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
     with pytest.raises(SystemExit) as ended:
-        main(["analyze", str(small), "transitions", "--timeout", "1ms"])
+        main(
+            [
+                "analyze",
+                str(small),
+                "transitions",
+                "--timeout",
+                "1ms",
+            ]
+        )
     out, err = capfd.readouterr()
     message = "borgtrace: query: stopped after 0.001 s; allow more with --timeout, or ask for less"
     assert (ended.value.code, out, err.splitlines()[-1]) == (7, "", message)
@@ -114,13 +122,29 @@ def test_questions_stop_in_time(small: Path, capfd: pytest.CaptureFixture[str]) 
 
 def test_the_command_stops_in_time(small: Path, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
     with pytest.raises(SystemExit) as ended:
-        main(["sql", str(small), ENDLESS, "--timeout", "300ms"])
+        main(
+            [
+                "sql",
+                str(small),
+                ENDLESS,
+                "--timeout",
+                "300ms",
+            ]
+        )
     assert (ended.value.code, *capfd.readouterr()) == (7, "", f"borgtrace: {MESSAGE}\n")
 
 
 def test_a_time_that_is_none(small: Path, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
     with pytest.raises(SystemExit) as ended:
-        main(["sql", str(small), "select 1", "--timeout", "soon"])
+        main(
+            [
+                "sql",
+                str(small),
+                "select 1",
+                "--timeout",
+                "soon",
+            ]
+        )
     message = "borgtrace: --timeout: not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got 'soon'\n"
     assert (ended.value.code, *capfd.readouterr()) == (2, "", message)
 
@@ -129,7 +153,15 @@ def test_the_command_stops_at_ctrl_c(small: Path, capfd: pytest.CaptureFixture[s
     timer = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(SystemExit) as ended:
-        main(["sql", str(small), ENDLESS, "--timeout", "5m"])
+        main(
+            [
+                "sql",
+                str(small),
+                ENDLESS,
+                "--timeout",
+                "5m",
+            ]
+        )
     timer.join()
     message = "borgtrace: interrupted: the store is as it was\n"
     assert (ended.value.code, *capfd.readouterr()) == (130, "", message)

@@ -113,9 +113,12 @@ def value_of(kind: str, text: str) -> Any:
     if kind in ("text", "value"):
         return Refused("unparsable_value") if "�" in text else text
     if kind == "flag":
-        return {"0": False, "1": True, "true": True, "false": False}.get(
-            text, Refused("unparsable_value")
-        )
+        return {
+            "0": False,
+            "1": True,
+            "true": True,
+            "false": False,
+        }.get(text, Refused("unparsable_value"))
     if kind == "amount":
         return amount_of(text)
     if not _INTEGER.fullmatch(text):

@@ -77,7 +77,12 @@ FIELDS = {
     "cpu_usage_distribution:list11 tail_cpu_usage_distribution:list9",
 }
 # Numbers that stand for "none", by kind, and the width of the integers.
-_NONE = {"machine_id": (0, -1), "alloc": (0,), "alloc_index": (-1,), "alloc_long": (-1,)}
+_NONE = {
+    "machine_id": (0, -1),
+    "alloc": (0,),
+    "alloc_index": (-1,),
+    "alloc_long": (-1,),
+}
 _BITS = {"index": 31, "class": 31, "alloc_index": 31}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
@@ -127,7 +132,12 @@ def judge(table: str, line: str) -> Fate:
     return fate
 
 
-def _judge_field(fate: Fate, value: Any, kind: str, column: str) -> None:
+def _judge_field(
+    fate: Fate,
+    value: Any,
+    kind: str,
+    column: str,
+) -> None:
     kind, _, default = kind.partition("=")
     is_mandatory, kind = kind.endswith("!"), kind.rstrip("!")
     if kind == "unused":
@@ -162,9 +172,12 @@ def _value_of(kind: str, value: Any) -> Any:
         return Refused("unparsable_value") if "�" in text or "\0" in text else text
     text = text.strip(" \t")
     if kind == "flag":
-        return {"0": False, "1": True, "true": True, "false": False}.get(
-            text, Refused("unparsable_value")
-        )
+        return {
+            "0": False,
+            "1": True,
+            "true": True,
+            "false": False,
+        }.get(text, Refused("unparsable_value"))
     if kind == "amount":
         return amount_of(text)
     if not _INTEGER.fullmatch(text):

@@ -43,7 +43,13 @@ _BLANKS = [
     '"1"',
     "\ufeff1",
 ]
-SPELLINGS = [*_NUMBERS.split(), *_AMOUNTS.split(), *_EDGES.split(), *_WORDS.split(), *_BLANKS]
+SPELLINGS = [
+    *_NUMBERS.split(),
+    *_AMOUNTS.split(),
+    *_EDGES.split(),
+    *_WORDS.split(),
+    *_BLANKS,
+]
 
 
 def differences(

@@ -22,7 +22,12 @@ def hashed(name):
     return int.from_bytes(hashlib.md5(name.encode()).digest()[8:], "little") % 2**63
 
 
-def ingest_own(folder, declaration, files, capacity="8cores"):
+def ingest_own(
+    folder,
+    declaration,
+    files,
+    capacity="8cores",
+):
     """Write files and their declaration, ingest them, and return the opened store."""
     (folder / "own.toml").write_text(declaration)
     for name, content in files.items():
@@ -32,7 +37,12 @@ def ingest_own(folder, declaration, files, capacity="8cores"):
     return borgtrace.open(folder / "store")
 
 
-def rows(store, table, columns, where="true"):
+def rows(
+    store,
+    table,
+    columns,
+    where="true",
+):
     """Return chosen columns of a table as tuples, in its order."""
     found = store.sql(f"select {columns} from {table} where {where} order by all").to_pylist()
     return [tuple(row.values()) for row in found]

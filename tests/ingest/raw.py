@@ -56,7 +56,12 @@ def write_cell(folder: Path) -> Path:
     return folder
 
 
-def write_records(folder: Path, table: str, records: Iterable[dict | str], shard: int = 0) -> Path:
+def write_records(
+    folder: Path,
+    table: str,
+    records: Iterable[dict | str],
+    shard: int = 0,
+) -> Path:
     """Write one 2019 shard; records are dicts, or raw text lines."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [r if isinstance(r, str) else json.dumps(r, separators=(",", ":")) for r in records]
@@ -117,4 +122,11 @@ def source_of(
     **more: Any,
 ) -> Source:
     """Return a source of 2011 that no reader has looked at."""
-    return Source(Path(name), dialect, table, kind, size=size, **{"is_gzip": True, **more})
+    return Source(
+        Path(name),
+        dialect,
+        table,
+        kind,
+        size=size,
+        **{"is_gzip": True, **more},
+    )

@@ -41,7 +41,10 @@ def run(*command: str) -> int | str | None:
 
 
 def test_a_store_in_a_bucket_has_the_digest_of_one_here(
-    raw: Path, bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    raw: Path,
+    bucket: Bucket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     here = ingest([raw], tmp_path / "store", IngestOptions(jobs=1)).manifest
     assert run("ingest", str(raw), "--store", URL, "--jobs", "1") == 0
@@ -109,7 +112,10 @@ def test_staged_files_wait_here_for_the_ingest_that_sorts_them(raw: Path, bucket
 
 
 def test_answers_and_exports_are_written_to_a_bucket(
-    raw: Path, bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    raw: Path,
+    bucket: Bucket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     store = str(tmp_path / "store")
     ingest([raw], store, IngestOptions(jobs=1))
@@ -162,5 +168,12 @@ def test_a_cell_is_generated_into_a_bucket_and_checked_there(
     )
     assert capsys.readouterr().err == f"borgtrace: {RAW}: {refusal}\n"
     with pytest.raises(SystemExit):
-        main(["synth", RAW, "--check", "--json"])
+        main(
+            [
+                "synth",
+                RAW,
+                "--check",
+                "--json",
+            ]
+        )
     assert {"measure", "measured", "verdict"} <= json.loads(capsys.readouterr().out)[0].keys()

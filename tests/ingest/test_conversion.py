@@ -43,7 +43,13 @@ def test_what_files_of_own_data_fill() -> None:
     )
 
 
-ROWS = [("a", 0), ("a", 290), ("a", 600), ("b", 1000), ("b", 1000)]
+ROWS = [
+    ("a", 0),
+    ("a", 290),
+    ("a", 600),
+    ("b", 1000),
+    ("b", 1000),
+]
 
 
 def measured(**more: Any) -> duckdb.DuckDBPyConnection:
@@ -71,21 +77,54 @@ def measured(**more: Any) -> duckdb.DuckDBPyConnection:
         # A window ends after a step, or where the next one begins; two rows of one time are repeats.
         (
             Conversion(step=300, window=600),
-            [(0, 290), (290, 590), (600, 900), (1000, 1300), (1000, 1300)],
+            [
+                (0, 290),
+                (290, 590),
+                (600, 900),
+                (1000, 1300),
+                (1000, 1300),
+            ],
         ),
         # Where nothing more is made of them, they are cut once they are sorted.
-        (Conversion(step=300), [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
+        (
+            Conversion(step=300),
+            [
+                (0, 300),
+                (290, 590),
+                (600, 900),
+                (1000, 1300),
+                (1000, 1300),
+            ],
+        ),
         (
             Conversion(step=300, is_regular=True),
-            [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)],
+            [
+                (0, 300),
+                (290, 590),
+                (600, 900),
+                (1000, 1300),
+                (1000, 1300),
+            ],
         ),
         (
             Conversion(step=300, label="end"),
-            [(0, 0), (0, 290), (300, 600), (700, 1000), (1000, 1000)],
+            [
+                (0, 0),
+                (0, 290),
+                (300, 600),
+                (700, 1000),
+                (1000, 1000),
+            ],
         ),
         (
             Conversion(step=300, label="end", is_regular=True),
-            [(0, 0), (0, 290), (300, 600), (700, 1000), (700, 1000)],
+            [
+                (0, 0),
+                (0, 290),
+                (300, 600),
+                (700, 1000),
+                (700, 1000),
+            ],
         ),
     ],
 )

@@ -54,7 +54,12 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
     }
 
 
-def _run(case: Case, store: Path, number: int, count: Path) -> None:
+def _run(
+    case: Case,
+    store: Path,
+    number: int,
+    count: Path,
+) -> None:
     """Ingest, and die at the call of this number that renames or removes something."""
     calls = itertools.count(1)
     done = 0
@@ -78,7 +83,12 @@ def _run(case: Case, store: Path, number: int, count: Path) -> None:
     count.write_text(str(done))
 
 
-def _killed(case: Case, store: Path, number: int, count: Path) -> bool:
+def _killed(
+    case: Case,
+    store: Path,
+    number: int,
+    count: Path,
+) -> bool:
     process = CLEAN.Process(target=_run, args=(case, store, number, count))
     process.start()
     process.join()
@@ -128,10 +138,19 @@ def _is_whole_or_none(store: Path, *versions: dict[str, str]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "calls"), [("first", 3), ("growing", 5), ("replacing", 4), ("rebuilding", 4)]
+    ("name", "calls"),
+    [
+        ("first", 3),
+        ("growing", 5),
+        ("replacing", 4),
+        ("rebuilding", 4),
+    ],
 )
 def test_a_kill_at_some_calls_loses_nothing(
-    name: str, calls: int, cases: dict[str, Case], tmp_path: Path
+    name: str,
+    calls: int,
+    cases: dict[str, Case],
+    tmp_path: Path,
 ) -> None:
     def sample(total: int) -> list[int]:
         # Most calls come after the new version is declared whole, in the order in which it is put in place.

@@ -18,13 +18,25 @@ from tests.ingest.raw import HASH
 
 Pick = random.Random
 # What is no text.
-_SPELLINGS = [*SPELLINGS, "\udcff", "\0", "�"]
+_SPELLINGS = [
+    *SPELLINGS,
+    "\udcff",
+    "\0",
+    "�",
+]
 
 
 def _right(kind: str, pick: Pick) -> str:
     """Return a text that the trace could hold."""
     if kind == "amount":
-        return pick.choice(["", "0", f"{pick.random():.4g}", f"{pick.random() / 1000:.3e}"])
+        return pick.choice(
+            [
+                "",
+                "0",
+                f"{pick.random():.4g}",
+                f"{pick.random() / 1000:.3e}",
+            ]
+        )
     if kind in CODES:
         return str(pick.randrange(len(CODES[kind])))
     texts = {
@@ -61,12 +73,26 @@ def _faulty(fields: list[str], pick: Pick) -> str:
         lambda: line.rpartition(",")[0],
         lambda: f"{line}\r",
         lambda: f"{line}\r{line}",
-        lambda: pick.choice(["", ",", "\r", "x", "," * (len(fields) - 1)]),
+        lambda: pick.choice(
+            [
+                "",
+                ",",
+                "\r",
+                "x",
+                "," * (len(fields) - 1),
+            ]
+        ),
     ]
     return pick.choice(others)() if pick.random() < 0.1 else line
 
 
-def _files(table: str, large: int, lines: int, small: int, pick: Pick) -> Iterable[list[bytes]]:
+def _files(
+    table: str,
+    large: int,
+    lines: int,
+    small: int,
+    pick: Pick,
+) -> Iterable[list[bytes]]:
     """Yield the lines of files: `large` ones full of faults, and `small` ones with a single doubtful line.
 
     One line that must be refused sends a file to the validating reader; what the fast readers make of an odd spelling
@@ -91,7 +117,10 @@ def _write(folder: Path, files: dict[str, list[list[bytes]]]) -> None:
 
 
 def _compare_2011(
-    folder: Path, large: int, lines: int, small: int
+    folder: Path,
+    large: int,
+    lines: int,
+    small: int,
 ) -> tuple[int, list[str], Counter[str]]:
     pick = random.Random(11)
     files = {

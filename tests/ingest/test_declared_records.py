@@ -20,8 +20,30 @@ from tests.ingest.outcomes import SPELLINGS, declared_reasons, differences
 from tests.ingest.raw import HASH, write_records
 
 Pick = random.Random
-_SCALARS: list[Any] = [None, True, False, 0, 1, -1, 5, 128, 2**31, 2**63, 1.5, -0.5, 1e39, 0.1]
-_OTHERS: list[Any] = [[], {}, [1], [None], {"a": 1}, "[1]"]
+_SCALARS: list[Any] = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    5,
+    128,
+    2**31,
+    2**63,
+    1.5,
+    -0.5,
+    1e39,
+    0.1,
+]
+_OTHERS: list[Any] = [
+    [],
+    {},
+    [1],
+    [None],
+    {"a": 1},
+    "[1]",
+]
 _LINES = [
     "",
     " ",
@@ -37,7 +59,15 @@ _LINES = [
     "{'time': 1}",
     "x" * 50,
 ]
-_ITEMS: list[Any] = [None, "x", 5, {}, {"relation": "1"}, {"name": None}, {"name": HASH, "much": 1}]
+_ITEMS: list[Any] = [
+    None,
+    "x",
+    5,
+    {},
+    {"relation": "1"},
+    {"name": None},
+    {"name": HASH, "much": 1},
+]
 
 
 def _right(kind: str, pick: Pick) -> Any:
@@ -48,7 +78,15 @@ def _right(kind: str, pick: Pick) -> Any:
     if kind.startswith("list"):
         length = int(kind.removeprefix("list"))
         values = sorted(pick.randrange(64) / 64 for _ in range(length))
-        return pick.choice([values, values, values, [], values[::-1]])
+        return pick.choice(
+            [
+                values,
+                values,
+                values,
+                [],
+                values[::-1],
+            ]
+        )
     texts = {
         "time": lambda: pick.choice(["0", str(pick.randrange(10**12)), str(2**63 - 1)]),
         "id": lambda: str(pick.randrange(1, 10**12)),
@@ -100,7 +138,15 @@ def _spoil(table: str, record: dict[str, Any], pick: Pick) -> None:
     root, _, name = path.partition(".")
     if kind.startswith("list") and pick.random() < 0.6:
         length = int(kind.removeprefix("list"))
-        value: Any = [0.5] * pick.choice([length, length, length - 1, length + 1, 20 - length])
+        value: Any = [0.5] * pick.choice(
+            [
+                length,
+                length,
+                length - 1,
+                length + 1,
+                20 - length,
+            ]
+        )
         value[pick.randrange(len(value))] = pick.choice([*_SCALARS, *SPELLINGS, []])
     elif kind == "constraints" and pick.random() < 0.6:
         relation = {"name": HASH, "relation": pick.choice([*SPELLINGS, *_SCALARS])}
@@ -108,11 +154,27 @@ def _spoil(table: str, record: dict[str, Any], pick: Pick) -> None:
     elif kind == "ids" and pick.random() < 0.6:
         value = ["5", pick.choice([*SPELLINGS, *_SCALARS])]
     elif kind.rstrip("!") == "text":
-        value = pick.choice([*SPELLINGS, None, True, 5, "\0", "�"])
+        value = pick.choice(
+            [
+                *SPELLINGS,
+                None,
+                True,
+                5,
+                "\0",
+                "�",
+            ]
+        )
     elif kind == "unused":
         value = pick.choice([None, 0.5, 1])
     else:
-        value = pick.choice([*SPELLINGS, *SPELLINGS, *_SCALARS, *_OTHERS])
+        value = pick.choice(
+            [
+                *SPELLINGS,
+                *SPELLINGS,
+                *_SCALARS,
+                *_OTHERS,
+            ]
+        )
     if not name:
         record[root] = value
     elif isinstance(record.setdefault(root, {}), dict):
@@ -127,13 +189,28 @@ def _faulty(table: str, record: dict[str, Any], pick: Pick) -> str:
     if what == 0:
         record["unheard_of"] = 1
     elif what == 1 and roots:
-        record[pick.choice(roots)] = pick.choice([None, 5, "x", [], {}, {"gpus": 1}])
+        record[pick.choice(roots)] = pick.choice(
+            [
+                None,
+                5,
+                "x",
+                [],
+                {},
+                {"gpus": 1},
+            ]
+        )
     elif what == 2:
         record.pop(pick.choice(sorted(record)))
     line = json.dumps(record, separators=(",", ":"))
     if what == 3:
         return pick.choice(
-            [line[:-1], line + ",", line[: len(line) // 2], f" {line} ", pick.choice(_LINES)]
+            [
+                line[:-1],
+                line + ",",
+                line[: len(line) // 2],
+                f" {line} ",
+                pick.choice(_LINES),
+            ]
         )
     # A key that comes twice, and fields in another order.
     if what == 4:
@@ -142,7 +219,13 @@ def _faulty(table: str, record: dict[str, Any], pick: Pick) -> str:
     return json.dumps(dict(pick.sample(sorted(record.items()), len(record)))) if what == 5 else line
 
 
-def _files(table: str, large: int, lines: int, small: int, pick: Pick) -> Iterable[list[str]]:
+def _files(
+    table: str,
+    large: int,
+    lines: int,
+    small: int,
+    pick: Pick,
+) -> Iterable[list[str]]:
     """Yield the lines of files: `large` ones full of faults, and `small` ones with a single doubtful record."""
     for number in range(large + small):
         records = [_record(table, pick) for _ in range(lines if number < large else 10)]
@@ -165,7 +248,10 @@ def _count_odd(rows: Iterable[dict[str, Any]]) -> Counter[str]:
 
 
 def _compare(
-    folder: Path, large: int, lines: int, small: int
+    folder: Path,
+    large: int,
+    lines: int,
+    small: int,
 ) -> tuple[int, list[str], Counter[str]]:
     pick = random.Random(19)
     files = {table: list(_files(table, large, lines, small, pick)) for table in FIELDS}

@@ -171,7 +171,13 @@ def test_sources_are_new_known_or_replaced(tmp_path: Path) -> None:
         path = tmp_path / folder / f"part-{part:05d}-of-00500.csv"
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(text)
-        return Source(path, GOOGLE_2011, "task_usage", "csv", size=len(text))
+        return Source(
+            path,
+            GOOGLE_2011,
+            "task_usage",
+            "csv",
+            size=len(text),
+        )
 
     def entry(of: Source, text: bytes) -> Any:
         digest = hashlib.sha256(text).hexdigest()

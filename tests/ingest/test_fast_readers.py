@@ -62,7 +62,12 @@ def test_samples_are_numbered_on_from_block_to_block(
     monkeypatch.setattr(range_queries, "ROWS_PER_BLOCK", 2)
     name = "container_cpu_usage_seconds_total"
     series = {
-        "metric": {"__name__": name, "pod": "p", "container": "c", "node": "n"},
+        "metric": {
+            "__name__": name,
+            "pod": "p",
+            "container": "c",
+            "node": "n",
+        },
         "values": [[time, "1"] for time in range(5)],
     }
     path = tmp_path / "cpu.json"

@@ -160,7 +160,15 @@ def test_a_folder_without_permission_is_named():
             "print(len(found.sources), *found.faults)"
         )
         answer = subprocess.run(
-            [sys.executable, "-c", script, name], capture_output=True, text=True, check=True
+            [
+                sys.executable,
+                "-c",
+                script,
+                name,
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         closed.chmod(0o755)
         assert answer.stdout == f"6 {closed}: permission denied; make the folder readable\n"
@@ -191,7 +199,11 @@ def test_a_full_disk_says_so_and_the_next_run_goes_on(tmp_path):
         "1",
     ]
     full = subprocess.run(
-        command, capture_output=True, text=True, preexec_fn=_limit_files, check=False
+        command,
+        capture_output=True,
+        text=True,
+        preexec_fn=_limit_files,
+        check=False,
     )
     assert full.returncode == 5
     assert full.stderr.splitlines()[-1] == (

@@ -57,7 +57,11 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_export_whose_requests_fail_now_and_then_is_whole(
-    fault: str, here: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fault: str,
+    here: Path,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with behind_proxy(monkeypatch) as proxy:
         # Not the POST that ends an upload: a server may have forgotten it when it is asked again.
@@ -107,7 +111,10 @@ def test_a_store_whose_copy_fails_has_no_manifest_and_the_same_command_makes_it_
 
 
 def test_a_manifest_that_cannot_be_written_leaves_none(
-    raw: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    raw: Path,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with behind_proxy(monkeypatch, is_patient=False) as proxy:
         proxy.fault = lambda _, method, path: (

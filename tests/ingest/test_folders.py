@@ -181,7 +181,12 @@ def test_places_in_the_order_of_numbers_stand_for_numbers_that_come_again() -> N
         entry("a/9", 9, "a"),
         entry("loose", None, "b"),
     ]
-    assert number_parts(ledger) == {"b/4": 0, "a/4": 1, "a/9": 2, "loose": 3}
+    assert number_parts(ledger) == {
+        "b/4": 0,
+        "a/4": 1,
+        "a/9": 2,
+        "loose": 3,
+    }
     assert number_parts(ledger[1:]) == {"b/4": 4, "a/9": 9, "loose": 10}
 
 
@@ -233,7 +238,14 @@ def _as_bigquery_writes(folder: Path, out: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 def test_what_bigquery_exports_is_the_same_store(tmp_path: Path, kind: str) -> None:
-    generate(tmp_path / "raw", "2019", 2, 1.0, 3, file_format=kind)
+    generate(
+        tmp_path / "raw",
+        "2019",
+        2,
+        1.0,
+        3,
+        file_format=kind,
+    )
     ingest([tmp_path / "raw"], tmp_path / "store", ONE)
     _as_bigquery_writes(tmp_path / "raw", tmp_path / "extract")
     assert (tmp_path / "extract" / "instance_usage" / f"000000000000.{kind}.gz").exists()
@@ -252,7 +264,12 @@ def test_what_bigquery_exports_is_the_same_store(tmp_path: Path, kind: str) -> N
 
 def test_a_table_that_few_fields_tell_is_that_of_the_folder(tmp_path: Path) -> None:
     """Events with an instance are of instances: what else they leave out, a folder must not make them another table."""
-    event = {"time": "5", "type": "0", "collection_id": "9", "collection_type": "0"}
+    event = {
+        "time": "5",
+        "type": "0",
+        "collection_id": "9",
+        "collection_type": "0",
+    }
     for table, record in (
         ("collection_events", event),
         ("instance_events", event_record(instance_index="0")),
@@ -280,7 +297,15 @@ def test_avro_is_not_read_and_says_what_is(tmp_path: Path) -> None:
 def test_parquet_below_a_folder_with_an_equals_sign_has_the_columns_of_the_file(
     tmp_path: Path,
 ) -> None:
-    generate(tmp_path / "raw", "2019", 1, 1.0, 3, file_format="parquet", tables=("machine_events",))
+    generate(
+        tmp_path / "raw",
+        "2019",
+        1,
+        1.0,
+        3,
+        file_format="parquet",
+        tables=("machine_events",),
+    )
     for day in (1, 2):
         (tmp_path / "parts" / f"type={day}").mkdir(parents=True)
         data = (tmp_path / "raw" / "machine_events-000000000000.parquet.gz").read_bytes()

@@ -114,7 +114,12 @@ def test_of_a_bucket_nobody_knows_what_is_free(tmp_path):
 
 def test_columns_of_a_plan_are_canonical_and_published(tmp_path):
     shard = source_of(
-        "machine_events-000000000000.json.gz", "machine_events", 1, GOOGLE_2019, "json", cell="a"
+        "machine_events-000000000000.json.gz",
+        "machine_events",
+        1,
+        GOOGLE_2019,
+        "json",
+        cell="a",
     )
     (table,) = ingest_plan.estimate(Discovery([shard]), tmp_path, 1).tables
     assert table.columns == (

@@ -70,7 +70,13 @@ def _ended(raw, store, after=None):
     return process.exitcode
 
 
-def _survives(raw, store, seconds, undisturbed, seed):
+def _survives(
+    raw,
+    store,
+    seconds,
+    undisturbed,
+    seed,
+):
     generator = random.Random(seed)
     for _ in range(generator.choice((1, 1, 2))):
         _ended(raw, store, generator.uniform(0.1, 1.0) * seconds)
@@ -81,17 +87,34 @@ def _survives(raw, store, seconds, undisturbed, seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_killed_ingest_is_taken_up(raw, tmp_path, seconds, undisturbed, seed):
+def test_a_killed_ingest_is_taken_up(
+    raw,
+    tmp_path,
+    seconds,
+    undisturbed,
+    seed,
+):
     _survives(raw, tmp_path / "store", seconds, undisturbed, seed)
 
 
 @pytest.mark.scale
 @pytest.mark.parametrize("seed", range(100, 130))
-def test_a_killed_ingest_is_taken_up_thirty_times(raw, tmp_path, seconds, undisturbed, seed):
+def test_a_killed_ingest_is_taken_up_thirty_times(
+    raw,
+    tmp_path,
+    seconds,
+    undisturbed,
+    seed,
+):
     _survives(raw, tmp_path / "store", seconds, undisturbed, seed)
 
 
-def test_a_swap_cut_off_anywhere_is_finished(raw, tmp_path, undisturbed, monkeypatch):
+def test_a_swap_cut_off_anywhere_is_finished(
+    raw,
+    tmp_path,
+    undisturbed,
+    monkeypatch,
+):
     """Die after each single step of putting the new version in place."""
     from borgtrace.store import swap
 

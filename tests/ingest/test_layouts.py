@@ -64,7 +64,13 @@ def test_a_quote_is_a_part_of_its_field_but_in_own_data(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text('5,1,"name",b,0\n')
     fields = tuple(field.name for field in GOOGLE_2011.tables["machine_attributes"].fields)
-    source = Source(path, GOOGLE_2011, "machine_attributes", "csv", order=fields)
+    source = Source(
+        path,
+        GOOGLE_2011,
+        "machine_attributes",
+        "csv",
+        order=fields,
+    )
     (chunk,) = delimited.read_delimited(
         source, raw_layout(GOOGLE_2011, "machine_attributes", fields)
     )

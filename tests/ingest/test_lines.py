@@ -67,7 +67,13 @@ def test_a_workload_file_is_read_as_delimited_lines() -> None:
 def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"plain")
-    source = Source(path, GOOGLE_2011, "task_usage", "csv", is_zstd=True)
+    source = Source(
+        path,
+        GOOGLE_2011,
+        "task_usage",
+        "csv",
+        is_zstd=True,
+    )
     with (
         pytest.raises(SourceError, match="zstd data is damaged or ends early"),
         streams.open_stream(source) as stream,
@@ -75,7 +81,15 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
         stream.read()
 
     def fail() -> None:
-        with streams.open_stream(Source(path, GOOGLE_2011, "task_usage", "csv", is_zstd=True)):
+        with streams.open_stream(
+            Source(
+                path,
+                GOOGLE_2011,
+                "task_usage",
+                "csv",
+                is_zstd=True,
+            )
+        ):
             raise OSError(5, "the disk fails")
 
     path.write_bytes(pa.compress(b"1\n", "zstd", asbytes=True))

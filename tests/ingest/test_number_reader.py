@@ -16,7 +16,15 @@ from borgtrace.ingest.read.number_reader import NotPlainNumbers, read_numbers
 from tests.ingest import raw
 
 
-@pytest.mark.parametrize("block", [1, 3, 7, 1 << 20])
+@pytest.mark.parametrize(
+    "block",
+    [
+        1,
+        3,
+        7,
+        1 << 20,
+    ],
+)
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_numbers_in_blocks_and_chunks_of_any_size(monkeypatch, block, end):
     monkeypatch.setattr(number_reader, "BLOCK_SIZE", block)

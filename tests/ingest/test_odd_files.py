@@ -151,7 +151,13 @@ def test_the_command_names_it_and_ends_with_3_as_for_a_truncated_file(
     bad = tmp_path / "raw" / "task_usage" / "part-00001-of-00500.csv.gz"
     os.mkfifo(bad)
     words = command("ingest", tmp_path / "raw", "--store", tmp_path / "store")
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 3
     assert done.stdout.splitlines()[0] == "Read 6 files; 0 already in the store"
     assert done.stderr.splitlines()[-1] == (
@@ -199,7 +205,15 @@ def test_a_file_without_permission_is_named() -> None:
             "print(len(found.sources), *found.faults)"
         )
         answer = subprocess.run(
-            [sys.executable, "-c", script, name], capture_output=True, text=True, check=True
+            [
+                sys.executable,
+                "-c",
+                script,
+                name,
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert answer.stdout == f"6 {bad}: permission denied; make the file readable\n"
 
@@ -234,7 +248,12 @@ def test_damaged_pages_of_parquet_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dirty", [False, True])
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_the_longest_line(
-    tmp_path: Path, monkeypatch, kind: str, dirty: bool, extra: int, compressed: bool
+    tmp_path: Path,
+    monkeypatch,
+    kind: str,
+    dirty: bool,
+    extra: int,
+    compressed: bool,
 ) -> None:
     """A line of just the limit is a row, one byte more refuses the file, whichever reader comes to it."""
     if kind == "csv":
@@ -388,9 +407,24 @@ def test_repeated_keys_are_refused_in_clean_and_in_dirty_files(tmp_path: Path, c
     _check_records(tmp_path, table, text.replace(found, instead, 1), record, "wrong_column_count")
 
 
-def _check_records(folder: Path, table: str, odd: str, good: dict, fate: str) -> None:
+def _check_records(
+    folder: Path,
+    table: str,
+    odd: str,
+    good: dict,
+    fate: str,
+) -> None:
     def make(place: Path, dirty: bool) -> Path:
-        return write_records(place, table, [odd, good, *["{}"] * dirty, good])
+        return write_records(
+            place,
+            table,
+            [
+                odd,
+                good,
+                *["{}"] * dirty,
+                good,
+            ],
+        )
 
     clean, dirty = _both(folder, make)
     assert clean == dirty
@@ -424,7 +458,12 @@ def test_parquet_may_hold_unknown_fields_and_the_spelling_of_the_document(tmp_pa
     counted = {
         entry.part: entry.counters.get("unknown_field", 0) for entry in store.manifest.sources
     }
-    assert counted == {0: 1, 1: 1, 2: 0, 3: 0}
+    assert counted == {
+        0: 1,
+        1: 1,
+        2: 0,
+        3: 0,
+    }
 
 
 @pytest.mark.parametrize("compressed", [False, True])

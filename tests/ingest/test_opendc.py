@@ -86,7 +86,12 @@ def test_each_of_a_thousand_changed_rows_is_stored_or_refused(tmp_path):
     wrong = {
         "id": [None],
         "duration": [None, -1],
-        "cpu_usage": [None, -0.5, float("nan"), float("inf")],
+        "cpu_usage": [
+            None,
+            -0.5,
+            float("nan"),
+            float("inf"),
+        ],
     }
     faulty = {
         "submission_time": [None],

@@ -278,7 +278,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("declared", "capacity", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_right_is_asked_about(tmp_path, declared, capacity, message):
+def test_what_cannot_be_right_is_asked_about(
+    tmp_path,
+    declared,
+    capacity,
+    message,
+):
     with pytest.raises(UsageError) as error:
         ingest_own(tmp_path, declared, {"own.csv": THREE_COLUMNS}, capacity)
     assert str(error.value) == message

@@ -57,7 +57,15 @@ def test_rows_earlier_than_the_row_above():
 def test_windows_at_their_bounds():
     window = 300_000_000
     rows = pa.table(
-        {"start_time": [0, 0, 10, 7], "end_time": [window, window + 1, 10, AFTER_TRACE]}
+        {
+            "start_time": [0, 0, 10, 7],
+            "end_time": [
+                window,
+                window + 1,
+                10,
+                AFTER_TRACE,
+            ],
+        }
     )
     # a window after the trace is counted as such, and has no length
     assert count_broken(USAGE, rows) == {"window_over_300s": 1, "after_trace_time": 1}
@@ -68,7 +76,16 @@ def test_windows_at_their_bounds():
 
 def test_lists_are_counted_one_by_one():
     rise, fall = [i / 16 for i in range(11)], [1.0, *(i / 16 for i in range(10))]
-    lists = pa.array([rise, fall, [], None, rise], pa.list_(pa.float32()))
+    lists = pa.array(
+        [
+            rise,
+            fall,
+            [],
+            None,
+            rise,
+        ],
+        pa.list_(pa.float32()),
+    )
     counts = count_broken(USAGE, pa.table({"cpu_usage_distribution": lists}))
     # from the last value of the first list to the first of the second is no fall
     assert counts == {"percentiles_unordered": 1, "percentiles_empty": 2}
@@ -93,7 +110,12 @@ def test_tokens_that_the_text_must_have():
     #  "constraint":[{"name":"x","relation":"1"},{"name":"y"}]}  and  {"time":"6","constraint":[]}
     keys = 8 + 3 + 2
     quoted = 3 + 2 + 3 + 1
-    assert tokens_of(flat).tolist() == [2, keys, 2 * (keys + quoted), 1]
+    assert tokens_of(flat).tolist() == [
+        2,
+        keys,
+        2 * (keys + quoted),
+        1,
+    ]
 
 
 def test_items_of_a_list_are_numbered_and_inherit_their_row():
@@ -139,7 +161,12 @@ def test_items_of_a_list_are_numbered_and_inherit_their_row():
     ],
 )
 def test_processes_are_worth_it_from_32_megabytes_beside_the_largest_file(
-    tmp_path, monkeypatch, sizes, jobs, order, processes
+    tmp_path,
+    monkeypatch,
+    sizes,
+    jobs,
+    order,
+    processes,
 ):
     asked = []
 
@@ -175,7 +202,12 @@ def test_names_of_sources_become_names_of_files():
         ("loose.csv", None, None, "t/loose.csv"),
     ],
 )
-def test_numbers_in_names_of_files(name, part, parts, known):
+def test_numbers_in_names_of_files(
+    name,
+    part,
+    parts,
+    known,
+):
     source = source_of(name, "t", 1)
     assert (source.part, source.parts, source.name) == (part, parts, known)
 

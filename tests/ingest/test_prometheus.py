@@ -14,7 +14,12 @@ from tests.ingest.own_data import hashed, rows
 
 # A multiple of 300 s since 1970, so that it is 600 s in the store.
 START = 1_793_491_200
-WEB = {"namespace": "shop", "pod": "web-1", "container": "app", "node": "n1"}
+WEB = {
+    "namespace": "shop",
+    "pod": "web-1",
+    "container": "app",
+    "node": "n1",
+}
 GIB = 2**30
 
 
@@ -39,7 +44,18 @@ FILES = {
         (WEB | {"container": ""}, [(0, "500"), (60, "900")]),
         (WEB | {"container": "POD"}, [(0, "0"), (60, "1")]),
     ),
-    "cpu-2.json": _answer(CPU, (WEB, [(60, "160"), (120, "10"), (1000, "20"), (1060, "NaN")])),
+    "cpu-2.json": _answer(
+        CPU,
+        (
+            WEB,
+            [
+                (60, "160"),
+                (120, "10"),
+                (1000, "20"),
+                (1060, "NaN"),
+            ],
+        ),
+    ),
     "memory.json": _answer(MEMORY, (WEB, [(0, str(GIB)), (60, str(2 * GIB)), (120, str(4 * GIB))])),
     "requests.json": _answer(
         REQUESTS,

@@ -74,7 +74,10 @@ def _key(row):
 
 
 @settings(
-    max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(st.data())
 def test_any_rows_split_over_any_files_read_back_equal(data):

@@ -127,7 +127,12 @@ FLATTENED = {
 
 def test_a_list_with_nan_of_a_flattened_file_is_refused_and_a_record_with_nan_is_not(tmp_path):
     whole = str([n / 16 for n in range(11)])
-    lists = [whole, whole.replace("0.5", "nan"), whole.replace(",", "").replace("0.5", "nan"), "[]"]
+    lists = [
+        whole,
+        whole.replace("0.5", "nan"),
+        whole.replace(",", "").replace("0.5", "nan"),
+        "[]",
+    ]
     rows = [
         {
             **FLATTENED,
@@ -190,7 +195,13 @@ def test_a_flattened_file_that_fails_half_way_leaves_nothing(tmp_path, monkeypat
     ],
 )
 def test_checks_of_two_columns_keep_their_rule_and_bound(check, broken):
-    column = Column("end_time", "int64", "us", "An end.", checks=(check,))
+    column = Column(
+        "end_time",
+        "int64",
+        "us",
+        "An end.",
+        checks=(check,),
+    )
     field = Field(RawField("end time", "end_time"), column, GOOGLE_2011, 2)
     layout = RawLayout(GOOGLE_2011.tables["task_usage"], GOOGLE_2011, (field,), 2)
     ((reason, test),) = cross_tests(layout)

@@ -87,7 +87,14 @@ def test_openb_pods_end_as_their_phase_says(tmp_path):
         ("p4", "gpu_model", "EQUAL", "G9"),
     ]
     asked = {names[job]: gpus for job, gpus in rows(store, "tasks", "collection_id, gpu_request")}
-    assert asked == {"p1": 8000, "p2": 220, "p3": 0, "p4": 1000, "p5": 0, "p6": 0}
+    assert asked == {
+        "p1": 8000,
+        "p2": 220,
+        "p3": 0,
+        "p4": 1000,
+        "p5": 0,
+        "p6": 0,
+    }
 
 
 V1, V2 = "a" * 40 + "+/==", "b" * 40 + "+/=="
@@ -325,7 +332,11 @@ NUMBERS = {
 
 @pytest.mark.parametrize(("files", "name", "line", "capacity"), MUTATED.values(), ids=MUTATED)
 def test_each_of_a_thousand_mutated_lines_is_stored_or_refused(
-    tmp_path, files, name, line, capacity
+    tmp_path,
+    files,
+    name,
+    line,
+    capacity,
 ):
     rng = random.Random(name)
     lines = []

@@ -70,7 +70,11 @@ def fetched(bucket: Bucket, ending: str = ".gz") -> list[str]:
     ("generation", "kind"), [("2011", "json"), ("2019", "json"), ("2019", "parquet")]
 )
 def test_a_cell_of_a_bucket_is_that_of_a_folder(
-    generation: str, kind: str, bucket: Bucket, tmp_path: Path, temporary: Path
+    generation: str,
+    kind: str,
+    bucket: Bucket,
+    tmp_path: Path,
+    temporary: Path,
 ) -> None:
     raw = generate(
         tmp_path / "raw",
@@ -109,7 +113,16 @@ def test_from_a_bucket_to_a_bucket(
 ) -> None:
     write_cell(bucket.root / "raw")
     with pytest.raises(SystemExit) as ended:
-        main(["ingest", RAW, "--store", "s3://cells/store", "--jobs", "1"])
+        main(
+            [
+                "ingest",
+                RAW,
+                "--store",
+                "s3://cells/store",
+                "--jobs",
+                "1",
+            ]
+        )
     assert ended.value.code == 0
     digest = ingest([bucket.root / "raw"], tmp_path / "store", ONE).manifest.digest  # type: ignore[union-attr]
     assert borgtrace.open("s3://cells/store").digest == digest
@@ -120,7 +133,16 @@ def test_a_plan_fetches_nothing(
 ) -> None:
     write_cell(bucket.root / "raw")
     with pytest.raises(SystemExit) as ended:
-        main(["ingest", RAW, "--store", str(tmp_path / "store"), "--dry-run", "--json"])
+        main(
+            [
+                "ingest",
+                RAW,
+                "--store",
+                str(tmp_path / "store"),
+                "--dry-run",
+                "--json",
+            ]
+        )
     assert ended.value.code == 0
     planned = json.loads(capsys.readouterr().out)
     assert {each["table"]: each["files"] for each in planned["tables"]} == dict.fromkeys(
@@ -231,7 +253,10 @@ def test_compressed_files_of_any_kind_are_recognized_by_their_heads(
 
 
 def test_one_file_at_a_time_lies_on_this_machine(
-    bucket: Bucket, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket,
+    tmp_path: Path,
+    temporary: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_cell(bucket.root / "raw")
     seen = []
@@ -393,7 +418,14 @@ def test_without_access_nothing_is_made_and_no_key_is_shown(
     write_cell(bucket.root / "raw")
     bucket.key = "another"
     with pytest.raises(SystemExit) as ended:
-        main(["ingest", RAW, "--store", str(tmp_path / "store")])
+        main(
+            [
+                "ingest",
+                RAW,
+                "--store",
+                str(tmp_path / "store"),
+            ]
+        )
     assert ended.value.code == 5
     way_out = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"
     said = capsys.readouterr()

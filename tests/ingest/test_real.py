@@ -87,7 +87,12 @@ MACHINES = """
         ("arg_max", "", [6732, 3863, 1001, 795, 126, 52, 5, 5, 3, 1]),
     ],
 )
-def test_capacities_at_time_zero_first_and_last(store, which, where, counts):
+def test_capacities_at_time_zero_first_and_last(
+    store,
+    which,
+    where,
+    counts,
+):
     found = _rows(store, MACHINES.format(which=which, where=where))
     assert [row[-1] for row in found] == counts
     assert [(row[0], row[1], row[2]) for row in found[:5]] == [

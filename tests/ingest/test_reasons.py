@@ -116,7 +116,12 @@ def test_every_reason_has_a_row_here():
 
 
 @pytest.mark.parametrize(("code", "table", "line"), REFUSED_2011)
-def test_a_refused_2011_line_is_kept_with_its_reason(tmp_path, code, table, line):
+def test_a_refused_2011_line_is_kept_with_its_reason(
+    tmp_path,
+    code,
+    table,
+    line,
+):
     good = TABLES[table]
     path = write_part(tmp_path / "raw", table, good)
     path.write_bytes(
@@ -132,7 +137,12 @@ def test_a_refused_2011_line_is_kept_with_its_reason(tmp_path, code, table, line
 
 
 @pytest.mark.parametrize(("code", "table", "record"), REFUSED_2019)
-def test_a_refused_2019_record_is_kept_with_its_reason(tmp_path, code, table, record):
+def test_a_refused_2019_record_is_kept_with_its_reason(
+    tmp_path,
+    code,
+    table,
+    record,
+):
     good = {
         "instance_usage": usage_record(),
         "instance_events": event_record(),
@@ -150,7 +160,12 @@ def test_a_refused_2019_record_is_kept_with_its_reason(tmp_path, code, table, re
 
 
 @pytest.mark.parametrize(("code", "table", "lines"), COUNTED_2011)
-def test_a_suspicious_row_is_stored_and_counted(tmp_path, code, table, lines):
+def test_a_suspicious_row_is_stored_and_counted(
+    tmp_path,
+    code,
+    table,
+    lines,
+):
     write_cell(tmp_path / "raw")
     write_part(tmp_path / "raw", table, lines)
     result = ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))

@@ -43,7 +43,13 @@ from tests.ingest.raw import (
     ],
 )
 @pytest.mark.parametrize("compressed", [False, True])
-def test_delimited_text_is_known_by_its_fields(tmp_path, lines, table, width, compressed):
+def test_delimited_text_is_known_by_its_fields(
+    tmp_path,
+    lines,
+    table,
+    width,
+    compressed,
+):
     # a single line counts without its end; of several, one without its end may be cut off
     data = ("\r\n".join(lines) + "\r\n" * (len(lines) > 1)).encode()
     path = tmp_path / "anything"
@@ -100,7 +106,10 @@ def test_a_record_with_few_names_is_what_the_file_is_called(tmp_path):
     ],
 )
 def test_a_header_of_two_tables_is_what_the_file_is_called_or_has_more_of(
-    tmp_path, name, header, table
+    tmp_path,
+    name,
+    header,
+    table,
 ):
     path = tmp_path / name
     path.write_text(f"{header}\n{',' * header.count(',')}\n")
@@ -108,7 +117,15 @@ def test_a_header_of_two_tables_is_what_the_file_is_called_or_has_more_of(
 
 
 def test_the_first_record_that_fits_tells(tmp_path):
-    path = _write(tmp_path / "usage.json", [{"strange": 1}, "[1]", "{broken", usage_record()])
+    path = _write(
+        tmp_path / "usage.json",
+        [
+            {"strange": 1},
+            "[1]",
+            "{broken",
+            usage_record(),
+        ],
+    )
     found = classify(path, cell="b")
     assert (found.table, found.format, found.cell) == ("instance_usage", "json", "b")
 
@@ -235,7 +252,12 @@ def test_a_flattened_row_becomes_the_records_it_was_joined_from():
 
 
 def test_parts_without_a_number_come_after_those_with_one_by_content():
-    def entry(name, part, sha256, table="task_usage"):
+    def entry(
+        name,
+        part,
+        sha256,
+        table="task_usage",
+    ):
         return SourceEntry(
             name, name, "instance_usage", table, "csv", 1, sha256, part, None, 1, 1, 0
         )
@@ -246,12 +268,23 @@ def test_parts_without_a_number_come_after_those_with_one_by_content():
         entry("early", None, "a"),
         entry("alone", None, "c", "machine_events"),
     ]
-    assert number_parts(ledger) == {"third": 3, "early": 4, "late": 5, "alone": 0}
+    assert number_parts(ledger) == {
+        "third": 3,
+        "early": 4,
+        "late": 5,
+        "alone": 0,
+    }
 
 
 @pytest.mark.parametrize(
     "wanted",
-    [{"fraction": 0.0}, {"fraction": 1.01}, {"fraction": -0.5}, {"time": (5, 5)}, {"time": (6, 5)}],
+    [
+        {"fraction": 0.0},
+        {"fraction": 1.01},
+        {"fraction": -0.5},
+        {"time": (5, 5)},
+        {"time": (6, 5)},
+    ],
 )
 def test_a_cut_that_makes_no_sense_is_refused(wanted):
     with pytest.raises(UsageError):
@@ -259,7 +292,13 @@ def test_a_cut_that_makes_no_sense_is_refused(wanted):
 
 
 @pytest.mark.parametrize(
-    "wanted", [{"fraction": 1.0}, {"fraction": 0.001}, {"time": (0, 1)}, {"jobs": (1, 2)}]
+    "wanted",
+    [
+        {"fraction": 1.0},
+        {"fraction": 0.001},
+        {"time": (0, 1)},
+        {"jobs": (1, 2)},
+    ],
 )
 def test_a_cut_that_makes_sense(wanted):
     Criteria(**wanted)

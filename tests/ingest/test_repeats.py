@@ -10,7 +10,10 @@ NAN = np.nan
 
 
 def _found(
-    start: list[int], values: list[list[float]], starts: list[int], machine: list[int] | None = None
+    start: list[int],
+    values: list[list[float]],
+    starts: list[int],
+    machine: list[int] | None = None,
 ) -> list[bool]:
     words = np.array(values, np.float32).view(np.uint32)
     return repeating_runs(

@@ -35,7 +35,14 @@ def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
     draw = random.Random(seed)
     n = draw.choice([0, 1, 2, 50])
     kinds = {
-        "wide": lambda: draw.choice([0, 1, 2**62, 2**63 - 1]),
+        "wide": lambda: draw.choice(
+            [
+                0,
+                1,
+                2**62,
+                2**63 - 1,
+            ]
+        ),
         "few": lambda: draw.randrange(3),
         "signed": lambda: draw.randrange(-3, 3),
         "gaps": lambda: draw.choice([None, 1, 5]),
@@ -59,7 +66,15 @@ def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
 
 
 @pytest.mark.parametrize("wide", [2**39, 2**62, 2**63 - 1])
-@pytest.mark.parametrize("far", [1, 2**20, 2**40, 2**62])
+@pytest.mark.parametrize(
+    "far",
+    [
+        1,
+        2**20,
+        2**40,
+        2**62,
+    ],
+)
 def test_ties_of_a_wide_column_are_settled_by_what_follows(wide: int, far: int) -> None:
     """Both together take more bits than a word has: what is left over is compared among equal rows only."""
     rows = [
@@ -113,7 +128,15 @@ def test_missing_values_are_sorted_with_their_rows_wherever_a_column_begins() ->
     flags = pa.array([True, None, True, False, None, True])[1:]
     nothing = pa.nulls(5, pa.float32())
     codes = pa.array(["KILL", None, "EVICT", "KILL", None]).dictionary_encode()
-    rows = pa.table({"id": [5, 4, 3, 2, 1], "m": measured, "f": flags, "n": nothing, "c": codes})
+    rows = pa.table(
+        {
+            "id": [5, 4, 3, 2, 1],
+            "m": measured,
+            "f": flags,
+            "n": nothing,
+            "c": codes,
+        }
+    )
     batches = list(sorted_batches(rows, ("id",), 3))
     assert pa.Table.from_batches(batches).to_pydict() == {
         "id": [1, 2, 3, 4, 5],
@@ -177,7 +200,12 @@ def test_files_of_collections_are_cut_and_kept() -> None:
 def test_a_sorted_file_notes_what_it_holds(tmp_path: Path) -> None:
     """So the digest of a table is known from the footers, without a look at its rows."""
     table = TABLES["machine_attributes"]
-    values = {"time": "v", "machine_id": "v", "source_row": "v", "source_part": "0"}
+    values = {
+        "time": "v",
+        "machine_id": "v",
+        "source_row": "v",
+        "source_part": "0",
+    }
     columns = ", ".join(
         f'CAST({values.get(name, "NULL")} AS BIGINT) AS "{name}"' for name in table.names
     )
@@ -205,7 +233,13 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
     """DuckDB sorts them: what it has not handed over is lost where its connection is asked again."""
     monkeypatch.setattr(clustering, "MOST_ROWS", 100)
     monkeypatch.setattr(clustering, "PIECE", 2048)
-    sizes = {1: 20_000, 2: 60, 3: 40, 4: 10_000, 5: 1}
+    sizes = {
+        1: 20_000,
+        2: 60,
+        3: 40,
+        4: 10_000,
+        5: 1,
+    }
     parts = (f"SELECT {id_} AS c, {n} - range AS t FROM range({n})" for id_, n in sizes.items())
     values = {"collection_id": "c", "time": "t", "source_row": "t"}
     key = ", ".join(f"{values.get(name, '0')} AS {name}" for name in TABLES["instance_events"].key)

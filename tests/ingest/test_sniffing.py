@@ -35,7 +35,11 @@ def draft(tmp_path: Path, text: str) -> tuple[dict[str, Any], dict[str, str]]:
     ],
 )
 def test_times_are_guessed_by_their_size(
-    tmp_path: Path, times: list[int], unit: str, clock: str, step: str
+    tmp_path: Path,
+    times: list[int],
+    unit: str,
+    clock: str,
+    step: str,
 ) -> None:
     lines = "".join(
         f"web,{time},{place % 2 + 1}.5\n"
@@ -84,7 +88,10 @@ def test_a_single_file_of_no_known_format_is_taken_for_usage(tmp_path: Path) -> 
     ],
 )
 def test_usage_is_guessed_by_name_and_size(
-    tmp_path: Path, header: str, values: str, usage: dict[str, Any]
+    tmp_path: Path,
+    header: str,
+    values: str,
+    usage: dict[str, Any],
 ) -> None:
     lines = "".join(
         f"7,{index},n1,{300 * index},{300 * index + 300},{value}\n"

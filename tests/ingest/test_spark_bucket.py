@@ -179,11 +179,25 @@ def test_parts_are_staged_now_sorted_later_replaced_and_begun_anew(
     with pytest.raises(SourceError, match="the source has changed since it was ingested"):
         ingest([raw], URL, staged)
     again = ingest(
-        [raw], URL, IngestOptions(engine="local[2]", memory="1GB", stage_only=True, replace=True)
+        [raw],
+        URL,
+        IngestOptions(
+            engine="local[2]",
+            memory="1GB",
+            stage_only=True,
+            replace=True,
+        ),
     )
     assert [entry.name for entry in again.staged] == ["task_events/part-00000"]
     anew = ingest(
-        [raw], URL, IngestOptions(engine="local[2]", memory="1GB", stage_only=True, rebuild=True)
+        [raw],
+        URL,
+        IngestOptions(
+            engine="local[2]",
+            memory="1GB",
+            stage_only=True,
+            rebuild=True,
+        ),
     )
     assert (len(anew.staged), anew.known) == (2, 0)
     # The raw files may be gone.

@@ -95,7 +95,11 @@ def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
     paths = StagedPaths(tmp_path, "x")
     (tmp_path / "machine_attributes").mkdir()
     source = Source(
-        Path("part-00003-of-00007.csv"), GOOGLE_2011, "machine_attributes", "csv", size=9
+        Path("part-00003-of-00007.csv"),
+        GOOGLE_2011,
+        "machine_attributes",
+        "csv",
+        size=9,
     )
     with StagedOutput(paths, layout) as output:
         output.write(attributes([9]))
@@ -124,7 +128,16 @@ def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
         7,
     )
     assert entry.counters == {"time_out_of_order": 2, "unparsable_value": 2}
-    assert make_entry(source, output, "sha", rows_in=8, skipped=3).skipped == 3
+    assert (
+        make_entry(
+            source,
+            output,
+            "sha",
+            rows_in=8,
+            skipped=3,
+        ).skipped
+        == 3
+    )
 
     def fail() -> None:
         with StagedOutput(StagedPaths(tmp_path, "y"), layout) as failing:

@@ -27,7 +27,12 @@ from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import SourceEntry
 
 
-def entry(name: str, table: str, raw_table: str, sha256: str) -> SourceEntry:
+def entry(
+    name: str,
+    table: str,
+    raw_table: str,
+    sha256: str,
+) -> SourceEntry:
     return SourceEntry(name, name, table, raw_table, "csv", 1, sha256, None, None, 1, 1, 0)
 
 

@@ -22,10 +22,21 @@ from tests.ingest.raw import source_of
         ("own[1].csv", "", False),
     ],
 )
-def test_readers_of_paths_read_what_is_not_packed_where_it_lies(tmp_path, name, packed, is_itself):
+def test_readers_of_paths_read_what_is_not_packed_where_it_lies(
+    tmp_path,
+    name,
+    packed,
+    is_itself,
+):
     path, text = tmp_path / name, b"task,time\nweb,0\n"
     path.write_bytes(pa.compress(text, codec=packed, asbytes=True) if packed else text)
-    source = source_of(name, "usage", 1, is_gzip=packed == "gzip", is_zstd=packed == "zstd")
+    source = source_of(
+        name,
+        "usage",
+        1,
+        is_gzip=packed == "gzip",
+        is_zstd=packed == "zstd",
+    )
     with plain_file(replace(source, path=path)) as plain:
         assert (plain == path, plain.read_bytes()) == (is_itself, text)
 

@@ -157,7 +157,13 @@ def test_what_pandas_made_of_integers_is_undone() -> None:
 
 def test_a_cell_is_chosen_where_a_file_mixes_them() -> None:
     def source(cell: str) -> Source:
-        return Source(Path("x.csv"), KAGGLE_2019, "kaggle", "kaggle", cell=cell)
+        return Source(
+            Path("x.csv"),
+            KAGGLE_2019,
+            "kaggle",
+            "kaggle",
+            cell=cell,
+        )
 
     mixed = Counter({"b": 2, "a": 1})
     assert [choose_cell(source(cell), mixed) for cell in ("a", "b")] == ["a", "b"]

@@ -91,7 +91,12 @@ def test_parts_staged_one_by_one_while_raw_files_vanish(raw, tmp_path, expected)
     assert _digest(tmp_path / "store") == expected
 
 
-def test_parallel_is_serial_byte_for_byte(raw, tmp_path, expected, monkeypatch):
+def test_parallel_is_serial_byte_for_byte(
+    raw,
+    tmp_path,
+    expected,
+    monkeypatch,
+):
     monkeypatch.setattr(staging, "WORTH_A_PROCESS", 0)
     ingest([raw], tmp_path / "store", IngestOptions(jobs=2, memory="200MB"))
     assert _digest(tmp_path / "store") == expected
@@ -103,7 +108,12 @@ def _files(store):
 
 @pytest.mark.parametrize(("most", "memory"), [(40, "4GB"), (1, "200MB")])
 def test_the_digest_is_the_same_in_any_number_of_files(
-    raw, tmp_path, expected, monkeypatch, most, memory
+    raw,
+    tmp_path,
+    expected,
+    monkeypatch,
+    most,
+    memory,
 ):
     """Where a file may hold 1 row, each of the 5 collections is larger than that, and sorted by DuckDB."""
     monkeypatch.setattr(clustering, "MOST_ROWS", most)
@@ -363,9 +373,24 @@ def test_sentinels_become_null_and_dedicated_machines_are_flagged(tmp_path):
             "from instance_events order by instance_index"
         )
         assert rows.to_pylist() == [
-            {"m": None, "d": False, "a": None, "i": None},
-            {"m": None, "d": True, "a": None, "i": None},
-            {"m": 7, "d": False, "a": None, "i": None},
+            {
+                "m": None,
+                "d": False,
+                "a": None,
+                "i": None,
+            },
+            {
+                "m": None,
+                "d": True,
+                "a": None,
+                "i": None,
+            },
+            {
+                "m": 7,
+                "d": False,
+                "a": None,
+                "i": None,
+            },
         ]
 
 

@@ -53,13 +53,27 @@ def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files
     monkeypatch.setattr(clustering, "MOST_ROWS", most)
     raw = tmp_path / "raw"
     write_part(raw, "machine_events", TABLES["machine_events"])  # of machine 5
-    events = [(10, 5, 0), (20, 5, 1), (20, 6, 4), (30, 6, 0), (40, 5, 1)]
+    events = [
+        (10, 5, 0),
+        (20, 5, 1),
+        (20, 6, 4),
+        (30, 6, 0),
+        (40, 5, 1),
+    ]
     write_part(
         raw,
         "task_events",
         [f"{job},,{job},0,{machine},{kind},u,0,9,,,," for job, machine, kind in events],
     )
-    usage = [(20, 0, 5), (20, 0, 5), (20, 1, 5), (40, 0, 6), (40, 0, 6), (40, 0, 6), (40, 0, 7)]
+    usage = [
+        (20, 0, 5),
+        (20, 0, 5),
+        (20, 1, 5),
+        (40, 0, 6),
+        (40, 0, 6),
+        (40, 0, 6),
+        (40, 0, 7),
+    ]
     rows = (
         f"600000000,900000000,{job},{task},{machine},0.5,,,,,,,,0.5,,,,,0,"
         for job, task, machine in usage

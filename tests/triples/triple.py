@@ -55,7 +55,13 @@ _MICROSECONDS = {
     "h": 3600 * 10**6,
     "d": 86_400 * 10**6,
 }
-_WORDS = {"-": None, "true": True, "false": False, "before": BEFORE_TRACE, "after": AFTER_TRACE}
+_WORDS = {
+    "-": None,
+    "true": True,
+    "false": False,
+    "before": BEFORE_TRACE,
+    "after": AFTER_TRACE,
+}
 
 
 @dataclass(frozen=True)

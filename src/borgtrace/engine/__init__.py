@@ -96,7 +96,11 @@ def _is_spark(url: str) -> bool:
 
 
 def read_table(
-    con: SQLBackend, table: Table, paths: Sequence[str], *, name: str | None = None
+    con: SQLBackend,
+    table: Table,
+    paths: Sequence[str],
+    *,
+    name: str | None = None,
 ) -> ir.Table:
     """Read Parquet files as a canonical table on any engine from :func:`connect`.
 

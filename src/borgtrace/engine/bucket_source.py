@@ -52,7 +52,11 @@ class BucketReader(DataSourceReader):
     """
 
     def __init__(
-        self, schema: pa.Schema, files: list[str], names: dict[str, str | None], pieces: int
+        self,
+        schema: pa.Schema,
+        files: list[str],
+        names: dict[str, str | None],
+        pieces: int,
     ) -> None:
         self.schema = schema
         self.files = files

@@ -104,7 +104,13 @@ def open_store(
     con = raw_connection(memory, threads, temp_directory)
     try:
         for table, paths in tables.items():
-            add_view(con, table, paths, table.name, is_temporary=False)
+            add_view(
+                con,
+                table,
+                paths,
+                table.name,
+                is_temporary=False,
+            )
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
     _lock(con, root)
@@ -311,7 +317,13 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> str:
 
 
 def _not_a_select(what: str, got: str, way_out: str = "only a query can be answered") -> UsageError:
-    return UsageError("query", what, expected="one SELECT", got=got, way_out=way_out)
+    return UsageError(
+        "query",
+        what,
+        expected="one SELECT",
+        got=got,
+        way_out=way_out,
+    )
 
 
 @contextmanager

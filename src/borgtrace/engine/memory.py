@@ -5,7 +5,13 @@ import re
 from borgtrace.errors import UsageError
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B\s*", re.IGNORECASE)
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_POWERS = {
+    "": 0,
+    "K": 1,
+    "M": 2,
+    "G": 3,
+    "T": 4,
+}
 
 
 def parse_memory(text: str) -> int:

@@ -49,7 +49,12 @@ def connect(
     return ibis.pyspark.connect(session)
 
 
-def register(con: Backend, table: Table, paths: Sequence[str], name: str) -> None:
+def register(
+    con: Backend,
+    table: Table,
+    paths: Sequence[str],
+    name: str,
+) -> None:
     """Register Parquet files as the view `name` with a table's declared columns; no files, no rows.
 
     Parameters
@@ -121,7 +126,10 @@ def frame(con: Backend, expr: ibis.Table) -> DataFrame:
 
 
 def _show_columns(
-    session: SparkSession, name: str, remote: dict[str, Any], columns: Collection[str]
+    session: SparkSession,
+    name: str,
+    remote: dict[str, Any],
+    columns: Collection[str],
 ) -> None:
     """Make the view of a table in a bucket with some of its columns, or its first one."""
     from ibis.backends.pyspark.datatypes import PySparkSchema

@@ -18,7 +18,14 @@ from borgtrace.schema.records import row_of
 from borgtrace.storage import RemotePath
 from borgtrace.store.parts import describe_numbers
 
-_UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0, "swf": 3.0, "prometheus": 1.0}
+_UNPACKED = {
+    "csv": 3.0,
+    "json": 4.5,
+    "parquet": 1.0,
+    "kaggle": 1.0,
+    "swf": 3.0,
+    "prometheus": 1.0,
+}
 """Raw bytes per byte of a gzip file (Parquet: as it is)."""
 _STAGED, _STORED = 0.54, 0.40
 """Bytes of Parquet per byte of gzip, waiting and sorted; at the end of an ingest both are there."""

@@ -303,7 +303,10 @@ def _present_manifest(layout: Layout) -> Manifest | None:
 
 
 def _require_disk_for(
-    pending: Pending, identity: Identity, layout: Layout, options: IngestOptions
+    pending: Pending,
+    identity: Identity,
+    layout: Layout,
+    options: IngestOptions,
 ) -> None:
     # What tasks make in a bucket takes no disk here; converted formats are built here all the same.
     is_made_in_bucket = isinstance(layout.staging, RemotePath)
@@ -315,7 +318,10 @@ def _require_disk_for(
 
 
 def _stage(
-    pending: Pending, layout: Layout, jobs: int | SparkTasks, progress: Progress
+    pending: Pending,
+    layout: Layout,
+    jobs: int | SparkTasks,
+    progress: Progress,
 ) -> tuple[list[SourceEntry], list[SourceError]]:
     staged: list[SourceEntry] = []
     faults: list[SourceError] = []

@@ -211,7 +211,11 @@ class _SortedRelation:
         return f"CAST({name_sql} AS ENUM({words_sql})) AS {name_sql}"
 
     def plan(
-        self, most_rows: int, folder: Path, present: Sequence[Path], fresh_sql: str
+        self,
+        most_rows: int,
+        folder: Path,
+        present: Sequence[Path],
+        fresh_sql: str,
     ) -> Iterator[_PlannedFile]:
         """Yield each file that has to be made; link those that stay."""
         # Machine tables are ordered by time and small: one file.
@@ -267,7 +271,11 @@ def _link(path: Path, target: Path) -> None:
 
 
 def _make_file(
-    table: Table, relation_sql: str, memory: str, parts: PartsByColumns, file: _PlannedFile
+    table: Table,
+    relation_sql: str,
+    memory: str,
+    parts: PartsByColumns,
+    file: _PlannedFile,
 ) -> int:
     """Read and write one file: what a task does, far from the connection that planned it."""
     with sorting_connection(memory, 1) as connection:

@@ -131,12 +131,22 @@ def _staged_parts(layout: Layout, entries: Sequence[SourceEntry]) -> dict[str, l
 
 
 def _sort_table(
-    connection: duckdb.DuckDBPyConnection, name: str, relation_sql: str, work: Path, terms: Terms
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    relation_sql: str,
+    work: Path,
+    terms: Terms,
 ) -> list[Path]:
     refine: Refinement = iter
     if name == "instance_usage" and are_cut_when_sorted(terms):
         refine = cut_windows
-    paths = cluster(connection, TABLES[name], relation_sql, work / name, refine=refine)
+    paths = cluster(
+        connection,
+        TABLES[name],
+        relation_sql,
+        work / name,
+        refine=refine,
+    )
     if count_rows(paths):
         return paths
     # A table without rows has no files.

@@ -23,7 +23,10 @@ _HAS_EVENTS_SQL = " + ".join(quoted(f"n_{event.lower()}") for event in EVENT_TYP
 
 
 def count_in_file(
-    connection: duckdb.DuckDBPyConnection, files: Mapping[str, SortedFiles], name: str, number: int
+    connection: duckdb.DuckDBPyConnection,
+    files: Mapping[str, SortedFiles],
+    name: str,
+    number: int,
 ) -> dict[str, int]:
     """Count, per reason, the faults of a file of a table that show only when tables are whole.
 
@@ -100,7 +103,10 @@ def _count_orphans(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def count_repeated_usage(
-    connection: duckdb.DuckDBPyConnection, files: SortedFiles, number: int, among: Index
+    connection: duckdb.DuckDBPyConnection,
+    files: SortedFiles,
+    number: int,
+    among: Index,
 ) -> int:
     """Count rows of a file of usage that repeat an earlier one, where that may be.
 

@@ -102,7 +102,12 @@ def identify(
     return agree(layout.root, known, new, "ingest into a separate store")
 
 
-def agree(place: Path, known: Identity, new: Identity, way_out: str) -> Identity:
+def agree(
+    place: Path,
+    known: Identity,
+    new: Identity,
+    way_out: str,
+) -> Identity:
     """Return what two identities say together, and refuse rows of two traces.
 
     Parameters

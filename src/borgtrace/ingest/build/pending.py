@@ -25,7 +25,11 @@ class Pending:
 
 
 def find_pending(
-    sources: Sequence[Source], ledger: Iterable[SourceEntry], staging: Path, *, replace: bool
+    sources: Sequence[Source],
+    ledger: Iterable[SourceEntry],
+    staging: Path,
+    *,
+    replace: bool,
 ) -> Pending:
     """Compare sources with what the store and the staging area hold, by content and name.
 

@@ -67,7 +67,10 @@ def _take(column: pa.Array, places: pa.Array) -> pa.Array:
 
 
 def _take_buffer(
-    data_type: pa.DataType, buffer: pa.Buffer, column: pa.Array, places: pa.Array
+    data_type: pa.DataType,
+    buffer: pa.Buffer,
+    column: pa.Array,
+    places: pa.Array,
 ) -> pa.Array:
     """Take values from one buffer of a column, as if none were missing."""
     size = len(column)

@@ -354,7 +354,12 @@ def conserve(root: Path, entries: Sequence[SourceEntry], rows: Mapping[str, int]
             raise _not_conserved(root, name, expected, n_stored)
 
 
-def _not_conserved(root: Path, what: str, expected: int, got: int) -> StoreError:
+def _not_conserved(
+    root: Path,
+    what: str,
+    expected: int,
+    got: int,
+) -> StoreError:
     return StoreError(
         str(root),
         f"rows of {what} are not conserved",

@@ -59,7 +59,10 @@ def write_tasks(
 
 
 def _show_rows(
-    connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path], range_sql: str
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    paths: Sequence[Path],
+    range_sql: str,
 ) -> None:
     """Show rows of a table with the place of each: a collection never spans two files."""
     if any(isinstance(path, RemotePath) for path in paths):

@@ -77,7 +77,13 @@ def run_statistics(values: Values, starts: Index, weights: Numbers) -> Numbers:
 
 
 @compiled()
-def run_spans(start: Index, end: Index, length: Index, machine: Index, starts: Index) -> Index:
+def run_spans(
+    start: Index,
+    end: Index,
+    length: Index,
+    machine: Index,
+    starts: Index,
+) -> Index:
     """Return first start, last end, seconds, gaps and machines of each run of windows.
 
     Parameters
@@ -121,7 +127,10 @@ def run_spans(start: Index, end: Index, length: Index, machine: Index, starts: I
 
 @compiled()
 def repeating_runs(
-    start: Index, machine: Index, words: npt.NDArray[np.uint32], starts: Index
+    start: Index,
+    machine: Index,
+    words: npt.NDArray[np.uint32],
+    starts: Index,
 ) -> Flags:
     """Tell the runs in which a window has the start, the machine and the words of an earlier one.
 

@@ -216,7 +216,11 @@ def _largest_machine(
 
 
 def _require_size(
-    terms: Terms, resource: str, unit: str, amount: float | None, option: str
+    terms: Terms,
+    resource: str,
+    unit: str,
+    amount: float | None,
+    option: str,
 ) -> None:
     is_share = resource in terms.conversion.shares
     if amount is None and not is_share and _is_in_units(terms, resource):

@@ -35,7 +35,11 @@ class RawFiles:
 
 
 def find_raw_files(
-    places: Sequence[Path], cell: str = "", format: str = "", *, may_guess: bool = True
+    places: Sequence[Path],
+    cell: str = "",
+    format: str = "",
+    *,
+    may_guess: bool = True,
 ) -> RawFiles:
     """Find raw files, and recognize, read or guess their format.
 

@@ -171,7 +171,15 @@ def _inflate(path: Path, head: bytes) -> bytes:
 
 def _decompress_zstd(path: Path) -> bytes:
     any_dialect = next(iter(DIALECTS.values()))
-    with open_stream(Source(path, any_dialect, "", "csv", is_zstd=True)) as stream:
+    with open_stream(
+        Source(
+            path,
+            any_dialect,
+            "",
+            "csv",
+            is_zstd=True,
+        )
+    ) as stream:
         return stream.read(HEAD)
 
 
@@ -219,7 +227,13 @@ def _range_query(path: Path, head: bytes, dialects: Sequence[Dialect]) -> Source
 
 def _workload_format(path: Path, dialects: Sequence[Dialect]) -> Source:
     for dialect, raw in _tables("swf", dialects, is_positional=True):
-        return Source(path, dialect, raw.name, "swf", order=raw.names)
+        return Source(
+            path,
+            dialect,
+            raw.name,
+            "swf",
+            order=raw.names,
+        )
     raise not_a_trace(path, "the Standard Workload Format")
 
 
@@ -267,7 +281,10 @@ def _tables(
 
 
 def _by_names(
-    path: Path, kind: Format, records: Sequence[Sequence[str]], dialects: Sequence[Dialect]
+    path: Path,
+    kind: Format,
+    records: Sequence[Sequence[str]],
+    dialects: Sequence[Dialect],
 ) -> Source:
     """Return the table that the first record which fits one can only belong to.
 
@@ -298,7 +315,14 @@ def _by_header(path: Path, header: Sequence[str], dialects: Sequence[Dialect]) -
     for dialect, raw in _tables("csv", dialects):
         if set(raw.mandatory) <= names:
             fitting.append(
-                Source(path, dialect, raw.name, "csv", order=tuple(header), has_header=True)
+                Source(
+                    path,
+                    dialect,
+                    raw.name,
+                    "csv",
+                    order=tuple(header),
+                    has_header=True,
+                )
             )
     return max(fitting, key=lambda source: _likeness(source, names), default=None)
 
@@ -344,7 +368,13 @@ def _by_places(
         if len(pattern_at) > most_patterns:
             most_patterns = len(pattern_at)
             width = next(width for width in widths if width in raw.field_counts)
-            best_source = Source(path, dialect, raw.name, "csv", order=order[:width])
+            best_source = Source(
+                path,
+                dialect,
+                raw.name,
+                "csv",
+                order=order[:width],
+            )
     return best_source
 
 

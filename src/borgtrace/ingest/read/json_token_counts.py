@@ -41,7 +41,15 @@ def tokens_in(text: bytes) -> Tokens:
         # Usage has no flags, and no field of it has these pairs in its name.
         if may_have(text, word[2:4]):
             n_flags += text.count(word)
-    return np.array([n_lines, n_colons, n_quotes, n_flags], np.int64)
+    return np.array(
+        [
+            n_lines,
+            n_colons,
+            n_quotes,
+            n_flags,
+        ],
+        np.int64,
+    )
 
 
 def tokens_of(flat: pa.Table) -> Tokens:
@@ -70,7 +78,15 @@ def tokens_of(flat: pa.Table) -> Tokens:
             n_quoted += _count_quoted(pc.list_flatten(column))
     # Each key has two quotes, and each quoted value two more.
     n_quotes = 2 * (n_keys + n_quoted)
-    return np.array([len(flat), n_keys, n_quotes, n_flags], np.int64)
+    return np.array(
+        [
+            len(flat),
+            n_keys,
+            n_quotes,
+            n_flags,
+        ],
+        np.int64,
+    )
 
 
 def _count_values(values: pa.ChunkedArray) -> int:

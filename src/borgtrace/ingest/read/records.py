@@ -48,7 +48,10 @@ def record_types(layout: RawLayout) -> dict[str, str]:
 
 
 def read_flat(
-    path: Path, relation_sql: str, layout: RawLayout, present: Sequence[str] | None = None
+    path: Path,
+    relation_sql: str,
+    layout: RawLayout,
+    present: Sequence[str] | None = None,
 ) -> Iterator[pa.Table]:
     """Yield chunks of records: a column for each canonical column and list, and what `json_token_counts` needs.
 
@@ -107,7 +110,12 @@ def _counted_paths(layout: RawLayout) -> list[tuple[str, ...]]:
     return nested + unused
 
 
-def _column_sql(path: Sequence[str], type_sql: str, name: str, known: set[str]) -> str:
+def _column_sql(
+    path: Sequence[str],
+    type_sql: str,
+    name: str,
+    known: set[str],
+) -> str:
     if path[0] not in known:
         return f"CAST(NULL AS {type_sql}) AS {quoted(name)}"
     value_sql = quoted(*path)
