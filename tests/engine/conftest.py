@@ -64,7 +64,8 @@ def column_values(column: Column) -> list[object]:
 def sample(name: str) -> pa.Table:
     table = TABLES[name]
     return pa.table(
-        {column.name: column_values(column) for column in table.columns}, schema=arrow_schema(table)
+        {column.name: column_values(column) for column in table.columns},
+        schema=arrow_schema(table),
     )
 
 
@@ -84,7 +85,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="session", params=["duckdb", SPARK])
 def con(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[object]:
     """Each engine in turn."""
     if request.param != "duckdb":

@@ -217,7 +217,8 @@ def _on_duckdb(sql: str) -> str:
             table.set("catalog", None)
     text = tree.sql(dialect="duckdb")
     return text.replace(
-        "position AS position", "position - 1 AS position"
+        "position AS position",
+        "position - 1 AS position",
     )  # ordinality starts at 1
 
 
@@ -255,7 +256,8 @@ def test_expressions_bound_to_duckdb_compile_too() -> None:
     con = engine.connect(memory="100MB")
     events = engine.read_table(con, TABLES["machine_events"], [])
     tree = sqlglot.parse_one(
-        bigquery.compile_sql(events.filter(events.type == "ADD")), read="bigquery"
+        bigquery.compile_sql(events.filter(events.type == "ADD")),
+        read="bigquery",
     )
     assert [table.sql(dialect="bigquery") for table in tree.find_all(exp.Table)] == [
         "`machine_events` AS `t0`"

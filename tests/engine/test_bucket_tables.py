@@ -56,7 +56,9 @@ def expected(rows: pa.Table) -> list[dict[str, Any]]:
 
 
 def test_a_table_in_a_bucket_reads_as_one_here_and_the_last_one_of_a_name_counts(
-    con: Any, bucket: Bucket, tmp_path: Path
+    con: Any,
+    bucket: Bucket,
+    tmp_path: Path,
 ) -> None:
     first, second = (
         put(bucket, "a.parquet", ROWS.slice(0, 2)),
@@ -70,12 +72,20 @@ def test_a_table_in_a_bucket_reads_as_one_here_and_the_last_one_of_a_name_counts
 
 
 def test_a_table_in_a_bucket_is_joined_with_one_here_and_lacks_no_column(
-    con: Any, bucket: Bucket
+    con: Any,
+    bucket: Bucket,
 ) -> None:
     url = put(bucket, "old.parquet", ROWS.drop_columns(["platform_id"]))
-    far = engine.read_table(con, TABLE, [url], name="far")
+    far = engine.read_table(
+        con,
+        TABLE,
+        [url],
+        name="far",
+    )
     near = engine.put_table(
-        con, "near", pa.table({"machine_id": [ROWS["machine_id"][1].as_py()], "n": [7]})
+        con,
+        "near",
+        pa.table({"machine_id": [ROWS["machine_id"][1].as_py()], "n": [7]}),
     )
     joined = far.join(near, "machine_id").select("time", "platform_id", "n")
     times = [
@@ -84,7 +94,15 @@ def test_a_table_in_a_bucket_is_joined_with_one_here_and_lacks_no_column(
         if row["machine_id"] == ROWS["machine_id"][1].as_py()
     ]
     assert rows_of(joined) == sorted(
-        ({"time": t, "platform_id": None, "n": 7} for t in times), key=repr
+        (
+            {
+                "time": t,
+                "platform_id": None,
+                "n": 7,
+            }
+            for t in times
+        ),
+        key=repr,
     )
 
 
@@ -92,8 +110,16 @@ def test_tasks_of_spark_read_some_columns_in_pieces(server: Bucket) -> None:
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
     urls = [put(server, name, ROWS) for name in ("a.parquet", "b.parquet")]
-    kinds = {"platform": StringType(), "machine_id": LongType(), "later": LongType()}
-    names = {"platform": "platform_id", "machine_id": "machine_id", "later": None}
+    kinds = {
+        "platform": StringType(),
+        "machine_id": LongType(),
+        "later": LongType(),
+    }
+    names = {
+        "platform": "platform_id",
+        "machine_id": "machine_id",
+        "later": None,
+    }
     schema = StructType([StructField(name, kind) for name, kind in kinds.items()])
     reader = source.BucketSource({"made_of": json.dumps([urls, names, 2])}).reader(schema)
     pieces = reader.partitions()
@@ -115,7 +141,12 @@ def test_tasks_of_spark_read_some_columns_in_pieces(server: Bucket) -> None:
 def test_spark_reads_of_a_bucket_the_columns_of_a_question_alone(con: Any, bucket: Bucket) -> None:
     session, far = (
         spark_session(con),
-        engine.read_table(con, TABLE, [put(bucket, "a.parquet", ROWS)], name="far"),
+        engine.read_table(
+            con,
+            TABLE,
+            [put(bucket, "a.parquet", ROWS)],
+            name="far",
+        ),
     )
     absent = "a column of far that is not read"
     # Where no column is needed, one is read, as rows are counted by something.
@@ -137,17 +168,34 @@ def test_spark_reads_of_a_bucket_the_columns_of_a_question_alone(con: Any, bucke
 def test_few_files_of_a_bucket_are_shared_by_all_cores(con: Any, bucket: Bucket) -> None:
     urls = [put(bucket, f"{number}.parquet", ROWS) for number in range(3)]
     for files, tasks in ((urls[:1], 2), (urls, 3)):
-        times = engine.read_table(con, TABLE, files, name="far").select("time")
+        times = engine.read_table(
+            con,
+            TABLE,
+            files,
+            name="far",
+        ).select("time")
         assert frame(con, times).rdd.getNumPartitions() == tasks
-    one = engine.read_table(con, TABLE, urls[:1], name="far").select("time")
+    one = engine.read_table(
+        con,
+        TABLE,
+        urls[:1],
+        name="far",
+    ).select("time")
     assert sorted(engine.to_arrow(one)["time"].to_pylist()) == sorted(ROWS["time"].to_pylist())
 
 
 @on_spark
 def test_what_a_task_could_not_read_of_a_bucket_is_told(
-    con: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    con: Any,
+    bucket: Bucket,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    far = engine.read_table(con, TABLE, [put(bucket, "a.parquet", ROWS)], name="far")
+    far = engine.read_table(
+        con,
+        TABLE,
+        [put(bucket, "a.parquet", ROWS)],
+        name="far",
+    )
     monkeypatch.setattr(bucket, "key", "another")
     with pytest.raises(EngineError) as caught:
         engine.to_arrow(far)

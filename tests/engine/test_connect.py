@@ -45,7 +45,12 @@ def test_memory(text: str, amount: int) -> None:
 
 
 def test_limits_reach_duckdb(tmp_path: Path) -> None:
-    con = embedded.raw_connection("123MiB", 1, tmp_path / "spill", preserve_insertion_order=False)
+    con = embedded.raw_connection(
+        "123MiB",
+        1,
+        tmp_path / "spill",
+        preserve_insertion_order=False,
+    )
     settings = con.execute(
         "select current_setting('memory_limit'), current_setting('threads'), "
         "current_setting('temp_directory'), current_setting('preserve_insertion_order')"

@@ -39,7 +39,12 @@ def test_table_reads_equal(con: Any, files: dict[str, list[str]], name: str) -> 
 
 @pytest.mark.parametrize("name", list(TABLES))
 def test_no_files_give_an_empty_table_of_the_right_types(con: Any, name: str) -> None:
-    table = engine.read_table(con, TABLES[name], [], name=f"no_{name}")
+    table = engine.read_table(
+        con,
+        TABLES[name],
+        [],
+        name=f"no_{name}",
+    )
     result = engine.to_arrow(table)
     assert table.schema() == ibis_schema(TABLES[name])
     assert result.num_rows == 0
@@ -91,7 +96,12 @@ def test_a_column_that_files_of_an_earlier_version_lack_is_null(con: Any, tmp_pa
     old = tmp_path / "part-00000.parquet"
     pq.write_table(sample("machine_events").drop_columns(["platform_id"]), old)
     rows = engine.to_arrow(
-        engine.read_table(con, TABLES["machine_events"], [str(old)], name="old")
+        engine.read_table(
+            con,
+            TABLES["machine_events"],
+            [str(old)],
+            name="old",
+        )
     ).to_pylist()
     expected = [row | {"platform_id": None} for row in sample("machine_events").to_pylist()]
     assert sorted(rows, key=_key) == sorted(expected, key=_key)

@@ -128,7 +128,9 @@ def _select(store: Store, predicate: str) -> object:
 ENTRANCES: dict[str, Callable[[Path], Run]] = {
     "Store.sql": lambda store: partial(_query, borgtrace.open(store)),
     "Store.sql, explained": lambda store: partial(
-        _query, borgtrace.open(store), "EXPLAIN ANALYZE "
+        _query,
+        borgtrace.open(store),
+        "EXPLAIN ANALYZE ",
     ),
     "Store.stream": lambda store: partial(_stream, borgtrace.open(store)),
     "Store.traces": lambda store: borgtrace.open(store).traces,
@@ -138,10 +140,18 @@ ENTRANCES: dict[str, Callable[[Path], Run]] = {
     "datasets.Selection": lambda store: partial(_select, borgtrace.open(store)),
     "borgtrace sql": lambda store: _command("sql", str(store), f"{QUERY}SQL"),
     "borgtrace analyze": lambda store: _command(
-        "analyze", str(store), "data_quality", "--where", "SQL"
+        "analyze",
+        str(store),
+        "data_quality",
+        "--where",
+        "SQL",
     ),
     "borgtrace dataset": lambda store: _command(
-        "dataset", str(store), f"{store}.new", "--where", "SQL"
+        "dataset",
+        str(store),
+        f"{store}.new",
+        "--where",
+        "SQL",
     ),
 }
 """Every place that takes SQL: given a store, a function of a predicate."""

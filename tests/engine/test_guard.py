@@ -164,12 +164,18 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def con(root: Path) -> duckdb.DuckDBPyConnection:
     tables = {TABLES[path.name]: [str(path / "part-00000.parquet")] for path in root.iterdir()}
-    return guard.open_store(root, tables, memory="500MB", threads=1)
+    return guard.open_store(
+        root,
+        tables,
+        memory="500MB",
+        threads=1,
+    )
 
 
 def _fill(sql: str, root: Path) -> str:
     return sql.replace("{root}", str(root).replace("'", "''")).replace(
-        "{outside}", str(root.parent / "outside")
+        "{outside}",
+        str(root.parent / "outside"),
     )
 
 
@@ -183,7 +189,9 @@ def _digest(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_statements_that_are_not_questions_are_refused(
-    con: duckdb.DuckDBPyConnection, root: Path, sql: str
+    con: duckdb.DuckDBPyConnection,
+    root: Path,
+    sql: str,
 ) -> None:
     before = _digest(root.parent)
     with pytest.raises(UsageError, match=r"^query: "):
@@ -194,17 +202,22 @@ def test_statements_that_are_not_questions_are_refused(
 
 @pytest.mark.parametrize("sql", FUNCTIONS)
 def test_table_functions_that_reach_elsewhere_are_refused(
-    con: duckdb.DuckDBPyConnection, root: Path, sql: str
+    con: duckdb.DuckDBPyConnection,
+    root: Path,
+    sql: str,
 ) -> None:
     with pytest.raises(
-        UsageError, match="query: table function not allowed: expected one of duckdb_columns"
+        UsageError,
+        match="query: table function not allowed: expected one of duckdb_columns",
     ):
         guard.query(con, _fill(sql, root))
 
 
 @pytest.mark.parametrize("sql", OUTSIDE)
 def test_nothing_outside_the_store_is_read(
-    con: duckdb.DuckDBPyConnection, root: Path, sql: str
+    con: duckdb.DuckDBPyConnection,
+    root: Path,
+    sql: str,
 ) -> None:
     with pytest.raises(BorgtraceError) as caught:
         guard.query(con, _fill(sql, root))
@@ -226,7 +239,8 @@ def test_questions_are_answered(con: duckdb.DuckDBPyConnection, root: Path, sql:
 
 
 def test_even_without_the_check_only_the_store_can_be_touched(
-    con: duckdb.DuckDBPyConnection, root: Path
+    con: duckdb.DuckDBPyConnection,
+    root: Path,
 ) -> None:
     """The second wall alone: what the connection itself refuses."""
     for sql in (
@@ -257,7 +271,12 @@ def test_spilling_still_works(root: Path, tmp_path: Path) -> None:
 
 
 def test_memory_exhausted(root: Path) -> None:
-    con = guard.open_store(root, {}, memory="20MB", threads=1)
+    con = guard.open_store(
+        root,
+        {},
+        memory="20MB",
+        threads=1,
+    )
     with pytest.raises(EngineError) as caught:
         guard.query(con, "SELECT list(a) FROM range(20000000) AS t(a)")
     assert str(caught.value).startswith("query: memory exhausted: got Out of Memory Error: ")
@@ -271,7 +290,8 @@ def test_stream_gives_batches_and_maps_late_errors(con: duckdb.DuckDBPyConnectio
     with pytest.raises(UsageError, match=r"^query: Conversion Error: "):
         list(
             guard.stream(
-                con, "SELECT cast(if(a < 240000, '1', 'x') AS int) FROM range(250000) AS t(a)"
+                con,
+                "SELECT cast(if(a < 240000, '1', 'x') AS int) FROM range(250000) AS t(a)",
             )
         )
 

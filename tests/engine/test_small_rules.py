@@ -136,7 +136,17 @@ def test_values_are_given_beside_the_query() -> None:
     sql, values = "SELECT a FROM tasks WHERE a > $least", {"least": 1}
     assert guard.query(con, sql, parameters=values).to_pylist() == [{"a": 2}]
     assert guard.stream(con, sql, parameters=values).read_all().to_pylist() == [{"a": 2}]
-    assert guard.stream(con, "SELECT a FROM tasks", 1, parameters={}).read_all().num_rows == 2
+    assert (
+        guard.stream(
+            con,
+            "SELECT a FROM tasks",
+            1,
+            parameters={},
+        )
+        .read_all()
+        .num_rows
+        == 2
+    )
 
 
 # BigQuery
@@ -221,7 +231,9 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
 
     builder = Builder()
     monkeypatch.setitem(
-        sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=SimpleNamespace(builder=builder))
+        sys.modules,
+        "pyspark.sql",
+        SimpleNamespace(SparkSession=SimpleNamespace(builder=builder)),
     )
     monkeypatch.setitem(vars(ibis), "pyspark", SimpleNamespace(connect=lambda session: session))
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
@@ -287,14 +299,26 @@ def _die(number: int) -> None:
 
 
 def test_one_worker_is_this_process() -> None:
-    assert list(map_processes(lambda item: (item, os.getpid()), [1, 2], 1, place="x")) == [
+    assert list(
+        map_processes(
+            lambda item: (item, os.getpid()),
+            [1, 2],
+            1,
+            place="x",
+        )
+    ) == [
         (1, os.getpid()),
         (2, os.getpid()),
     ]
 
 
 def test_two_workers_work_at_once_and_one_that_is_killed_is_told(tmp_path: Path) -> None:
-    (first, both), (second, still) = map_processes(partial(_meet, tmp_path), [1, 2], 2, place="x")
+    (first, both), (second, still) = map_processes(
+        partial(_meet, tmp_path),
+        [1, 2],
+        2,
+        place="x",
+    )
     assert len({first, second, os.getpid()}) == 3
     assert both
     assert still
@@ -327,7 +351,13 @@ def test_a_worker_watches_its_parent_from_its_first_item(monkeypatch: pytest.Mon
     monkeypatch.setattr(processes.threading, "Thread", Thread)
     assert [processes.call_in_worker(abs, -number, 5) for number in (1, 2)] == [1, 2]
     # A daemon: a worker whose work is done ends without waiting for it.
-    assert started == [{"target": processes.watch_parent, "args": (5,), "daemon": True}]
+    assert started == [
+        {
+            "target": processes.watch_parent,
+            "args": (5,),
+            "daemon": True,
+        }
+    ]
     processes.end_with.cache_clear()
 
 
@@ -407,9 +437,26 @@ def test_workers_keep_their_memory_unless_the_user_has_said_otherwise(
     # Nobody starts: what a worker inherits is the environment of this process.
     monkeypatch.setattr(processes, "Parallel", lambda **_: lambda _: iter(()))
     monkeypatch.setattr(os, "environ", {"MALLOC_TRIM_THRESHOLD_": "5"})
-    assert list(map_processes(abs, [1], 1, place="here")) == [1]
+    assert list(
+        map_processes(
+            abs,
+            [1],
+            1,
+            place="here",
+        )
+    ) == [1]
     assert os.environ == {"MALLOC_TRIM_THRESHOLD_": "5"}
-    assert list(map_processes(abs, [1], 2, place="here")) == []
+    assert (
+        list(
+            map_processes(
+                abs,
+                [1],
+                2,
+                place="here",
+            )
+        )
+        == []
+    )
     assert os.environ == {
         "MALLOC_TRIM_THRESHOLD_": "5",
         "MALLOC_MMAP_THRESHOLD_": "4294967296",

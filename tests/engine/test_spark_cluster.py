@@ -133,7 +133,8 @@ def test_experiments_and_datasets_are_those_of_this_machine(
                 main(command)
             here = capsys.readouterr().out
             assert here.replace(out, "") == (tmp_path / command[0]).read_text().replace(
-                str(tmp_path / "set 2"), ""
+                str(tmp_path / "set 2"),
+                "",
             )
     for path in (tmp_path / "set 0").rglob("*.tfrecord"):
         assert (

@@ -101,7 +101,9 @@ class _Context:
 def context(monkeypatch: pytest.MonkeyPatch) -> _Context:
     context = _Context()
     monkeypatch.setattr(
-        spark_session, "open_session", lambda *_: SimpleNamespace(sparkContext=context)
+        spark_session,
+        "open_session",
+        lambda *_: SimpleNamespace(sparkContext=context),
     )
     return context
 
@@ -137,7 +139,8 @@ def test_what_a_task_raises_ends_the_others(context: _Context) -> None:
 
 
 def test_nobody_is_advised_where_tasks_are_given_up(
-    context: _Context, recwarn: pytest.WarningsRecorder
+    context: _Context,
+    recwarn: pytest.WarningsRecorder,
 ) -> None:
     def work(item: int) -> int:
         if item:
@@ -151,7 +154,8 @@ def test_nobody_is_advised_where_tasks_are_given_up(
 
 
 def test_threads_that_wait_are_two_for_each_core_and_take_item_by_item(
-    context: _Context, monkeypatch: pytest.MonkeyPatch
+    context: _Context,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []
 
@@ -162,7 +166,11 @@ def test_threads_that_wait_are_two_for_each_core_and_take_item_by_item(
     monkeypatch.setattr("joblib.Parallel", pool)
     for ordered in (True, False):
         assert list(SparkTasks("spark://host:7077").map(abs, [1], ordered=ordered)) == []
-    options = {"backend": "threading", "batch_size": 1, "pre_dispatch": "n_jobs"}
+    options = {
+        "backend": "threading",
+        "batch_size": 1,
+        "pre_dispatch": "n_jobs",
+    }
     assert asked == [
         (6, options | {"return_as": "generator"}),
         (6, options | {"return_as": "generator_unordered"}),
@@ -221,7 +229,9 @@ def test_a_store_made_on_spark_is_that_of_this_machine(
 
 @on_spark
 def test_a_dataset_made_on_spark_is_that_of_this_machine(
-    tasks: SparkTasks, here: Path, tmp_path: Path
+    tasks: SparkTasks,
+    here: Path,
+    tmp_path: Path,
 ) -> None:
     store = borgtrace.open(here / "store")
     asked = DatasetOptions(
@@ -276,7 +286,8 @@ def test_cells_of_experiments_judged_on_spark_are_those_of_this_machine(tasks: S
 
 
 def test_workers_that_write_to_another_disk_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (source,) = discover([write_part(tmp_path / "raw", "task_usage", USAGE)]).sources
     entry = staging.stage(source, tmp_path / "elsewhere")
@@ -370,7 +381,9 @@ WORKERS = [{"memoryfree": 900, "state": "ALIVE"}, {"memoryfree": 5000, "state": 
     ],
 )
 def test_an_executor_that_no_worker_starts_is_told(
-    monkeypatch: pytest.MonkeyPatch, page: dict[str, Any] | None, got: str
+    monkeypatch: pytest.MonkeyPatch,
+    page: dict[str, Any] | None,
+    got: str,
 ) -> None:
     def answer(url: str, timeout: float) -> Any:
         if page is None:
@@ -411,7 +424,8 @@ def test_the_engine_of_ingest_is_one_of_the_engines(tmp_path: Path) -> None:
 
 
 def test_a_store_goes_to_workers_under_a_name_that_they_understand(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(here)
     store = borgtrace.open("store")

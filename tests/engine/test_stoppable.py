@@ -35,7 +35,12 @@ def hears_ctrl_c() -> Iterator[None]:
 
 @pytest.fixture
 def con(tmp_path: Path) -> duckdb.DuckDBPyConnection:
-    return guard.open_store(tmp_path, {}, memory="200MB", threads=1)
+    return guard.open_store(
+        tmp_path,
+        {},
+        memory="200MB",
+        threads=1,
+    )
 
 
 def _drain(con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None) -> None:
@@ -63,7 +68,14 @@ def test_a_query_stops_at_ctrl_c(con: duckdb.DuckDBPyConnection, run) -> None:
 
 
 def test_time_is_counted_over_all_batches(con: duckdb.DuckDBPyConnection) -> None:
-    batches = iter(guard.stream(con, "SELECT * FROM range(1000000)", 1000, timeout=0.3))
+    batches = iter(
+        guard.stream(
+            con,
+            "SELECT * FROM range(1000000)",
+            1000,
+            timeout=0.3,
+        )
+    )
     next(batches)
     time.sleep(0.4)
     with pytest.raises(EngineError) as caught:
@@ -88,7 +100,9 @@ def test_work_of_any_kind_stops_when_its_time_is_over(is_query: bool) -> None:
     before = signal.getsignal(signal.SIGALRM)
     with pytest.raises(EngineError) as caught:
         within(
-            0.3, lambda: free.execute(ENDLESS) if is_query else _endless_python(), free.interrupt
+            0.3,
+            lambda: free.execute(ENDLESS) if is_query else _endless_python(),
+            free.interrupt,
         )
     assert (str(caught.value), caught.value.exit_code) == (MESSAGE, 7)
     assert signal.getsignal(signal.SIGALRM) == before
@@ -216,7 +230,9 @@ def test_explain_shows_the_plan(con: duckdb.DuckDBPyConnection, sql: str) -> Non
     ],
 )
 def test_explain_of_anything_else_is_refused(
-    con: duckdb.DuckDBPyConnection, sql: str, message: str
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    message: str,
 ) -> None:
     with pytest.raises(UsageError) as caught:
         guard.query(con, sql)

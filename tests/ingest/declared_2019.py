@@ -83,7 +83,11 @@ _NONE = {
     "alloc_index": (-1,),
     "alloc_long": (-1,),
 }
-_BITS = {"index": 31, "class": 31, "alloc_index": 31}
+_BITS = {
+    "index": 31,
+    "class": 31,
+    "alloc_index": 31,
+}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 

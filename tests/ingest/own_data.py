@@ -32,7 +32,11 @@ def ingest_own(
     (folder / "own.toml").write_text(declaration)
     for name, content in files.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    options = IngestOptions(jobs=1, dialect=str(folder / "own.toml"), capacity=capacity)
+    options = IngestOptions(
+        jobs=1,
+        dialect=str(folder / "own.toml"),
+        capacity=capacity,
+    )
     ingest([folder / name for name in files], folder / "store", options)
     return borgtrace.open(folder / "store")
 

@@ -78,7 +78,9 @@ def test_where_a_store_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_copy_that_was_cut_off_is_half_published_and_made_whole_by_the_same_command(
-    raw: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+    raw: Path,
+    bucket: Bucket,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from borgtrace.storage import outputs
 
@@ -143,7 +145,9 @@ def test_strict_puts_the_store_into_its_bucket_and_fails(raw: Path, bucket: Buck
 
 
 def test_a_cell_is_generated_into_a_bucket_and_checked_there(
-    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bucket: Bucket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = ["--machines", "4", "--hours", "1", "--seed", "3"]
     for out in (RAW, str(tmp_path / "raw")):

@@ -117,7 +117,11 @@ def measured(**more: Any) -> duckdb.DuckDBPyConnection:
             ],
         ),
         (
-            Conversion(step=300, label="end", is_regular=True),
+            Conversion(
+                step=300,
+                label="end",
+                is_regular=True,
+            ),
             [
                 (0, 0),
                 (0, 290),
@@ -156,7 +160,9 @@ MEASURED = {"time", "average_cpu"}
     ],
 )
 def test_only_windows_of_a_step_from_their_start_are_cut(
-    conversion: Conversion, columns: set[str], is_cut: bool
+    conversion: Conversion,
+    columns: set[str],
+    is_cut: bool,
 ) -> None:
     terms = Terms(conversion, Basis(), {"usage_rows": frozenset(columns)})
     assert are_cut_when_sorted(terms) is is_cut
@@ -220,11 +226,18 @@ EIGHT_CORES = Capacity(8.0)
 
 def opened(tmp_path: Path, capacity: Capacity = EIGHT_CORES, **columns: list[Any]) -> Terms:
     """What is found out of two measurements of one task, 300 s apart."""
-    rows = {"task": ["web", "web"], "time": [0, 300_000_000], "source_row": [0, 1]} | columns
+    rows = {
+        "task": ["web", "web"],
+        "time": [0, 300_000_000],
+        "source_row": [0, 1],
+    } | columns
     pq.write_table(pa.table(rows), tmp_path / "u.parquet")
     own = declared_dialect({"clock": "relative", "machines": {"machine": "node"}}, "own.toml")
     return open_rows(
-        duckdb.connect(), own, {"usage_rows": [StagedPart(tmp_path / "u.parquet", 3)]}, capacity
+        duckdb.connect(),
+        own,
+        {"usage_rows": [StagedPart(tmp_path / "u.parquet", 3)]},
+        capacity,
     )
 
 
@@ -245,6 +258,7 @@ def test_only_a_counter_has_a_usual_step(tmp_path: Path) -> None:
     assert counted.fills["usage_rows"] >= {"task", "time", "counter_cpu"}
     assert opened(tmp_path, average_cpu=[1.0, 2.0]).conversion.step is None
     with pytest.raises(
-        UsageError, match="--capacity: cpu is in cores, and no table of machines says"
+        UsageError,
+        match="--capacity: cpu is in cores, and no table of machines says",
     ):
         opened(tmp_path, Capacity(), average_cpu=[1.0, 2.0])

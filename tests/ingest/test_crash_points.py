@@ -162,7 +162,9 @@ def test_a_kill_at_some_calls_loses_nothing(
 @pytest.mark.scale
 @pytest.mark.parametrize("name", ["first", "growing", "replacing", "rebuilding"])
 def test_a_kill_at_any_call_loses_nothing(
-    name: str, cases: dict[str, Case], tmp_path: Path
+    name: str,
+    cases: dict[str, Case],
+    tmp_path: Path,
 ) -> None:
     calls = _kill_at(cases[name], lambda total: list(range(1, total + 1)), tmp_path)
     print(f"{name}: killed at each of {calls} calls")
@@ -170,7 +172,8 @@ def test_a_kill_at_any_call_loses_nothing(
 
 
 def test_what_a_killed_run_staged_of_a_file_that_has_changed_since_is_not_kept(
-    cases: dict[str, Case], tmp_path: Path
+    cases: dict[str, Case],
+    tmp_path: Path,
 ) -> None:
     """Its entry gone, its refused rows left: they belong to no source, and no later run may take them in."""
     first, store = cases["first"], tmp_path / "store"

@@ -133,7 +133,12 @@ def _compare_2011(
         each
         for table, parts in files.items()
         for each in differences(
-            folder / "store", table, parts, partial(judge, table), count_odd, seen
+            folder / "store",
+            table,
+            parts,
+            partial(judge, table),
+            count_odd,
+            seen,
         )
     ]
     return sum(len(lines) for parts in files.values() for lines in parts), found, seen

@@ -106,7 +106,11 @@ def _right(kind: str, pick: Pick) -> Any:
 
 
 def _constraint(pick: Pick) -> dict[str, Any]:
-    item = {"name": HASH, "value": pick.choice(["", "5"]), "relation": str(pick.randrange(8))}
+    item = {
+        "name": HASH,
+        "value": pick.choice(["", "5"]),
+        "relation": str(pick.randrange(8)),
+    }
     # Protocol buffers leave out a relation of 0 and an empty value.
     return {key: value for key, value in item.items() if key == "name" or pick.random() < 0.7}
 
@@ -264,7 +268,12 @@ def _compare(
         each
         for table, parts in files.items()
         for each in differences(
-            folder / "store", table, parts, partial(judge, table), _count_odd, seen
+            folder / "store",
+            table,
+            parts,
+            partial(judge, table),
+            _count_odd,
+            seen,
         )
     ]
     return (

@@ -63,7 +63,9 @@ def test_kinds_of_what_is_no_file() -> None:
     ],
 )
 def test_a_folder_named_like_the_bucket_or_the_cell_says_the_cell(
-    tmp_path: Path, folder: str, cell: str
+    tmp_path: Path,
+    folder: str,
+    cell: str,
 ) -> None:
     assert cell_in_path(tmp_path / folder / "x.json.gz", GOOGLE_2019) == cell
     assert cell_in_path(tmp_path / folder / "x.csv.gz", GOOGLE_2011) == ""
@@ -94,7 +96,11 @@ def test_the_nearest_account_of_a_synthetic_trace_counts(tmp_path: Path) -> None
     inner.mkdir(parents=True)
     assert truth_about(inner / "x.csv") is None
     (tmp_path / "truth.json").write_text('{"seed": 1, "version": "0", "parameters": {"a": 2}}')
-    assert truth_about(inner / "x.csv") == {"seed": 1, "version": "0", "parameters": {"a": 2}}
+    assert truth_about(inner / "x.csv") == {
+        "seed": 1,
+        "version": "0",
+        "parameters": {"a": 2},
+    }
     (tmp_path / "raw" / "truth.json").write_text('{"seed": 3, "parts": {"t": 4}, "more": 5}')
     assert truth_about(inner / "x.csv") == {
         "seed": 3,
@@ -182,34 +188,75 @@ def test_sources_are_new_known_or_replaced(tmp_path: Path) -> None:
     def entry(of: Source, text: bytes) -> Any:
         digest = hashlib.sha256(text).hexdigest()
         return SourceEntry(
-            of.name, "", "instance_usage", "task_usage", "csv", len(text), digest, 1, 500, 1, 1, 0
+            of.name,
+            "",
+            "instance_usage",
+            "task_usage",
+            "csv",
+            len(text),
+            digest,
+            1,
+            500,
+            1,
+            1,
+            0,
         )
 
     staging = tmp_path / "staging"
     one, two, three = (source("raw", part, b"abc%d" % part) for part in (1, 2, 3))
     copy, other = source("copy", 3, b"abc3"), source("other", 3, b"abc4")
     held = [entry(one, b"abc1"), entry(two, b"abcX")]
-    found = find_pending([one, three, copy], held, staging, replace=False)
+    found = find_pending(
+        [one, three, copy],
+        held,
+        staging,
+        replace=False,
+    )
     assert found == Pending((three,), (one,))
     with pytest.raises(SourceError) as caught:
-        find_pending([three, other], [], staging, replace=True)
+        find_pending(
+            [three, other],
+            [],
+            staging,
+            replace=True,
+        )
     assert str(caught.value) == (
         f"{other.path}: two different files claim to be the same part: expected the content of {three.path}, "
         "got another; ingest each into a separate store, or leave one out"
     )
     with pytest.raises(SourceError) as caught:
-        find_pending([two], held, staging, replace=False)
+        find_pending(
+            [two],
+            held,
+            staging,
+            replace=False,
+        )
     digest = hashlib.sha256(b"abcX").hexdigest()[:12]
     assert str(caught.value) == (
         f"{two.path}: the source has changed since it was ingested: expected 4 bytes, sha256 {digest}…, "
         "got 4 bytes of other content; if it is another part, name the folder above both; "
         "else accept the new content with --replace"
     )
-    assert find_pending([two], held, staging, replace=True) == Pending((two,), ())
+    assert find_pending(
+        [two],
+        held,
+        staging,
+        replace=True,
+    ) == Pending((two,), ())
     # What is staged comes first: it is newer than what the store holds.
     write_entry(StagedPaths.of(staging, two.name).entry, entry(two, b"abc2"))
-    assert find_pending([two], held, staging, replace=False) == Pending((), (two,))
+    assert find_pending(
+        [two],
+        held,
+        staging,
+        replace=False,
+    ) == Pending((), (two,))
     write_entry(StagedPaths.of(staging, two.name).entry, entry(two, b"abcY"))
     assert [each.name for each in staged_entries(staging)] == [two.name]
-    assert find_pending([two], [], staging, replace=True) == Pending((two,), ())
+    assert find_pending(
+        [two],
+        [],
+        staging,
+        replace=True,
+    ) == Pending((two,), ())
     assert staged_entries(staging) == []

@@ -49,7 +49,16 @@ def test_lines_that_duckdb_would_forgive_are_validated(tmp_path: Path, text: byt
 
 def test_a_shard_may_lack_a_column_that_none_of_its_rows_fills(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
-    pq.write_table(pa.table({"time": [5, 6], "machine_id": [7, 8], "name": ["a", "c"]}), path)
+    pq.write_table(
+        pa.table(
+            {
+                "time": [5, 6],
+                "machine_id": [7, 8],
+                "name": ["a", "c"],
+            }
+        ),
+        path,
+    )
     (chunk,) = read_parquet(Source(path, GOOGLE_2019, "machine_attributes", "parquet"), LAYOUT)
     assert chunk.column("machine_id").to_pylist() == [7, 8]
     assert chunk.column("name").to_pylist() == ["a", "c"]
@@ -57,7 +66,8 @@ def test_a_shard_may_lack_a_column_that_none_of_its_rows_fills(tmp_path: Path) -
 
 
 def test_samples_are_numbered_on_from_block_to_block(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(range_queries, "ROWS_PER_BLOCK", 2)
     name = "container_cpu_usage_seconds_total"

@@ -101,7 +101,9 @@ def test_a_shard_that_cannot_be_read_to_its_end_is_refused(tmp_path, monkeypatch
             yield Failing(stream)
 
     path = write_records(
-        tmp_path, "instance_usage", [usage_record(instance_index=str(i)) for i in range(50)]
+        tmp_path,
+        "instance_usage",
+        [usage_record(instance_index=str(i)) for i in range(50)],
     )
     monkeypatch.setattr(streams, "open_stream", failing)
     with pytest.raises(SourceError) as error:

@@ -132,7 +132,8 @@ def test_a_manifest_that_cannot_be_written_leaves_none(
 def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mortal, Proxy]]:
     """A server that can be killed, and the proxy before it."""
     pytest.importorskip(
-        "localbucket", reason="localbucket, an S3 server for tests, is not installed"
+        "localbucket",
+        reason="localbucket, an S3 server for tests, is not installed",
     )
     (tmp_path / "s3" / "cells").mkdir(parents=True)
     server = Mortal(tmp_path / "s3")

@@ -80,7 +80,8 @@ def test_files_of_one_name_in_two_folders_are_two_sources(raw: Path, tmp_path: P
 
 
 def test_folders_that_come_one_after_the_other_give_what_all_give_at_once(
-    raw: Path, tmp_path: Path
+    raw: Path,
+    tmp_path: Path,
 ) -> None:
     store = tmp_path / "store"
     ingest([raw / "day1"], store, ONE)
@@ -160,7 +161,9 @@ def test_the_plan_names_the_folders(raw: Path, tmp_path: Path) -> None:
     ],
 )
 def test_folders_that_lie_side_by_side_tell_files_apart(
-    tmp_path: Path, places: list[str], folders: list[str]
+    tmp_path: Path,
+    places: list[str],
+    folders: list[str],
 ) -> None:
     sources = [
         Source(tmp_path / f"{place}.csv", GOOGLE_2011, "task_usage", "csv") for place in places
@@ -172,7 +175,18 @@ def test_folders_that_lie_side_by_side_tell_files_apart(
 def test_places_in_the_order_of_numbers_stand_for_numbers_that_come_again() -> None:
     def entry(name: str, part: int | None, sha256: str) -> SourceEntry:
         return SourceEntry(
-            name, name, "instance_usage", "task_usage", "csv", 1, sha256, part, None, 1, 1, 0
+            name,
+            name,
+            "instance_usage",
+            "task_usage",
+            "csv",
+            1,
+            sha256,
+            part,
+            None,
+            1,
+            1,
+            0,
         )
 
     ledger = [
@@ -187,7 +201,11 @@ def test_places_in_the_order_of_numbers_stand_for_numbers_that_come_again() -> N
         "a/9": 2,
         "loose": 3,
     }
-    assert number_parts(ledger[1:]) == {"b/4": 4, "a/9": 9, "loose": 10}
+    assert number_parts(ledger[1:]) == {
+        "b/4": 4,
+        "a/9": 9,
+        "loose": 10,
+    }
 
 
 def _cells(folder: Path, *places: str) -> None:
@@ -321,7 +339,9 @@ def test_parquet_below_a_folder_with_an_equals_sign_has_the_columns_of_the_file(
 
 def test_json_below_a_folder_with_an_equals_sign_has_the_fields_of_the_file(tmp_path: Path) -> None:
     path = write_records(
-        tmp_path / "raw" / "time=7" / "machine_id=1", "instance_usage", [usage_record()]
+        tmp_path / "raw" / "time=7" / "machine_id=1",
+        "instance_usage",
+        [usage_record()],
     )
     path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
     path.unlink()

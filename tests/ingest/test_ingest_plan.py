@@ -43,7 +43,9 @@ def test_files_from_a_mebibyte_tell_the_length_of_their_lines(tmp_path, size, ro
     path.write_bytes(gzip.compress(b"\n" * 7 + bytes(size - packing - 7), compresslevel=0))
     assert path.stat().st_size == size
     planned = ingest_plan.estimate(
-        Discovery([replace(source_of("x", "task_usage", size), path=path)]), tmp_path, 1
+        Discovery([replace(source_of("x", "task_usage", size), path=path)]),
+        tmp_path,
+        1,
     )
     assert planned.disk_needed == int(0.94 * size + 20 * rows)
 
@@ -54,7 +56,12 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
         [
             source_of("part-00001-of-00500.csv.gz", "task_usage", 4_000),
             # not compressed: three bytes of text are one of gzip
-            source_of("part-00003-of-00500.csv", "task_usage", 12_000, is_gzip=False),
+            source_of(
+                "part-00003-of-00500.csv",
+                "task_usage",
+                12_000,
+                is_gzip=False,
+            ),
             source_of("part-00000-of-00001.csv.gz", "machine_events", 1_000),
         ]
     )

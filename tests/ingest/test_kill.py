@@ -61,7 +61,8 @@ def _type(*words):
 def _ended(raw, store, after=None):
     """Ingest, and kill it `after` so many seconds; return the exit code."""
     process = CLEAN.Process(
-        target=_type, args=("ingest", str(raw), "--store", str(store), "--jobs", "1")
+        target=_type,
+        args=("ingest", str(raw), "--store", str(store), "--jobs", "1"),
     )
     process.start()
     process.join(after)
@@ -134,7 +135,9 @@ def test_a_swap_cut_off_anywhere_is_finished(
         monkeypatch.setattr(Path, "rename", counting)
         with suppress(KeyboardInterrupt):
             ingest(
-                [raw / "task_usage" / "part-00000-of-00500.csv.gz"], store, IngestOptions(jobs=1)
+                [raw / "task_usage" / "part-00000-of-00500.csv.gz"],
+                store,
+                IngestOptions(jobs=1),
             )
         monkeypatch.setattr(Path, "rename", original)
         ingest([raw], store, IngestOptions(jobs=1))

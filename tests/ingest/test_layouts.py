@@ -72,7 +72,8 @@ def test_a_quote_is_a_part_of_its_field_but_in_own_data(tmp_path: Path) -> None:
         order=fields,
     )
     (chunk,) = delimited.read_delimited(
-        source, raw_layout(GOOGLE_2011, "machine_attributes", fields)
+        source,
+        raw_layout(GOOGLE_2011, "machine_attributes", fields),
     )
     assert chunk.column("name").to_pylist() == ['"name"']
     own = declared_dialect({"clock": "relative", "machines": {"machine": "node"}}, "own.toml")
@@ -80,7 +81,8 @@ def test_a_quote_is_a_part_of_its_field_but_in_own_data(tmp_path: Path) -> None:
     with pytest.raises(NeedsValidation):
         list(
             delimited.read_delimited(
-                Source(path, own, "machines", "csv"), raw_layout(own, "machines", ("node",))
+                Source(path, own, "machines", "csv"),
+                raw_layout(own, "machines", ("node",)),
             )
         )
 

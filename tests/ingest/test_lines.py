@@ -43,7 +43,8 @@ def test_a_line_may_be_as_long_as_is_allowed_and_not_longer(
         (b"1\n2\n12345\n1\n",),
     ):
         with pytest.raises(
-            SourceError, match="x: a line is too long: expected lines of at most 16 MiB"
+            SourceError,
+            match="x: a line is too long: expected lines of at most 16 MiB",
         ):
             lengths(*blocks)
 
@@ -110,7 +111,9 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
     ],
 )
 def test_lines_that_arrow_would_take_otherwise(
-    blocks: list[bytes], barred: bytes, stops: bool
+    blocks: list[bytes],
+    barred: bytes,
+    stops: bool,
 ) -> None:
     waiting = iter([*blocks, b""])
     stream: Any = SimpleNamespace(read=lambda size: next(waiting))

@@ -56,7 +56,9 @@ def stores(files: list[Path], tmp_path: Path) -> list[Path]:
 
 
 def test_two_stores_are_what_an_ingest_of_all_their_files_makes(
-    files: list[Path], stores: list[Path], tmp_path: Path
+    files: list[Path],
+    stores: list[Path],
+    tmp_path: Path,
 ) -> None:
     ingest(files, tmp_path / "all", ONE)
     manifest = merge(stores, tmp_path / "merged")
@@ -73,7 +75,13 @@ def test_two_stores_are_what_an_ingest_of_all_their_files_makes(
 def test_files_that_are_numbered_by_content_are_numbered_anew(tmp_path: Path) -> None:
     """Three loose shards of 2019 in two stores: each store numbers its own from 0."""
     for number, index in enumerate(("1", "2", "3")):
-        constraint = [{"name": "n", "relation": "0", "value": index}]
+        constraint = [
+            {
+                "name": "n",
+                "relation": "0",
+                "value": index,
+            }
+        ]
         record = event_record(instance_index=index, constraint=constraint)
         path = write_records(tmp_path / "raw", "instance_events", [record], number)
         path.rename(path.with_name(f"instance_events_{number}.json.gz"))
@@ -138,7 +146,9 @@ def test_what_cannot_be_merged_is_refused(stores: list[Path], tmp_path: Path) ->
 
 
 def test_other_rows_under_the_same_name_are_refused(
-    files: list[Path], stores: list[Path], tmp_path: Path
+    files: list[Path],
+    stores: list[Path],
+    tmp_path: Path,
 ) -> None:
     write_part(tmp_path / "changed", "task_usage", [_line(9)], 0)
     ingest([tmp_path / "changed"], tmp_path / "other", ONE)
@@ -170,7 +180,9 @@ def test_a_damaged_store_is_not_merged(stores: list[Path], tmp_path: Path) -> No
 
 
 def test_the_command(
-    stores: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stores: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def run(*arguments: Any) -> Any:
         with pytest.raises(SystemExit) as ended:
@@ -187,7 +199,9 @@ def test_the_command(
 
 
 def test_stores_in_a_bucket_are_merged_into_one_there(
-    stores: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stores: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     expected = merge(stores, tmp_path / "merged")

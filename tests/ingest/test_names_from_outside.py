@@ -37,7 +37,11 @@ def write_parquet(path: Path, names: list[str]) -> None:
     pq.write_table(pa.table(dict(zip(names, columns, strict=True))), path)
 
 
-WRITERS = {"own.csv": write_csv, "own.json": write_json, "own.parquet": write_parquet}
+WRITERS = {
+    "own.csv": write_csv,
+    "own.json": write_json,
+    "own.parquet": write_parquet,
+}
 
 
 @pytest.mark.parametrize("file", WRITERS)

@@ -86,7 +86,9 @@ def test_integers_of_every_length(padding):
 @pytest.mark.parametrize("padding", [0, 40])
 def test_empty_fields_are_missing(padding):
     status, done, integers, found, is_there = parse(
-        ["1,,3", ",0.5,", ",,"], [INTEGER, DECIMAL, INTEGER], padding=padding
+        ["1,,3", ",0.5,", ",,"],
+        [INTEGER, DECIMAL, INTEGER],
+        padding=padding,
     )
     assert (status, done) == (PARSED, 3)
     assert is_there.tolist() == [[True, False, False], [False, True, False], [True, False, False]]

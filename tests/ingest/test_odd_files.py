@@ -120,7 +120,9 @@ ODD = {
 @pytest.mark.parametrize("odd", ODD, ids=ODD)
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_an_odd_file_is_named_and_the_others_go_in(
-    tmp_path: Path, odd: str, generation: str
+    tmp_path: Path,
+    odd: str,
+    generation: str,
 ) -> None:
     spoil, message = ODD[odd]
     if generation == "2011":
@@ -145,7 +147,8 @@ def test_an_odd_file_is_named_and_the_others_go_in(
 
 
 def test_the_command_names_it_and_ends_with_3_as_for_a_truncated_file(
-    command: Callable[..., list[str]], tmp_path: Path
+    command: Callable[..., list[str]],
+    tmp_path: Path,
 ) -> None:
     write_cell(tmp_path / "raw")
     bad = tmp_path / "raw" / "task_usage" / "part-00001-of-00500.csv.gz"
@@ -364,12 +367,28 @@ RECORDS = {
     "true as an integer": ("instance_usage", {"machine_id": True}, "unparsable_value"),
     "a list with an unknown key": (
         "instance_events",
-        {"constraint": [{"name": "a", "relation": "1", "extra": "2"}]},
+        {
+            "constraint": [
+                {
+                    "name": "a",
+                    "relation": "1",
+                    "extra": "2",
+                }
+            ]
+        },
         "stored",
     ),
     "a list": (
         "instance_events",
-        {"constraint": [{"name": "a", "relation": "1", "value": "2"}]},
+        {
+            "constraint": [
+                {
+                    "name": "a",
+                    "relation": "1",
+                    "value": "2",
+                }
+            ]
+        },
         "stored",
     ),
 }
@@ -439,13 +458,21 @@ def test_parquet_may_hold_unknown_fields_and_the_spelling_of_the_document(tmp_pa
     odd = {
         "column": record | {"instance_index": 1, "more": 1},
         "inside": record
-        | {"instance_index": 2, "average_usage": {"cpus": 0.5, "memory": 0.25, "gpus": 1.0}},
+        | {
+            "instance_index": 2,
+            "average_usage": {
+                "cpus": 0.5,
+                "memory": 0.25,
+                "gpus": 1.0,
+            },
+        },
         "spelled": spelled | {"instance_index": 3},
         "plain": record | {"instance_index": 4},
     }
     for number, each in enumerate(odd.values()):
         pq.write_table(
-            pa.Table.from_pylist([each]), tmp_path / f"instance_usage-{number:012d}.parquet"
+            pa.Table.from_pylist([each]),
+            tmp_path / f"instance_usage-{number:012d}.parquet",
         )
     ingest([tmp_path], tmp_path / "store", ONE)
     store = borgtrace.open(tmp_path / "store")
@@ -469,7 +496,9 @@ def test_parquet_may_hold_unknown_fields_and_the_spelling_of_the_document(tmp_pa
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("kind", ["numbers", "words", "json"])
 def test_a_byte_order_mark_is_passed_over_in_clean_and_in_dirty_files(
-    tmp_path: Path, kind: str, compressed: bool
+    tmp_path: Path,
+    kind: str,
+    compressed: bool,
 ) -> None:
     names = {
         "numbers": ("task_usage/part-00000-of-00500.csv", CSV, b"x\n"),

@@ -45,7 +45,9 @@ def test_a_task_lives_from_its_submission_for_its_duration(tmp_path):
     assert store.manifest.generation == "opendc"
     # 8,000,000 KB are half of 16 GB.
     assert rows(
-        store, "instance_events", "collection_id, time, type, cpu_request, memory_request"
+        store,
+        "instance_events",
+        "collection_id, time, type, cpu_request, memory_request",
     ) == [
         (7, 600 * SECOND, "SCHEDULE", 0.25, 0.5),
         (7, 600 * SECOND, "SUBMIT", 0.25, 0.5),
@@ -71,7 +73,9 @@ def test_names_and_numbers_without_a_unit_of_time_are_read_too(tmp_path):
     # The first version of the schema has texts for ids; some writers leave the time a plain number.
     older = TASKS | {"id": ["7", "a"], "submission_time": [START * 1000, (START + 90) * 1000]}
     store = _store(
-        tmp_path, older, FRAGMENTS | {"id": ["7", "7", "a", "7"], "cpu_count": [4, 4, 2, 4]}
+        tmp_path,
+        older,
+        FRAGMENTS | {"id": ["7", "7", "a", "7"], "cpu_count": [4, 4, 2, 4]},
     )
     names = rows(store, "collection_events", "time, collection_name", "type = 'SUBMIT'")
     assert names == [(600 * SECOND, "7"), (690 * SECOND, "a")]
@@ -102,7 +106,14 @@ def test_each_of_a_thousand_changed_rows_is_stored_or_refused(tmp_path):
     refused = {"tasks": 0, "fragments": 0}
     for _ in range(1000):
         for name, good, kinds in (("tasks", tasks[0], faulty), ("fragments", None, wrong)):
-            row = dict(good or {"id": 7, "duration": 1000, "cpu_usage": 100.0})
+            row = dict(
+                good
+                or {
+                    "id": 7,
+                    "duration": 1000,
+                    "cpu_usage": 100.0,
+                }
+            )
             if rng.random() < 0.5:
                 column = rng.choice(sorted(kinds))
                 row[column] = rng.choice(kinds[column])
@@ -112,7 +123,9 @@ def test_each_of_a_thousand_changed_rows_is_stored_or_refused(tmp_path):
     columns = {name: [row[name] for row in tasks] for name in schema.names}
     typed = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
     store = _store(
-        tmp_path, typed, {name: [row[name] for row in fragments] for name in fragments[0]}
+        tmp_path,
+        typed,
+        {name: [row[name] for row in fragments] for name in fragments[0]},
     )
     found = {entry.file.removesuffix(".parquet"): entry for entry in store.manifest.sources}
     assert {name: found[name].quarantined for name in refused} == refused

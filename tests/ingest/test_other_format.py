@@ -56,7 +56,12 @@ def acme(monkeypatch):
         "task_log",
         "instance_events",
         (
-            RawField("ts", "time", is_mandatory=True, **CLOCK),
+            RawField(
+                "ts",
+                "time",
+                is_mandatory=True,
+                **CLOCK,
+            ),
             RawField("job", "collection_id", is_mandatory=True),
             RawField("task", "instance_index", is_mandatory=True),
             RawField("event", "type", is_mandatory=True),
@@ -75,7 +80,12 @@ def acme(monkeypatch):
         tie_order="file",
         shards="time",
         tiers=(("all", 0, 2**31 - 1),),
-        origin=datetime(2024, 3, 1, tzinfo=UTC),
+        origin=datetime(
+            2024,
+            3,
+            1,
+            tzinfo=UTC,
+        ),
         span=timedelta(days=7),
         time_zones={"": "UTC"},
         anomalies={},
@@ -98,12 +108,18 @@ def test_the_fast_reader_gives_canonical_rows(tmp_path):
 
 @pytest.mark.parametrize(("line", "reason"), WRONG.items())
 def test_the_validating_reader_gives_the_same_rows_and_refuses_the_wrong_one(
-    tmp_path, line, reason
+    tmp_path,
+    line,
+    reason,
 ):
     (tmp_path / "log.csv").write_text(HEADER + RIGHT[0] + line + "".join(RIGHT[1:]))
     ingest([tmp_path / "log.csv"], tmp_path / "store", IngestOptions(jobs=1))
     assert _rows(tmp_path / "store") == ROWS
     (kept,) = (tmp_path / "store" / "quarantine").rglob("*.parquet")
     assert pq.read_table(kept).to_pylist() == [
-        {"source_row": 1, "reason": reason, "raw": line.strip()}
+        {
+            "source_row": 1,
+            "reason": reason,
+            "raw": line.strip(),
+        }
     ]

@@ -28,7 +28,11 @@ USAGE = "collection_id, start_time, end_time, average_cpu"
 
 def _parquet():
     table = pa.table(
-        {"task": ["web", "web", "7", "web"], "time": [0, 300, 0, 550], "cpu": [2.0, 4.0, 1.0, 8.0]}
+        {
+            "task": ["web", "web", "7", "web"],
+            "time": [0, 300, 0, 550],
+            "cpu": [2.0, 4.0, 1.0, 8.0],
+        }
     )
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
@@ -76,7 +80,10 @@ def test_what_no_file_told_is_derived_and_marked(tmp_path):
         (hashed("web"), "SUBMIT", 600 * SECOND, "EXISTS_BUT_NO_CREATION"),
     ]
     assert rows(
-        store, "collection_events", "collection_id, collection_name", "type = 'SUBMIT'"
+        store,
+        "collection_events",
+        "collection_id, collection_name",
+        "type = 'SUBMIT'",
     ) == [
         (7, "7"),
         (hashed("web"), "web"),
@@ -119,14 +126,18 @@ def test_a_counter_becomes_increases_a_reset_starts_at_its_value_and_a_gap_is_no
     # 60 s of CPU in 60 s are 1 of 2 cores; after the reset 10 s in 60 s; 880 s are more than five steps of 60 s.
     third = 10 / 60 / 2
     assert rows(
-        store, "instance_usage", "start_time, end_time, average_cpu, average_memory, sampled_cpu"
+        store,
+        "instance_usage",
+        "start_time, end_time, average_cpu, average_memory, sampled_cpu",
     ) == [
         (600 * SECOND, 660 * SECOND, 0.5, 0.25, None),
         (660 * SECOND, 720 * SECOND, pytest.approx(third), 0.375, None),
         (1600 * SECOND, 1660 * SECOND, 0.5, 0.625, None),
     ]
     assert rows(
-        store, "machine_events", "time, machine_id, type, cpu_capacity, memory_capacity"
+        store,
+        "machine_events",
+        "time, machine_id, type, cpu_capacity, memory_capacity",
     ) == [(0, hashed("a"), "ADD", 1.0, 1.0)]
     assert rows(store, "machine_attributes", "machine_id, name, value") == [
         (hashed("a"), "name", "a")
@@ -179,7 +190,12 @@ FILES = {
 
 
 def test_shares_of_a_request_and_of_a_machine_become_fractions_of_the_largest_machine(tmp_path):
-    store = ingest_own(tmp_path, THREE_TABLES, FILES, capacity="")
+    store = ingest_own(
+        tmp_path,
+        THREE_TABLES,
+        FILES,
+        capacity="",
+    )
     # a: half of 2 of 8 cores, a quarter of 8 of 16 GiB.  b: 4 of 8 cores, half of all.  c: no request is known.
     by_name = {
         hashed("a"): (0.125, 0.125),
@@ -191,13 +207,20 @@ def test_shares_of_a_request_and_of_a_machine_become_fractions_of_the_largest_ma
         task: list(shares) for task, shares in by_name.items()
     }
     assert rows(
-        store, "machine_events", "machine_id, cpu_capacity, memory_capacity, time"
+        store,
+        "machine_events",
+        "machine_id, cpu_capacity, memory_capacity, time",
     ) == sorted([(hashed("m1"), 0.5, 0.5, 0), (hashed("m2"), 1.0, 1.0, 0)])
     assert store.manifest.notes == ()
 
 
 def test_lives_become_events_and_one_without_an_end_has_none(tmp_path):
-    store = ingest_own(tmp_path, THREE_TABLES, FILES, capacity="")
+    store = ingest_own(
+        tmp_path,
+        THREE_TABLES,
+        FILES,
+        capacity="",
+    )
     columns = "time, type, collection_id, machine_id, cpu_request"
     assert rows(store, "instance_events", columns) == [
         (600 * SECOND, "SUBMIT", hashed("a"), None, 0.25),
@@ -207,7 +230,9 @@ def test_lives_become_events_and_one_without_an_end_has_none(tmp_path):
         (1100 * SECOND, "FINISH", hashed("a"), hashed("m1"), 0.25),
     ]
     assert rows(
-        store, "collection_events", "time, type, collection_name, collection_logical_name"
+        store,
+        "collection_events",
+        "time, type, collection_name, collection_logical_name",
     ) == [
         (600 * SECOND, "SUBMIT", "a", "shop"),
         (605 * SECOND, "SCHEDULE", "b", "shop"),
@@ -240,7 +265,8 @@ def test_requests_without_times_join_the_derived_events(tmp_path):
 
 def test_dates_of_any_zone_are_one_clock(tmp_path):
     declared = AVERAGES.replace('"relative"', '"epoch"').replace(
-        'unit = "s"', 'unit = "iso", zone = "Europe/Berlin"'
+        'unit = "s"',
+        'unit = "iso", zone = "Europe/Berlin"',
     )
     text = "task,time,cpu\n1,2026-11-01T01:05:00+01:00,1\n2,2026-11-01 01:05:00,1\n3,2026-11-01T00:07:30Z,1\n"
     store = ingest_own(tmp_path, declared, {"own.csv": text})
@@ -306,7 +332,9 @@ def test_a_format_is_guessed_and_says_so(tmp_path):
         "pod,timestamp,cpu\nweb,1793491200,2\nweb,1793491500,1\nweb,1793491800,2\n"
     )
     result = ingest(
-        [tmp_path / "own.csv"], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores")
+        [tmp_path / "own.csv"],
+        tmp_path / "store",
+        IngestOptions(jobs=1, capacity="8cores"),
     )
     assert result.manifest.notes[1:] == (
         "column timestamp: guessed from its size to be s since 1970",
@@ -351,7 +379,9 @@ def test_windows_that_are_too_long_are_stored_and_counted(tmp_path):
     text = "task,start,end,cpu\nweb,0,300,1\nweb,300,601,1\nweb,700,1301,1\n"
     declaration = AVERAGES.replace('step = "300s"\n', "") + 'end = { column = "end", unit = "s" }\n'
     store = ingest_own(
-        tmp_path, declaration.replace('"time", unit', '"start", unit'), {"own.csv": text}
+        tmp_path,
+        declaration.replace('"time", unit', '"start", unit'),
+        {"own.csv": text},
     )
     found = {name: counted for name, counted in store.manifest.quality.items() if counted}
     assert found == {"instance_usage": {"window_over_300s": 2}}
@@ -381,5 +411,10 @@ def test_gpus_are_thousandths_of_all_devices_and_nothing_is_asked_where_nothing_
     found = dict(rows(store, "tasks", "collection_id, gpu_request"))
     assert [found[hashed(f"t{number}")] for number in range(len(asked))] == list(asked.values())
     (tmp_path / "without").mkdir()
-    silent = ingest_own(tmp_path / "without", THREE_TABLES, FILES, capacity="")
+    silent = ingest_own(
+        tmp_path / "without",
+        THREE_TABLES,
+        FILES,
+        capacity="",
+    )
     assert rows(silent, "tasks", "gpu_request") == [(None,)] * 3

@@ -122,11 +122,25 @@ def test_items_of_a_list_are_numbered_and_inherit_their_row():
     (inner,) = raw_layout(GOOGLE_2019, "instance_events").lists
     items = [
         [
-            {"name": "a", "value": "1", "relation": 0},
-            {"name": "b", "value": None, "relation": None},
+            {
+                "name": "a",
+                "value": "1",
+                "relation": 0,
+            },
+            {
+                "name": "b",
+                "value": None,
+                "relation": None,
+            },
         ],
         None,
-        [{"name": "c", "value": "", "relation": 2}],
+        [
+            {
+                "name": "c",
+                "value": "",
+                "relation": 2,
+            }
+        ],
     ]
     kind = pa.list_(
         pa.struct([("name", pa.string()), ("value", pa.string()), ("relation", pa.int32())])
@@ -220,7 +234,13 @@ def test_the_first_of_equal_rows_is_kept_in_order():
         "name": ["a"] * 4,
         "value": [None, "x", None, "x"],
     }
-    rows = pa.table({**columns, "is_deleted": [False] * 4, "source_row": [10, 11, 12, 13]})
+    rows = pa.table(
+        {
+            **columns,
+            "is_deleted": [False] * 4,
+            "source_row": [10, 11, 12, 13],
+        }
+    )
     assert flattened.first_of_each(rows, layout).column("source_row").to_pylist() == [10, 11, 13]
 
 

@@ -63,7 +63,15 @@ FILES = {
         (WEB | {"resource": "memory"}, [(0, str(4 * GIB))]),
     ),
     "owner.json": _answer(
-        "kube_pod_owner", ({"namespace": "shop", "pod": "web-1", "owner_name": "web"}, [(0, "1")])
+        "kube_pod_owner",
+        (
+            {
+                "namespace": "shop",
+                "pod": "web-1",
+                "owner_name": "web",
+            },
+            [(0, "1")],
+        ),
     ),
     "nodes.json": _answer(
         "kube_node_status_capacity",
@@ -86,7 +94,9 @@ def store(tmp_path_factory):
 def test_counters_of_several_files_are_one_and_memory_joins_them(store):
     # 60 s in 60 s on 4 cores; a reset to 10 s in 60 s; 880 s are more than five steps, and NaN is refused.
     assert rows(
-        store, "instance_usage", "collection_id, start_time, end_time, average_cpu, average_memory"
+        store,
+        "instance_usage",
+        "collection_id, start_time, end_time, average_cpu, average_memory",
     ) == [
         (hashed("shop/web-1/app"), 600 * SECOND, 660 * SECOND, 0.25, 0.25),
         (hashed("shop/web-1/app"), 660 * SECOND, 720 * SECOND, pytest.approx(10 / 60 / 4), 0.5),

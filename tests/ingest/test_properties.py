@@ -17,7 +17,9 @@ from tests.ingest.raw import write_part
 
 TIME = st.one_of(st.integers(0, 10**13), st.sampled_from([0, AFTER_TRACE]))
 AMOUNT = st.one_of(
-    st.none(), st.integers(0, 9999).map(lambda n: f"{n / 10_000:.4g}"), st.just("2.861e-06")
+    st.none(),
+    st.integers(0, 9999).map(lambda n: f"{n / 10_000:.4g}"),
+    st.just("2.861e-06"),
 )
 
 
@@ -65,7 +67,11 @@ def _expected(row):
         number(row[5]),
         number(row[13]),
         number(row[19]),
-        {"0": False, "1": True, "": None}[row[18]],
+        {
+            "0": False,
+            "1": True,
+            "": None,
+        }[row[18]],
     )
 
 
@@ -107,7 +113,8 @@ def _check_traces(store, rows):
         trace = store.trace(collection, instance)
         cpu = [np.nan if row[5] is None else np.float32(row[5]) for row in mine]
         np.testing.assert_array_equal(
-            np.sort(trace["average_cpu"]), np.sort(np.array(cpu, np.float32))
+            np.sort(trace["average_cpu"]),
+            np.sort(np.array(cpu, np.float32)),
         )
         (index,) = store.sql(
             f"select mean_average_cpu as mean, std_average_cpu as std, max_average_cpu as max, n_windows as n "

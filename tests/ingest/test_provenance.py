@@ -42,10 +42,20 @@ def raw(tmp_path):
 def test_a_single_file_of_a_synthetic_trace_is_known_for_one(tmp_path):
     path = write_part(tmp_path / "raw", "task_usage", USAGE)
     (tmp_path / "raw" / "truth.json").write_text(
-        json.dumps({"seed": 7, "version": "1", "parameters": {}})
+        json.dumps(
+            {
+                "seed": 7,
+                "version": "1",
+                "parameters": {},
+            }
+        )
     )
     manifest = ingest([path], tmp_path / "store", ONE).manifest
-    assert manifest.synthetic == {"seed": 7, "version": "1", "parameters": {}}
+    assert manifest.synthetic == {
+        "seed": 7,
+        "version": "1",
+        "parameters": {},
+    }
 
 
 def test_a_synthetic_trace_leaves_the_number_of_its_files(tmp_path):
@@ -78,7 +88,8 @@ def test_no_files_are_added_to_part_of_a_store(raw, tmp_path):
     subset(tmp_path / "store", tmp_path / "part", Criteria(jobs=(10,)))
     more = write_part(tmp_path / "more", "task_usage", USAGE, 499)
     with pytest.raises(
-        StoreError, match=r"no files can be added to part of a store: .* got subset of .* by 1 jobs"
+        StoreError,
+        match=r"no files can be added to part of a store: .* got subset of .* by 1 jobs",
     ):
         ingest([more], tmp_path / "part", ONE)
     assert not (tmp_path / "part" / "staging").exists()
@@ -215,7 +226,12 @@ def test_a_part_given_twice_does_not_hide_those_after_it(tmp_path):
     copy = write_part(tmp_path / "b", "task_usage", USAGE, 1)
     last = write_part(tmp_path / "a", "task_usage", USAGE, 2)
     sources = [classify(path) for path in (first, copy, last)]
-    pending = find_pending(sources, (), tmp_path / "staging", replace=False)
+    pending = find_pending(
+        sources,
+        (),
+        tmp_path / "staging",
+        replace=False,
+    )
     assert [source.path for source in pending.new] == [first, last]
 
 

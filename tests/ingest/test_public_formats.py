@@ -41,7 +41,9 @@ OPENB = {
 def test_openb_nodes_are_machines_with_gpus_as_attributes(tmp_path):
     store = _store(tmp_path, OPENB)
     assert rows(
-        store, "machine_events", "machine_id, cpu_capacity, memory_capacity, gpu_capacity"
+        store,
+        "machine_events",
+        "machine_id, cpu_capacity, memory_capacity, gpu_capacity",
     ) == sorted(
         [(hashed("n1"), 0.25, 0.5, 0), (hashed("n2"), 1.0, 1.0, 8), (hashed("n3"), 1.0, 1.0, 4)]
     )
@@ -109,7 +111,9 @@ def test_azure_percent_are_of_the_cores_of_the_vm_and_lives_at_the_edges_are_ope
     # 25 % of 4 cores are 1 of 64; the last buckets are 30 cores and 70 GB.
     names = {hashed(V1): "v1", hashed(V2): "v2"}
     usage = rows(
-        store, "instance_usage", "collection_id, start_time, end_time, average_cpu, maximum_cpu"
+        store,
+        "instance_usage",
+        "collection_id, start_time, end_time, average_cpu, maximum_cpu",
     )
     assert sorted(
         (names[vm], start // SECOND, end // SECOND, *cpu) for vm, start, end, *cpu in usage
@@ -120,7 +124,9 @@ def test_azure_percent_are_of_the_cores_of_the_vm_and_lives_at_the_edges_are_ope
     ]
     # v1 was there at the first instant: it began before.  v2 is there at the last: it goes on.
     events = rows(
-        store, "instance_events", "collection_id, time, type, cpu_request, memory_request"
+        store,
+        "instance_events",
+        "collection_id, time, type, cpu_request, memory_request",
     )
     assert sorted((names[vm], *more) for vm, *more in events) == [
         ("v1", 0, "SUBMIT", 4 / 64, 32 / 256),
@@ -154,7 +160,10 @@ def test_a_log_of_jobs_has_attempts_and_no_times_where_it_says_minus_one(tmp_pat
         (3, 760 * SECOND, "FINISH", 0.5, "8"),
     ]
     assert rows(
-        store, "collection_events", "collection_id, collection_logical_name", "type = 'SUBMIT'"
+        store,
+        "collection_events",
+        "collection_id, collection_logical_name",
+        "type = 'SUBMIT'",
     ) == [
         (1, "3"),
         (2, None),
@@ -219,7 +228,10 @@ def test_alibaba_containers_are_there_from_their_first_row_and_later_rows_update
         ("c_2", 1200, 1500, 0.0625, None, None),
     ]
     logical = rows(
-        store, "collection_events", "collection_name, collection_logical_name", "type = 'SUBMIT'"
+        store,
+        "collection_events",
+        "collection_name, collection_logical_name",
+        "type = 'SUBMIT'",
     )
     assert logical[-2:] == [("j_1/task_Nzg==", "j_1"), ("j_2/M2", "j_2")]
     assert ("c_1", "app_7") in logical
@@ -229,7 +241,9 @@ def test_alibaba_tasks_of_a_job_wait_for_those_that_their_names_say(tmp_path):
     store = _store(tmp_path, ALIBABA)
     tasks = {hashed(f"j_1/{name}"): name for name in ("M1", "R2_1", "M5_1_2_9", "task_Nzg==")}
     found = rows(
-        store, "collection_events", "collection_id, time, type, start_after_collection_ids"
+        store,
+        "collection_events",
+        "collection_id, time, type, start_after_collection_ids",
     )
     # No row is about a task 9, and j_2's task 2 is of another job.
     assert sorted(

@@ -67,7 +67,8 @@ def fetched(bucket: Bucket, ending: str = ".gz") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("generation", "kind"), [("2011", "json"), ("2019", "json"), ("2019", "parquet")]
+    ("generation", "kind"),
+    [("2011", "json"), ("2019", "json"), ("2019", "parquet")],
 )
 def test_a_cell_of_a_bucket_is_that_of_a_folder(
     generation: str,
@@ -109,7 +110,9 @@ def test_a_cell_of_a_bucket_is_that_of_a_folder(
 
 
 def test_from_a_bucket_to_a_bucket(
-    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bucket: Bucket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_cell(bucket.root / "raw")
     with pytest.raises(SystemExit) as ended:
@@ -129,7 +132,9 @@ def test_from_a_bucket_to_a_bucket(
 
 
 def test_a_plan_fetches_nothing(
-    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bucket: Bucket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_cell(bucket.root / "raw")
     with pytest.raises(SystemExit) as ended:
@@ -162,13 +167,23 @@ def test_a_plan_fetches_nothing(
 def test_one_file_is_named_by_its_url(bucket: Bucket, tmp_path: Path) -> None:
     write_part(bucket.root / "raw", "machine_events", MACHINES)
     (bucket.root / "raw" / "truth.json").write_text(
-        json.dumps({"seed": 5, "version": "1", "parameters": {}})
+        json.dumps(
+            {
+                "seed": 5,
+                "version": "1",
+                "parameters": {},
+            }
+        )
     )
     result = ingest([f"{RAW}/machine_events/part-00000-of-00500.csv.gz"], tmp_path / "store", ONE)
     assert [entry.name for entry in result.staged] == ["machine_events/part-00000"]
     assert result.manifest is not None
     # The nearest account above the file says that it is synthetic.
-    assert result.manifest.synthetic == {"seed": 5, "version": "1", "parameters": {}}
+    assert result.manifest.synthetic == {
+        "seed": 5,
+        "version": "1",
+        "parameters": {},
+    }
 
 
 def test_a_folder_says_the_order_of_its_fields(bucket: Bucket, tmp_path: Path) -> None:
@@ -231,18 +246,26 @@ def test_days_are_told_apart_and_a_cell_is_chosen(bucket: Bucket, tmp_path: Path
 def test_a_format_of_ones_own_is_guessed_from_one_file(bucket: Bucket, tmp_path: Path) -> None:
     (bucket.root / "own.csv").write_text("task,time,cpu_cores\nx,0,1\nx,300,2\n")
     result = ingest(
-        ["s3://cells/own.csv"], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores")
+        ["s3://cells/own.csv"],
+        tmp_path / "store",
+        IngestOptions(jobs=1, capacity="8cores"),
     )
     assert result.manifest is not None
     assert result.manifest.tables["instance_usage"] == 2
 
 
 def test_compressed_files_of_any_kind_are_recognized_by_their_heads(
-    bucket: Bucket, tmp_path: Path
+    bucket: Bucket,
+    tmp_path: Path,
 ) -> None:
     import pyarrow as pa
 
-    path = write_part(bucket.root / "raw", "task_events", EVENTS, compressed=False)
+    path = write_part(
+        bucket.root / "raw",
+        "task_events",
+        EVENTS,
+        compressed=False,
+    )
     with pa.CompressedOutputStream(str(path.with_suffix(".zst")), "zstd") as file:
         file.write(path.read_bytes())
     path.unlink()
@@ -277,7 +300,9 @@ class CutError(Exception):
 
 
 def test_a_killed_ingest_goes_on_without_fetching_what_was_staged(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_cell(bucket.root / "raw")
     store, written = tmp_path / "store", []
@@ -306,7 +331,8 @@ def test_a_killed_ingest_goes_on_without_fetching_what_was_staged(
 
 
 def test_what_was_ingested_here_is_known_in_a_bucket_and_a_copy_by_its_content(
-    bucket: Bucket, tmp_path: Path
+    bucket: Bucket,
+    tmp_path: Path,
 ) -> None:
     raw, store = write_cell(tmp_path / "raw"), tmp_path / "store"
     ingest([raw], store, ONE)
@@ -323,14 +349,17 @@ def test_what_was_ingested_here_is_known_in_a_bucket_and_a_copy_by_its_content(
 
 
 def test_a_file_that_was_replaced_after_it_was_ingested_is_refused_by_its_name(
-    bucket: Bucket, tmp_path: Path
+    bucket: Bucket,
+    tmp_path: Path,
 ) -> None:
     store = tmp_path / "store"
     before = write_part(bucket.root / "raw", "machine_events", MACHINES).stat().st_size
     held = ingest([RAW], store, ONE).manifest
     assert held is not None
     write_part(
-        bucket.root / "raw", "machine_events", [*MACHINES, MACHINES[0].replace(",5,", ",6,")]
+        bucket.root / "raw",
+        "machine_events",
+        [*MACHINES, MACHINES[0].replace(",5,", ",6,")],
     )
     url = f"{RAW}/machine_events/part-00000-of-00500.csv.gz"
     now = as_path(url).stat().st_size
@@ -413,7 +442,9 @@ def test_places_without_files_are_refused(bucket: Bucket, tmp_path: Path) -> Non
 
 
 def test_without_access_nothing_is_made_and_no_key_is_shown(
-    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bucket: Bucket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     write_cell(bucket.root / "raw")
     bucket.key = "another"
@@ -435,7 +466,9 @@ def test_without_access_nothing_is_made_and_no_key_is_shown(
 
 
 def test_a_server_that_goes_away_keeps_what_was_staged(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_cell(bucket.root / "raw")
     store, stage = tmp_path / "store", staging.stage
@@ -458,7 +491,8 @@ def test_a_server_that_goes_away_keeps_what_was_staged(
 
 
 def test_a_damaged_file_is_named_by_its_url_and_the_others_are_kept(
-    bucket: Bucket, tmp_path: Path
+    bucket: Bucket,
+    tmp_path: Path,
 ) -> None:
     write_cell(bucket.root / "raw")
     path = write_part(bucket.root / "raw", "task_usage", USAGE * 10)
@@ -474,7 +508,9 @@ def test_a_damaged_file_is_named_by_its_url_and_the_others_are_kept(
 # pyspark leaves its sockets to the garbage collector.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_tasks_of_spark_fetch_what_they_stage(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     known_to(open_session("local[2]", "1GB"), monkeypatch)
@@ -487,14 +523,20 @@ def test_tasks_of_spark_fetch_what_they_stage(
 
 
 def test_a_declaration_may_lie_in_a_bucket(
-    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    bucket: Bucket,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "own.csv").write_text("task,time,cpu\nweb,0,2\nweb,300,4\n")
     for folder in (bucket.root, tmp_path):
         (folder / "own.toml").write_text(AVERAGES)
     digests = []
     for number, declaration in enumerate((tmp_path / "own.toml", "s3://cells/own.toml")):
-        options = IngestOptions(jobs=1, dialect=str(declaration), capacity="8cores")
+        options = IngestOptions(
+            jobs=1,
+            dialect=str(declaration),
+            capacity="8cores",
+        )
         manifest = ingest([tmp_path / "own.csv"], tmp_path / f"store{number}", options).manifest
         assert manifest is not None
         digests.append(manifest.digest)

@@ -62,7 +62,8 @@ def test_stocks_at_time_zero(store):
 
 def test_jobs_and_users(store):
     assert _one(
-        store, "select count(distinct collection_id), count(distinct user) from collection_events"
+        store,
+        "select count(distinct collection_id), count(distinct user) from collection_events",
     ) == (
         132_650,
         688,
@@ -107,7 +108,8 @@ def test_capacities_at_time_zero_first_and_last(
 def test_machines_platforms_and_capacity(store):
     assert _one(store, "select count(distinct machine_id) from machine_events") == (12_583,)
     assert _one(
-        store, "select count(*) from machine_events where time = 0 and cpu_capacity is not null"
+        store,
+        "select count(*) from machine_events where time = 0 and cpu_capacity is not null",
     ) == (12_477,)
     assert _rows(
         store,
@@ -148,7 +150,8 @@ def test_machines_without_capacity_and_those_that_change_it(store):
     transitions = {
         (before, type_): n
         for before, type_, n in _rows(
-            store, f"select before, type, count(*) from ({steps}) where n > 1 group by all"
+            store,
+            f"select before, type, count(*) from ({steps}) where n > 1 group by all",
         )
     }
     assert transitions == {
@@ -284,7 +287,9 @@ def test_the_flattened_sample_is_read_whole(trace, tmp_path):
     total = 0
     for cell in "12345678":
         result = ingest(
-            [trace / "kaggle-2019" / "slice.csv"], tmp_path / cell, IngestOptions(jobs=1, cell=cell)
+            [trace / "kaggle-2019" / "slice.csv"],
+            tmp_path / cell,
+            IngestOptions(jobs=1, cell=cell),
         )
         (entry,) = result.staged
         assert entry.is_conserved
@@ -295,7 +300,9 @@ def test_the_flattened_sample_is_read_whole(trace, tmp_path):
 
 def test_the_wider_flattened_sample_merges_what_the_join_repeated(trace, tmp_path):
     (entry,) = ingest(
-        [trace / "kaggle-2019" / "small_slice3.csv"], tmp_path / "store", IngestOptions(jobs=1)
+        [trace / "kaggle-2019" / "small_slice3.csv"],
+        tmp_path / "store",
+        IngestOptions(jobs=1),
     ).staged
     assert (entry.rows_in, entry.stored, entry.merged) == (14, 12, 2)
     row = _rows(

@@ -133,7 +133,11 @@ def test_a_refused_2011_line_is_kept_with_its_reason(
     assert REASONS[code].quarantines
     (kept,) = (tmp_path / "staging" / "quarantine").rglob("*.parquet")
     (row,) = pq.read_table(kept).to_pylist()
-    assert row == {"source_row": 1, "reason": code, "raw": line.replace("\udcff", "�")}
+    assert row == {
+        "source_row": 1,
+        "reason": code,
+        "raw": line.replace("\udcff", "�"),
+    }
 
 
 @pytest.mark.parametrize(("code", "table", "record"), REFUSED_2019)

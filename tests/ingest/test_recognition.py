@@ -70,9 +70,17 @@ def test_delimited_text_is_known_by_its_fields(
 
 
 def test_a_record_with_few_names_is_what_the_file_is_called(tmp_path):
-    record = {"time": "0", "machine_id": "5", "name": HASH}
+    record = {
+        "time": "0",
+        "machine_id": "5",
+        "name": HASH,
+    }
     assert classify(_write(tmp_path / "x.json", [record])).table == "machine_attributes"
-    event = {"time": "0", "type": "1", "collection_id": "5"}
+    event = {
+        "time": "0",
+        "type": "1",
+        "collection_id": "5",
+    }
     assert classify(_write(tmp_path / "y.json", [event])).table == "collection_events"
     with_instance = {**event, "instance_index": "0"}
     assert classify(_write(tmp_path / "z.json", [with_instance])).table == "instance_events"
@@ -146,7 +154,16 @@ def test_the_folder_of_a_bucket_says_the_cell(tmp_path, folder, cell):
 
 def test_parquet_is_known_by_its_columns(tmp_path):
     path = tmp_path / "shard.parquet.gz"
-    pq.write_table(pa.table({"time": [0], "type": [1], "machine_id": [5]}), path)
+    pq.write_table(
+        pa.table(
+            {
+                "time": [0],
+                "type": [1],
+                "machine_id": [5],
+            }
+        ),
+        path,
+    )
     found = classify(path)
     # called .gz, but it is not
     assert (found.table, found.format, found.is_gzip) == ("machine_events", "parquet", False)
@@ -212,7 +229,11 @@ def test_words_within_the_texts_of_a_flattened_row_stay_as_they_are():
     flattened, tables = KAGGLE_2019.flattened, KAGGLE_2019.tables
     found = json.loads(record_of(flattened, tables["instance_events"], row))
     assert found["constraint"] == [
-        {"name": "047t6CIOpqSnan1npwiz", "value": "aNone1. 2", "relation": None}
+        {
+            "name": "047t6CIOpqSnan1npwiz",
+            "value": "aNone1. 2",
+            "relation": None,
+        }
     ]
     found = json.loads(record_of(flattened, tables["instance_usage"], row))
     assert found == {
@@ -259,7 +280,18 @@ def test_parts_without_a_number_come_after_those_with_one_by_content():
         table="task_usage",
     ):
         return SourceEntry(
-            name, name, "instance_usage", table, "csv", 1, sha256, part, None, 1, 1, 0
+            name,
+            name,
+            "instance_usage",
+            table,
+            "csv",
+            1,
+            sha256,
+            part,
+            None,
+            1,
+            1,
+            0,
         )
 
     ledger = [

@@ -17,7 +17,10 @@ def _found(
 ) -> list[bool]:
     words = np.array(values, np.float32).view(np.uint32)
     return repeating_runs(
-        np.array(start), np.array(machine or [7] * len(start)), words, np.array(starts)
+        np.array(start),
+        np.array(machine or [7] * len(start)),
+        words,
+        np.array(starts),
     ).tolist()
 
 

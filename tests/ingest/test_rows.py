@@ -97,7 +97,11 @@ def test_ties_of_a_wide_column_are_settled_by_what_follows(wide: int, far: int) 
 
 def test_measured_columns_most_of_whose_values_differ_are_diverse() -> None:
     half, more = np.repeat(np.arange(4), 2), np.array([0, 0, 1, 2, 3, 4, 4, 4])
-    measured = {"half": half, "more": more, "none": np.full(8, np.nan)}
+    measured = {
+        "half": half,
+        "more": more,
+        "none": np.full(8, np.nan),
+    }
     columns = {
         name: pa.array(values.astype(np.float32), from_pandas=True)
         for name, values in measured.items()
@@ -150,7 +154,8 @@ def test_missing_values_are_sorted_with_their_rows_wherever_a_column_begins() ->
 
 
 def test_a_table_is_cut_for_several_cores_from_a_size_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever the number of cores; a collection above that size still fits into memory."""
     monkeypatch.setattr(clustering, "WORTH_SHARING", 4)
@@ -193,7 +198,11 @@ def test_files_of_collections_are_cut_and_kept() -> None:
     )
     assert plan_files(ids, counts, 100, present, [9, 12], np.array([], np.int64)) == (
         [9, 12],
-        {0: Path("a"), 1: Path("b"), 2: Path("c")},
+        {
+            0: Path("a"),
+            1: Path("b"),
+            2: Path("c"),
+        },
     )
 
 
@@ -228,7 +237,8 @@ def test_a_sorted_file_notes_what_it_holds(tmp_path: Path) -> None:
 
 
 def test_collections_larger_than_a_file_are_written_before_more_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """DuckDB sorts them: what it has not handed over is lost where its connection is asked again."""
     monkeypatch.setattr(clustering, "MOST_ROWS", 100)
@@ -241,13 +251,21 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
         5: 1,
     }
     parts = (f"SELECT {id_} AS c, {n} - range AS t FROM range({n})" for id_, n in sizes.items())
-    values = {"collection_id": "c", "time": "t", "source_row": "t"}
+    values = {
+        "collection_id": "c",
+        "time": "t",
+        "source_row": "t",
+    }
     key = ", ".join(f"{values.get(name, '0')} AS {name}" for name in TABLES["instance_events"].key)
     relation = f"SELECT {key} FROM ({' UNION ALL '.join(parts)})"
     done: list[int] = []
     with sorting_connection("200MB", 2) as connection:
         files = cluster(
-            connection, TABLES["instance_events"], relation, tmp_path / "new", done.append
+            connection,
+            TABLES["instance_events"],
+            relation,
+            tmp_path / "new",
+            done.append,
         )
     assert done == [20_000, 100, 10_000, 1]
     found = [pq.read_table(path, columns=["collection_id", "time"]) for path in files]
@@ -298,7 +316,10 @@ def test_codecs_and_bounds_of_a_stored_file(tmp_path: Path) -> None:
     )
     with sorting_connection("200MB", 1) as connection:
         (path,) = cluster(
-            connection, table, f"SELECT {columns} FROM range(9) AS t(n)", tmp_path / "new"
+            connection,
+            table,
+            f"SELECT {columns} FROM range(9) AS t(n)",
+            tmp_path / "new",
         )
     group = pq.read_metadata(path).row_group(0)
     chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
@@ -319,14 +340,16 @@ def usage_of(pairs: list[tuple[int, int]]) -> pa.Table:
 
 
 def test_the_last_task_of_a_block_waits_for_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert usage_index.start_of_last_task(usage_of([(1, 0), (1, 1), (1, 1)])) == 1
     assert usage_index.start_of_last_task(usage_of([(1, 1), (2, 1), (2, 1)])) == 1
     assert usage_index.start_of_last_task(usage_of([(1, 0), (1, 0)])) == 0
     tasks = [(1, 0)] * 3 + [(1, 1)] + [(2, 0)] * 4 + [(3, 0)]
     kinds = {"collection_type": pa.string()} | dict.fromkeys(
-        usage_index.STATISTICS_COLUMNS, pa.float32()
+        usage_index.STATISTICS_COLUMNS,
+        pa.float32(),
     )
     columns = {
         name: pa.nulls(len(tasks), kinds.get(name, pa.int64())) for name in usage_index.READ_COLUMNS
@@ -358,7 +381,13 @@ def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
     }
     spans = {}
     for name, (starts, ends) in times.items():
-        columns = pa.table({"start_time": starts, "end_time": ends, "time": starts})
+        columns = pa.table(
+            {
+                "start_time": starts,
+                "end_time": ends,
+                "time": starts,
+            }
+        )
         pq.write_table(columns, tmp_path / f"{name}.parquet")
         connection = duckdb.connect()
         connection.execute(f"CREATE VIEW {FILE} AS FROM '{tmp_path / name}.parquet'")

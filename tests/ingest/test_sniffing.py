@@ -54,7 +54,11 @@ def test_times_are_guessed_by_their_size(
         "usage": {
             "task": "pod",
             "time": {"column": "ts", "unit": unit},
-            "cpu": {"column": "cpu", "unit": "cores", "kind": "average"},
+            "cpu": {
+                "column": "cpu",
+                "unit": "cores",
+                "kind": "average",
+            },
         },
     }
     since = "1970" if clock == "epoch" else "the start of the trace"
@@ -132,7 +136,8 @@ def test_a_column_that_is_not_there_is_asked_for(tmp_path: Path, header: str, wh
 
 @pytest.mark.parametrize("name", ["own.txt", "own.json.gz"])
 def test_lines_of_json_are_known_by_their_name_or_their_first_byte(
-    tmp_path: Path, name: str
+    tmp_path: Path,
+    name: str,
 ) -> None:
     text = b'{"pod":"web","ts":0,"cpu_cores":2}\n{"pod":"web","ts":300,"cpu_cores":1}\n'
     path = tmp_path / name
@@ -140,7 +145,11 @@ def test_lines_of_json_are_known_by_their_name_or_their_first_byte(
     assert sniff(path).declaration["usage"] == {
         "task": "pod",
         "time": {"column": "ts", "unit": "s"},
-        "cpu": {"column": "cpu_cores", "unit": "cores", "kind": "average"},
+        "cpu": {
+            "column": "cpu_cores",
+            "unit": "cores",
+            "kind": "average",
+        },
     }
 
 

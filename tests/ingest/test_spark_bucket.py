@@ -39,7 +39,9 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         known_to(session, monkeypatch)
         # The workers have folders of their own for what they keep.
         monkeypatch.setitem(
-            session.sparkContext.environment, "XDG_CACHE_HOME", str(tmp_path / "cache of a worker")
+            session.sparkContext.environment,
+            "XDG_CACHE_HOME",
+            str(tmp_path / "cache of a worker"),
         )
         yield made
 
@@ -62,7 +64,9 @@ def cut(*_: object) -> None:
 
 
 def test_the_store_is_that_of_this_machine(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     raw = generate(
         tmp_path / "raw",
@@ -110,12 +114,19 @@ def test_the_store_is_that_of_this_machine(
 
 
 def test_another_driver_goes_on_and_refused_rows_come_with_their_reasons(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     raw = write_tasks(tmp_path / "raw")
     # Of 19 columns, beside one of 20, and with a row that is refused.
     rows = [row.rpartition(",")[0] for row in (USAGE[0].replace("600000000", "later"), *USAGE)]
-    write_part(raw, "task_usage", rows, part=1)
+    write_part(
+        raw,
+        "task_usage",
+        rows,
+        part=1,
+    )
     with monkeypatch.context() as patch:
         patch.setattr(ingestion, "build", cut)
         with pytest.raises(CutError):
@@ -142,7 +153,13 @@ def test_a_format_that_is_converted(bucket: Bucket, tmp_path: Path) -> None:
     own = tmp_path / "own.csv"
     own.write_text("task,time,cpu_cores\nx,0,1\nx,300,2\ny,0,4\ny,300,3\n")
     there = ingest(
-        [own], URL, IngestOptions(engine="local[2]", memory="1GB", capacity="8cores")
+        [own],
+        URL,
+        IngestOptions(
+            engine="local[2]",
+            memory="1GB",
+            capacity="8cores",
+        ),
     ).manifest
     here = ingest([own], tmp_path / "here", IngestOptions(jobs=1, capacity="8cores")).manifest
     assert here is not None
@@ -152,7 +169,9 @@ def test_a_format_that_is_converted(bucket: Bucket, tmp_path: Path) -> None:
 
 
 def test_a_store_that_was_made_and_not_copied_is_copied_or_made_anew_with_more(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     raw = write_tasks(tmp_path / "raw")
     for _ in range(2):
@@ -163,17 +182,27 @@ def test_a_store_that_was_made_and_not_copied_is_copied_or_made_anew_with_more(
         # The second time nothing is sorted again.
         bucket.requests.clear()
     assert not bucket.asked("part-00000.parquet")
-    write_part(raw, "task_events", [EVENTS[0].replace(",10,0,", ",9,0,")], part=1)
+    write_part(
+        raw,
+        "task_events",
+        [EVENTS[0].replace(",10,0,", ",9,0,")],
+        part=1,
+    )
     result = ingest([raw], URL, SPARK)
     assert (len(result.staged), result.known) == (1, 2)
     assert borgtrace.open(URL).digest == ingest([raw], tmp_path / "here", HERE).manifest.digest  # type: ignore[union-attr]
 
 
 def test_parts_are_staged_now_sorted_later_replaced_and_begun_anew(
-    bucket: Bucket, tmp_path: Path
+    bucket: Bucket,
+    tmp_path: Path,
 ) -> None:
     raw = write_tasks(tmp_path / "raw")
-    staged = IngestOptions(engine="local[2]", memory="1GB", stage_only=True)
+    staged = IngestOptions(
+        engine="local[2]",
+        memory="1GB",
+        stage_only=True,
+    )
     assert ingest([raw], URL, staged).manifest is None
     write_part(raw, "task_events", [EVENTS[0].replace(",10,0,", ",9,0,")])
     with pytest.raises(SourceError, match="the source has changed since it was ingested"):

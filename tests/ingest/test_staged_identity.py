@@ -59,7 +59,11 @@ def test_an_identity_without_staged_parts_is_nothing_to_cluster(tmp_path):
 
 
 def test_a_store_that_is_declared_whole_may_be_staged_first(raw, tmp_path):
-    options = IngestOptions(jobs=1, stage_only=True, whole=True)
+    options = IngestOptions(
+        jobs=1,
+        stage_only=True,
+        whole=True,
+    )
     assert ingest([raw], tmp_path / "store", options).manifest is None
 
 

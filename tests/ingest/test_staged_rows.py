@@ -49,7 +49,8 @@ def test_a_file_may_end_with_a_full_run(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_rows_that_need_no_sort_are_written_before_much_memory_is_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = pa.table({"collection_id": [1, 2], "source_row": [0, 1]})
     for limit, key, groups in (
@@ -107,8 +108,24 @@ def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
         output.write(attributes([5, 4]))
         output.write(attributes([]).cast(attributes([1]).schema))
         output.write(attributes([3, 6]))
-        output.refuse(pa.table({"source_row": [4], "reason": ["unparsable_value"], "raw": ["x"]}))
-        output.refuse(pa.table({"source_row": [5], "reason": ["unparsable_value"], "raw": ["y"]}))
+        output.refuse(
+            pa.table(
+                {
+                    "source_row": [4],
+                    "reason": ["unparsable_value"],
+                    "raw": ["x"],
+                }
+            )
+        )
+        output.refuse(
+            pa.table(
+                {
+                    "source_row": [5],
+                    "reason": ["unparsable_value"],
+                    "raw": ["y"],
+                }
+            )
+        )
     assert pq.read_table(paths.quarantine("machine_attributes")).column("raw").to_pylist() == [
         "x",
         "y",

@@ -46,7 +46,12 @@ def builder(folder: Path, held: list[SourceEntry], staged: list[SourceEntry]) ->
     inputs = BuildInputs(Identity("2011", "", None), present, tuple(staged))
     connection: Any = None
     return store_build.StoreBuild(
-        Layout(folder), inputs, folder / "next", connection, 1, Progress()
+        Layout(folder),
+        inputs,
+        folder / "next",
+        connection,
+        1,
+        Progress(),
     )
 
 
@@ -62,12 +67,15 @@ def test_parts_get_other_numbers_in_the_tables_that_they_feed(tmp_path: Path) ->
 
 
 def test_a_table_without_new_rows_keeps_its_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(store_build, "is_current", lambda table, paths: True)
     asked: list[Any] = []
     monkeypatch.setattr(
-        store_build, "cluster", lambda *given, **_: asked.append(given) or [Path("new")]
+        store_build,
+        "cluster",
+        lambda *given, **_: asked.append(given) or [Path("new")],
     )
     monkeypatch.setattr(store_build, "check_unchanged", lambda *given: None)
     monkeypatch.setattr(store_build, "present_relation", lambda *given: "present")
@@ -87,7 +95,8 @@ def test_a_table_without_new_rows_keeps_its_files(
 
 
 def test_refused_rows_of_all_files_stand_side_by_side(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(store_build, "check_unchanged", lambda *given: None)
     layout = Layout(tmp_path)
@@ -99,7 +108,9 @@ def test_refused_rows_of_all_files_stand_side_by_side(
     }
     refused = [StagedPaths.of(layout.staging, each.name).quarantine(each.table) for each in staged]
     for text, path in zip(
-        ("old", "other", "late", "early"), (*before.values(), *refused), strict=True
+        ("old", "other", "late", "early"),
+        (*before.values(), *refused),
+        strict=True,
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"raw": [text]}), path)
@@ -117,7 +128,8 @@ def test_refused_rows_of_all_files_stand_side_by_side(
 
 
 def test_what_a_killed_build_left_is_not_in_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
     monkeypatch.setattr(store_build.StoreBuild, "run", lambda self: manifest)
@@ -129,7 +141,8 @@ def test_what_a_killed_build_left_is_not_in_the_next(
 
 
 def test_a_build_ends_where_nothing_is_left_to_tidy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     layout = Layout(tmp_path)
     manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
@@ -163,7 +176,11 @@ def test_progress_of_the_last_steps_comes_to_its_end(tmp_path: Path) -> None:
     told = Told()
     with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
         index_and_digest(
-            connection, {name: [] for name in TRACE_TABLES}, GOOGLE_2011, tmp_path, told
+            connection,
+            {name: [] for name in TRACE_TABLES},
+            GOOGLE_2011,
+            tmp_path,
+            told,
         )
     assert told.begun == [("index tasks", 0, "rows"), ("check and digest", 0, "rows")]
     assert told.advanced == [("index tasks", 0), ("check and digest", 0)]
@@ -173,7 +190,13 @@ def test_progress_of_a_conversion_names_each_table(tmp_path: Path) -> None:
     told = Told()
     with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
         made = convert(
-            connection, Layout(tmp_path), (), DIALECTS["openb"], Capacity(8.0, 8.0), tmp_path, told
+            connection,
+            Layout(tmp_path),
+            (),
+            DIALECTS["openb"],
+            Capacity(8.0, 8.0),
+            tmp_path,
+            told,
         )
     # Pods have lives and no usage; how many rows they give is not known before.
     tables = ("machine_events", "machine_attributes", "collection_events", "instance_events")

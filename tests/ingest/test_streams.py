@@ -44,6 +44,14 @@ def test_readers_of_paths_read_what_is_not_packed_where_it_lies(
 def test_a_mark_of_the_byte_order_is_read_over(tmp_path):
     (tmp_path / "own.csv").write_bytes(b"\xef\xbb\xbftask")
     with plain_file(
-        replace(source_of("own.csv", "usage", 1, is_gzip=False), path=tmp_path / "own.csv")
+        replace(
+            source_of(
+                "own.csv",
+                "usage",
+                1,
+                is_gzip=False,
+            ),
+            path=tmp_path / "own.csv",
+        )
     ) as plain:
         assert plain.read_bytes() == b"task"

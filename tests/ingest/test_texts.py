@@ -38,7 +38,8 @@ def test_the_size_of_a_machine(text: str, cores: float | None, n_bytes: float | 
 
 
 @pytest.mark.parametrize(
-    "text", ["8apples", "0cores", "8cores,4cores", "1GiB,2MB", "cores", "8", "-1cores", "1GiBx"]
+    "text",
+    ["8apples", "0cores", "8cores,4cores", "1GiB,2MB", "cores", "8", "-1cores", "1GiBx"],
 )
 def test_what_is_no_size_of_a_machine(text: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -194,7 +194,16 @@ def test_adding_a_loose_file_renumbers_the_tables_it_has_no_rows_of(tmp_path):
         path = write_records(tmp_path, "instance_events", [event_record(**fields)])
         return path.rename(tmp_path / f"instance_events_{name}.json.gz")
 
-    first = loose("a", constraint=[{"name": HASH, "relation": "0", "value": "x"}])
+    first = loose(
+        "a",
+        constraint=[
+            {
+                "name": HASH,
+                "relation": "0",
+                "value": "x",
+            }
+        ],
+    )
     # Loose files are ranked by digest: one that comes before the first gives its constraint another source_part.
     others = (loose("b", instance_index=str(index)) for index in range(2, 99))
     second = next(path for path in others if file_digest(path) < file_digest(first))
@@ -253,7 +262,11 @@ def test_real_and_synthetic_traces_are_not_mixed(tmp_path):
         paths[seed] = write_part(tmp_path / str(seed), table, TABLES[table])
         if seed:
             (tmp_path / str(seed) / "truth.json").write_text(json.dumps({"seed": seed}))
-    names = {None: "Google's trace", 1: "synthetic, seed 1", 2: "synthetic, seed 2"}
+    names = {
+        None: "Google's trace",
+        1: "synthetic, seed 1",
+        2: "synthetic, seed 2",
+    }
     for pair in ((None, 1), (1, 2), (1, None)):
         with pytest.raises(SourceError) as error:
             ingest([tmp_path / str(seed) for seed in pair], tmp_path / "store", ONE)
@@ -315,7 +328,11 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
         event_record(
             instance_index=str(i),
             constraint=[
-                {"name": HASH, "relation": "1", "value": "x"},
+                {
+                    "name": HASH,
+                    "relation": "1",
+                    "value": "x",
+                },
                 {"name": HASH, "relation": "6"},
             ],
         )
@@ -349,8 +366,16 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
         "select relation, value, position from instance_constraints where instance_index = 3 order by position"
     )
     assert rows.to_pylist() == [
-        {"relation": "NOT_EQUAL", "value": "x", "position": 0},
-        {"relation": "PRESENT", "value": None, "position": 1},
+        {
+            "relation": "NOT_EQUAL",
+            "value": "x",
+            "position": 0,
+        },
+        {
+            "relation": "PRESENT",
+            "value": None,
+            "position": 1,
+        },
     ]
 
 
@@ -435,13 +460,25 @@ def test_empty_constraint_values_stay_empty_text_and_empty_numbers_are_null(tmp_
     ingest([tmp_path / "raw"], tmp_path / "store", ONE)
     store = borgtrace.open(tmp_path / "store")
     assert store.sql("select value, name, relation from instance_constraints").to_pylist() == [
-        {"value": "", "name": HASH, "relation": "NOT_EQUAL"}
+        {
+            "value": "",
+            "name": HASH,
+            "relation": "NOT_EQUAL",
+        }
     ]
     (row,) = store.sql(
         "select max(average_cpu) a, count(average_cpu) n, count(*) k from instance_usage"
     ).to_pylist()
-    assert row == {"a": None, "n": 0, "k": 1}
+    assert row == {
+        "a": None,
+        "n": 0,
+        "k": 1,
+    }
     (task,) = store.sql(
         "select mean_average_cpu m, max_average_cpu x, n_windows n from tasks"
     ).to_pylist()
-    assert task == {"m": None, "x": None, "n": 1}
+    assert task == {
+        "m": None,
+        "x": None,
+        "n": 1,
+    }

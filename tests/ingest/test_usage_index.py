@@ -47,7 +47,9 @@ def test_no_usage_has_an_index_too():
 
 @pytest.mark.parametrize("most", [1 << 22, 1])
 def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files(
-    tmp_path, monkeypatch, most
+    tmp_path,
+    monkeypatch,
+    most,
 ):
     """Jobs 10, 20, 30, 40: with events alone before, between and behind those with usage."""
     monkeypatch.setattr(clustering, "MOST_ROWS", most)
@@ -107,7 +109,11 @@ def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files
     ]
     assert store.manifest.quality == {
         # Of 20/0 one of two, of 40/0 two of three on one machine.
-        "instance_usage": {"exact_duplicate": 3, "unknown_machine": 4, "orphan_instance": 1},
+        "instance_usage": {
+            "exact_duplicate": 3,
+            "unknown_machine": 4,
+            "orphan_instance": 1,
+        },
         "instance_events": {"unknown_machine": 2},
         "instance_constraints": {"orphan_instance": 2},
     }

@@ -192,7 +192,13 @@ def is_same(found: Any, text: str) -> bool:
 def claims(asked: Asked) -> Rows:
     rows = []
     for finding in find(asked.arguments).run(asked.tables).findings:
-        rows.append({"id": finding.id, "measured": finding.measured, "verdict": finding.verdict})
+        rows.append(
+            {
+                "id": finding.id,
+                "measured": finding.measured,
+                "verdict": finding.verdict,
+            }
+        )
     return rows
 
 
@@ -215,7 +221,13 @@ def counters(asked: Asked) -> Rows:
     rows = []
     for table, numbers in borgtrace.open(asked.store).manifest.counters.items():
         for reason, n in numbers.items():
-            rows.append({"table": table, "reason": reason, "n": n})
+            rows.append(
+                {
+                    "table": table,
+                    "reason": reason,
+                    "n": n,
+                }
+            )
     return rows
 
 

@@ -11,7 +11,9 @@ from sqlglot.optimizer.scope import traverse_scope
 
 
 def columns_read(
-    tree: exp.Expression, tables: Mapping[str, Collection[str]], dialect: str
+    tree: exp.Expression,
+    tables: Mapping[str, Collection[str]],
+    dialect: str,
 ) -> dict[str, set[str]]:
     """Return the columns that a statement needs of each table that it names.
 
@@ -32,7 +34,12 @@ def columns_read(
     """
     # Any type does: only names count here.
     schema = {name: dict.fromkeys(columns, "INT64") for name, columns in tables.items()}
-    qualified = qualify(tree, schema=schema, dialect=dialect, validate_qualify_columns=False)
+    qualified = qualify(
+        tree,
+        schema=schema,
+        dialect=dialect,
+        validate_qualify_columns=False,
+    )
     pruned = pushdown_projections(qualified)
     needed: dict[str, set[str]] = {}
     for scope in traverse_scope(pruned):

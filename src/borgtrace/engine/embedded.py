@@ -160,7 +160,9 @@ def add_view(
 
 
 def _show_remote_files(
-    con: duckdb.DuckDBPyConnection, paths: Sequence[str | Path], name: str
+    con: duckdb.DuckDBPyConnection,
+    paths: Sequence[str | Path],
+    name: str,
 ) -> bool:
     """Make a view of the files as they are, if they are in a bucket; return whether they are."""
     remote_paths = [path for path in map(as_path, paths) if isinstance(path, RemotePath)]

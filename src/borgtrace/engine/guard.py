@@ -350,7 +350,12 @@ def _refusal(line: str, *more: str) -> BorgtraceError:
         return EngineError("query", "only the store can be read", got=line)
     if line.startswith("Out of Memory Error"):
         way_out = "give more with --memory, or ask for less at once"
-        return EngineError("query", "memory exhausted", got=line, way_out=way_out)
+        return EngineError(
+            "query",
+            "memory exhausted",
+            got=line,
+            way_out=way_out,
+        )
     missing_table = _NO_TABLE.match(line)
     if missing_table:
         name = missing_table[1]
@@ -395,5 +400,8 @@ def _check_node(node: Mapping[str, Any]) -> None:
         if name not in TABLE_FUNCTIONS:
             allowed = ", ".join(sorted(TABLE_FUNCTIONS))
             raise UsageError(
-                "query", "table function not allowed", expected=f"one of {allowed}", got=name
+                "query",
+                "table function not allowed",
+                expected=f"one of {allowed}",
+                got=name,
             )

@@ -86,7 +86,10 @@ def map_processes(
 
 
 def map_threads(
-    function: Callable[[Item], Result], items: Iterable[Item], *, workers: int
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    workers: int,
 ) -> Iterator[Result]:
     """Yield the result of each item, in their order, computed by threads: for work that releases the GIL.
 
@@ -130,7 +133,11 @@ def call_in_worker(function: Callable[[Item], Result], item: Item, parent: int) 
 @cache
 def end_with(parent: int) -> None:
     """Let this worker die when `parent` does: after kill -9 nothing else stops it from writing on."""
-    threading.Thread(target=watch_parent, args=(parent,), daemon=True).start()
+    threading.Thread(
+        target=watch_parent,
+        args=(parent,),
+        daemon=True,
+    ).start()
 
 
 def watch_parent(parent: int) -> None:

@@ -61,4 +61,9 @@ def refusal(url: str, text: str) -> EngineError:
         _, _, failure = text.rpartition("most recent failure: ")
         got, _, _ = failure.partition("\n")
     cause = next((cause for cause in CAUSES if cause.sign in text), _ANOTHER_CAUSE)
-    return EngineError(url, cause.what, got=got, way_out=cause.way_out)
+    return EngineError(
+        url,
+        cause.what,
+        got=got,
+        way_out=cause.way_out,
+    )

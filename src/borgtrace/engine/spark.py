@@ -45,7 +45,12 @@ def connect(
     out of range) is an error here, so expressions guard their divisors with ``nullif(0)``.
     """
     # First: without pyspark, Ibis's own message has no way out.
-    session = open_session(url, memory, temp_directory, **conf)
+    session = open_session(
+        url,
+        memory,
+        temp_directory,
+        **conf,
+    )
     return ibis.pyspark.connect(session)
 
 

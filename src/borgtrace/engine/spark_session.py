@@ -130,7 +130,12 @@ def start_session(builder: Any, url: str) -> SparkSession:
         got = first_line(error)
         is_java_missing = "JAVA_GATEWAY_EXITED" in str(error) or "Java" in got
         way_out = _JAVA if is_java_missing else "check the address of the master and that it runs"
-        raise EngineError(url, "Spark cannot start", got=got, way_out=way_out) from error
+        raise EngineError(
+            url,
+            "Spark cannot start",
+            got=got,
+            way_out=way_out,
+        ) from error
     return session
 
 

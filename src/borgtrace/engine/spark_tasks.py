@@ -30,7 +30,11 @@ class SparkTasks:
     memory: str = "4GB"
 
     def map(
-        self, function: Callable[..., Any], items: Iterable[Any], *, ordered: bool = True
+        self,
+        function: Callable[..., Any],
+        items: Iterable[Any],
+        *,
+        ordered: bool = True,
     ) -> Iterator[Any]:
         """Yield the result of each item; they come as those of :func:`borgtrace.engine.processes.map_processes` do.
 

@@ -97,7 +97,9 @@ def ingest(
 
 
 def prepare_ingest(
-    sources: Sequence[str | Path], store: str | Path, options: IngestOptions | None = None
+    sources: Sequence[str | Path],
+    store: str | Path,
+    options: IngestOptions | None = None,
 ) -> PreparedIngest:
     """Find the raw files of an ingest, whose plan can then be read before it runs.
 

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 from borgtrace.engine import SparkTasks, tasks_on
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class IngestOptions:
     """Options of an ingest; ``borgtrace ingest`` has the same ones, under the same names.
 

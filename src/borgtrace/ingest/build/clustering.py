@@ -56,7 +56,9 @@ Refinement = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def sorting_connection(
-    memory: str, threads: int | None, spill: Path | None = None
+    memory: str,
+    threads: int | None,
+    spill: Path | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """Open the connection that reads what is to be sorted.
 

@@ -38,7 +38,9 @@ Facts = Mapping[str, Sequence[FileFacts]]
 
 @contextmanager
 def new_store(
-    out: str | Path, memory: str, threads: int | None
+    out: str | Path,
+    memory: str,
+    threads: int | None,
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """Yield a connection that sorts and the folder of a store that is made of others: `out`, once the block ends.
 

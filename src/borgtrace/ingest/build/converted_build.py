@@ -155,7 +155,9 @@ def _sort_table(
 
 
 def _entries_with_rows(
-    connection: duckdb.DuckDBPyConnection, entries: Sequence[SourceEntry], files: Files
+    connection: duckdb.DuckDBPyConnection,
+    entries: Sequence[SourceEntry],
+    files: Files,
 ) -> tuple[SourceEntry, ...]:
     """Note in the ledger how many canonical rows each file gave."""
     rows_of_entry: list[dict[str, int]] = [{} for _ in entries]
@@ -191,7 +193,9 @@ def count_broken_rows(dialect: Dialect, name: str, paths: Sequence[Path]) -> Cou
 
 
 def _check_units(
-    connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], basis: Basis
+    connection: duckdb.DuckDBPyConnection,
+    paths: Sequence[Path],
+    basis: Basis,
 ) -> None:
     """Refuse usage that is more than machines have: its unit is another than was said."""
     if not paths:

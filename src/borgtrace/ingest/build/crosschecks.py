@@ -81,7 +81,9 @@ def _count_unknown_machines(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def _count_orphan_usage(
-    connection: duckdb.DuckDBPyConnection, files: SortedFiles, number: int
+    connection: duckdb.DuckDBPyConnection,
+    files: SortedFiles,
+    number: int,
 ) -> int:
     """Count the rows of a file of usage whose instance has no events, by the index of tasks."""
     query_sql = f"""

@@ -160,7 +160,12 @@ def _rows_of_other_tables(outputs: Iterable[StagedOutput], counted: StagedOutput
 def _read(source: Source) -> list[Row]:
     with open_lines(source) as stream:
         # Bytes that are no UTF-8 are marked rather than fatal: the checks then refuse the row.
-        text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8", "replace", newline="")  # type: ignore[type-var]
+        text = io.TextIOWrapper(
+            io.BufferedReader(stream),
+            "utf-8",
+            "replace",
+            newline="",
+        )  # type: ignore[type-var]
         return list(csv.DictReader(text))
 
 
@@ -194,7 +199,9 @@ def choose_cell(source: Source, cells: Counter[str]) -> str:
 
 
 def _validate_tables(
-    flattened: Flattened, layouts: Iterable[RawLayout], chosen: Mapping[int, Row]
+    flattened: Flattened,
+    layouts: Iterable[RawLayout],
+    chosen: Mapping[int, Row],
 ) -> tuple[list[pa.Table], dict[int, str]]:
     """Return the records of each table that are right, and the reason of each row that is refused."""
     records = []
@@ -208,7 +215,9 @@ def _validate_tables(
 
 
 def _validate(
-    flattened: Flattened, layout: RawLayout, chosen: Mapping[int, Row]
+    flattened: Flattened,
+    layout: RawLayout,
+    chosen: Mapping[int, Row],
 ) -> tuple[pa.Table, dict[int, str]]:
     """Return the records of one table that are right, and the reason of each row that is not."""
     lines = [record_of(flattened, layout.raw, row) for row in chosen.values()]

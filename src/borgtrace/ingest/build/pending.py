@@ -99,7 +99,9 @@ def _key_without_folder(item: Source | SourceEntry) -> str:
 
 
 def _with_folder(
-    source: Source, entries: Sequence[SourceEntry], names_taken: Collection[str]
+    source: Source,
+    entries: Sequence[SourceEntry],
+    names_taken: Collection[str],
 ) -> Source:
     """Name the folder of a source: that of the entry which it is another version of, else one that no entry has."""
     folders = [folder_of(entry.name) for entry in entries if entry.name not in names_taken]

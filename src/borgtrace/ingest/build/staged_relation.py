@@ -15,7 +15,11 @@ from borgtrace.storage import RemotePath
 from borgtrace.store.manifest import SourceEntry
 
 # What 2011 does not publish because it has but one value.
-_CONSTANTS_SQL = {"collection_type": "'JOB'", "is_on_dedicated_machine": "false", "position": "0"}
+_CONSTANTS_SQL = {
+    "collection_type": "'JOB'",
+    "is_on_dedicated_machine": "false",
+    "position": "0",
+}
 
 PartsByColumns = Mapping[tuple[str, ...], Sequence[StagedPart]]
 """Parts that are read together, by their columns: files of 19 and of 20 may lie side by side (v2.0 and v2.1)."""
@@ -66,7 +70,9 @@ def number_parts(entries: Sequence[SourceEntry]) -> dict[str, int]:
 
 
 def moved_parts(
-    table: str, present: Sequence[SourceEntry], numbers: Mapping[str, int]
+    table: str,
+    present: Sequence[SourceEntry],
+    numbers: Mapping[str, int],
 ) -> dict[int, int | None]:
     """Return what the source_part of each row of a store becomes, None where the row goes.
 
@@ -166,7 +172,9 @@ def show_parts(connection: duckdb.DuckDBPyConnection, parts: PartsByColumns) -> 
 
 
 def present_relation(
-    table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]
+    table: Table,
+    paths: Sequence[Path],
+    renumbered: Mapping[int, int | None],
 ) -> str:
     """Write the query of the rows a store holds already, with source_part as it is now numbered, or without (None).
 

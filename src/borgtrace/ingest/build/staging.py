@@ -148,7 +148,9 @@ Outcome = SourceEntry | SourceError
 
 
 def stage_all(
-    sources: Sequence[Source], staging: Path, jobs: int | SparkTasks
+    sources: Sequence[Source],
+    staging: Path,
+    jobs: int | SparkTasks,
 ) -> Iterator[tuple[Source, Outcome]]:
     """Stage files and yield each, as it is done, with its ledger entry or the error that names it.
 
@@ -213,7 +215,9 @@ def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
     # What a library says of bytes that none of the readers foresaw.
     except (duckdb.Error, pa.ArrowException, csv.Error, RecursionError) as error:
         return source, SourceError(
-            str(source.path), f"cannot be read ({first_line(error)})", way_out="fetch it again"
+            str(source.path),
+            f"cannot be read ({first_line(error)})",
+            way_out="fetch it again",
         )
 
 

@@ -305,7 +305,10 @@ class StoreBuild:
         rows = count_rows([path]) if path.exists() else 0
         if rows != entry.quarantined:
             raise _not_conserved(
-                self.layout.root, f"the quarantine of {entry.name}", entry.quarantined, rows
+                self.layout.root,
+                f"the quarantine of {entry.name}",
+                entry.quarantined,
+                rows,
             )
         return path
 
@@ -316,7 +319,8 @@ class StoreBuild:
 
 
 def _merged_counters(
-    first: Mapping[str, Mapping[str, int]], second: Mapping[str, Mapping[str, int]]
+    first: Mapping[str, Mapping[str, int]],
+    second: Mapping[str, Mapping[str, int]],
 ) -> dict[str, dict[str, int]]:
     """Return the counters of two by table; no reason is in both."""
     return {name: {**first.get(name, {}), **second.get(name, {})} for name in TRACE_TABLES}

@@ -138,7 +138,9 @@ def _measured_values(usage: pa.Table) -> npt.NDArray[np.float32]:
 
 
 def _statistics(
-    measured: npt.NDArray[np.float32], starts: Index, durations: Numbers
+    measured: npt.NDArray[np.float32],
+    starts: Index,
+    durations: Numbers,
 ) -> dict[str, pa.Array]:
     """Return the statistics of each measured column, for each task."""
     statistics: dict[str, pa.Array] = {}

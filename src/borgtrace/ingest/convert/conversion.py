@@ -200,7 +200,9 @@ def _make_ids(connection: duckdb.DuckDBPyConnection, kind: str, names_sql: str) 
 
 
 def _largest_machine(
-    connection: duckdb.DuckDBPyConnection, terms: Terms, stated: Capacity
+    connection: duckdb.DuckDBPyConnection,
+    terms: Terms,
+    stated: Capacity,
 ) -> Capacity:
     """Return the size of the largest machine: that of the table of machines, else the stated one."""
     cores, n_bytes = _only_row(connection, "SELECT max(cpu), max(memory) FROM machine_rows")

@@ -162,4 +162,9 @@ def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLa
     else:
         # Records in canonical order, so that all shards give the same columns.
         fields.sort(key=lambda field: table.names.index(field.name))
-    return RawLayout(raw, dialect, tuple(fields), width=len(place_of_name))
+    return RawLayout(
+        raw,
+        dialect,
+        tuple(fields),
+        width=len(place_of_name),
+    )

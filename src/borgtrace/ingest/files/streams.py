@@ -41,7 +41,8 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
             stream: Any = igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
             if source.is_zstd:
                 stream = io.BufferedReader(
-                    pa.CompressedInputStream(pa.PythonFile(raw), "zstd"), READ_SIZE
+                    pa.CompressedInputStream(pa.PythonFile(raw), "zstd"),
+                    READ_SIZE,
                 )
             # Here, so that no reader meets it: some forgive it, and others take it for a part of the first field.
             if stream.peek(3)[:3] == BOM_UTF8:
@@ -57,12 +58,16 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
         raise damaged(path, error) from error
     except PermissionError as error:
         raise SourceError(
-            str(path), "permission denied", way_out="make the file readable"
+            str(path),
+            "permission denied",
+            way_out="make the file readable",
         ) from error
     except OSError as error:
         if source.is_zstd and error.errno is None:
             raise SourceError(
-                str(path), "zstd data is damaged or ends early", way_out="fetch it again"
+                str(path),
+                "zstd data is damaged or ends early",
+                way_out="fetch it again",
             ) from error
         raise
 

@@ -150,7 +150,9 @@ def _walk_folder(folder: Path, orders: Orders, faults: list[SourceError]) -> Ite
         if is_folder and entry.resolve() in (here, *here.parents):
             faults.append(
                 SourceError(
-                    str(entry), "a link to a folder that it is in", way_out="remove the link"
+                    str(entry),
+                    "a link to a folder that it is in",
+                    way_out="remove the link",
                 )
             )
         elif is_folder:

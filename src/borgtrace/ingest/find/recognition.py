@@ -92,7 +92,10 @@ class _OpenedFile(NamedTuple):
 def _refuse_other_formats(path: Path, head: bytes, *, is_gzip: bool) -> None:
     if is_gzip and head[:2] == _GZIP_MAGIC:
         raise SourceError(
-            str(path), "gzip inside gzip", expected=_EXPECTED, way_out="unpack it once"
+            str(path),
+            "gzip inside gzip",
+            expected=_EXPECTED,
+            way_out="unpack it once",
         )
     if head[:4] == _AVRO_MAGIC:
         raise SourceError(
@@ -112,7 +115,10 @@ def _refuse_other_formats(path: Path, head: bytes, *, is_gzip: bool) -> None:
         )
     if not head.strip():
         raise SourceError(
-            str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again"
+            str(path),
+            "the file is empty",
+            expected=_EXPECTED,
+            way_out="fetch it again",
         )
 
 
@@ -134,7 +140,9 @@ def _open(path: Path) -> _OpenedFile:
             return _OpenedFile(status.st_size, file.read(HEAD), "")
     except PermissionError as error:
         raise SourceError(
-            str(path), "permission denied", way_out="make the file readable"
+            str(path),
+            "permission denied",
+            way_out="make the file readable",
         ) from error
     except FileNotFoundError as error:
         raise SourceError(
@@ -269,7 +277,10 @@ def _json_keys(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _tables(
-    kind: Format, dialects: Sequence[Dialect], *, is_positional: bool = False
+    kind: Format,
+    dialects: Sequence[Dialect],
+    *,
+    is_positional: bool = False,
 ) -> list[tuple[Dialect, RawTable]]:
     tables = []
     for dialect in dialects:

@@ -31,7 +31,8 @@ class NamePattern(NamedTuple):
 _NO_LIMIT = "(?!.*(request|limit|max|capacity))"
 ROLES = [
     NamePattern(
-        "task", r"(task|pod|container|vm)(_?(id|name))?|instance_?id|job(_?(id|name))?|name|id"
+        "task",
+        r"(task|pod|container|vm)(_?(id|name))?|instance_?id|job(_?(id|name))?|name|id",
     ),
     NamePattern("time", r"time(stamp)?|ts|date_?time|date|start(_time)?|t"),
     NamePattern("end", r"end(_time)?"),
@@ -246,7 +247,11 @@ def _guess_times(columns: _Columns, draft: Draft, usage: dict[str, Any]) -> None
         clock = "epoch"
         microseconds = 1.0
         time_sql = f"epoch_us(TRY_CAST({time_sql} AS TIMESTAMPTZ))"
-        usage["time"] = {"column": column, "unit": ISO, "zone": "UTC"}
+        usage["time"] = {
+            "column": column,
+            "unit": ISO,
+            "zone": "UTC",
+        }
         draft.remarks["usage.time"] = (
             f"column {column}: guessed that times which do not state their zone are UTC"
         )
@@ -304,7 +309,11 @@ def _guess_cpu(columns: _Columns, draft: Draft) -> dict[str, Any]:
         draft.remarks["usage.cpu"] = (
             f"column {column}: guessed from its name to be a counter of CPU seconds"
         )
-        return {"column": column, "unit": "s", "kind": "counter"}
+        return {
+            "column": column,
+            "unit": "s",
+            "kind": "counter",
+        }
     unit = _unit_in_name("cpu", column)
     if _may_be_counter(columns):
         draft.remarks["usage.cpu"] = (
@@ -316,7 +325,11 @@ def _guess_cpu(columns: _Columns, draft: Draft) -> dict[str, Any]:
         draft.remarks["usage.cpu"] = f"column {column}: add the unit, percent of what?"
         return {"column": column, "kind": kind}
     draft.remarks["usage.cpu"] = f"column {column}: guessed to be the {_KINDS[kind]} in {unit}"
-    return {"column": column, "unit": unit, "kind": kind}
+    return {
+        "column": column,
+        "unit": unit,
+        "kind": kind,
+    }
 
 
 def _may_be_counter(columns: _Columns) -> bool:
@@ -352,7 +365,11 @@ def _guess_memory(columns: _Columns, draft: Draft) -> dict[str, Any]:
         draft.remarks["usage.memory"] = f"column {column}: add the unit, such as MiB"
         return {"column": column, "kind": kind}
     draft.remarks["usage.memory"] = f"column {column}: guessed to be the {_KINDS[kind]} in {unit}"
-    return {"column": column, "unit": unit, "kind": kind}
+    return {
+        "column": column,
+        "unit": unit,
+        "kind": kind,
+    }
 
 
 def _kind_in_name(column: str) -> str:

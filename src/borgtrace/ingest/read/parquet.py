@@ -91,5 +91,7 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
         # Its footer was read when it was recognized: what cannot be read now are its pages.
         except (duckdb.Error, OSError) as error:
             raise SourceError(
-                str(source.path), "damaged Parquet file", way_out="fetch it again"
+                str(source.path),
+                "damaged Parquet file",
+                way_out="fetch it again",
             ) from error

@@ -39,7 +39,9 @@ def metric_of(path: Path, answer: bytes, dialect: Dialect) -> str:
         )
     metrics = ", ".join(dialect.tables)
     raise SourceError(
-        str(path), "no known metric", way_out=f"query one metric at a time, by its name: {metrics}"
+        str(path),
+        "no known metric",
+        way_out=f"query one metric at a time, by its name: {metrics}",
     )
 
 
@@ -89,7 +91,13 @@ def _lines(table: str, series: Any) -> Iterator[str]:
         row["task"] = "/".join(names).rstrip("/")
     if table.startswith("container_"):
         for time, value in values:
-            yield json.dumps({**row, "time": time, "value": value})
+            yield json.dumps(
+                {
+                    **row,
+                    "time": time,
+                    "value": value,
+                }
+            )
     elif table == "kube_pod_owner":
         yield json.dumps({"task": row["task"], "owner": labels.get("owner_name")})
     # A request and a capacity may change: the last one known is taken.

@@ -71,7 +71,9 @@ class ValidatedBlock(NamedTuple):
 
 
 def validate(
-    blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat
+    blocks: Iterable[pa.Table],
+    layout: RawLayout,
+    lines: LineFormat,
 ) -> Iterator[ValidatedBlock]:
     """Yield, of each block of lines, the rows that are right, and the refused ones with reason and raw text.
 
