@@ -44,22 +44,22 @@ FILE = "own.toml"
 
 def changed(**entries: Any) -> dict[str, Any]:
     """The declaration with other entries: ``usage__cpu=…`` stands for one of a section, None leaves one out."""
-    made = deepcopy(GOOD)
+    declared = deepcopy(GOOD)
     for path, value in entries.items():
         *sections, last = path.split("__")
-        inner = made
+        inner = declared
         for name in sections:
             inner = inner[name]
         if value is None:
             del inner[last]
         else:
             inner[last] = value
-    return made
+    return declared
 
 
 def test_what_a_declaration_comes_to() -> None:
-    made = declared_dialect(GOOD, FILE)
-    assert {name: raw.fields for name, raw in made.tables.items()} == {
+    declared = declared_dialect(GOOD, FILE)
+    assert {name: raw.fields for name, raw in declared.tables.items()} == {
         "usage": (
             RawField("pod", "task", is_mandatory=True),
             RawField("ts", "time", is_mandatory=True, scale=1000.0),
@@ -74,21 +74,21 @@ def test_what_a_declaration_comes_to() -> None:
         ),
         "machines": (RawField("node", "machine", is_mandatory=True), RawField("kind", "platform")),
     }
-    assert made.codes == {
+    assert declared.codes == {
         "event_type": {
             "SUBMIT": "SUBMIT",
             "SCHEDULE": "SCHEDULE",
             "Succeeded": "FINISH",
         }
     }
-    assert made.none == {"instant_cpu": (-1,)}
-    assert (made.title, made.formats, made.span) == (
+    assert declared.none == {"instant_cpu": (-1,)}
+    assert (declared.title, declared.formats, declared.span) == (
         "Own trace",
         ("csv", "json", "parquet"),
         timedelta(0),
     )
-    assert made.tiers == (("all", 0, 2_147_483_647),)
-    assert made.conversion == Conversion(
+    assert declared.tiers == (("all", 0, 2_147_483_647),)
+    assert declared.conversion == Conversion(
         clock="relative",
         step=300_000_000,
         label="start",
@@ -98,22 +98,24 @@ def test_what_a_declaration_comes_to() -> None:
 
 
 def test_a_column_of_the_store_has_the_first_source_that_is_declared() -> None:
-    made = declared_dialect(GOOD, FILE)
+    declared = declared_dialect(GOOD, FILE)
     assert [
-        made.source("instance_usage", name)
+        declared.source("instance_usage", name)
         for name in ("average_cpu", "sampled_cpu", "collection_id")
     ] == [
         "usage.c",
         "usage.c",
         "usage.pod",
     ]
-    assert made.source("instance_events", "time") == "tasks.asked"
-    assert made.source("machine_events", "platform_id") == "machines.kind"
-    assert made.source("instance_usage", "maximum_cpu") == Absent(f"not published in {made.name}")
-    assert made.source("tasks", "mean_cpu") == Absent("derived at ingest")
-    assert made.publishes("sampled_cpu")
-    assert not made.publishes("maximum_cpu")
-    assert not made.publishes("user", "instance_events")
+    assert declared.source("instance_events", "time") == "tasks.asked"
+    assert declared.source("machine_events", "platform_id") == "machines.kind"
+    assert declared.source("instance_usage", "maximum_cpu") == Absent(
+        f"not published in {declared.name}"
+    )
+    assert declared.source("tasks", "mean_cpu") == Absent("derived at ingest")
+    assert declared.publishes("sampled_cpu")
+    assert not declared.publishes("maximum_cpu")
+    assert not declared.publishes("user", "instance_events")
 
 
 def test_a_name_holds_the_content_and_not_its_order() -> None:
@@ -127,7 +129,7 @@ def test_a_name_holds_the_content_and_not_its_order() -> None:
 
 
 def test_shares_counters_and_dates() -> None:
-    made = declared_dialect(
+    declared = declared_dialect(
         {
             "window": "10m",
             "label": "end",
@@ -154,24 +156,24 @@ def test_shares_counters_and_dates() -> None:
         },
         FILE,
     )
-    assert made.tables["usage"].fields == (
+    assert declared.tables["usage"].fields == (
         RawField("pod", "task", is_mandatory=True),
         RawField("ts", "time", is_mandatory=True, zone="Europe/Berlin"),
         RawField("te", "end", zone="UTC"),
         RawField("c", "counter_cpu", scale=0.001),
         RawField("m", "average_memory", scale=0.01),
     )
-    assert made.tables["tasks"].fields[1] == RawField("r", "memory_request", scale=1e6)
+    assert declared.tables["tasks"].fields[1] == RawField("r", "memory_request", scale=1e6)
     # Dates are on one clock only; the ends of windows are given, so that no step is needed.
-    assert made.conversion == Conversion(
+    assert declared.conversion == Conversion(
         clock="epoch",
         step=None,
         label="end",
         window=600_000_000,
         share_of={"memory": "request"},
     )
-    assert made.codes == {"event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE"}}
-    assert made.none == {}
+    assert declared.codes == {"event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE"}}
+    assert declared.none == {}
 
 
 KIND = "one of average, instant (a sample of one moment) or counter (a total that grows)"

@@ -20,12 +20,12 @@ from borgtrace.schema import (
 from borgtrace.schema.dialects import DIALECTS, GOOGLE_2011, GOOGLE_2019, KAGGLE_2019, dialect
 from borgtrace.schema.time import TRACE_START
 
-each_dialect = pytest.mark.parametrize("one", DIALECTS.values(), ids=DIALECTS)
+each_dialect = pytest.mark.parametrize("known", DIALECTS.values(), ids=DIALECTS)
 
 
 @each_dialect
-def test_every_format_fits_the_declared_tables(one):
-    check_dialect(one)
+def test_every_format_fits_the_declared_tables(known):
+    check_dialect(known)
 
 
 def own_dialect(fields=(), table="instance_events", **facts):
@@ -82,25 +82,26 @@ def test_a_format_that_does_not_fit_is_refused(dialect, fault):
 
 
 @each_dialect
-def test_the_origin_is_the_start_of_the_trace_in_every_cell(one):
-    for cell in one.time_zones:
-        assert one.wall_clock(TRACE_START, cell) == one.origin
-        assert one.wall_clock(TRACE_START + 1_000_000, cell) - one.origin == timedelta(seconds=1)
+def test_the_origin_is_the_start_of_the_trace_in_every_cell(known):
+    for cell in known.time_zones:
+        assert known.wall_clock(TRACE_START, cell) == known.origin
+        a_second_later = known.wall_clock(TRACE_START + 1_000_000, cell)
+        assert a_second_later - known.origin == timedelta(seconds=1)
 
 
 @each_dialect
-def test_what_is_published_has_a_source_and_what_is_not_a_reason(one):
+def test_what_is_published_has_a_source_and_what_is_not_a_reason(known):
     for table in TRACE_TABLES.values():
         for column in table.names:
-            source = one.source(table.name, column)
-            assert one.publishes(column, table.name) == isinstance(source, str)
+            source = known.source(table.name, column)
+            assert known.publishes(column, table.name) == isinstance(source, str)
             assert isinstance(source, str) or source.reason
 
 
 @each_dialect
-def test_a_manifest_of_its_trace_finds_a_dialect(one):
-    assert dialect(one.trace).trace == one.trace
-    assert pickle.loads(pickle.dumps(one)).name == one.name
+def test_a_manifest_of_its_trace_finds_a_dialect(known):
+    assert dialect(known.trace).trace == known.trace
+    assert pickle.loads(pickle.dumps(known)).name == known.name
 
 
 def test_an_unknown_format_is_a_usage_error():

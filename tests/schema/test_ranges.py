@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from borgtrace.errors import UsageError
 from borgtrace.schema.ranges import list_numbers, parse_numbers
-from borgtrace.schema.time import AFTER_TRACE, parse_span, parse_time
+from borgtrace.schema.time import AFTER_TRACE, parse_span, parse_time, write_time
 
 HOUR = 3_600_000_000
 
@@ -63,11 +63,13 @@ NUMBERS = st.integers(0, 40)
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS).map(sorted), min_size=1, max_size=6))
 def test_numbers_are_the_union_of_their_ranges(ranges):
-    text = ",".join(f"{low}-{high}" if low != high else str(low) for low, high in ranges)
-    wanted = {number for low, high in ranges for number in range(low, high + 1)}
-    assert list(parse_numbers(text).numbers(30)) == sorted(
-        number for number in wanted if number < 30
-    )
+    texts = []
+    union = set()
+    for low, high in ranges:
+        texts.append(f"{low}-{high}" if low != high else str(low))
+        union.update(range(low, high + 1))
+    numbers = list(parse_numbers(",".join(texts)).numbers(30))
+    assert numbers == sorted(number for number in union if number < 30)
 
 
 @pytest.mark.parametrize(
@@ -132,3 +134,16 @@ def test_a_list_has_at_most_a_million_numbers():
 def test_one_open_range_among_others_has_no_end():
     with pytest.raises(UsageError, match="the range is too long"):
         list_numbers("1,5-")
+
+
+def test_amounts_of_time_are_exact_and_read_back() -> None:
+    assert parse_time("8.2s") == 8_200_000
+    for time in (1, 999, 1_000, 59_999_999, 90 * 60_000_000, 25 * 3_600_000_000 + 1):
+        assert parse_time(write_time(time)) == time
+    assert write_time(86_400_000_000) == "1d"
+
+
+def test_an_open_range_ends_where_it_is_asked_to() -> None:
+    assert list(parse_numbers("1-2,5-").numbers(7)) == [1, 2, 5, 6]
+    assert list(parse_numbers("1-9").numbers(3)) == [1, 2]
+    assert list(parse_numbers("0-1").numbers(9)) == [0, 1]

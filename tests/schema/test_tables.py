@@ -35,9 +35,9 @@ def test_a_column_has_a_sentence_a_unit_and_sources_or_reasons(table, column):
     assert column.unit
     assert (column.type == "enum") == (column.enum is not None)
     assert column.enum is None or column.enum in ENUMS
-    for one in PUBLISHED:
-        source = one.source(table.name, column.name)
-        assert isinstance(source, Absent) or source.split(".")[0] in one.tables
+    for published in PUBLISHED:
+        source = published.source(table.name, column.name)
+        assert isinstance(source, Absent) or source.split(".")[0] in published.tables
 
 
 def test_every_2011_field_fills_exactly_one_column():
@@ -72,8 +72,9 @@ def test_every_2019_value_fills_a_column_but_those_declared_to_fill_none():
 
 @pytest.mark.parametrize("enum", ENUMS.values(), ids=ENUMS)
 def test_codes_name_what_the_enumeration_lists(enum):
-    for one in DIALECTS.values():
-        assert set(one.codes.get(enum.name, {}).values()) <= set(enum.names)
+    for trace_format in DIALECTS.values():
+        codes = trace_format.codes.get(enum.name, {})
+        assert set(codes.values()) <= set(enum.names)
 
 
 def test_codes_shift_between_the_generations():
