@@ -45,12 +45,12 @@ def test_totals_of_one_way() -> None:
         "moments",
         pa.array([0] * table.num_rows),
     )
-    for asked, reason in (
+    for calls, reason in (
         (nothing, "no task could be placed"),
         (table.slice(3), "not among the ways that were run"),
     ):
         with pytest.raises(NotApplicable) as caught:
-            measured(packing_online, "online-promise", asked)
+            measured(packing_online, "online-promise", calls)
         assert str(caught.value) == reason
 
 

@@ -335,8 +335,8 @@ def test_the_scale_beside_the_papers(
             "clairvoyance": 0.5,
         }
     ]
-    said = f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
-    assert overflow_charts.scale_of(pa.Table.from_pylist(rows)) == said
+    text = f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
+    assert overflow_charts.scale_of(pa.Table.from_pylist(rows)) == text
 
 
 @pytest.mark.parametrize(

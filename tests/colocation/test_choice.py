@@ -61,9 +61,9 @@ def test_ways_that_are_tried() -> None:
     assert ladder[0] == 0.000316
     assert ladder[1] == 0.0001
     assert ladder[-1] == 1e-11
-    told = [way.parameter for way in candidates(0.001, False) if way.name == "gpa-covariance"]
-    assert {0.001, 0.000316, 0.0001, 3.16e-05, 1e-05} <= set(told)
-    assert min(told) == 1e-05
+    parameters = [way.parameter for way in candidates(0.001, False) if way.name == "gpa-covariance"]
+    assert {0.001, 0.000316, 0.0001, 3.16e-05, 1e-05} <= set(parameters)
+    assert min(parameters) == 1e-05
     assert not [each for each in tried if each.startswith("request")]
 
 
@@ -355,7 +355,7 @@ def test_hours_are_counted_from_the_begin_of_the_trace(slot: int, hour: str) -> 
     [(True, [24, 36]), (False, [60])],
 )
 def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     @dataclass(frozen=True, eq=False)
     class KnownTrial(PackingTrial):
@@ -367,7 +367,7 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
             capacity: float,
             lengths: np.ndarray,
         ) -> list[list[JudgedPacking]]:
-            asked.append((self.slots, capacity, lengths.tolist()))
+            calls.append((self.slots, capacity, lengths.tolist()))
             return [[JudgedPacking(m, 0, NO_DRAWS, NO_SERIES)] for m in self.machines]
 
     def trial(n_slots: int, *machines: int) -> PackingTrial:
@@ -391,7 +391,7 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
         target=0.02,
     )
     evidence_of_ways = plan.judge([GPA, AVERAGE], options, is_choice=is_choice)
-    assert asked == [(n, 0.5, [12] * (n // 12)) for n in slots]
+    assert calls == [(n, 0.5, [12] * (n // 12)) for n in slots]
     assert list(evidence_of_ways) == [GPA, AVERAGE]
     machines = []
     for evidence in evidence_of_ways.values():

@@ -80,11 +80,11 @@ def test_what_a_new_task_counts_as(
         "user": np.array([3]),
         "logical_name": np.array([7]),
     }
-    asked = None if request_ is None else np.float32([request_])
+    calls = None if request_ is None else np.float32([request_])
     cluster = cluster_of(
         on_clock(
             np.ones((1, 3)),
-            cpu_request=asked,
+            cpu_request=calls,
             **known,
         ),
         capacity=0.75,

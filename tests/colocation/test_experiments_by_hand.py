@@ -133,10 +133,10 @@ def test_the_total_of_constant_tasks_is_a_point() -> None:
 
 
 def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def averages(grid: object, cells: list[Any]) -> list[dict[str, float]]:
-        asked.extend(cells)
+        calls.extend(cells)
         return [
             {"q": q, "machines": m}
             for q, m in ((0.0, 30.0), (0.01, 20.0), (0.005, 19.0), (0.1, 10.0))
@@ -146,11 +146,11 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
     curve = packing_rare_events.gpa_curve(object(), 0.01)  # type: ignore[arg-type]
     # 1e-12 stands for none seen; a curve never falls.
     assert np.exp(curve.log_q) == pytest.approx([1e-12, 0.01, 0.01, 0.1])
-    told = [cell.estimator.parameter for cell in asked]
-    assert len(told) == 100
-    assert told[0] == pytest.approx(1e-16)
-    assert told[-1] == pytest.approx(0.03)
-    assert all(isinstance(cell.estimator, Gpa) and not cell.is_rebalanced for cell in asked)
+    parameters = [cell.estimator.parameter for cell in calls]
+    assert len(parameters) == 100
+    assert parameters[0] == pytest.approx(1e-16)
+    assert parameters[-1] == pytest.approx(0.03)
+    assert all(isinstance(cell.estimator, Gpa) and not cell.is_rebalanced for cell in calls)
     rising = packing_rare_events.GpaCurve(
         np.log([0.001, 0.01]),
         np.array([30.0, 20.0]),

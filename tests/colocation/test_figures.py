@@ -171,8 +171,8 @@ def test_a_chart_says_its_scale_and_the_papers() -> None:
         "trials": [300_000] * 50,
         "clairvoyance": [1.0] * 50,
     }
-    said = scale_of(pa.table({"instance": list(range(50)), **whole}))
-    assert said == "50 instances of 1,000 tasks with 10,000 draws each (the paper's scale)"
+    text = scale_of(pa.table({"instance": list(range(50)), **whole}))
+    assert text == "50 instances of 1,000 tasks with 10,000 draws each (the paper's scale)"
 
 
 def test_figure_3c_is_the_tasks_of_the_seconds_less_those_of_the_averages() -> None:

@@ -53,10 +53,10 @@ def test_capacity_in_use_on_unequal_machines() -> None:
 def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def machines(table: Any, count: int, seed: int) -> np.ndarray:
-        asked.append((table, count, seed))
+        calls.append((table, count, seed))
         return np.array(
             [
                 [0.25, 9.0],
@@ -69,7 +69,7 @@ def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
     known = packing_machines.fit
 
     def fit(estimator: Any, seen: Observation, limit: float) -> Any:
-        asked.append(limit)
+        calls.append(limit)
         return known(estimator, seen, limit)
 
     monkeypatch.setattr(packing_machines, "machines", machines)
@@ -78,7 +78,7 @@ def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
     instance = drawn(usage, number=2)
     all_rows = packing_machines.pack_instance(instance, cast(Any, "table"), 5)
     # Seeded by the instance; the largest of the machines is what estimators look at.
-    assert asked == [("table", 4, 7), *[0.5] * 5]
+    assert calls == [("table", 4, 7), *[0.5] * 5]
     # .3 fits on those of .5 and of .375.
     rows = [row for row in all_rows if row["estimator"] == "percentile 100"]
     assert {(row["n_machines"], row["capacity"]) for row in rows} == {(2, 0.875)}
@@ -129,10 +129,10 @@ def test_a_way_is_matched_by_its_overflow_without_rebalancing(
 
 
 def test_a_mix_is_taken_where_it_is_given() -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def pack_instance(instance: Any, kinds: np.ndarray, seed: int) -> list[Any]:
-        asked.append((kinds.tolist(), seed))
+        calls.append((kinds.tolist(), seed))
         return []
 
     study = Study(on_clock(np.ones((2, 3))))
@@ -141,4 +141,4 @@ def test_a_mix_is_taken_where_it_is_given() -> None:
         for mix in ("", "0.5:1:2"):
             options = ColocationOptions(mix=mix, seed=3, instances=1, realizations=100)
             packing_machines.compute(study, options)
-    assert asked == [(study.machines().tolist(), 3), ([[0.5, 1.0, 2.0]], 3)]
+    assert calls == [(study.machines().tolist(), 3), ([[0.5, 1.0, 2.0]], 3)]

@@ -199,11 +199,11 @@ def test_who_leaves_before_the_end_of_a_span_does_not_run_through_it() -> None:
 def test_so_many_tasks_are_kept_as_they_are_and_more_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = []
+    calls = []
     known = np.random.default_rng
 
     def spy(seed: list[int]) -> np.random.Generator:
-        asked.append(seed)
+        calls.append(seed)
         return known(seed)
 
     monkeypatch.setattr(np.random, "default_rng", spy)
@@ -212,7 +212,7 @@ def test_so_many_tasks_are_kept_as_they_are_and_more_are_drawn(
     assert len(set(busiest_span(pool, 12, most=7, seed=3).tasks.tolist())) == 7
     # Streams of their own: of that draw, and of the orders of a shuffle.
     assert shuffled(np.float32([[1, 2]]), 6).shape == (1, 2)
-    assert asked == [[3, 4], [6, 5]]
+    assert calls == [[3, 4], [6, 5]]
 
 
 def test_a_series_repeats_the_slot_before_where_nothing_was_measured() -> None:

@@ -51,23 +51,23 @@ def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
     values[:, 12:] = 0.5
     # One of four tasks is of another job; an odd slot would be judged.
     pool = on_clock(values, jobs=[3, 3, 3, 9])
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def rows_of(
         seen: Observation, jobs: np.ndarray, judged: dict[str, np.ndarray]
     ) -> list[dict[str, Any]]:
-        asked.append((seen, jobs, judged))
+        calls.append((seen, jobs, judged))
         return [{}]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing_correlated, "judge_ways", rows_of)
-        given = options(
+        chosen_options = options(
             hours=2,
             size=3,
             instances=2,
             seed=0,
         )
-        rows = packing_correlated.compute(study_of(pool), given)
+        rows = packing_correlated.compute(study_of(pool), chosen_options)
     assert rows == [
         {
             "instance": k,
@@ -76,7 +76,7 @@ def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
         }
         for k in (0, 1)
     ]
-    for seen, jobs, judged in asked:
+    for seen, jobs, judged in calls:
         assert seen.values.shape == (3, 12)
         assert set(seen.values.ravel().tolist()) == {0.125}
         assert cast(Any, seen.series).tolist() == seen.values.tolist()
@@ -99,14 +99,14 @@ def test_shuffled_windows_are_of_a_seed_for_each_instance() -> None:
                 "shuffled",
                 lambda each, seed, n=seeds, old=known: n.append(seed) or old(each, seed),
             )
-            given = options(
+            chosen_options = options(
                 hours=2,
                 size=3,
                 instances=3,
                 seed=5,
                 realizations=100,
             )
-            module.compute(study_of(pool), given)
+            module.compute(study_of(pool), chosen_options)
         assert seeds == [5, 6, 7]
 
 
@@ -134,7 +134,7 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
     values = np.full((3, 36), 0.25)
     values[:, :12] = 0.5
     pool = on_clock(values)
-    asked: list[Any] = []
+    calls: list[Any] = []
     span = packing_replay.longest_busy_span(pool, 3, 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -143,7 +143,7 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
         patch.setattr(
             packing_replay,
             "judge_ways",
-            lambda judged: asked.append(judged) or [{}],
+            lambda judged: calls.append(judged) or [{}],
         )
         given = options(
             hours=3,
@@ -160,7 +160,7 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
             "hours": 2.0,
         }
     ]
-    (judged,) = asked
+    (judged,) = calls
     assert judged["draws"].shape == (2, 100)
     assert set(judged["draws"].ravel().tolist()) == {0.25, 0.5}
     for name in ("shuffled", "raw"):

@@ -95,10 +95,10 @@ def test_options_that_are_refused(given: dict[str, Any], message: str) -> None:
 
 
 def test_a_store_is_prepared_with_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    calls = []
 
     def prepare(*given: Any) -> Any:
-        asked.append(given)
+        calls.append(given)
         return POOL
 
     tables = PlannedTables("2011")
@@ -110,7 +110,7 @@ def test_a_store_is_prepared_with_the_options(monkeypatch: pytest.MonkeyPatch) -
         include="short,failing",
     )
     assert Study(tables).pool(options) is POOL
-    ((source, tasks, seed, instantaneous, words),) = asked
+    ((source, tasks, seed, instantaneous, words),) = calls
     assert source is tables
     assert tasks == 7
     assert seed == 3
@@ -182,17 +182,17 @@ def test_instances_have_the_sizes_of_the_options() -> None:
 
 
 def test_what_a_given_pool_says_of_itself() -> None:
-    given = GivenPool(POOL)
-    assert given.name == "planted"
-    assert given.coverage.n_tasks == 4
-    assert given.coverage.dialect.trace == "2011"
-    told = given.provenance({"size": 3}, 1.5)
-    assert told.store == "planted"
-    assert told.generation == "2011"
-    assert told.is_synthetic is False
-    assert told.engine == "numba"
-    assert told.parameters == {"size": 3}
-    assert told.seconds == 1.5
+    chosen_options = GivenPool(POOL)
+    assert chosen_options.name == "planted"
+    assert chosen_options.coverage.n_tasks == 4
+    assert chosen_options.coverage.dialect.trace == "2011"
+    parameters = chosen_options.provenance({"size": 3}, 1.5)
+    assert parameters.store == "planted"
+    assert parameters.generation == "2011"
+    assert parameters.is_synthetic is False
+    assert parameters.engine == "numba"
+    assert parameters.parameters == {"size": 3}
+    assert parameters.seconds == 1.5
     other = GivenPool(replace(POOL, generation="2019", is_synthetic=True))
     assert other.coverage.dialect.trace == "2019"
     assert other.provenance({}, 0).generation == "2019"

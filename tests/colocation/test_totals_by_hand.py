@@ -157,8 +157,8 @@ def test_how_often_normality_is_rejected() -> None:
         normality=np.array([0.75, 0.76, 0.78, 0.79]),
         percentiles=np.ones((4, 3)),
     )
-    given = options(realizations=100)
-    (row,) = sum_normality.compute(study_with_sums([known], given), given)
+    chosen_options = options(realizations=100)
+    (row,) = sum_normality.compute(study_with_sums([known], chosen_options), chosen_options)
     assert row == {
         "size": 20,
         "n_samples": 4,

@@ -105,10 +105,10 @@ def test_ways_are_judged_on_draws_and_block_by_block(has_series: bool) -> None:
 
 
 def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
-    asked = []
+    calls = []
 
     def packed(estimator: Any, seen: Observation, *, capacity: float) -> Packing:
-        asked.append((estimator, seen.series, capacity))
+        calls.append((estimator, seen.series, capacity))
         return Packing(
             np.array([0, 0, 0]),
             np.ones((1, 1)),
@@ -123,10 +123,10 @@ def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
                 0.5,
                 np.array([], np.int64),
             )
-    series = [each for _, each, _ in asked]
+    series = [each for _, each, _ in calls]
     assert [each is None for each in series] == [True, True, False, False]
     assert cast(Any, series[2]).tolist() == SERIES[[2, 0, 1]].tolist()
-    assert {capacity for _, _, capacity in asked} == {0.5}
+    assert {capacity for _, _, capacity in calls} == {0.5}
 
 
 def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
@@ -361,16 +361,16 @@ def test_a_resample_of_one_trial_is_that_trial() -> None:
 
 
 def test_blocks_are_drawn_from_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    calls = []
     known = np.random.default_rng
 
     def spy(seed: Any) -> Any:
-        asked.append(seed)
+        calls.append(seed)
         return known(seed)
 
     monkeypatch.setattr(np.random, "default_rng", spy)
     assert SeriesBlocks.of([60], seed=3).times.shape == (1_000, 5)
-    assert asked == [[3, 8]]
+    assert calls == [[3, 8]]
 
 
 def test_resampled_blocks_are_expanded_percentiles() -> None:

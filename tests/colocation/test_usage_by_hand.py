@@ -38,7 +38,7 @@ Asked = list[tuple[np.ndarray, np.ndarray, Any, Any]]
 
 def answering(monkeypatch: pytest.MonkeyPatch, *answers: float) -> Asked:
     """Let the F-tests say these p, one after the other, and keep what they were asked."""
-    asked: Asked = []
+    calls: Asked = []
 
     def f_test(
         before: np.ndarray,
@@ -46,11 +46,11 @@ def answering(monkeypatch: pytest.MonkeyPatch, *answers: float) -> Asked:
         k: Any,
         n_columns: Any,
     ) -> np.ndarray:
-        asked.append((before, after, k, n_columns))
-        return np.full(before.shape[1], answers[len(asked) - 1])
+        calls.append((before, after, k, n_columns))
+        return np.full(before.shape[1], answers[len(calls) - 1])
 
     monkeypatch.setattr(usage_changes, "f_test", f_test)
-    return asked
+    return calls
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_step_answers_for_all_places_that_were_tried(
     trend: bool,
     shift: bool,
 ) -> None:
-    asked = answering(monkeypatch, p)
+    calls = answering(monkeypatch, p)
     time = np.arange(21)
     values = hours(
         time / 64,
@@ -82,7 +82,7 @@ def test_a_step_answers_for_all_places_that_were_tried(
         "level shift": [False, shift, shift],
         "bursty": [False] * 3,
     }
-    ((before, after, k, n_columns),) = asked
+    ((before, after, k, n_columns),) = calls
     # A mean, and a line or a step.
     assert k == 1
     assert n_columns == 2
@@ -98,7 +98,7 @@ def test_a_step_answers_for_all_places_that_were_tried(
 
 
 def test_a_step_within_three_hours_of_an_end_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answering(monkeypatch, 1.0)
+    calls = answering(monkeypatch, 1.0)
     time = np.arange(21)
     changes(
         hours(
@@ -106,7 +106,7 @@ def test_a_step_within_three_hours_of_an_end_is_none(monkeypatch: pytest.MonkeyP
             0.25 * (time >= 19),
         )
     )
-    assert (np.abs(asked[0][1]).max(axis=0) > 0.05).all()
+    assert (np.abs(calls[0][1]).max(axis=0) > 0.05).all()
 
 
 ANGLE = math.pi * np.arange(48) / 12
@@ -118,7 +118,7 @@ STEP = 0.25 * (np.arange(48) >= 20)
 def test_a_rhythm_of_the_day_is_two_harmonics(
     monkeypatch: pytest.MonkeyPatch, p: float, daily: bool
 ) -> None:
-    asked = answering(monkeypatch, 1.0, p)
+    calls = answering(monkeypatch, 1.0, p)
     flags_of_kind = changes(hours(RHYTHM))
     flags = {kind: flags_of_kind[kind].tolist() for kind in ("daily", "trend", "level shift")}
     assert flags == {
@@ -126,7 +126,7 @@ def test_a_rhythm_of_the_day_is_two_harmonics(
         "trend": [False],
         "level shift": [False],
     }
-    (before, after, *step), (without, rest, *day) = asked
+    (before, after, *step), (without, rest, *day) = calls
     # A mean, two cosines, two sines; and a line or a step.
     assert step == [1, 6]
     assert before == pytest.approx(0, abs=1e-6)
@@ -141,9 +141,9 @@ def test_a_rhythm_of_the_day_is_two_harmonics(
 def test_the_rhythm_is_sought_beside_a_step_that_counts(
     monkeypatch: pytest.MonkeyPatch, is_moved: bool
 ) -> None:
-    asked = answering(monkeypatch, 0.0 if is_moved else 1.0, 1.0)
+    calls = answering(monkeypatch, 0.0 if is_moved else 1.0, 1.0)
     changes(hours(RHYTHM + STEP))
-    without, rest, k, n_columns = asked[1]
+    without, rest, k, n_columns = calls[1]
     assert k == 4
     assert n_columns.tolist() == [5 + is_moved]
     shape = np.array(RHYTHM) - 0.5 + (0 if is_moved else STEP - 0.25 * 28 / 48)
@@ -152,9 +152,9 @@ def test_the_rhythm_is_sought_beside_a_step_that_counts(
 
 
 def test_two_days_tell_a_rhythm_and_an_hour_less_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = answering(monkeypatch, 1.0, 1.0)
+    calls = answering(monkeypatch, 1.0, 1.0)
     assert "daily" not in changes(hours(RHYTHM[:47]))
-    assert [each[2:] for each in asked] == [(1, 2)]
+    assert [each[2:] for each in calls] == [(1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_a_burst_exceeds_three_deviations(n: int, is_bursty: bool) -> None:
 def test_more_bursts_than_a_gaussian_has(
     monkeypatch: pytest.MonkeyPatch, p: float, is_bursty: bool
 ) -> None:
-    asked = []
+    calls = []
 
     def tail(runs: Any, n: int, q: float) -> np.ndarray:
-        asked.append((runs.tolist(), n, round(q, 5)))
+        calls.append((runs.tolist(), n, round(q, 5)))
         return np.array([p])
 
     monkeypatch.setattr(usage_changes, "bdtrc", tail)
@@ -227,7 +227,7 @@ def test_more_bursts_than_a_gaussian_has(
     values[0, [0, 70]] = 1
     assert usage_changes.is_bursty(values).tolist() == [is_bursty]
     # More than one run, of 144 samples that exceed three deviations with .00135.
-    assert asked == [([1], 144, 0.00135)]
+    assert calls == [([1], 144, 0.00135)]
 
 
 def test_what_never_varies_has_no_burst() -> None:
@@ -391,7 +391,7 @@ def test_clusters_are_lettered_by_size_and_ties_by_the_first_cell() -> None:
 def test_sixteen_clusters_need_as_many_different_tasks(
     monkeypatch: pytest.MonkeyPatch, distinct: int, is_enough: bool
 ) -> None:
-    asked = []
+    calls = []
     threads = []
 
     class KMeans:
@@ -402,7 +402,7 @@ def test_sixteen_clusters_need_as_many_different_tasks(
             n_init: int,
             random_state: int,
         ) -> None:
-            asked.append((clusters, n_init, random_state))
+            calls.append((clusters, n_init, random_state))
 
         def fit(self, found: np.ndarray) -> Any:
             labels = np.arange(len(found)) % 16
@@ -428,7 +428,7 @@ def test_sixteen_clusters_need_as_many_different_tasks(
         assert str(caught.value) == "16 clusters need as many different tasks, the pool has 15"
         return
     rows = usage_shapes.compute(study, options).to_pylist()
-    assert asked == [(16, 4, 100)]
+    assert calls == [(16, 4, 100)]
     assert threads == [1]
     shares = [row["share"] for row in rows if row["cell"] == 0]
     assert shares == [2 / 17] + [1 / 17] * 15
@@ -453,12 +453,12 @@ def test_windows_differ_where_p_is_below_five_percent(monkeypatch: pytest.Monkey
     values = np.full((3, 24), 0.25)
     values[1, 12:], values[2, 18:] = 0.5, 0.5
     pool = on_clock(values)
-    told = {
+    parameters = {
         0: 1.0,
         6: 0.05,
         12: 0.049,
     }
-    monkeypatch.setattr(usage_stationarity, "ks_p_value", lambda n, steps: told[int(steps)])
+    monkeypatch.setattr(usage_stationarity, "ks_p_value", lambda n, steps: parameters[int(steps)])
     # No gap, one of twelve steps, and one of six, which is at 5 % and so does not differ.
     assert usage_stationarity.rejections(pool, 12, 12) == (1, 3)
 
