@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from borgtrace.colocation.tasks.pool import TaskPool, UsageColumn
+from borgtrace.colocation.tasks.streams import DIVISION
 from borgtrace.engine import SparkTasks
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation
@@ -26,7 +27,7 @@ KEPT = 2**30
 _FRESH = 1 << 32
 """Instance k adds k + 1 times this to the seed for draws that only judge, so that no two instances share them."""
 
-Answer = TypeVar("Answer")
+Output = TypeVar("Output")
 Data = Literal["inst", "avg"]
 
 # Draws use all threads, so only one runs at a time.
@@ -191,9 +192,9 @@ class Instances:
 
     def map(
         self,
-        work: Callable[[Instance], Answer],
+        work: Callable[[Instance], Output],
         threads: int | SparkTasks = 2,
-    ) -> Iterator[Answer]:
+    ) -> Iterator[Output]:
         """Do `work` on every instance; answers come in order, the same whatever `threads`.
 
         Parameters
@@ -244,8 +245,7 @@ def split(pool: TaskPool, size: int, seed: int) -> tuple[TaskPool, TaskPool]:
     # Smaller halves would change the question: fewer tasks per instance, other sums.
     if len(pool) < 2 * size:
         return pool, pool
-    # The stream is that of instance 2, but no instance of the whole pool is ever compared with one of a half.
-    rng = np.random.default_rng([seed, 2])
+    rng = np.random.default_rng([seed, DIVISION])
     order = rng.permutation(len(pool))
     middle = len(pool) // 2
     first_half = np.sort(order[:middle])

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from borgtrace.colocation.tasks.pool import SLOT
+from borgtrace.colocation.tasks.streams import BLOCKS
 from borgtrace.kernels.arrays import Index, Numbers
 
 LEVEL = 0.975
@@ -150,7 +151,7 @@ class SeriesBlocks:
     @cached_property
     def times(self) -> Numbers:
         """How often each block is drawn in each resample, float64 (RESAMPLES, n)."""
-        rng = np.random.default_rng([self.seed, 8])
+        rng = np.random.default_rng([self.seed, BLOCKS])
         equal_shares = np.full(self.n, 1 / self.n)
         return rng.multinomial(self.n, equal_shares, RESAMPLES).astype(np.float64)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from borgtrace.colocation.tasks.streams import MACHINES
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import Tables
@@ -108,9 +109,7 @@ def machines(table: Numbers, count: int, seed: int) -> Numbers:
     array([[1. , 0.5],
            [1. , 0.5]])
     """
-    # Streams of one seed: 2 divides the pool, 3 draws machines, 4 picks the tasks of a span, 5 shuffles their series, 6
-    # pairs them, 7 makes classes, 8 resamples blocks.  (The order of tasks in instance k comes from stream k too.)
-    rng = np.random.default_rng([seed, 3])
+    rng = np.random.default_rng([seed, MACHINES])
     shares = table[:, NUMBER] / table[:, NUMBER].sum()
     kinds = rng.choice(len(table), count, p=shares)
     return table[kinds, :NUMBER]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.streams import CLASSES
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.schema.dialects import dialect
@@ -54,7 +55,7 @@ class ServiceClasses:
 
         if pool.priority is None or (pool.priority < 0).all():
             n_jobs = int(pool.job.max(initial=0)) + 1
-            rng = np.random.default_rng([seed, 7])
+            rng = np.random.default_rng([seed, CLASSES])
             rank_of_job = rng.integers(len(names), size=n_jobs)
             rank = rank_of_job[pool.job]
             origin = "jobs at random"

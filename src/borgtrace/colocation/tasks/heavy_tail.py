@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.colocation.tasks.streams import BURSTS
 
 SHARE = 0.01
 """Share of the windows that become bursts."""
@@ -26,7 +27,7 @@ def heavy_tail(pool: TaskPool, seed: int = 0) -> TaskPool:
         Decides which windows become bursts.
     """
     # A random stream of its own, apart from the samples and orders drawn with the same seed.
-    rng = np.random.default_rng([seed, 0xB0257])
+    rng = np.random.default_rng([seed, BURSTS])
     is_burst = rng.random(len(pool.inst)) < SHARE
     burst_usage = np.minimum(pool.inst * STRENGTH, 1.0)
     usage = np.where(is_burst, burst_usage, pool.inst).astype(np.float64)

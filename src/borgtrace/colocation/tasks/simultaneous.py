@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from borgtrace.colocation.tasks.pool import SLOT, TaskPool, UsageColumn
+from borgtrace.colocation.tasks.streams import SHUFFLES, SPAN
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.question import NotApplicable
 
@@ -143,7 +144,7 @@ def busiest_span(
     tasks = candidates[np.array(n_present) >= LEAST_PRESENCE * slots]
     NotApplicable.unless(len(tasks) >= 2, f"fewer than two tasks run through the same {hours}")
     if most is not None and len(tasks) > most:
-        tasks = np.random.default_rng([seed, 4]).permutation(tasks)[:most]
+        tasks = np.random.default_rng([seed, SPAN]).permutation(tasks)[:most]
     return BusySpan(first, slots, tasks.astype(np.int64))
 
 
@@ -254,4 +255,4 @@ def shuffled(values: Values, seed: int) -> Values:
     seed
         Seed of the orders.
     """
-    return np.random.default_rng([seed, 5]).permuted(values, axis=1)
+    return np.random.default_rng([seed, SHUFFLES]).permuted(values, axis=1)

@@ -21,6 +21,7 @@ from borgtrace.colocation.experiments.shared.scopes import OWN
 from borgtrace.colocation.packing.quality import least_machines, overflow_counts
 from borgtrace.colocation.packing.service_classes import ServiceClasses, with_priors
 from borgtrace.colocation.tasks.simultaneous import longest_busy_span, series
+from borgtrace.colocation.tasks.streams import PROMISES
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation, Packing, pack
 from borgtrace.placement.estimators.promises import Promises
@@ -94,7 +95,7 @@ def compute(study: Study, options: ColocationOptions) -> list[Row]:
 
     rows: list[Row] = []
     for number in range(options.instances):
-        rng = np.random.default_rng([options.seed, number, 11])
+        rng = np.random.default_rng([options.seed, number, PROMISES])
         chosen = rng.permutation(len(span.tasks))[: options.size]
         tasks = span.tasks[chosen]
         seen = values[chosen, :n_learned]

@@ -13,6 +13,7 @@ import pyarrow as pa
 from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
+from borgtrace.colocation.tasks import streams
 from borgtrace.colocation.tasks.simultaneous import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import Answer, Claim, Column, NotApplicable, charts, near, sql
@@ -82,7 +83,7 @@ def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:
         Seed of the pairs.
     """
     no_pairs = np.empty((0, 2), np.int64)
-    rng = np.random.default_rng([seed, 6])
+    rng = np.random.default_rng([seed, streams.PAIRS])
     order = np.argsort(jobs, kind="stable")
     bounds = np.flatnonzero(np.diff(jobs[order], prepend=-1, append=-1))
     pairs_of_jobs = [no_pairs]
