@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from borgtrace.cli.moments import advice, place_by_moments
-from borgtrace.colocation.packing.from_moments import TaskMoments
+from borgtrace.colocation.packing.from_moments import NamedTasks
 from borgtrace.placement import Average, Gpa, Percentile, Request
 
 Capture = pytest.CaptureFixture[str]
 
-TASKS = TaskMoments(
+TASKS = NamedTasks(
     ["a", "b", "c", "d", "e"],
     np.array([0.4, 0.4, 0.4, 0.4, 2.0]),
     np.full(5, 0.01),
@@ -26,7 +26,7 @@ TASKS = TaskMoments(
 ALONE = "From means and deviations alone: the tasks are taken as independent and their sum as Gaussian; "
 
 
-def place(tasks: TaskMoments, **options: Any) -> None:
+def place(tasks: NamedTasks, **options: Any) -> None:
     """Place tasks by GPA on machines of 1, unless the options say otherwise."""
     defaults: dict[str, Any] = {
         "capacity": 1.0,
@@ -59,7 +59,7 @@ def test_machines_that_tasks_need_by_their_moments(tmp_path: Path, capsys: Captu
 
 
 def test_moments_without_maximum_and_request(capsys: Capture) -> None:
-    bare = TaskMoments(["a"], np.array([0.25]), np.array([0.01]))
+    bare = NamedTasks(["a"], np.array([0.25]), np.array([0.01]))
     place(
         bare,
         capacity=0.5,
@@ -96,7 +96,7 @@ def test_moments_without_maximum_and_request(capsys: Capture) -> None:
 
 
 def test_nothing_fits(capsys: Capture) -> None:
-    large = TaskMoments(["a"], np.array([2.0]), np.array([0.0]), request=np.array([1.0]))
+    large = NamedTasks(["a"], np.array([2.0]), np.array([0.0]), request=np.array([1.0]))
     place(large)
     row = json.loads(capsys.readouterr().out)[0]
     assert row["machines"] == 0
@@ -106,14 +106,14 @@ def test_nothing_fits(capsys: Capture) -> None:
 
 
 def test_json_is_indented_by_a_blank(capsys: Capture) -> None:
-    place(TaskMoments(["a"], np.array([0.25]), np.array([0.01])), capacity=0.5)
+    place(NamedTasks(["a"], np.array([0.25]), np.array([0.01])), capacity=0.5)
     out = capsys.readouterr().out
     assert out == json.dumps(json.loads(out), indent=1) + "\n"
 
 
 def test_an_overcommit_is_of_machines_of_any_capacity() -> None:
     """Four machines of half a unit each hold requests of 2.4 units."""
-    tasks = TaskMoments(list("abcd"), np.full(4, 0.4), np.full(4, 0.01), request=np.full(4, 0.6))
+    tasks = NamedTasks(list("abcd"), np.full(4, 0.4), np.full(4, 0.01), request=np.full(4, 0.6))
     estimator = Gpa(0.001)
     packing = tasks.packed(estimator, capacity=0.5)
     assert advice(tasks, packing, estimator, 0.5).startswith(

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.colocation import TaskPool, fits, overflow_probability, pack
-from borgtrace.colocation.packing.from_moments import TaskMoments, read_moments
+from borgtrace.colocation.packing.from_moments import NamedTasks, read_moments
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.placement import Gpa, Packing, Percentile, Request, parse_estimator
 
@@ -79,7 +79,7 @@ def test_what_is_no_moment_is_refused(arguments, message):
 
 
 def test_a_machine_may_overflow_on_average():
-    tasks = TaskMoments(
+    tasks = NamedTasks(
         ["a", "b", "c"],
         np.array([0.6, 0.6, 0.5]),
         np.array([0.12, 0.16, 0.0]),
@@ -121,11 +121,11 @@ def test_moments_of_a_pool_are_those_of_its_windows():
         instance_index=np.array([0, 1]),
         cpu_request=np.float32([0.5, 1]),
     )
-    moments = TaskMoments.of(pool)
+    moments = NamedTasks.of(pool)
     assert list(moments.task) == ["7/0", "8/1"]
     assert moments.mean.tolist() == [0.25, 0.25]
     assert moments.std.tolist() == [0.25, 0.0]
-    assert list(TaskMoments.of(pool, {7: "web"}).task) == ["web", "8/1"]
+    assert list(NamedTasks.of(pool, {7: "web"}).task) == ["web", "8/1"]
     assert moments.maximum.tolist() == [0.5, 0.25]
     assert moments.request.tolist() == [0.5, 1.0]
     assert moments.packed(Request(1.0)).bins.tolist() == [0, 1]

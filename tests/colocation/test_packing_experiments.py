@@ -116,9 +116,7 @@ def test_the_promise_names_the_target_that_was_told(tables):
     # Two pools are two calibrations, each of a target found between 1e-13 and 2 times the one to be kept.
     assert len(set(calibrated)) == 2
     assert all(1e-15 < target <= 0.02 for target in calibrated)
-    assert {target for (name, _), target in used.items() if name != "gpa-calibrated"} == {
-        0.01
-    }
+    assert {target for (name, _), target in used.items() if name != "gpa-calibrated"} == {0.01}
 
 
 def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell) -> PackingOutcome:

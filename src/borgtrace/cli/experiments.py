@@ -19,7 +19,7 @@ from borgtrace.colocation import (
     write_pool,
 )
 from borgtrace.colocation.experiment import Experiment, run_cells
-from borgtrace.colocation.packing.from_moments import TaskMoments, read_moments
+from borgtrace.colocation.packing.from_moments import NamedTasks, read_moments
 from borgtrace.colocation.packing.service_classes import parse_promises
 from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
@@ -212,7 +212,7 @@ def moments_of(
     *,
     tasks: int,
     seed: int,
-) -> TaskMoments:
+) -> NamedTasks:
     """Return the moments of the tasks of a source.
 
     Parameters
@@ -230,7 +230,7 @@ def moments_of(
         seed=seed,
     ) as study:
         pool = study.pool(ColocationOptions(tasks=tasks, seed=seed))
-        return TaskMoments.of(pool, names_of_collections(study))
+        return NamedTasks.of(pool, names_of_collections(study))
 
 
 def names_of_collections(study: Study) -> dict[int, str]:

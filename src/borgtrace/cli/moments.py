@@ -9,7 +9,7 @@ import numpy as np
 
 from borgtrace.cli.console import counted
 from borgtrace.cli.printing import print_json
-from borgtrace.colocation.packing.from_moments import TaskMoments
+from borgtrace.colocation.packing.from_moments import NamedTasks
 from borgtrace.placement import (
     Average,
     Estimator,
@@ -23,7 +23,7 @@ from borgtrace.storage import write_file
 
 
 def place_by_moments(
-    tasks: TaskMoments,
+    tasks: NamedTasks,
     *,
     capacity: float,
     target: float,
@@ -66,7 +66,7 @@ def place_by_moments(
     print(advice(tasks, placement, chosen, capacity), file=sys.stderr)
 
 
-def estimators_to_compare(tasks: TaskMoments, chosen: Estimator, target: float) -> list[Estimator]:
+def estimators_to_compare(tasks: NamedTasks, chosen: Estimator, target: float) -> list[Estimator]:
     """Return the chosen estimator first, and those whose moments are known beside it."""
     compared: list[Estimator] = [Gpa(target), Average(1.0)]
     if tasks.maximum is not None:
@@ -79,7 +79,7 @@ def estimators_to_compare(tasks: TaskMoments, chosen: Estimator, target: float) 
 
 
 def describe_packing(
-    tasks: TaskMoments,
+    tasks: NamedTasks,
     label: str,
     packing: Packing,
     capacity: float,
@@ -105,7 +105,7 @@ def six_digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def placement_csv(tasks: TaskMoments, packing: Packing) -> str:
+def placement_csv(tasks: NamedTasks, packing: Packing) -> str:
     """Return a line per task with its machine."""
     rows: list[list[object]] = [["task", "machine"]]
     for task, machine in zip(tasks.task, packing.bins.tolist(), strict=True):
@@ -121,7 +121,7 @@ def csv_text(rows: list[list[object]]) -> str:
 
 
 def advice(
-    tasks: TaskMoments,
+    tasks: NamedTasks,
     packing: Packing,
     estimator: Estimator,
     capacity: float,

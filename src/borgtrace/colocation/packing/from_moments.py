@@ -178,7 +178,7 @@ def _require_amounts(name: str, values: Numbers) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class TaskMoments:
+class NamedTasks:
     """Tasks by name, each with its moments, and what else is known of them.
 
     Attributes
@@ -198,7 +198,7 @@ class TaskMoments:
     request: Numbers | None = None
 
     @classmethod
-    def of(cls, pool: TaskPool, names: Mapping[int, str] | None = None) -> TaskMoments:
+    def of(cls, pool: TaskPool, names: Mapping[int, str] | None = None) -> NamedTasks:
         """Take the moments of the instantaneous CPU of a pool's tasks.
 
         Parameters
@@ -253,7 +253,7 @@ class TaskMoments:
         Examples
         --------
         >>> from borgtrace.placement import Percentile
-        >>> tasks = TaskMoments(["a", "b"], np.array([0.3, 0.3]), np.array([0.12, 0.16]), maximum=np.array([0.6, 0.7]))
+        >>> tasks = NamedTasks(["a", "b"], np.array([0.3, 0.3]), np.array([0.12, 0.16]), maximum=np.array([0.6, 0.7]))
         >>> tasks.packed(Gpa(0.03)).n_bins, tasks.packed(Percentile(100)).n_bins
         (1, 2)
         """
@@ -288,7 +288,7 @@ class TaskMoments:
 class _ObservedMoments:
     """Moments in the place of an :class:`Observation`; what they do not tell is an error that says so."""
 
-    def __init__(self, tasks: TaskMoments, estimator: Estimator) -> None:
+    def __init__(self, tasks: NamedTasks, estimator: Estimator) -> None:
         self.mean = tasks.mean
         self.std = tasks.std
         self.variance = tasks.std**2
@@ -326,7 +326,7 @@ class _ObservedMoments:
         )
 
 
-def read_moments(path: Path) -> TaskMoments:
+def read_moments(path: Path) -> NamedTasks:
     """Read a table of tasks with their moments.
 
     Parameters
@@ -360,7 +360,7 @@ def read_moments(path: Path) -> TaskMoments:
         if name in table.column_names:
             optional[name] = _amounts(path, table, name)
     labels = [str(task) for task in table["task"].to_pylist()]
-    return TaskMoments(labels, mean, std, **optional)
+    return NamedTasks(labels, mean, std, **optional)
 
 
 def _amounts(path: Path, table: pa.Table, name: str) -> Numbers:
