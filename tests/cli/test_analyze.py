@@ -120,15 +120,7 @@ def test_json_is_one_object_a_question(store: Path, capsys: pytest.CaptureFixtur
 
 def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        run(
-            store,
-            "queue_length",
-            "--set",
-            "step=3600000000",
-            "--where",
-            "priority >= 9",
-            "--json",
-        )
+        run(store, "queue_length", "--set", "step=3600000000", "--where", "priority >= 9", "--json")
         == 0
     )
     found = json.loads(capsys.readouterr().out)
@@ -138,16 +130,7 @@ def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_sql_for_bigquery_runs_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        run(
-            store,
-            "queue_length",
-            "submissions",
-            "--show-sql",
-            "bigquery",
-        )
-        == 0
-    )
+    assert run(store, "queue_length", "submissions", "--show-sql", "bigquery") == 0
     out = capsys.readouterr().out
     assert out.count("CREATE TEMP TABLE instance_attempts AS") == 1
     assert "-- queue_length: flows" in out
@@ -158,16 +141,7 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
     assert run(store, "--list") == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("queue_length ") and line.endswith("surge?") for line in lines)
-    assert (
-        run(
-            store,
-            "queue_length",
-            "--list",
-            "--set",
-            "none=1",
-        )
-        == 0
-    )
+    assert run(store, "queue_length", "--list", "--set", "none=1") == 0
     assert capsys.readouterr().out == (
         "queue_length  Does the queue grow, and does the number of running tasks surge?\n              --set step=5m\n"
     )

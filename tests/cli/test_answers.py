@@ -29,21 +29,8 @@ from borgtrace.question import (
 from borgtrace.question.criteria import near
 
 Capture = pytest.CaptureFixture[str]
-JUDGED = Finding(
-    "A-1",
-    "many",
-    "> 1",
-    "2",
-    "holds",
-)
-NOT_JUDGED = Finding(
-    "A-2",
-    "few",
-    "< 1",
-    "",
-    "not applicable",
-    reason="needs all parts",
-)
+JUDGED = Finding("A-1", "many", "> 1", "2", "holds")
+NOT_JUDGED = Finding("A-2", "few", "< 1", "", "not applicable", reason="needs all parts")
 PROVENANCE = Provenance(
     "store",
     "ab" * 32,

@@ -78,15 +78,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(
-        capsys,
-        cell,
-        "--at",
-        "600s",
-        "--margin",
-        "0",
-        "--json",
-    )
+    code, out, err = run(capsys, cell, "--at", "600s", "--margin", "0", "--json")
     assert code == 0, err
     rows = {row["what_if"]: row for row in json.loads(out)["rows"]}
     expected = {
@@ -172,17 +164,7 @@ def test_a_plan_by_hand(
     machines: int,
 ) -> None:
     code, out, err = run(
-        capsys,
-        cell,
-        "--at",
-        "600s",
-        "--what-if",
-        "planned",
-        "--plan",
-        plan,
-        "--seeds",
-        2,
-        "--json",
+        capsys, cell, "--at", "600s", "--what-if", "planned", "--plan", plan, "--seeds", 2, "--json"
     )
     assert code == 0, err
     assert [row["machines"] for row in json.loads(out)["rows"]] == [machines]
@@ -263,15 +245,7 @@ def test_the_claim_reads_the_change_of_its_row_where_it_has_one() -> None:
 def test_usage_of_too_few_tasks_is_not_applicable(
     cell: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, out, _ = run(
-        capsys,
-        cell,
-        "--at",
-        "0",
-        "--what-if",
-        "trust-50",
-        "--json",
-    )
+    _, out, _ = run(capsys, cell, "--at", "0", "--what-if", "trust-50", "--json")
     (row,) = json.loads(out)["rows"]
     assert row["note"] == "not applicable: needs usage at that time of nine tasks in ten"
 
@@ -330,11 +304,5 @@ def test_files_and_lists(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert names == {f"compaction.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {
         "claims.csv"
     }
-    _, out, _ = run(
-        capsys,
-        cell,
-        "--at",
-        "0",
-        "--list",
-    )
+    _, out, _ = run(capsys, cell, "--at", "0", "--list")
     assert out.splitlines()[0] == "limits"

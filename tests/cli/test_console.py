@@ -8,7 +8,7 @@ import pytest
 from rich.progress import Progress
 
 from borgtrace.cli import console
-from borgtrace.cli.console import Rate, counted, steps
+from borgtrace.cli.console import RateColumn, counted, steps
 
 
 def test_numbers_of_things() -> None:
@@ -44,7 +44,7 @@ def test_rates(unit: str, advances: list[tuple[float, int]], text: str) -> None:
     for clock.now, amount in advances:
         bars.advance(bar, amount)
     (task,) = bars.tasks
-    assert str(Rate().render(task)) == text
+    assert str(RateColumn().render(task)) == text
 
 
 def test_each_step_has_a_time_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

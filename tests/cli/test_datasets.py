@@ -31,19 +31,7 @@ def built(folder: Path) -> BuildResult:
         windows=30_000,
         removed={"all": (4_000, 50_000), "--tier": (2_498, 20_000)},
         leakage=("x is in both",),
-        scalings=(
-            Scaling(
-                "average_cpu",
-                "standard",
-                0.5,
-                0.25,
-                1_000,
-                0.5,
-                0.25,
-                0.0,
-                1.0,
-            ),
-        ),
+        scalings=(Scaling("average_cpu", "standard", 0.5, 0.25, 1_000, 0.5, 0.25, 0.0, 1.0),),
     )
 
 

@@ -48,18 +48,7 @@ def test_lines_are_to_be_copied_whatever_the_folder_is_called(
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
     folder = tmp_path / "[bold]"
-    assert (
-        run(
-            folder,
-            "--machines",
-            10,
-            "--hours",
-            1,
-            "--seed",
-            7,
-        )
-        == 0
-    )
+    assert run(folder, "--machines", 10, "--hours", 1, "--seed", 7) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:5] == [
         "1/6 Generate a synthetic trace in Google's raw format: 10 machines, 1 h, known answers",

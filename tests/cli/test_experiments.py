@@ -52,13 +52,7 @@ def test_what_is_no_service_level_is_refused(slo: str) -> None:
 def test_tasks_by_their_moments_come_from_their_file(tmp_path: Path) -> None:
     (tmp_path / "tasks.csv").write_text("task,mean,std\na,0.5,0.25\n")
     source = TaskSource(moments=tmp_path / "tasks.csv")
-    moments = moments_of(
-        source,
-        "",
-        "1",
-        tasks=1,
-        seed=1,
-    )
+    moments = moments_of(source, "", "1", tasks=1, seed=1)
     assert moments.task == ["a"]
     assert moments.mean.tolist() == [0.5]
     assert moments.std.tolist() == [0.25]

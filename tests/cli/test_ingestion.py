@@ -51,14 +51,7 @@ def planned(**changes: Any) -> IngestPlan:
             (),
         ),
     )
-    plan = IngestPlan(
-        "2011",
-        "",
-        tables,
-        3_000,
-        10_000,
-        59.0,
-    )
+    plan = IngestPlan("2011", "", tables, 3_000, 10_000, 59.0)
     return replace(plan, **changes)
 
 

@@ -53,13 +53,7 @@ def test_the_load_by_hour(store: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_tasks_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, names, row, use = shown(
-        capsys,
-        store,
-        5,
-        "--at",
-        "650s",
-    )
+    _, names, row, use = shown(capsys, store, 5, "--at", "650s")
     assert dict(zip(names.split(), row.split(), strict=True)) == {
         "collection_id": "10",
         "instance_index": "0",

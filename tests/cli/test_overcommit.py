@@ -165,16 +165,7 @@ def test_without_a_whole_horizon_there_is_no_table(
 
 
 def test_an_advice_needs_days(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, err = run(
-        capsys,
-        store,
-        "--policy",
-        "limit",
-        "--target",
-        "0.01",
-        "--horizon",
-        "5m",
-    )
+    _, _, err = run(capsys, store, "--policy", "limit", "--target", "0.01", "--horizon", "5m")
     reason = "no day has a day before it whose horizon has ended: a longer trace is needed, or a shorter --horizon"
     assert f"overcommit_advice: not applicable: {reason}" in err
 

@@ -36,17 +36,7 @@ def test_report_of_some_questions(
     store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "r.html"
-    assert (
-        run(
-            "report",
-            store,
-            page,
-            "machine_shapes",
-            "transitions",
-            "utilization",
-        )
-        == 0
-    )
+    assert run("report", store, page, "machine_shapes", "transitions", "utilization") == 0
     out, err = capfd.readouterr()
     assert out == f"{page}\n"
     assert err == f"3 questions, 3 charts, {page.stat().st_size / 1e6:.1f} MB\n"

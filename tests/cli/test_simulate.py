@@ -37,13 +37,7 @@ def life(
     ]
 
 
-LATE = life(
-    99,
-    FREE,
-    2000,
-    1,
-    "0.1",
-)
+LATE = life(99, FREE, 2000, 1, "0.1")
 """Until when the trace lasts."""
 
 
@@ -104,14 +98,7 @@ def test_with_a_machine_too_few_the_queue_is_that_by_hand(
 ) -> None:
     # One machine, one task at a time: starts at 700, 800 and 900 s, waits of 0, 90 and 180 s, and 0 of the late one.
     cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
-    rows, _ = simulate(
-        capsys,
-        cell,
-        "--policy",
-        "first-fit",
-        "--factor",
-        1,
-    )
+    rows, _ = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
     row = rows["first-fit", "free"]
     assert (row["starts"], row["wait_p50"], row["wait_mean"], row["pending_end"]) == (
         4,
@@ -120,14 +107,7 @@ def test_with_a_machine_too_few_the_queue_is_that_by_hand(
         0,
     )
     # By half of their requests all three fit.
-    rows, _ = simulate(
-        capsys,
-        cell,
-        "--policy",
-        "first-fit",
-        "--factor",
-        0.5,
-    )
+    rows, _ = simulate(capsys, cell, "--policy", "first-fit", "--factor", 0.5)
     assert rows["first-fit", "free"]["wait_mean"] == 0.0
 
 
@@ -142,14 +122,7 @@ def test_an_eviction_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     ]
     cell = store(tmp_path, machine_events=ones(1), task_events=events)
     rows, _ = simulate(
-        capsys,
-        cell,
-        "--policy",
-        "best-fit",
-        "--policy",
-        "best-fit+preempt",
-        "--factor",
-        1,
+        capsys, cell, "--policy", "best-fit", "--policy", "best-fit+preempt", "--factor", 1
     )
     name = "best-fit+preempt"
     assert {tier: rows[name, tier]["evicted"] for tier in ("free", "other", "production")} == {
@@ -204,14 +177,7 @@ def test_a_machine_that_goes_takes_its_tasks_along(
         f"{760 * SECOND},1,0,PLATFORM,1,1",
     ]
     cell = store(tmp_path, machine_events=machines, task_events=[*life(1, FREE, 700, 100), *LATE])
-    rows, _ = simulate(
-        capsys,
-        cell,
-        "--policy",
-        "recorded",
-        "--policy",
-        "best-fit",
-    )
+    rows, _ = simulate(capsys, cell, "--policy", "recorded", "--policy", "best-fit")
     row = rows["best-fit", "free"]
     assert (row["submissions"], row["removed"], row["pending_end"]) == (3, 1, 0)
     assert row["wait_mean"] == pytest.approx(10 / 3, abs=1e-5)
@@ -224,20 +190,8 @@ def test_an_impossible_task_waits_for_ever_and_is_named(
     demands = [f"{700 * SECOND},5,0,0,70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xgcIo=,7"]
     large = [f"0,{machine},0,PLATFORM,0.5,0.5" for machine in (1, 2)]
     events = [
-        *life(
-            5,
-            FREE,
-            700,
-            100,
-            "0.1",
-        ),
-        *life(
-            6,
-            FREE,
-            700,
-            100,
-            "0.6",
-        ),
+        *life(5, FREE, 700, 100, "0.1"),
+        *life(6, FREE, 700, 100, "0.6"),
         *LATE,
     ]
     cell = store(
@@ -246,14 +200,7 @@ def test_an_impossible_task_waits_for_ever_and_is_named(
         task_events=events,
         task_constraints=demands,
     )
-    rows, err = simulate(
-        capsys,
-        cell,
-        "--policy",
-        "least-stranded",
-        "--factor",
-        1,
-    )
+    rows, err = simulate(capsys, cell, "--policy", "least-stranded", "--factor", 1)
     row = rows["least-stranded", "free"]
     assert (row["starts"], row["pending_end"], row["impossible"]) == (1, 2, 2)
     assert "2 that fit no machine (5/0, 6/0 …); 2 machines, 0 others without a capacity" in err
@@ -282,15 +229,7 @@ def test_machines_and_attributes_that_come_later_meet_constraints(
         f"{begin * SECOND},{job},0,0,{DEMANDED},{value}" for job, (begin, value) in wanted.items()
     ]
     events = [
-        line
-        for job, (begin, _) in wanted.items()
-        for line in life(
-            job,
-            FREE,
-            begin,
-            50,
-            "0.1",
-        )
+        line for job, (begin, _) in wanted.items() for line in life(job, FREE, begin, 50, "0.1")
     ]
     machines = [*ones(1), f"{800 * SECOND},2,0,PLATFORM,1,1"]
     tables = {
@@ -338,20 +277,8 @@ def test_what_constraints_cost_is_said_and_counted(
     # Both wait from 700 s to the end of 2001 s: one for the attribute, one for a machine that is large enough.
     demands = [f"{700 * SECOND},5,0,0,{DEMANDED},7"]
     events = [
-        *life(
-            5,
-            FREE,
-            700,
-            100,
-            "0.1",
-        ),
-        *life(
-            6,
-            FREE,
-            700,
-            100,
-            "0.6",
-        ),
+        *life(5, FREE, 700, 100, "0.1"),
+        *life(6, FREE, 700, 100, "0.6"),
         *LATE,
     ]
     machines = ["0,1,0,PLATFORM,0.5,0.5"]
@@ -511,14 +438,7 @@ def test_tasks_without_half_of_their_events_are_counted(
         *LATE,
     ]
     cell = store(tmp_path, machine_events=[*ones(1), "0,2,0,PLATFORM,,"], task_events=events)
-    rows, err = simulate(
-        capsys,
-        cell,
-        "--policy",
-        "first-fit",
-        "--factor",
-        1,
-    )
+    rows, err = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
     assert rows["first-fit", "free"]["wait_mean"] == 67.5
     assert " ".join(err.split()).startswith(
         "4 attempts: 2 without SUBMIT, 0 without request, 0 on machines that are not known, 0 that fit no machine; "
@@ -540,13 +460,7 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
     more = [
         event(800, 10, 0),
         event(900, 10, 5),
-        event(
-            800,
-            11,
-            1,
-            77,
-            PRODUCTION,
-        ),
+        event(800, 11, 1, 77, PRODUCTION),
     ]
     again = [
         event(700, 12, 0),
@@ -606,13 +520,7 @@ def test_an_event_log_is_a_store_that_tells_the_schedule(
     ]
     events = [
         *QUEUE,
-        *life(
-            8,
-            PRODUCTION,
-            705,
-            10,
-            "0.9",
-        ),
+        *life(8, PRODUCTION, 705, 10, "0.9"),
     ]
     machines = ["0,7,0,PLATFORM,0.75,0.75"]
     cell = store(
@@ -622,16 +530,7 @@ def test_an_event_log_is_a_store_that_tells_the_schedule(
         job_events=jobs,
     )
     out = tmp_path / "simulated"
-    simulate(
-        capsys,
-        cell,
-        "--policy",
-        "first-fit",
-        "--factor",
-        1,
-        "--event-log",
-        out,
-    )
+    simulate(capsys, cell, "--policy", "first-fit", "--factor", 1, "--event-log", out)
     opened = borgtrace.open(out)
     columns = f"collection_id, time // {SECOND}, type"
     found = opened.sql(
@@ -684,16 +583,7 @@ def test_evictions_are_events_of_the_log(
     ]
     cell = store(tmp_path, machine_events=ones(1), task_events=events)
     out = tmp_path / "simulated"
-    simulate(
-        capsys,
-        cell,
-        "--policy",
-        "best-fit+preempt",
-        "--factor",
-        1,
-        "--event-log",
-        out,
-    )
+    simulate(capsys, cell, "--policy", "best-fit+preempt", "--factor", 1, "--event-log", out)
     found = borgtrace.open(out).sql(
         "select time, type, cpu_request from instance_events where collection_id = 1"
     )

@@ -79,27 +79,11 @@ def test_info(store):
 
 
 def test_trace(store):
-    assert borgtrace(
-        "trace",
-        store,
-        10,
-        0,
-        "--format",
-        "csv",
-    ).stdout == (
+    assert borgtrace("trace", store, 10, 0, "--format", "csv").stdout == (
         "start_time,duration,average_cpu,sampled_cpu,average_memory\n600,300,0.0015,0,0.067\n"
     )
     assert json.loads(
-        borgtrace(
-            "trace",
-            store,
-            10,
-            0,
-            "--format",
-            "json",
-            "--columns",
-            "maximum_cpu",
-        ).stdout
+        borgtrace("trace", store, 10, 0, "--format", "json", "--columns", "maximum_cpu").stdout
     ) == {
         "start_time": [600],
         "duration": [300.0],
@@ -108,13 +92,7 @@ def test_trace(store):
 
 
 def test_sql_answers_and_cannot_write(store):
-    done = borgtrace(
-        "sql",
-        store,
-        "select count(*) as n from instance_usage",
-        "--format",
-        "csv",
-    )
+    done = borgtrace("sql", store, "select count(*) as n from instance_usage", "--format", "csv")
     assert done.stdout == '"n"\n1\n'
     refused = borgtrace("sql", store, "copy tasks to 'x.csv'")
     assert refused.returncode == 2
@@ -127,13 +105,7 @@ def test_verify_and_machine(store):
     lines = done.stdout.splitlines()
     assert all(line.startswith("ok  ") for line in lines)
     assert {"files", "arrays"} <= {line.split()[1].removesuffix(":") for line in lines}
-    shown = borgtrace(
-        "machine",
-        store,
-        5,
-        "--at",
-        "650s",
-    ).stdout
+    shown = borgtrace("machine", store, 5, "--at", "650s").stdout
     assert shown.splitlines()[0] == "machine 5: up, CPU 0.5, memory 0.2493, platform HofLGzk"
     assert json.loads(borgtrace("machine", store, 5, "--json").stdout)["rows"][0]["n_tasks"] == 1
 
@@ -268,10 +240,6 @@ def test_compare_writes_one_page(store, tmp_path):
     assert borgtrace("compare", store).stderr == (
         "borgtrace: STORE…: nothing to compare: expected two stores or more, got 1\n"
     )
-    assert borgtrace(
-        "compare",
-        store,
-        store,
-        "--questions",
-        "transitions",
-    ).stderr == ("borgtrace: --questions: no folder for the answers; name one: --out DIR\n")
+    assert borgtrace("compare", store, store, "--questions", "transitions").stderr == (
+        "borgtrace: --questions: no folder for the answers; name one: --out DIR\n"
+    )

@@ -52,18 +52,7 @@ def test_a_generation_is_refused_before_a_store_is_fitted(
 
 def test_it_tells_the_rows_of_each_table(tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
-    assert (
-        run(
-            out,
-            "--machines",
-            2,
-            "--hours",
-            0.5,
-            "--tables",
-            "machine_events",
-        )
-        == 0
-    )
+    assert run(out, "--machines", 2, "--hours", 0.5, "--tables", "machine_events") == 0
     # Two machines and an event of each at least.
     (part,) = (out / "machine_events").iterdir()
     rows = len(gzip.decompress(part.read_bytes()).splitlines())

@@ -172,13 +172,7 @@ def heat(
         by_slot=np.repeat(steps, n_slots, axis=1),
         by_hour=np.repeat(steps, -(-n_slots // PER_HOUR), axis=1),
     )
-    return cell.heat(
-        pyramid,
-        "memory",
-        chosen,
-        first,
-        last,
-    )
+    return cell.heat(pyramid, "memory", chosen, first, last)
 
 
 def test_a_heat_map_has_the_fullest_machines_first(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import borgtrace
 from borgtrace.explore import job, machine, task
 from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.grid import ABSENT, file_name
-from borgtrace.explore.load import TaskWindows, add_windows
+from borgtrace.explore.load import UsedWindows, add_windows
 from borgtrace.explore.pyramid import MACHINES_FILE, Pyramid, pyramid
 from borgtrace.explore.span import TimeSpan
 from borgtrace.report.task_life import Life
@@ -105,7 +105,7 @@ def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(tmp_path: Path)
 
 def test_what_was_used_is_weighted_by_the_length_of_its_window() -> None:
     # A second counts; no length, one that is not known, and what begins before the trace do not.
-    windows = TaskWindows(
+    windows = UsedWindows(
         start=np.array([600, 700, 800, 900, 599]),
         seconds=np.array(
             [

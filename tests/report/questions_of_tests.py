@@ -29,20 +29,8 @@ ANSWER = Answer(
         Column("hour", "float64", "h", "Hours since the trace began."),
     ],
     columns=[
-        Column(
-            "n",
-            "int64",
-            "count",
-            "Number of tasks.",
-            nullable=True,
-        ),
-        Column(
-            "cpu",
-            "float64",
-            "fraction",
-            "CPU used.",
-            nullable=True,
-        ),
+        Column("n", "int64", "count", "Number of tasks.", nullable=True),
+        Column("cpu", "float64", "fraction", "CPU used.", nullable=True),
     ],
 )
 

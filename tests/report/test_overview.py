@@ -18,7 +18,7 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.question import Finding, Provenance, Result
 from borgtrace.report.overview import LEVEL_NAMES, Fact, facts, levels, surprises
 from borgtrace.report.page import render, report_html
-from borgtrace.report.sections import Section, refused
+from borgtrace.report.sections import PageSection, refused
 from borgtrace.store import Store
 from borgtrace.store.coverage import DERIVED_EVENTS
 
@@ -45,21 +45,23 @@ HELD: dict[str, Any] = {
 }
 
 
-def answered(name: str, rows: list[dict[str, Any]], findings: tuple[Finding, ...] = ()) -> Section:
+def answered(
+    name: str, rows: list[dict[str, Any]], findings: tuple[Finding, ...] = ()
+) -> PageSection:
     """A section with an answer written by hand."""
     question = find(name)
     result = Result(question, pa.Table.from_pylist(rows), Provenance(), findings)
-    return Section(question, "", result)
+    return PageSection(question, "", result)
 
 
-def not_applicable(name: str, reason: str) -> Section:
+def not_applicable(name: str, reason: str) -> PageSection:
     """A section whose question the store cannot answer."""
     question = find(name)
     result = Result(question, pa.table({}), Provenance(), not_applicable=reason)
-    return Section(question, "", result)
+    return PageSection(question, "", result)
 
 
-def line(name: str, sections: list[Section], **changes: Any) -> Fact:
+def line(name: str, sections: list[PageSection], **changes: Any) -> Fact:
     return {fact.name: fact for fact in facts(manifest(**{**HELD, **changes}), sections)}[name]
 
 
@@ -203,13 +205,7 @@ def test_hours_that_a_part_covers_partly_do_not_count() -> None:
 def test_hours_without_machines_do_not_count() -> None:
     rows = [
         hour("free", 0, 1.0, 2.0),
-        hour(
-            "free",
-            1,
-            9.0,
-            9.0,
-            None,
-        ),
+        hour("free", 1, 9.0, 9.0, None),
     ]
     for name in ("cpu_capacity", "memory_capacity"):
         lacking = [rows[0], {**hour("free", 1, 9.0, 9.0), name: 0.0}]
@@ -378,15 +374,7 @@ def test_published_claims_that_fail_here_come_first() -> None:
         verdict: Any = "does not hold",
         note: str = "",
     ) -> Finding:
-        return Finding(
-            id_,
-            id_,
-            "1",
-            "2",
-            verdict,
-            kind=kind,
-            note=note,
-        )
+        return Finding(id_, id_, "1", "2", verdict, kind=kind, note=note)
 
     first = (
         finding("criterion", "criterion"),

@@ -31,13 +31,7 @@ def _lines(rows: list[Any], column: str) -> dict[str, list[float]]:
 
 @given(POINTS)
 def test_extremes_and_ends_of_each_line_stay(rows: list[dict[str, Any]]) -> None:
-    kept = reduce_rows(
-        rows,
-        "t",
-        ["n"],
-        ["line"],
-        budget=10,
-    )
+    kept = reduce_rows(rows, "t", ["n"], ["line"], budget=10)
     for column in ("n", "t"):
         for line, values in _lines(rows, column).items():
             left = _lines(kept, column)[line]
@@ -49,13 +43,7 @@ def test_what_stays_is_a_subsequence(rows: list[dict[str, Any]]) -> None:
     remaining = iter(rows)
     assert all(
         any(row is other for other in remaining)
-        for row in reduce_rows(
-            rows,
-            "t",
-            ["n"],
-            ["line"],
-            budget=10,
-        )
+        for row in reduce_rows(rows, "t", ["n"], ["line"], budget=10)
     )
 
 

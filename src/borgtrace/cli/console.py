@@ -40,7 +40,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-class Rate(ProgressColumn):
+class RateColumn(ProgressColumn):
     """Units per second: bytes, or what is counted."""
 
     def render(self, task: Task) -> Text:
@@ -75,7 +75,7 @@ def progress(*columns: ProgressColumn) -> Iterator[Progress]:
 @contextmanager
 def steps(unit: str = "") -> Iterator[Report]:
     """Show one bar that follows the current step, with a rate where there is a unit; yields the function to call."""
-    with progress(MofNCompleteColumn(), Rate()) as bars:
+    with progress(MofNCompleteColumn(), RateColumn()) as bars:
         # Without a total at first, since a step says how long it is when it begins.
         bar = bars.add_task("", total=None, unit=unit)
 

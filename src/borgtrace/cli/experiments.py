@@ -222,13 +222,7 @@ def moments_of(
     """
     if source.moments is not None:
         return read_moments(source.moments)
-    with open_study(
-        source,
-        dialect,
-        capacity,
-        tasks=tasks,
-        seed=seed,
-    ) as study:
+    with open_study(source, dialect, capacity, tasks=tasks, seed=seed) as study:
         pool = study.pool(ColocationOptions(tasks=tasks, seed=seed))
         return NamedTasks.of(pool, names_of_collections(study))
 

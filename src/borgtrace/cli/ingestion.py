@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.filesize import decimal
 from rich.progress import Progress, TaskID, TextColumn
 
-from borgtrace.cli.console import Rate, counted, progress, talk
+from borgtrace.cli.console import RateColumn, counted, progress, talk
 from borgtrace.cli.printing import print_json
 from borgtrace.ingest.ingest_plan import IngestPlan
 from borgtrace.ingest.progress import Progress as IngestProgress
@@ -47,7 +47,7 @@ class IngestBars(IngestProgress):
 @contextmanager
 def bars() -> Iterator[IngestBars]:
     """Show progress with rate and time left while the block runs."""
-    with progress(TextColumn("{task.percentage:>3.0f}%"), Rate()) as shown:
+    with progress(TextColumn("{task.percentage:>3.0f}%"), RateColumn()) as shown:
         yield IngestBars(shown)
 
 

@@ -89,9 +89,7 @@ class Access:
         host = headers.get("host", "")
         if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
             return self._refuse(
-                403,
-                "This address is not this machine's.",
-                "Open it as 127.0.0.1 or localhost.",
+                403, "This address is not this machine's.", "Open it as 127.0.0.1 or localhost."
             )
         origin = headers.get("origin")
         site = headers.get("sec-fetch-site", "none")

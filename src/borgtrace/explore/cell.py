@@ -125,13 +125,7 @@ def queue(pyramid: Pyramid, state: str, span: TimeSpan) -> TimeChart:
     }
     color = "c2" if state == "pending" else "c1"
     series = [
-        DrawnSeries(
-            fewest,
-            "fewest and most within a step",
-            "band",
-            color,
-            to=most,
-        ),
+        DrawnSeries(fewest, "fewest and most within a step", "band", color, to=most),
         DrawnSeries(state, f"{state} at the end of the step", "line", color),
     ]
     return TimeChart(pa.table(columns), series, f"Tasks {state}", block * WINDOW)

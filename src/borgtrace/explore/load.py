@@ -17,7 +17,7 @@ UNKNOWN_LENGTH = np.iinfo(np.int32).max
 """Length of a window whose end is not known."""
 
 
-class TaskWindows(NamedTuple):
+class UsedWindows(NamedTuple):
     """Usage windows, in columns of shape (n,): times in s, `tier` by its position."""
 
     start: Index
@@ -60,7 +60,7 @@ def used(
     """
     store = explored.store
     task = explored.task_of(rows)
-    windows = TaskWindows(
+    windows = UsedWindows(
         start=store.array("start_time")[rows].astype(np.int64),
         seconds=store.array("duration")[rows].astype(np.int64),
         value=np.asarray(store.array(f"average_{resource}")[rows], np.float64),
@@ -70,7 +70,7 @@ def used(
     return add_windows(windows, len(explored.tasks.tiers), span)
 
 
-def add_windows(windows: TaskWindows, n_tiers: int, span: TimeSpan) -> UsedLoad:
+def add_windows(windows: UsedWindows, n_tiers: int, span: TimeSpan) -> UsedLoad:
     """Add up windows by tier and slot: means over the slot in largest machines.
 
     Every window is weighted by its length and belongs to the slot that it starts in.

@@ -159,10 +159,4 @@ def build_pyramid(store: Store, folder: Path, report: Report) -> None:
     present = tables.fetch(machine_utilization.presence(tables))
     # In batches: a month of a whole cell has a hundred million of these rows.
     shares = to_batches(machine_utilization.shares(tables))
-    write_grids(
-        folder,
-        machines,
-        n_slots,
-        present,
-        shares,
-    )
+    write_grids(folder, machines, n_slots, present, shares)

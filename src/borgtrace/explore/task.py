@@ -62,15 +62,7 @@ def series_of_bands() -> list[DrawnSeries]:
     series: list[DrawnSeries] = []
     for low, high in BANDS:
         label = "" if series else BANDS_LABEL
-        series.append(
-            DrawnSeries(
-                low,
-                label,
-                "band",
-                "c1",
-                to=high,
-            )
-        )
+        series.append(DrawnSeries(low, label, "band", "c1", to=high))
     # The tail bends where the bands do not look: between their two widest edges.
     series.append(DrawnSeries("p99", "99th percentile", "line", "c4"))
     return series

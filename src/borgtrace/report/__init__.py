@@ -16,7 +16,7 @@ from borgtrace.storage import as_path, write_file
 
 if TYPE_CHECKING:
     from borgtrace.question import Question, Tables
-    from borgtrace.report.sections import Section
+    from borgtrace.report.sections import PageSection
     from borgtrace.store import Store
 
 __all__ = ["Summary", "write"]
@@ -82,13 +82,7 @@ def write(
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(sections_of(chosen, tables, progress))
-    html = report_html(
-        store.manifest,
-        store.path.name,
-        sections,
-        theme=theme,
-        width=width,
-    )
+    html = report_html(store.manifest, store.path.name, sections, theme=theme, width=width)
     page = html.encode()
     path = as_path(path)
     write_file(path, page)
@@ -101,7 +95,9 @@ def write(
     )
 
 
-def sections_of(asked: Sequence[Question], tables: Tables, progress: Progress) -> Iterator[Section]:
+def sections_of(
+    asked: Sequence[Question], tables: Tables, progress: Progress
+) -> Iterator[PageSection]:
     """Yield a section for each question, with the answer or why there is none."""
     from borgtrace.question import with_subjects
     from borgtrace.report.sections import refused, section

@@ -9,7 +9,7 @@ from borgtrace.first_screen import CONTENTS, LINES, RESOURCES, Amount, ScreenLin
 from borgtrace.question import Finding, NotApplicable
 from borgtrace.question.claims import KINDS
 from borgtrace.question.scope import duration
-from borgtrace.report.sections import Section
+from borgtrace.report.sections import PageSection
 from borgtrace.report.values import MINUTES, instant, integer, words
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.coverage import Coverage, coverage
@@ -49,7 +49,7 @@ class Fact:
     reason: str = ""
 
 
-def facts(manifest: Manifest, sections: Iterable[Section]) -> list[Fact]:
+def facts(manifest: Manifest, sections: Iterable[PageSection]) -> list[Fact]:
     """Return the lines of the first screen, in their order.
 
     Parameters
@@ -82,7 +82,7 @@ def facts(manifest: Manifest, sections: Iterable[Section]) -> list[Fact]:
     return lines
 
 
-def fact_of(line: ScreenLine, manifest: Manifest, section: Section | None) -> Fact:
+def fact_of(line: ScreenLine, manifest: Manifest, section: PageSection | None) -> Fact:
     """Read a line from the answer of its question, or say why it is unknown."""
     if section is None:
         return Fact(
@@ -110,7 +110,7 @@ def fact_of(line: ScreenLine, manifest: Manifest, section: Section | None) -> Fa
     )
 
 
-def answer_of(section: Section) -> pa.Table:
+def answer_of(section: PageSection) -> pa.Table:
     """Return the answer of a section.
 
     Raises
@@ -190,7 +190,7 @@ def parts_text(table: Coverage) -> str:
     return f"{len(table.parts):,} {total} parts"
 
 
-def surprises(sections: Iterable[Section]) -> list[tuple[Section, Finding]]:
+def surprises(sections: Iterable[PageSection]) -> list[tuple[PageSection, Finding]]:
     """Return the claims that do not hold: published ones first, those about this trace before those about another."""
     failed = []
     for section in sections:
@@ -198,7 +198,7 @@ def surprises(sections: Iterable[Section]) -> list[tuple[Section, Finding]]:
             if finding.verdict == "does not hold":
                 failed.append((section, finding))
 
-    def weight(row: tuple[Section, Finding]) -> tuple[int, bool]:
+    def weight(row: tuple[PageSection, Finding]) -> tuple[int, bool]:
         _, finding = row
         # A verdict with a note was published of another trace: that it fails here says less.
         return KINDS.index(finding.kind), bool(finding.note)

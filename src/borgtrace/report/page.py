@@ -14,7 +14,7 @@ from borgtrace.question.claims import KINDS, headline, unjudged
 from borgtrace.report import holdings, overview
 from borgtrace.report.markup import inline, inline_script, json_script, paragraphs
 from borgtrace.report.papers import papers_cited
-from borgtrace.report.sections import VERDICTS, Section, grouped, observed, refusals
+from borgtrace.report.sections import VERDICTS, PageSection, grouped, observed, refusals
 from borgtrace.report.values import environment
 from borgtrace.schema import TABLES
 from borgtrace.storage import user_cache, write_file
@@ -24,7 +24,7 @@ from borgtrace.store.manifest import Manifest
 def report_html(
     manifest: Manifest,
     store_name: str,
-    sections: Sequence[Section],
+    sections: Sequence[PageSection],
     *,
     theme: str = "auto",
     width: int | None = None,
@@ -76,10 +76,10 @@ def report_html(
 
 
 def findings_by_verdict(
-    sections: Sequence[Section],
-) -> dict[tuple[str, str], list[tuple[Section, Finding]]]:
+    sections: Sequence[PageSection],
+) -> dict[tuple[str, str], list[tuple[PageSection, Finding]]]:
     """Gather findings with their sections by the kind of their claim and their verdict."""
-    rows: dict[tuple[str, str], list[tuple[Section, Finding]]] = {}
+    rows: dict[tuple[str, str], list[tuple[PageSection, Finding]]] = {}
     for key in product(KINDS, VERDICTS):
         rows[key] = []
     for section in sections:

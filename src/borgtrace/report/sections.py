@@ -21,7 +21,7 @@ VERDICTS = ("holds", "does not hold", "not applicable")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """All that the page says on one question.
 
     ``result`` and ``figure`` are None where there is nothing to show; ``note`` says why, and ``error`` is what
@@ -94,14 +94,16 @@ class Section:
         return sum(finding.verdict == verdict for finding in self.findings)
 
 
-def section(result: Result) -> Section:
+def section(result: Result) -> PageSection:
     """Turn a result into a section.
 
     A chart that cannot be made small enough for a browser is left out, and the section says so.
     """
     question = result.question
     if result.not_applicable is not None:
-        return Section(question, f"Not applicable to this store: {result.not_applicable}.", result)
+        return PageSection(
+            question, f"Not applicable to this store: {result.not_applicable}.", result
+        )
     # Here: it comes with the drawing library. Altair checks each row of a chart against its schema, several times,
     # which takes longer than most questions; charts are checked by their tests.
     from altair.utils.schemapi import debug_mode
@@ -109,31 +111,31 @@ def section(result: Result) -> Section:
     with debug_mode(False):
         chart = result.plot()
     if chart is None:
-        return Section(question, "The answer is empty on this store.", result)
+        return PageSection(question, "The answer is empty on this store.", result)
     if result.table.num_rows == 1:
         note = "The answer is one row, which a chart would show as one dot."
-        return Section(question, note, result)
+        return PageSection(question, note, result)
     try:
-        return Section(question, "", result, figure(chart, question.title))
+        return PageSection(question, "", result, figure(chart, question.title))
     except TooManyPointsError as error:
-        return Section(question, f"No chart: {error}. The table lists them all.", result)
+        return PageSection(question, f"No chart: {error}. The table lists them all.", result)
 
 
-def refused(question: Question, error: BorgtraceError) -> Section:
+def refused(question: Question, error: BorgtraceError) -> PageSection:
     """Return the section of a question whose computation was refused."""
-    return Section(question, f"Not answered: {error}", error=error)
+    return PageSection(question, f"Not answered: {error}", error=error)
 
 
-def grouped(sections: Iterable[Section]) -> dict[str, list[Section]]:
+def grouped(sections: Iterable[PageSection]) -> dict[str, list[PageSection]]:
     """Gather sections by the heading of their questions, in order of first appearance."""
-    sections_by_heading: dict[str, list[Section]] = {}
+    sections_by_heading: dict[str, list[PageSection]] = {}
     for item in sections:
         heading = headings().get(item.question.name, UNLISTED)
         sections_by_heading.setdefault(heading, []).append(item)
     return sections_by_heading
 
 
-def refusals(sections: Iterable[Section]) -> dict[str, list[Section]]:
+def refusals(sections: Iterable[PageSection]) -> dict[str, list[PageSection]]:
     """Gather the questions that the store cannot answer by reason, the one that applies to most of them first."""
     reasons = []
     for item in sections:
@@ -146,11 +148,11 @@ class NumberedFinding(NamedTuple):
     """A finding whose source numbers it: as ``Observation 7`` or ``Measure 2``."""
 
     label: str
-    section: Section
+    section: PageSection
     finding: Finding
 
 
-def observed(sections: Iterable[Section]) -> list[NumberedFinding]:
+def observed(sections: Iterable[PageSection]) -> list[NumberedFinding]:
     """Return the findings on observations, then those on measures, by number.
 
     Examples

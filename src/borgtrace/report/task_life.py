@@ -214,13 +214,7 @@ def event_panel(life: Life) -> charts.Chart | None:
         row["machine_id"] = None if row["machine_id"] is None else str(row["machine_id"])
     types = list(dict.fromkeys(row["type"] for row in rows))
     tooltip = charts.tooltips(
-        rows,
-        "hour",
-        "type",
-        "machine_id",
-        "priority",
-        "cpu_request",
-        "memory_request",
+        rows, "hour", "type", "machine_id", "priority", "cpu_request", "memory_request"
     )
     return (
         charts.base(rows, title="Events", height=22 * len(types))
@@ -272,14 +266,7 @@ def usage_panel(life: Life, resource: str) -> charts.Chart | None:
             .encode(
                 **encoding,
                 y2="high:Q",
-                tooltip=charts.tooltips(
-                    bands,
-                    "hour",
-                    "value",
-                    "series",
-                    "high",
-                    "end",
-                ),
+                tooltip=charts.tooltips(bands, "hour", "value", "series", "high", "end"),
             )
         )
     layers.append(
@@ -287,14 +274,7 @@ def usage_panel(life: Life, resource: str) -> charts.Chart | None:
         .mark_line(interpolate="step-after")
         .encode(
             **encoding,
-            tooltip=charts.tooltips(
-                rows,
-                "hour",
-                "value",
-                "series",
-                "end",
-                "machine",
-            ),
+            tooltip=charts.tooltips(rows, "hour", "value", "series", "end", "machine"),
         )
     )
     request = life.task[f"{resource}_request"]

@@ -194,13 +194,7 @@ def colocate(
         from borgtrace.cli.moments import place_by_moments
 
         place_by_moments(
-            experiments.moments_of(
-                source,
-                dialect,
-                capacity,
-                tasks=tasks,
-                seed=seed,
-            ),
+            experiments.moments_of(source, dialect, capacity, tasks=tasks, seed=seed),
             capacity=machine_capacity,
             target=experiments.parse_target(slo),
             estimator=estimator,

@@ -46,7 +46,7 @@ def doctor(as_json: JsonOption = False) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class MachineCheck:
     """What was looked for, what was found (None: nothing), and what works only with it."""
 
     name: str
@@ -54,22 +54,22 @@ class Check:
     needed_for: str = ""
 
 
-def checks() -> list[Check]:
+def checks() -> list[MachineCheck]:
     """Look at this machine; takes less than a second and changes nothing."""
     temporary = tempfile.gettempdir()
     free_temporary = free_disk(Path(temporary))
     return [
-        Check("borgtrace", __version__),
-        Check("Python", f"{platform.python_version()} ({sys.executable})"),
-        Check("system", platform.platform()),
-        Check("cores", str(os.cpu_count())),
-        Check("memory", memory(), "the default budget of 4 GB"),
-        Check("free disk here", free_disk(Path.cwd())),
-        Check("free disk for temporary files", f"{free_temporary} in {temporary}"),
-        *(Check(name, version_of(name), "borgtrace itself") for name in LIBRARIES),
-        *(Check(name, version_of(name), use) for name, use in OPTIONAL_LIBRARIES.items()),
-        Check("Java", java(), "Spark, which needs Java 17 or later"),
-        Check("browser", browser(), "looking at reports"),
+        MachineCheck("borgtrace", __version__),
+        MachineCheck("Python", f"{platform.python_version()} ({sys.executable})"),
+        MachineCheck("system", platform.platform()),
+        MachineCheck("cores", str(os.cpu_count())),
+        MachineCheck("memory", memory(), "the default budget of 4 GB"),
+        MachineCheck("free disk here", free_disk(Path.cwd())),
+        MachineCheck("free disk for temporary files", f"{free_temporary} in {temporary}"),
+        *(MachineCheck(name, version_of(name), "borgtrace itself") for name in LIBRARIES),
+        *(MachineCheck(name, version_of(name), use) for name, use in OPTIONAL_LIBRARIES.items()),
+        MachineCheck("Java", java(), "Spark, which needs Java 17 or later"),
+        MachineCheck("browser", browser(), "looking at reports"),
     ]
 
 

@@ -68,11 +68,5 @@ def subset(
         seed=seed,
     )
     with bars() as progress:
-        manifest = copy_part(
-            store,
-            out,
-            criteria,
-            memory=memory,
-            progress=progress,
-        )
+        manifest = copy_part(store, out, criteria, memory=memory, progress=progress)
     print_made(manifest, as_json=as_json)

@@ -203,13 +203,7 @@ def print_targets(rows: list[dict[str, Any]]) -> None:
     """Print a line for each target with its verdict, and how many fit."""
     print(
         TARGET_LINE.format(
-            "target",
-            "published",
-            "measured",
-            "deviation",
-            "95 % interval",
-            "verdict",
-            "source",
+            "target", "published", "measured", "deviation", "95 % interval", "verdict", "source"
         )
     )
     for row in rows:
