@@ -47,7 +47,12 @@ POLICIES = (
 )
 
 
-def machine(seed: int, slots: int, *, is_short: bool) -> MachineBlock:
+def machine(
+    seed: int,
+    slots: int,
+    *,
+    is_short: bool,
+) -> MachineBlock:
     """Return a machine with about `AT_ONCE` tasks in each slot."""
     draw = np.random.default_rng(seed)
     lives = []
@@ -75,13 +80,23 @@ def machine(seed: int, slots: int, *, is_short: bool) -> MachineBlock:
     all_slots = np.concatenate(slot).astype(np.int64)
     limits = draw.choice([0.0125, 0.025, 0.05, 0.1], tasks.max() + 1)[tasks]
     samples = Samples(
-        tasks.astype(np.int64), all_slots, limits * draw.beta(2, 5, len(tasks)), limits
+        tasks.astype(np.int64),
+        all_slots,
+        limits * draw.beta(2, 5, len(tasks)),
+        limits,
     )
     n = len(tasks)
     known = np.ones(len(tasks), np.bool_)
     priority = np.full(n, 200)
     capacity = np.ones(len(samples.slots))
-    return MachineBlock(samples, known, priority, np.arange(tasks.max() + 1), slots, capacity)
+    return MachineBlock(
+        samples,
+        known,
+        priority,
+        np.arange(tasks.max() + 1),
+        slots,
+        capacity,
+    )
 
 
 @numba.njit
@@ -187,7 +202,12 @@ def compare(blocks: Sequence[MachineBlock]) -> None:
     for name, (ours, plain, python) in pairs.items():
         for one, other in zip(ours(), plain(), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(ours()[0], python(), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            ours()[0],
+            python(),
+            rtol=1e-12,
+            atol=1e-12,
+        )
         mine = seconds(ours)
         theirs = seconds(plain)
         slow = seconds(python, 1) * n / len(blocks[0].all)
@@ -214,14 +234,23 @@ def whole(cells: Sequence[int]) -> None:
         with tempfile.TemporaryDirectory() as name:
             root = Path(name)
             make_raw(root / "raw", machines, HOURS)
-            ingest([root / "raw"], root / "store", IngestOptions(jobs=1))
+            ingest(
+                [root / "raw"],
+                root / "store",
+                IngestOptions(jobs=1),
+            )
             store = borgtrace.open(root / "store")
             tables = EngineTables.of(store)
             attempts = tables.instance_attempts
             rows = store.manifest.tables["instance_usage"]
             begin = time.process_time()
             usual = METRICS["average_cpu"], METRICS["average_memory"]
-            machine_usage(store, tables.instance_events, attempts, *usual)
+            machine_usage(
+                store,
+                tables.instance_events,
+                attempts,
+                *usual,
+            )
             dealt = time.process_time()
             REPLAY.run(store)
             found.append((rows, dealt - begin, time.process_time() - dealt))
@@ -250,7 +279,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machines", type=int, default=60)
     parser.add_argument("--slots", type=int, default=2016)
-    parser.add_argument("--cells", type=int, nargs="+", default=[150, 600])
+    parser.add_argument(
+        "--cells",
+        type=int,
+        nargs="+",
+        default=[150, 600],
+    )
     given = parser.parse_args()
     whole(given.cells)
     for is_short in (False, True):
@@ -273,7 +307,11 @@ def table(blocks: Sequence[MachineBlock]) -> None:
         # A maximum of several has been predicted by then.
         found.append([policy.predicted(block) for block in blocks])
         print(f"  {text:34} {n / (time.thread_time() - begin) / 1e6:8.1f} M samples/s")
-    scores(blocks[0], HORIZON, [each[0] for each in found])
+    scores(
+        blocks[0],
+        HORIZON,
+        [each[0] for each in found],
+    )
     begin = time.thread_time()
     for block, *predictions in zip(blocks, *found, strict=True):
         scores(block, HORIZON, predictions)

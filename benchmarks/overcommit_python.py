@@ -12,7 +12,12 @@ import numpy as np
 from borgtrace.overcommit import MachineBlock
 
 
-def python_n_sigma(block: MachineBlock, n: float, history: int, warmup: int) -> list[float]:
+def python_n_sigma(
+    block: MachineBlock,
+    n: float,
+    history: int,
+    warmup: int,
+) -> list[float]:
     """N-sigma with a deque per task, and one pass over them: leaner than Google's simulator."""
     every = block.all
     past: dict[int, deque[tuple[int, float, float]]] = defaultdict(deque)
@@ -89,7 +94,12 @@ class GoogleNSigma:
     the original raises an error, for want of warm tasks, this predicts 0 for them.
     """
 
-    def __init__(self, n: float, history: int, warmup: int) -> None:
+    def __init__(
+        self,
+        n: float,
+        history: int,
+        warmup: int,
+    ) -> None:
         self.n = n
         self.history = history
         self.warmup = warmup

@@ -100,10 +100,20 @@ def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
     for collection_id in range(draw(st.integers(1, 3))):
         types = draw(
             st.lists(
-                st.sampled_from(("SUBMIT", "SCHEDULE", *ENDS, *UPDATES)), min_size=1, max_size=12
+                st.sampled_from(("SUBMIT", "SCHEDULE", *ENDS, *UPDATES)),
+                min_size=1,
+                max_size=12,
             )
         )
-        times = sorted(draw(st.lists(st.integers(0, 9), min_size=len(types), max_size=len(types))))
+        times = sorted(
+            draw(
+                st.lists(
+                    st.integers(0, 9),
+                    min_size=len(types),
+                    max_size=len(types),
+                )
+            )
+        )
         text = " ".join(f"{type_} {time}" for type_, time in zip(types, times, strict=True))
         lives.append(life(text, collection_id))
     return lives

@@ -66,23 +66,139 @@ def window(
 
 CELL = {
     "task_events": [
-        event(600, 100, "", 0, 0.5, 0.25),
-        event(600, 200, 8, 1, 0.75, 0.5, 0),
-        event(650, 100, 7, 1, 0.5, 0.25),
-        event(1150, 200, 8, 2, 0.75, 0.5, 0),
-        event(1150, 200, "", 0, 0.75, 0.5, 0),
-        event(1300, 100, 7, 8, 0.25, 0.25),
-        event(2000, 200, 7, 1, 0.75, 0.5, 0),
-        event(2100, 100, 7, 4, 0.25, 0.25),
+        event(
+            600,
+            100,
+            "",
+            0,
+            0.5,
+            0.25,
+        ),
+        event(
+            600,
+            200,
+            8,
+            1,
+            0.75,
+            0.5,
+            0,
+        ),
+        event(
+            650,
+            100,
+            7,
+            1,
+            0.5,
+            0.25,
+        ),
+        event(
+            1150,
+            200,
+            8,
+            2,
+            0.75,
+            0.5,
+            0,
+        ),
+        event(
+            1150,
+            200,
+            "",
+            0,
+            0.75,
+            0.5,
+            0,
+        ),
+        event(
+            1300,
+            100,
+            7,
+            8,
+            0.25,
+            0.25,
+        ),
+        event(
+            2000,
+            200,
+            7,
+            1,
+            0.75,
+            0.5,
+            0,
+        ),
+        event(
+            2100,
+            100,
+            7,
+            4,
+            0.25,
+            0.25,
+        ),
     ],
     "task_usage": [
-        window(600, 800, 200, 8, 0.3, 0.3, 0.4),
-        window(600, 900, 100, 7, 0.25, 0.125, 0.5),
-        window(850, 1150, 200, 8, 0.6, 0.6, 0.8),
-        window(900, 1050, 100, 7, 0.5, 0.125, 0.5),
-        window(1500, 1800, 100, 7, 0.125, 0.125, 0.25),
-        window(2000, 2100, 200, 7, 0.75, 0.375, 0.9),
-        window(2000, 2100, 300, 7, 0.75, 0.375, 0.9),
+        window(
+            600,
+            800,
+            200,
+            8,
+            0.3,
+            0.3,
+            0.4,
+        ),
+        window(
+            600,
+            900,
+            100,
+            7,
+            0.25,
+            0.125,
+            0.5,
+        ),
+        window(
+            850,
+            1150,
+            200,
+            8,
+            0.6,
+            0.6,
+            0.8,
+        ),
+        window(
+            900,
+            1050,
+            100,
+            7,
+            0.5,
+            0.125,
+            0.5,
+        ),
+        window(
+            1500,
+            1800,
+            100,
+            7,
+            0.125,
+            0.125,
+            0.25,
+        ),
+        window(
+            2000,
+            2100,
+            200,
+            7,
+            0.75,
+            0.375,
+            0.9,
+        ),
+        window(
+            2000,
+            2100,
+            300,
+            7,
+            0.75,
+            0.375,
+            0.9,
+        ),
     ],
 }
 """Task 100 shrinks its limit at 1300 s and is not measured in two slots; 200 moves from machine 8 to 7; 300 has no
@@ -94,13 +210,27 @@ def usage_of(
 ) -> MachineUsage:
     if not (folder / "store").exists():
         for table, lines in raw.items():
-            write_part(folder / "raw", table, lines, compressed=False)
-        ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+            write_part(
+                folder / "raw",
+                table,
+                lines,
+                compressed=False,
+            )
+        ingest(
+            [folder / "raw"],
+            folder / "store",
+            IngestOptions(jobs=1),
+        )
     store = borgtrace.open(folder / "store", memory=memory)
     tables = EngineTables.of(store)
     metrics = {"cpu": METRICS["average_cpu"], "memory": METRICS["average_memory"]}
     arguments: Any = metrics | chosen
-    return machine_usage(store, tables.instance_events, tables.instance_attempts, **arguments)
+    return machine_usage(
+        store,
+        tables.instance_events,
+        tables.instance_attempts,
+        **arguments,
+    )
 
 
 def rows_of(usage: MachineUsage) -> list[Row]:
@@ -150,9 +280,37 @@ def test_a_slot_has_means_weighted_by_time_and_the_limit_in_force(tmp_path: Path
 
 
 def test_a_task_may_have_a_limit_of_one_resource_alone(tmp_path: Path) -> None:
-    only_cpu = event(600, 1, 7, 1, 0.5, 0.25).replace(",0.5,0.25,", ",0.5,,")
-    events = [only_cpu, event(700, 2, 7, 1, 0.5, 0.25)]
-    usage = [window(600, 900, job, 7, 0.25, 0.125, 0.5) for job in (1, 2)]
+    only_cpu = event(
+        600,
+        1,
+        7,
+        1,
+        0.5,
+        0.25,
+    ).replace(",0.5,0.25,", ",0.5,,")
+    events = [
+        only_cpu,
+        event(
+            700,
+            2,
+            7,
+            1,
+            0.5,
+            0.25,
+        ),
+    ]
+    usage = [
+        window(
+            600,
+            900,
+            job,
+            7,
+            0.25,
+            0.125,
+            0.5,
+        )
+        for job in (1, 2)
+    ]
     rows = rows_of(usage_of(tmp_path, {"task_events": events, "task_usage": usage}))
     nan = float("nan")
     assert same(rows, [(7, 0, 0, 0.25, 0.125, 0.5, nan), (7, 1, 0, 0.25, 0.125, 0.5, 0.25)])
@@ -160,12 +318,37 @@ def test_a_task_may_have_a_limit_of_one_resource_alone(tmp_path: Path) -> None:
 
 def test_a_window_of_a_day_is_believed_and_a_longer_one_has_no_end(tmp_path: Path) -> None:
     day = 24 * 3600
-    events = [event(600, 1, 7, 1, 0.5, 0.25)]
-    whole = window(600, 600 + day, 1, 7, 0.25, 0, 0)
+    events = [
+        event(
+            600,
+            1,
+            7,
+            1,
+            0.5,
+            0.25,
+        )
+    ]
+    whole = window(
+        600,
+        600 + day,
+        1,
+        7,
+        0.25,
+        0,
+        0,
+    )
     usage = usage_of(tmp_path / "day", {"task_events": events, "task_usage": [whole]})
     slots_and_cpu = [row[2:4] for row in rows_of(usage)]
     assert slots_and_cpu == [(slot, 0.25) for slot in range(288)]
-    longer = window(600, 601 + day, 1, 7, 0.25, 0, 0)
+    longer = window(
+        600,
+        601 + day,
+        1,
+        7,
+        0.25,
+        0,
+        0,
+    )
     usage = usage_of(tmp_path / "longer", {"task_events": events, "task_usage": [longer]})
     # No window says how long anything was measured: the task's own stay has no slot either.
     assert usage.facts["n_slots"] == 0
@@ -189,7 +372,12 @@ def test_a_term_without_a_priority_has_minus_one(tmp_path: Path) -> None:
     tables = tiny("2011", instance_events=events)
     dialect = find_dialect("2011")
     path = tmp_path / "terms"
-    terms = write_terms(collection_of, tables.instance_events, dialect, path)
+    terms = write_terms(
+        collection_of,
+        tables.instance_events,
+        dialect,
+        path,
+    )
     assert terms["task"].tolist() == [3, 3]
     assert terms["priority"].tolist() == [-1, 0]
 
@@ -241,7 +429,11 @@ def test_percentiles_and_maxima_are_peaks() -> None:
         *(("2011", "cpu", "average_cpu"), ("2011", "memory", "average_memory")),
     ],
 )
-def test_only_cpu_has_percentiles_and_only_in_2019(trace: str, resource: str, name: str) -> None:
+def test_only_cpu_has_percentiles_and_only_in_2019(
+    trace: str,
+    resource: str,
+    name: str,
+) -> None:
     assert default_metric(find_dialect(trace), resource).name == name
 
 
@@ -268,23 +460,84 @@ def random_cell(seed: int) -> dict[str, list[str]]:
     usage = []
     for job in range(1, 9):
         limit = draw.choice([0.0, 0.25, 0.5])
-        events.append((600, event(600, job, "", 0, limit, limit)))
+        events.append(
+            (
+                600,
+                event(
+                    600,
+                    job,
+                    "",
+                    0,
+                    limit,
+                    limit,
+                ),
+            )
+        )
         at = 600 + draw.randrange(4) * 150
         for _ in range(draw.randrange(1, 4)):
             machine = draw.randrange(3)
             end = at + draw.randrange(1, 12) * 150
-            events.append((at, event(at, job, machine, 1, limit, limit)))
+            events.append(
+                (
+                    at,
+                    event(
+                        at,
+                        job,
+                        machine,
+                        1,
+                        limit,
+                        limit,
+                    ),
+                )
+            )
             start = at
             while start < end:
                 stop = min(end, start + draw.choice([50, 150, 300]))
                 if draw.random() < 0.8:
                     cpu = draw.randrange(64) / 128
-                    usage.append((start, window(start, stop, job, machine, cpu, cpu, cpu)))
+                    usage.append(
+                        (
+                            start,
+                            window(
+                                start,
+                                stop,
+                                job,
+                                machine,
+                                cpu,
+                                cpu,
+                                cpu,
+                            ),
+                        )
+                    )
                 start = stop
             if draw.random() < 0.5:
                 limit = draw.choice([0.125, 0.75])
-                events.append((end - 10, event(end - 10, job, machine, 8, limit, limit)))
-            events.append((end, event(end, job, machine, 2, limit, limit)))
+                events.append(
+                    (
+                        end - 10,
+                        event(
+                            end - 10,
+                            job,
+                            machine,
+                            8,
+                            limit,
+                            limit,
+                        ),
+                    )
+                )
+            events.append(
+                (
+                    end,
+                    event(
+                        end,
+                        job,
+                        machine,
+                        2,
+                        limit,
+                        limit,
+                    ),
+                )
+            )
             at = end + draw.randrange(5) * 150
     return {"task_events": in_order_of_time(events), "task_usage": in_order_of_time(usage)}
 
@@ -338,7 +591,12 @@ def test_more_slots_than_a_key_holds_are_refused(tmp_path: Path) -> None:
     usage_of(tmp_path, CELL)
     limits = PartitionLimits(bits_of_slot=2)
     with pytest.raises(UsageError) as caught:
-        usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"], limits=limits)
+        usage_of(
+            tmp_path,
+            CELL,
+            cpu=METRICS["maximum_cpu"],
+            limits=limits,
+        )
     assert str(caught.value) == (
         f"{tmp_path / 'store'}: too many slots of 5 minutes to sort usage by machine: expected fewer than 4, got 5; "
         "make a part of the store: borgtrace subset"
@@ -360,7 +618,12 @@ def test_a_store_without_events_has_no_limits_and_no_rows(tmp_path: Path) -> Non
     assert len(usage.terms) == 0
     store = borgtrace.open(tmp_path / "store")
     events = EngineTables.of(store).instance_events
-    terms = write_terms(store.task_rows, events, store.manifest.dialect, tmp_path / "x")
+    terms = write_terms(
+        store.task_rows,
+        events,
+        store.manifest.dialect,
+        tmp_path / "x",
+    )
     assert len(terms) == 0
 
 
@@ -389,7 +652,12 @@ def test_windows_may_come_in_pieces_of_any_size(tmp_path: Path) -> None:
             batches = whole.to_batches(max_chunksize=size)
             return pa.RecordBatchReader.from_batches(whole.schema, batches)
 
-        def report(step: str, done: int, total: int, steps: list[int] = steps) -> None:
+        def report(
+            step: str,
+            done: int,
+            total: int,
+            steps: list[int] = steps,
+        ) -> None:
             steps.append(done)
 
         usage.folder.rename(tmp_path / f"{batch}-{chunk}")
@@ -407,7 +675,17 @@ def test_an_element_of_a_list_may_be_missing_or_unknown() -> None:
     column = pa.chunked_array(chunks, pa.list_(pa.float32()))
     values = Metric("second", "x", is_peak=True, element=1).values(column)
     assert values.dtype == np.float32
-    assert np.array_equal(values, [0.25, np.nan, np.nan, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(
+        values,
+        [
+            0.25,
+            np.nan,
+            np.nan,
+            np.nan,
+            np.nan,
+        ],
+        equal_nan=True,
+    )
 
 
 def test_both_kinds_of_slots_are_kept_side_by_side(tmp_path: Path) -> None:

@@ -26,7 +26,12 @@ def part(tmp_path: Path) -> Path:
     return path
 
 
-def opened(part: Path, digest: str = "d" * 64, *, piece: int = PIECE) -> Tables:
+def opened(
+    part: Path,
+    digest: str = "d" * 64,
+    *,
+    piece: int = PIECE,
+) -> Tables:
     con = connect(memory="300MB")
     events = read_table(con, TABLES["instance_events"], [str(part)])
     cache = Cache(part.parent / "cache", digest, piece)

@@ -58,5 +58,9 @@ from borgtrace.lifecycle import GRAPHS, is_legal
         ),
     ],
 )
-def test_arrows(before: str | None, after: str, legal_in: set[str]) -> None:
+def test_arrows(
+    before: str | None,
+    after: str,
+    legal_in: set[str],
+) -> None:
     assert {name for name, graph in GRAPHS.items() if is_legal(graph, before, after)} == legal_in

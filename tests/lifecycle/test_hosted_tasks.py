@@ -19,7 +19,10 @@ from tests.analyses.tiny import tiny
     [(14, 0.78125, 7e-6, 0.5), (14, None, 7e-6, 0.125), (AFTER_TRACE, 0.78125, 3e-6, 0.125)],
 )
 def test_a_window_without_a_value_or_an_end_has_no_weight(
-    end: int, cpu: float | None, seconds: float, weighted: float
+    end: int,
+    cpu: float | None,
+    seconds: float,
+    weighted: float,
 ) -> None:
     first = {
         "start_time": 5,
@@ -34,8 +37,18 @@ def test_a_window_without_a_value_or_an_end_has_no_weight(
             "average_cpu": cpu,
         },
     ]
-    given = tiny("2019", instance_usage=windows, instance_events=[], collection_events=[])
-    made = tasks(given.instance_usage, given.instance_events, given.collection_events, GOOGLE_2019)
+    given = tiny(
+        "2019",
+        instance_usage=windows,
+        instance_events=[],
+        collection_events=[],
+    )
+    made = tasks(
+        given.instance_usage,
+        given.instance_events,
+        given.collection_events,
+        GOOGLE_2019,
+    )
     (row,) = made.to_pyarrow().to_pylist()
     assert row["seconds"] == pytest.approx(seconds, rel=1e-12)
     assert row["weighted_mean_average_cpu"] == weighted
@@ -52,8 +65,18 @@ def test_a_microsecond_has_a_mean_over_time_and_no_known_time_has_none(
             "average_cpu": 0.125,
         }
     ]
-    given = tiny("2019", instance_usage=windows, instance_events=[], collection_events=[])
-    made = tasks(given.instance_usage, given.instance_events, given.collection_events, GOOGLE_2019)
+    given = tiny(
+        "2019",
+        instance_usage=windows,
+        instance_events=[],
+        collection_events=[],
+    )
+    made = tasks(
+        given.instance_usage,
+        given.instance_events,
+        given.collection_events,
+        GOOGLE_2019,
+    )
     (row,) = made.to_pyarrow().to_pylist()
     assert (row["mean_average_cpu"], row["weighted_mean_average_cpu"]) == (0.125, weighted)
 
@@ -68,7 +91,12 @@ def _row(**tables: Any) -> dict[str, Any]:
         }
         | tables,
     )
-    made = tasks(given.instance_usage, given.instance_events, given.collection_events, GOOGLE_2019)
+    made = tasks(
+        given.instance_usage,
+        given.instance_events,
+        given.collection_events,
+        GOOGLE_2019,
+    )
     (row,) = made.to_pyarrow().to_pylist()
     return dict(row)
 

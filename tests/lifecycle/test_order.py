@@ -40,7 +40,9 @@ def test_2011_follows_the_file_where_times_are_equal() -> None:
     ],
 )
 def test_2019_follows_the_life_cycle_in_whatever_order_rows_come(
-    before: str, tied: str, expected: str
+    before: str,
+    tied: str,
+    expected: str,
 ) -> None:
     past = " ".join(f"{type_} {time}" for time, type_ in enumerate(before.split(), 1))
     for order in itertools.islice(itertools.permutations(tied.split()), 6):

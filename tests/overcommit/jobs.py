@@ -16,14 +16,26 @@ Sample = tuple[int, float, float]
 
 
 def samples_of(
-    rows: Sequence[tuple[int, int, int, float]], resource: str, *, is_serving: bool = False
+    rows: Sequence[tuple[int, int, int, float]],
+    resource: str,
+    *,
+    is_serving: bool = False,
 ) -> JobSamples:
     """Rows are job, slot, task and value; every task requests .5 core or 1 GB."""
     job, slot, task, value = (np.array(column) for column in zip(*sorted(rows), strict=True))
     request, size = (0.5, 64.0) if resource == "cpu" else (1e9, 256e9)
     requests = np.full(len(job), request)
     serve = np.full(len(job), is_serving)
-    return JobSamples(job, task, slot, value.astype(float), requests, serve, resource, size)
+    return JobSamples(
+        job,
+        task,
+        slot,
+        value.astype(float),
+        requests,
+        serve,
+        resource,
+        size,
+    )
 
 
 def random_rows(seed: int, scale: float) -> list[tuple[int, int, int, float]]:
@@ -52,7 +64,10 @@ def exponential(first: float, ratio: float = 1.05) -> Callable[[float], float]:
 
 
 def percentile(
-    seen: Sequence[Sample], share: float, half_life: float, edge: Callable[[float], float]
+    seen: Sequence[Sample],
+    share: float,
+    half_life: float,
+    edge: Callable[[float], float],
 ) -> float:
     now = seen[-1][0]
     weights = defaultdict(float)

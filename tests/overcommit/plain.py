@@ -47,7 +47,12 @@ class Machine:
             capacity=np.ones(len(samples.slots)),
         )
 
-    def history(self, task: int, slot: int, length: float) -> History:
+    def history(
+        self,
+        task: int,
+        slot: int,
+        length: float,
+    ) -> History:
         """The measured samples of a task within the last `length` slots, that of `slot` included."""
         rows = []
         for at in sorted(self.samples):
@@ -58,7 +63,10 @@ class Machine:
         return rows
 
     def predicted(
-        self, warmup: int, history: float, warm_peak: Callable[[int, dict[int, History]], float]
+        self,
+        warmup: int,
+        history: float,
+        warm_peak: Callable[[int, dict[int, History]], float],
     ) -> list[float]:
         """Return Predict(warm) + Σ L of the others, for each slot."""
         peaks = []
@@ -115,14 +123,23 @@ def used_by(warm: dict[int, History]) -> list[list[float]]:
     return [[usage for _, usage, _ in rows] for rows in warm.values()]
 
 
-def ever(machine: Machine, warmup: int, statistic: Callable[[list[float]], float]) -> list[float]:
+def ever(
+    machine: Machine,
+    warmup: int,
+    statistic: Callable[[list[float]], float],
+) -> list[float]:
     def peak(_: int, warm: dict[int, History]) -> float:
         return sum(map(statistic, used_by(warm)))
 
     return machine.predicted(warmup, math.inf, peak)
 
 
-def task_percentile(machine: Machine, q: float, history: int, warmup: int) -> list[float]:
+def task_percentile(
+    machine: Machine,
+    q: float,
+    history: int,
+    warmup: int,
+) -> list[float]:
     def peak(_: int, warm: dict[int, History]) -> float:
         total = 0.0
         for rows in warm.values():
@@ -134,7 +151,12 @@ def task_percentile(machine: Machine, q: float, history: int, warmup: int) -> li
     return machine.predicted(warmup, history, peak)
 
 
-def n_sigma(machine: Machine, n: float, history: int, warmup: int) -> list[float]:
+def n_sigma(
+    machine: Machine,
+    n: float,
+    history: int,
+    warmup: int,
+) -> list[float]:
     def peak(_: int, warm: dict[int, History]) -> float:
         x = machine.ratios(warm)
         deviation = statistics.stdev(x) if len(x) > 1 else 0.0
@@ -143,7 +165,12 @@ def n_sigma(machine: Machine, n: float, history: int, warmup: int) -> list[float
     return machine.predicted(warmup, history, peak)
 
 
-def machine_percentile(machine: Machine, q: float, history: int, warmup: int) -> list[float]:
+def machine_percentile(
+    machine: Machine,
+    q: float,
+    history: int,
+    warmup: int,
+) -> list[float]:
     def peak(_: int, warm: dict[int, History]) -> float:
         percentile = float(np.percentile(machine.ratios(warm), q))
         return min(1.0, percentile) * machine.limit_of(warm)
@@ -151,7 +178,12 @@ def machine_percentile(machine: Machine, q: float, history: int, warmup: int) ->
     return machine.predicted(warmup, history, peak)
 
 
-def gpa(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
+def gpa(
+    machine: Machine,
+    rho: float,
+    history: int,
+    warmup: int,
+) -> list[float]:
     z = statistics.NormalDist().inv_cdf(1 - rho)
 
     def peak(_: int, warm: dict[int, History]) -> float:
@@ -183,7 +215,12 @@ def joined(first: dict[int, float], second: dict[int, float]) -> dict[int, float
     return mass
 
 
-def convolution(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
+def convolution(
+    machine: Machine,
+    rho: float,
+    history: int,
+    warmup: int,
+) -> list[float]:
     """The exact sum on a grid of a thousandth of the limits; a value between two steps is shared between them."""
 
     def peak(_: int, warm: dict[int, History]) -> float:
@@ -203,7 +240,12 @@ def convolution(machine: Machine, rho: float, history: int, warmup: int) -> list
     return machine.predicted(warmup, history, peak)
 
 
-def saddlepoint(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
+def saddlepoint(
+    machine: Machine,
+    rho: float,
+    history: int,
+    warmup: int,
+) -> list[float]:
     z = statistics.NormalDist().inv_cdf(1 - rho)
 
     def peak(_: int, warm: dict[int, History]) -> float:
@@ -265,7 +307,10 @@ HoursOfTasks = dict[int, list[tuple[int, float]]]
 
 
 def used_under_name(
-    cell: HoursOfTasks, names: dict[int, str], task: int, before: int
+    cell: HoursOfTasks,
+    names: dict[int, str],
+    task: int,
+    before: int,
 ) -> list[float]:
     """What the tasks with the name of a task used in the hours before one."""
     if task not in names:
@@ -291,7 +336,12 @@ def online_gpa(
     for slot in sorted(machine.samples):
         mean = variance = most = cold = 0.0
         for task, (usage, limit) in machine.samples[slot].items():
-            pooled = used_under_name(cell, names, task, before=(slot + 1) // 12)
+            pooled = used_under_name(
+                cell,
+                names,
+                task,
+                before=(slot + 1) // 12,
+            )
             values = []
             weights = []
             for at, used, _ in machine.history(task, slot, math.inf):
@@ -313,7 +363,9 @@ def online_gpa(
 
 
 def katalyst_hourly(
-    machine: Machine, jobs: dict[int, list[tuple[int, float]]], n: float
+    machine: Machine,
+    jobs: dict[int, list[tuple[int, float]]],
+    n: float,
 ) -> list[float]:
     """Jobs by task: hour in which a slot ended, and the highest usage of a task in it; capacity 1, defaults of CPU."""
     peaks = []

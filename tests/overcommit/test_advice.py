@@ -16,7 +16,11 @@ from tests.cli.test_compact import store
 DAY = 288
 
 
-def machine(seed: int, days: int, spread: float = 0.15) -> MachineBlock:
+def machine(
+    seed: int,
+    days: int,
+    spread: float = 0.15,
+) -> MachineBlock:
     """Twenty tasks of limit .1 for some days: a rhythm of the day, and noise that is remembered from slot to slot."""
     draw = np.random.default_rng(seed)
     n_slots = days * DAY
@@ -29,7 +33,12 @@ def machine(seed: int, days: int, spread: float = 0.15) -> MachineBlock:
     task = np.repeat(np.arange(20), n_slots)
     slot = np.tile(np.arange(n_slots), 20)
     return MachineBlock(
-        all=Samples(task, slot, usage, np.full(len(task), 0.1)),
+        all=Samples(
+            task,
+            slot,
+            usage,
+            np.full(len(task), 0.1),
+        ),
         is_known=np.ones(len(task), np.bool_),
         priority=np.zeros(len(task), np.int64),
         identity=np.arange(20),
@@ -76,7 +85,12 @@ def test_no_violation_in_too_few_trials_is_no_promise() -> None:
 
 def test_the_limits_alone_are_advised_where_nothing_else_is_asked_for() -> None:
     policies, sums = by_hand(10)
-    first, _ = walk_forward(sums[:, :1], policies[:1], 12, 0.01)
+    first, _ = walk_forward(
+        sums[:, :1],
+        policies[:1],
+        12,
+        0.01,
+    )
     # 20 instants are fewer than two trials: any rate may go unseen, and none is above 1.
     assert first["policy"] == "limit"
     assert first["learned"] == 0.0
@@ -111,7 +125,11 @@ def test_the_advice_on_a_store(tmp_path: Path) -> None:
     def window(begin: int, cpu: float) -> str:
         return f"{begin * second},{(begin + 300) * second},1,0,1,{cpu},0.1,{zeros},0"
 
-    def event(time: int, machine: int | str, kind: int) -> str:
+    def event(
+        time: int,
+        machine: int | str,
+        kind: int,
+    ) -> str:
         return f"{time * second},,1,0,{machine},{kind},u,1,9,0.5,0.5,0,0"
 
     third_day = 600 + 2 * day
@@ -184,7 +202,12 @@ def test_the_advice_keeps_the_rate_on_the_following_days(
     for block in cell:
         predictions = [policy.predict(block) for policy in policies]
         sums.append(sum_by_day(block, horizon, predictions))
-    rows = walk_forward(np.stack(sums), policies, horizon, target)
+    rows = walk_forward(
+        np.stack(sums),
+        policies,
+        horizon,
+        target,
+    )
     assert [row["day"] for row in rows] == [2, 3, 4, 5]
     violations = sum(row["rate"] * row["instants"] for row in rows)
     instants = sum(row["instants"] for row in rows)

@@ -17,7 +17,11 @@ from borgtrace.overcommit.rolling import moving_maximum
 from tests.overcommit.jobs import Sample, exponential, percentile, random_rows, samples_of
 
 
-def hourly(values: dict[int, list[tuple[int, float]]], job: int, slot: int) -> float:
+def hourly(
+    values: dict[int, list[tuple[int, float]]],
+    job: int,
+    slot: int,
+) -> float:
     return max(value for at, value in values[job] if at > slot - 12)
 
 
@@ -32,7 +36,10 @@ def hourly(values: dict[int, list[tuple[int, float]]], job: int, slot: int) -> f
     ],
 )
 def test_autopilots_windows_equal_their_definition(
-    name: str, resource: str, *, is_serving: bool
+    name: str,
+    resource: str,
+    *,
+    is_serving: bool,
 ) -> None:
     scale = 0.2 if resource == "cpu" else 3e8
     samples = samples_of(random_rows(2, scale), resource, is_serving=is_serving)
@@ -40,7 +47,12 @@ def test_autopilots_windows_equal_their_definition(
     past: dict[int, list[Sample]] = defaultdict(list)
     recommended: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for i, (job, slot, value) in enumerate(
-        zip(samples.job.tolist(), samples.slot.tolist(), samples.value.tolist(), strict=True)
+        zip(
+            samples.job.tolist(),
+            samples.slot.tolist(),
+            samples.value.tolist(),
+            strict=True,
+        )
     ):
         past[job].append((slot, value, value))
         ones = [(at, each, 1.0) for at, each, _ in past[job]]
@@ -49,7 +61,12 @@ def test_autopilots_windows_equal_their_definition(
         statistic = {
             ("cpu", False): sum(w * row[1] for w, row in zip(weights, ones, strict=True))
             / sum(weights),
-            ("cpu", True): percentile(past[job], 0.95, 144, exponential(0.001, 1.02)),
+            ("cpu", True): percentile(
+                past[job],
+                0.95,
+                144,
+                exponential(0.001, 1.02),
+            ),
             ("autopilot", "memory"): percentile(ones, 0.98, 576, exponential(1e6, 1.02)),
             ("autopilot-max", "memory"): highest,
             ("autopilot-60", "memory"): max(
@@ -57,7 +74,11 @@ def test_autopilots_windows_equal_their_definition(
             ),
         }[("cpu", is_serving) if resource == "cpu" else (name, resource)]
         recommended[job].append((slot, 1.15 * statistic))
-        np.testing.assert_allclose(found[i], hourly(recommended, job, slot), rtol=1e-9)
+        np.testing.assert_allclose(
+            found[i],
+            hourly(recommended, job, slot),
+            rtol=1e-9,
+        )
 
 
 def test_the_papers_example_of_load_adjustment() -> None:
@@ -116,7 +137,12 @@ def test_a_large_statistic_has_the_margin_of_large_ones() -> None:
 def test_the_hour_ends_after_twelve_slots() -> None:
     job = np.zeros(4, np.int64)
     slot = np.array([0, 5, 11, 12])
-    assert moving_maximum(job, slot, np.array([3.0, 1.0, 2.0, 1.0]), 12).tolist() == [3, 3, 3, 2]
+    assert moving_maximum(
+        job,
+        slot,
+        np.array([3.0, 1.0, 2.0, 1.0]),
+        12,
+    ).tolist() == [3, 3, 3, 2]
 
 
 def argmin(
@@ -194,11 +220,20 @@ def test_autopilots_argmin_equals_its_definition(
     for job in (0, 1):
         after = {
             slot: value
-            for at, slot, value in zip(found.job, found.slot, recommended, strict=True)
+            for at, slot, value in zip(
+                found.job,
+                found.slot,
+                recommended,
+                strict=True,
+            )
             if at == job
         }
         expected = argmin([(slot, value) for at, slot, _, value in rows if at == job], *weights)
-        np.testing.assert_allclose([after[slot] for slot in sorted(after)], expected, rtol=1e-9)
+        np.testing.assert_allclose(
+            [after[slot] for slot in sorted(after)],
+            expected,
+            rtol=1e-9,
+        )
         limits |= set(expected)
     assert len(limits) > 3
 

@@ -20,7 +20,11 @@ from tests.overcommit.jobs import samples_of
 def tally_of(samples: JobSamples, recommended: list[float]) -> Tally:
     """Return the sums of all jobs."""
     tally = Tally()
-    tally.add(samples, np.array(recommended, float), np.ones(len(samples), bool))
+    tally.add(
+        samples,
+        np.array(recommended, float),
+        np.ones(len(samples), bool),
+    )
     return tally
 
 
@@ -50,7 +54,16 @@ ROWS = [(job, slot, job, 0.1) for job in (0, 1) for slot in (0, 1, 287, 288)]
 
 def test_a_change_is_counted_on_the_day_of_the_slot_after_which_it_is_recommended() -> None:
     # Of job 0 the second and the last change; job 1 has none for a slot, its first is no change, and its last is.
-    recommended = [1, 2, 2, 3, np.nan, 2, 2, 5]
+    recommended = [
+        1,
+        2,
+        2,
+        3,
+        np.nan,
+        2,
+        2,
+        5,
+    ]
     tally = tally_of(samples_of(ROWS, "cpu"), recommended)
     assert tally.changes[0].tolist() == [1, 1, 0, 1]
 
@@ -94,13 +107,22 @@ def test_changes_have_a_99th_percentile() -> None:
 
 def test_a_recommender_is_asked_for_known_resources() -> None:
     with pytest.raises(UsageError) as caught:
-        RecommenderOptions(recommenders=("vpa",), resources=("disk",), cores=1.0, gib=1.0)
+        RecommenderOptions(
+            recommenders=("vpa",),
+            resources=("disk",),
+            cores=1.0,
+            gib=1.0,
+        )
     assert str(caught.value) == "--resource: unknown name: expected cpu or memory, got disk"
 
 
 def test_a_recommendation_that_is_chosen_out_leaves_no_trace() -> None:
     tally = Tally()
-    tally.add(samples_of([(0, 0, 0, 0.1)], "cpu"), np.ones(1), np.zeros(1, bool))
+    tally.add(
+        samples_of([(0, 0, 0, 0.1)], "cpu"),
+        np.ones(1),
+        np.zeros(1, bool),
+    )
     assert tally == Tally()
 
 

@@ -25,7 +25,15 @@ def slot_begin(slot: int) -> int:
 # Machine 3 has .5, then 1, and is away from slot 4 on; machine 5 comes as slot 1 ends.
 MACHINES = Capacities(
     machine=np.array([3, 3, 3, 5, 7]),
-    time=np.array([0, slot_begin(2), slot_begin(4), slot_begin(2) - 1, 0]),
+    time=np.array(
+        [
+            0,
+            slot_begin(2),
+            slot_begin(4),
+            slot_begin(2) - 1,
+            0,
+        ]
+    ),
     cpu=np.array([0.5, 1.0, NAN, 0.25, NAN]),
     memory=np.array([0.25, 0.5, NAN, 0.125, NAN]),
 )
@@ -42,7 +50,9 @@ MACHINES = Capacities(
     ],
 )
 def test_what_a_machine_was_at_the_end_of_a_slot(
-    machine: int, resource: str, expected: list[float]
+    machine: int,
+    resource: str,
+    expected: list[float],
 ) -> None:
     np.testing.assert_array_equal(MACHINES.at(machine, np.arange(6), resource), expected)
 
@@ -62,7 +72,11 @@ def test_a_change_after_the_trace_is_of_no_slot() -> None:
         memory=np.array([0.5, 1.0]),
     )
     last = (AFTER_TRACE - TRACE_START) // WINDOW
-    assert late.at(1, np.array([0, last - 1]), "cpu").tolist() == [0.5, 0.5]
+    assert late.at(
+        1,
+        np.array([0, last - 1]),
+        "cpu",
+    ).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +98,14 @@ def test_options_that_are_refused(options: dict[str, Any], message: str) -> None
 
 
 def test_options_at_their_bounds_are_accepted() -> None:
-    assert ReplayOptions(horizon=WINDOW, machines=0, target=0.999).horizon_slots == 1
+    assert (
+        ReplayOptions(
+            horizon=WINDOW,
+            machines=0,
+            target=0.999,
+        ).horizon_slots
+        == 1
+    )
 
 
 def test_the_last_metric_of_a_resource_counts() -> None:

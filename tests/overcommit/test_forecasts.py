@@ -24,7 +24,12 @@ FORECASTS = {kind.name: Walk(kind) for kind in QUICK}
 def block(usage: np.ndarray, limit: float = 1.0) -> MachineBlock:
     """Tasks by slot, NaN where one is not on the machine."""
     task, slot = np.nonzero(~np.isnan(usage))
-    samples = Samples(task, slot, usage[task, slot], np.full(len(task), limit))
+    samples = Samples(
+        task,
+        slot,
+        usage[task, slot],
+        np.full(len(task), limit),
+    )
     n = len(samples)
     return MachineBlock(
         samples,
@@ -63,7 +68,10 @@ def test_what_never_varies_is_told_once_enough_was_seen(name: str) -> None:
 def test_the_quantile_by_hand() -> None:
     class Told:
         def __call__(
-            self, task: np.ndarray, slot: np.ndarray, usage: np.ndarray
+            self,
+            task: np.ndarray,
+            slot: np.ndarray,
+            usage: np.ndarray,
         ) -> tuple[np.ndarray, np.ndarray]:
             mean, deviation = np.full((2, len(task), 2), np.nan)
             mean[:2] = [[0.1, 0.3], [0.2, 0.1]]
@@ -92,7 +100,11 @@ def test_a_rhythm_of_the_day_is_told_before_it_comes() -> None:
         for name in NAMES
     }
     # Trained for the last time at 384 slots, where the last fifth of the hours has a day before it.
-    np.testing.assert_allclose(told["seasonal"][384:], peaks[384:], rtol=1e-5)
+    np.testing.assert_allclose(
+        told["seasonal"][384:],
+        peaks[384:],
+        rtol=1e-5,
+    )
     late = slice(384, None)
     errors = {name: np.abs(each[late] - peaks[late]).mean() for name, each in told.items()}
     assert errors["seasonal"] < errors["autoregression"] < errors["persistence"]
@@ -120,7 +132,11 @@ def test_intervals_hold_in_as_many_slots_as_they_say() -> None:
     usage = noisy(8, tasks=20, slots=2000).value.reshape(20, 2000)
     machine = block(usage)
     for name in NAMES:
-        mean, deviation = FORECASTS[name](machine.all.task, machine.all.slot, machine.all.usage)
+        mean, deviation = FORECASTS[name](
+            machine.all.task,
+            machine.all.slot,
+            machine.all.usage,
+        )
         high = machine.all.sums(mean[:, 0]) + 1.2816 * np.sqrt(
             machine.all.sums(deviation[:, 0] ** 2)
         )
@@ -134,7 +150,12 @@ def test_forecasts_of_a_store(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = str(tmp_path / "model.joblib")
-    FORECAST.run(cell, forecasters=("boosting", "seasonal"), folds=1, save=path)
+    FORECAST.run(
+        cell,
+        forecasters=("boosting", "seasonal"),
+        folds=1,
+        save=path,
+    )
     policies = [
         f"--policy=forecast:by={name}" for name in ("boosting", "seasonal", "autoregression")
     ]

@@ -38,19 +38,43 @@ class Histogram:
         self.state = np.zeros(N_STATE)
         clear(self.weights, self.state)
 
-    def add(self, value: float, weight: float = 1.0, time: float = 0.0) -> None:
+    def add(
+        self,
+        value: float,
+        weight: float = 1.0,
+        time: float = 0.0,
+    ) -> None:
         bucket = find_bucket(value, self.buckets)
-        add(self.weights, self.state, bucket, weight, time, self.half_life)
+        add(
+            self.weights,
+            self.state,
+            bucket,
+            weight,
+            time,
+            self.half_life,
+        )
 
     def percentile(self, share: float) -> float:
-        return float(percentile(self.weights, self.state, share, self.buckets))
+        return float(
+            percentile(
+                self.weights,
+                self.state,
+                share,
+                self.buckets,
+            )
+        )
 
     def merge(self, other: Histogram) -> None:
         if self.half_life < FOREVER:
             younger = max(self.state[REFERENCE], other.state[REFERENCE])
             for each in (self, other):
                 if each.state[REFERENCE] < younger:
-                    shift(each.weights, each.state, younger, self.half_life)
+                    shift(
+                        each.weights,
+                        each.state,
+                        younger,
+                        self.half_life,
+                    )
         self.weights += other.weights
         self.state[TOTAL] += other.state[TOTAL]
         self.state[FIRST] = min(self.state[FIRST], other.state[FIRST])
@@ -119,7 +143,12 @@ def test_merging_histograms_of_different_ages() -> None:
 
     one = of((1, 0), (2, 1))
     one.merge(of((2, 2), (3, 1)))
-    expected = of((2, 2), (2, 1), (3, 1), (1, 0))
+    expected = of(
+        (2, 2),
+        (2, 1),
+        (3, 1),
+        (1, 0),
+    )
     shares = one.weights / one.weights.sum()
     assert shares == pytest.approx(expected.weights / expected.weights.sum(), abs=1e-15)
 
@@ -164,7 +193,11 @@ def test_exponential_buckets_grow_by_five_percent() -> None:
         (10.5, 1.0, 12),
     ],
 )
-def test_buckets_reach_the_highest_value_and_one_more(highest: float, ratio: float, n: int) -> None:
+def test_buckets_reach_the_highest_value_and_one_more(
+    highest: float,
+    ratio: float,
+    n: int,
+) -> None:
     found = Buckets.linear(highest, 1.0) if ratio == 1 else Buckets.exponential(highest, 1.0, ratio)
     assert found == (1.0, ratio, n)
 

@@ -29,7 +29,10 @@ HOUR = 3600
 
 
 def pool(
-    cell: dict[int, list[tuple[int, float]]], owner: list[int], *, accumulated: bool
+    cell: dict[int, list[tuple[int, float]]],
+    owner: list[int],
+    *,
+    accumulated: bool,
 ) -> HourlyUsage:
     """Return the usage of owners, given as hour and usage."""
     samples: dict[int, list[float]] = defaultdict(list)
@@ -44,7 +47,11 @@ def pool(
     )
     if accumulated:
         moments = SampleMoments(*accumulate_moments(key // 2**20, *moments))
-    return HourlyUsage(np.array(owner, np.int64), key, moments)
+    return HourlyUsage(
+        np.array(owner, np.int64),
+        key,
+        moments,
+    )
 
 
 @pytest.mark.parametrize("prior", [0, 12])
@@ -68,7 +75,15 @@ def test_online_gpa_equals_its_definition(prior: int) -> None:
         policy = parse_policy(f"online-gpa:rho=0.05,half_life=30m,prior={prior},warmup=15m")
         prediction = policy.predict(block)
         cell_with_prior = {} if prior == 0 else cell
-        expected = plain.online_gpa(machine, cell_with_prior, named, 0.05, 6, prior, 3)
+        expected = plain.online_gpa(
+            machine,
+            cell_with_prior,
+            named,
+            0.05,
+            6,
+            prior,
+            3,
+        )
         np.testing.assert_allclose(prediction.peak, expected, rtol=1e-12, atol=1e-12)
         n_cold += prediction.n_cold
     assert n_cold > 0
@@ -92,7 +107,11 @@ def test_katalysts_hours_equal_their_definition() -> None:
     second_job = [(hour, 0.1) for hour in range(1, 40)]
     usage = pool({0: first_job, 1: second_job}, [0, 0, 1, 2], accumulated=False)
     block = replace(machine.block(), pools={"jobs": usage})
-    by_task = {0: first_job, 1: first_job, 2: second_job}
+    by_task = {
+        0: first_job,
+        1: first_job,
+        2: second_job,
+    }
     for n in (0.0, 3.0):
         peak = parse_policy(f"katalyst-hourly:n={n}").predict(block).peak
         expected = plain.katalyst_hourly(machine, by_task, n)
@@ -104,13 +123,28 @@ def test_a_job_is_young_until_its_hours_are_a_day_apart() -> None:
     policy = KatalystHourly(n=1.0)
     # Hours 0 and 24 are of one hour of the day: mean .2, deviation .1. Hours 1 and 24 are a day apart but for one.
     for first, used in ((0, 0.3), (1, 0.5)):
-        known = pool({0: [(first, 0.1), (24, 0.3)]}, [0], accumulated=False)
+        known = pool(
+            {0: [(first, 0.1), (24, 0.3)]},
+            [0],
+            accumulated=False,
+        )
         assert policy.used(replace(block, pools={"jobs": known})) == pytest.approx([used])
 
 
 def test_a_task_without_a_prior_is_cold_until_it_is_warm() -> None:
-    nothing = HourlyUsage(np.array([-1]), np.empty(0, np.int64), SampleMoments(*np.empty((3, 0))))
-    machine = Machine({0: {0: (0.1, 0.5)}, 1: {0: (None, 0.5)}, 2: {0: (0.1, 0.5)}}, 3)
+    nothing = HourlyUsage(
+        np.array([-1]),
+        np.empty(0, np.int64),
+        SampleMoments(*np.empty((3, 0))),
+    )
+    machine = Machine(
+        {
+            0: {0: (0.1, 0.5)},
+            1: {0: (None, 0.5)},
+            2: {0: (0.1, 0.5)},
+        },
+        3,
+    )
     block = replace(machine.block(), pools={"names": nothing})
     prediction = parse_policy("online-gpa:warmup=10m").predict(block)
     # Its limit twice, then its mean; of the cold samples one was measured.
@@ -121,7 +155,11 @@ def test_a_task_without_a_prior_is_cold_until_it_is_warm() -> None:
 def test_an_hour_before_the_trace_is_not_one_of_another_job() -> None:
     cell = {0: [(2**20 - 1, 0.5)], 1: [(0, 0.25)]}
     usage = pool(cell, [0, 1, -1], accumulated=False)
-    hours = usage.last_hours(np.array([1, 2]), np.array([1, 1]), 2)
+    hours = usage.last_hours(
+        np.array([1, 2]),
+        np.array([1, 1]),
+        2,
+    )
     assert hours.n.tolist() == [[0, 1], [0, 0]]
     earlier = usage.earlier(task=np.array([0, 1, 1, 2]), hour=np.array([5, 0, 1, 9]))
     assert earlier.n.tolist() == [0, 0, 1, 0]
@@ -133,7 +171,12 @@ def cell(tmp_path: Path) -> Path:
     begin = 600 * SECOND
     zeros = ",".join("0" * 12)
 
-    def window(job: int, task: int, second: int, cpu: float) -> str:
+    def window(
+        job: int,
+        task: int,
+        second: int,
+        cpu: float,
+    ) -> str:
         start = begin + second * SECOND
         return f"{start},{start + 300 * SECOND},{job},{task},1,{cpu},0.1,{zeros},0"
 
@@ -166,8 +209,18 @@ def test_pools_of_a_store(cell: Path) -> None:
     jobs = POOLS["jobs"](opened, find_metric("average_cpu"))
     # Job 1: the highest task is .5 and then .125 in the first hour, .5 in the second.
     hours = jobs.last_hours(np.arange(4), np.full(4, 2), 2)
-    assert hours.n.tolist() == [[2, 1], [2, 1], [0, 1], [1, 0]]
-    assert hours.mean.tolist() == [[0.3125, 0.5], [0.3125, 0.5], [0, 0.25], [0.375, 0]]
+    assert hours.n.tolist() == [
+        [2, 1],
+        [2, 1],
+        [0, 1],
+        [1, 0],
+    ]
+    assert hours.mean.tolist() == [
+        [0.3125, 0.5],
+        [0.3125, 0.5],
+        [0, 0.25],
+        [0.375, 0],
+    ]
     assert hours.squares[0].tolist() == [2 * 0.1875**2, 0]
     names = POOLS["names"](opened, find_metric("average_cpu"))
     assert names.owner[0] == names.owner[1] == names.owner[2] != names.owner[3]
@@ -183,7 +236,11 @@ def test_pools_of_a_store(cell: Path) -> None:
 
 def test_policies_that_pool_are_replayed_but_not_without_the_time(cell: Path) -> None:
     policies = ("online-gpa+limit", "katalyst-hourly")
-    options = {"resources": ("cpu",), "horizon": 300 * SECOND, "policies": policies}
+    options = {
+        "resources": ("cpu",),
+        "horizon": 300 * SECOND,
+        "policies": policies,
+    }
     rows = REPLAY.run(cell, **options).table.to_pylist()
     assert {row["family"] for row in rows} == {"maximum of several", "katalyst-hourly"}
     with pytest.raises(UsageError) as caught:
@@ -198,20 +255,34 @@ def test_policies_that_pool_are_replayed_but_not_without_the_time(cell: Path) ->
 def pools_of(cell: Path, options: ReplayOptions, **forecasts: Any) -> Any:
     opened = borgtrace.open(cell)
     tables = EngineTables.of(opened)
-    replay_input = open_replay(opened, tables, options, lambda *step: None, **forecasts)
+    replay_input = open_replay(
+        opened,
+        tables,
+        options,
+        lambda *step: None,
+        **forecasts,
+    )
     return replay_input.pools
 
 
 @pytest.mark.parametrize("is_literal", [True, False])
 def test_a_policy_that_pools_nothing_needs_no_pools(cell: Path, *, is_literal: bool) -> None:
-    options = ReplayOptions(policies=("limit",), resources=("cpu",), is_literal=is_literal)
+    options = ReplayOptions(
+        policies=("limit",),
+        resources=("cpu",),
+        is_literal=is_literal,
+    )
     assert pools_of(cell, options) == {"cpu": {}}
 
 
 def test_a_forecaster_is_handed_over_and_other_pools_are_read(cell: Path) -> None:
     calls: list[tuple[str, str]] = []
 
-    def forecasts(store: Any, resource: str, model: str) -> dict[str, Any]:
+    def forecasts(
+        store: Any,
+        resource: str,
+        model: str,
+    ) -> dict[str, Any]:
         calls.append((resource, model))
         return {"seasonal": "told", "persistence": "not asked for"}
 

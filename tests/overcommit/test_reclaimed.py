@@ -45,7 +45,11 @@ Task = tuple[int, float, dict[int, float | None]]
 """Priority, limit, and usage by slot: None where it was not measured."""
 
 
-def machine(tasks: list[Task], n_slots: int, capacity: float = 1.0) -> MachineBlock:
+def machine(
+    tasks: list[Task],
+    n_slots: int,
+    capacity: float = 1.0,
+) -> MachineBlock:
     rows = []
     for k, (priority, limit, usage) in enumerate(tasks):
         for slot, used in usage.items():
@@ -53,7 +57,12 @@ def machine(tasks: list[Task], n_slots: int, capacity: float = 1.0) -> MachineBl
             rows.append((k, slot, used or 0.0, limit, is_known, priority))
     task, slots, usages, limits, known, priorities = map(np.array, zip(*rows, strict=True))
     return MachineBlock(
-        all=Samples(task, slots, usages, limits.astype(np.float64)),
+        all=Samples(
+            task,
+            slots,
+            usages,
+            limits.astype(np.float64),
+        ),
         is_known=known,
         priority=priorities,
         identity=np.arange(len(tasks)),
@@ -62,7 +71,12 @@ def machine(tasks: list[Task], n_slots: int, capacity: float = 1.0) -> MachineBl
     )
 
 
-judge = partial(admit_best_effort, horizon=1, predictions=(), lowest=PRODUCTION)
+judge = partial(
+    admit_best_effort,
+    horizon=1,
+    predictions=(),
+    lowest=PRODUCTION,
+)
 
 
 def test_a_machine_by_hand() -> None:

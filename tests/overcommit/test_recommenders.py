@@ -40,18 +40,61 @@ def histogram(
 
 
 PLAIN = {
-    ("vpa", "cpu"): histogram(0.9, 288, exponential(0.01), 1.15, least=0.025),
-    ("koordinator", "cpu"): histogram(0.95, 144, exponential(0.025), 1.1, patience=288),
-    ("koordinator", "memory"): histogram(0.98, 288, exponential(5 * MEBIBYTE), 1.1, patience=288),
+    ("vpa", "cpu"): histogram(
+        0.9,
+        288,
+        exponential(0.01),
+        1.15,
+        least=0.025,
+    ),
+    ("koordinator", "cpu"): histogram(
+        0.95,
+        144,
+        exponential(0.025),
+        1.1,
+        patience=288,
+    ),
+    ("koordinator", "memory"): histogram(
+        0.98,
+        288,
+        exponential(5 * MEBIBYTE),
+        1.1,
+        patience=288,
+    ),
     ("katalyst", "cpu"): histogram(
-        0.9, 288, exponential(0.01), 1.0, weight=lambda v: max(v, 0.1), patience=288
+        0.9,
+        288,
+        exponential(0.01),
+        1.0,
+        weight=lambda v: max(v, 0.1),
+        patience=288,
     ),
-    ("crane", "cpu"): histogram(0.99, math.inf, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)),
-    ("crane", "memory"): histogram(0.99, math.inf, linear(100 * MEBIBYTE), 1.15),
+    ("crane", "cpu"): histogram(
+        0.99,
+        math.inf,
+        linear(0.1),
+        1.15,
+        weight=lambda v: max(v, 1e-5),
+    ),
+    ("crane", "memory"): histogram(
+        0.99,
+        math.inf,
+        linear(100 * MEBIBYTE),
+        1.15,
+    ),
     ("crane-configured", "cpu"): histogram(
-        0.99, 288, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)
+        0.99,
+        288,
+        linear(0.1),
+        1.15,
+        weight=lambda v: max(v, 1e-5),
     ),
-    ("crane-configured", "memory"): histogram(0.99, 576, linear(100 * MEBIBYTE), 1.15),
+    ("crane-configured", "memory"): histogram(
+        0.99,
+        576,
+        linear(100 * MEBIBYTE),
+        1.15,
+    ),
 }
 
 
@@ -61,10 +104,19 @@ def test_histograms_equal_their_definition(name: str, resource: str) -> None:
     found = recommenders()[name]().recommend(samples)
     past: dict[int, list[Sample]] = defaultdict(list)
     for i, (job, slot, value) in enumerate(
-        zip(samples.job.tolist(), samples.slot.tolist(), samples.value.tolist(), strict=True)
+        zip(
+            samples.job.tolist(),
+            samples.slot.tolist(),
+            samples.value.tolist(),
+            strict=True,
+        )
     ):
         past[job].append((slot, value, 1.0))
-        np.testing.assert_allclose(found[i], PLAIN[name, resource](past[job]), rtol=1e-9)
+        np.testing.assert_allclose(
+            found[i],
+            PLAIN[name, resource](past[job]),
+            rtol=1e-9,
+        )
 
 
 def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
@@ -94,11 +146,21 @@ def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
     # A day after the first sample is first reached by the hour that ends with slot 311.
     expected = (
         [math.nan] * 6
-        + [percentile(peaks[:3], 0.9, 288, edge)] * 2
+        + [
+            percentile(
+                peaks[:3],
+                0.9,
+                288,
+                edge,
+            )
+        ]
+        * 2
         + [percentile(peaks, 0.9, 288, edge)]
     )
     np.testing.assert_allclose(
-        found, [value for value in expected for _ in (0, 1)] + [math.nan], rtol=1e-12
+        found,
+        [value for value in expected for _ in (0, 1)] + [math.nan],
+        rtol=1e-12,
     )
     # One slot earlier the span is a slot short of a day.
     rows = [(0, slot, 0, 1e8) for slot in (0, 287, 288, 299)]

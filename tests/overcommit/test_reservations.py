@@ -26,17 +26,29 @@ POLICIES = (
 )
 
 
-def used(job: int, machine: int, slot: int, usage: float) -> str:
+def used(
+    job: int,
+    machine: int,
+    slot: int,
+    usage: float,
+) -> str:
     begin = 600 + 300 * slot
     zeros = ",".join("0" * 12)
     return f"{begin}000000,{begin + 300}000000,{job},0,{machine},{usage},{usage},{zeros},0"
 
 
-def found(path: Path, policy: str, until: int | None = None) -> dict[int, list[float]]:
+def found(
+    path: Path,
+    policy: str,
+    until: int | None = None,
+) -> dict[int, list[float]]:
     """Return CPU and memory that a policy predicts, by job."""
     opened = borgtrace.open(path)
     rows = reservations(
-        opened, EngineTables.of(opened), parse_task_policy(policy), until
+        opened,
+        EngineTables.of(opened),
+        parse_task_policy(policy),
+        until,
     ).to_pylist()
     return {row["collection_id"]: [row["cpu"], row["memory"]] for row in rows}
 
@@ -74,7 +86,11 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("max", (0.5, 0.5, 0.5)),
     ],
 )
-def test_by_hand(cell: Path, policy: str, values: tuple[float, ...]) -> None:
+def test_by_hand(
+    cell: Path,
+    policy: str,
+    values: tuple[float, ...],
+) -> None:
     for slot, value in enumerate(values):
         end = 600 * SECOND + (slot + 1) * SLOT
         assert found(cell, policy, end) == {1: [pytest.approx(value)] * 2}
@@ -97,21 +113,47 @@ def test_the_tasks_of_a_machine_add_up_to_what_is_predicted_for_it(
     seed: int, tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(seed)
-    events = [line for job in range(1, 13) for line in task(job, job % 2 * 9, job % 2 + 1, "0.25")]
+    events = [
+        line
+        for job in range(1, 13)
+        for line in task(
+            job,
+            job % 2 * 9,
+            job % 2 + 1,
+            "0.25",
+        )
+    ]
     # Some windows are missing; above the limit they count as the limit.
     usage = [
-        used(job, job % 2 + 1, slot, round(float(rng.uniform(0, 0.3)), 4))
+        used(
+            job,
+            job % 2 + 1,
+            slot,
+            round(float(rng.uniform(0, 0.3)), 4),
+        )
         for job in range(1, 13)
         for slot in range(8)
         if rng.random() < 0.8
     ]
-    path = store(tmp_path, machine_events=MACHINES, task_events=events, task_usage=usage)
+    path = store(
+        tmp_path,
+        machine_events=MACHINES,
+        task_events=events,
+        task_usage=usage,
+    )
     opened = borgtrace.open(path)
     machines: ReplayInput = open_replay(
-        opened, EngineTables.of(opened), ReplayOptions(), lambda step, done, total: None
+        opened,
+        EngineTables.of(opened),
+        ReplayOptions(),
+        lambda step, done, total: None,
     )
     for text in POLICIES:
-        values = found(path, text, 600 * SECOND + 8 * SLOT)
+        values = found(
+            path,
+            text,
+            600 * SECOND + 8 * SLOT,
+        )
         policy = parse_policy(text)
         for place, machine in enumerate(machines.usage.machines.tolist()):
             block = machines.block(place, "cpu").capped()
@@ -177,10 +219,23 @@ def test_compaction_by_what_a_policy_predicts(tmp_path: Path) -> None:
         line for job, priority in priorities.items() for line in task(job, priority, (job + 1) // 2)
     ]
     usage = [
-        used(job, (job + 1) // 2, 0, 0.25 if priority else 0.5)
+        used(
+            job,
+            (job + 1) // 2,
+            0,
+            0.25 if priority else 0.5,
+        )
         for job, priority in priorities.items()
     ]
-    later = [used(job, (job + 1) // 2, 1, 0.5) for job in priorities]
+    later = [
+        used(
+            job,
+            (job + 1) // 2,
+            1,
+            0.5,
+        )
+        for job in priorities
+    ]
     end = ["1500000000,,8,0,4,4,u,1,0,0.5,0.5,0,0"]
     path = store(
         tmp_path,
@@ -209,9 +264,12 @@ def test_compaction_by_what_a_policy_predicts(tmp_path: Path) -> None:
     assert machines("overcommit:max:warmup=5m", 1200) == [4, 4, 4]
     # Other plans leave the reservations as they are: the usage of the window that covers the time, and a margin.
     assert machines("request:2", 899) == [4, 2, 4]
-    assert COMPACT.run(path, at=899 * SECOND, what_ifs=("reclaimed",), margin=0.0).table[
-        "machines"
-    ].to_pylist() == [3]
+    assert COMPACT.run(
+        path,
+        at=899 * SECOND,
+        what_ifs=("reclaimed",),
+        margin=0.0,
+    ).table["machines"].to_pylist() == [3]
     early = COMPACT.run(path, at=899 * SECOND, plan="overcommit:max")
     assert early.not_applicable == "overcommit max:warmup=2h needs usage of nine tasks in ten"
     # A replay takes what is predicted after the last window: the mean of both is .375 of .5 for production.

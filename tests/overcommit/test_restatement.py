@@ -29,7 +29,11 @@ POLICIES: dict[str, Callable[[Machine], list[float]]] = {
     "gpa:rho=0.05,history=50m,warmup=10m": lambda m: plain.gpa(m, 0.05, 10, 2),
     "convolution:rho=0.05,history=50m,warmup=10m": lambda m: plain.convolution(m, 0.05, 10, 2),
     "nsigma:n=1.5,history=50m,warmup=5m+gpa:rho=0.05,history=50m,warmup=10m": lambda m: list(
-        map(max, plain.n_sigma(m, 1.5, 10, 1), plain.gpa(m, 0.05, 10, 2))
+        map(
+            max,
+            plain.n_sigma(m, 1.5, 10, 1),
+            plain.gpa(m, 0.05, 10, 2),
+        )
     ),
 }
 
@@ -80,7 +84,12 @@ def test_the_oracle_equals_its_definition(horizon: int) -> None:
         np.testing.assert_allclose(peaks, expected, rtol=1e-12, atol=1e-12)
 
 
-def plain_kills(machine: Machine, slot: int, peak: float, priority: dict[int, int]) -> int:
+def plain_kills(
+    machine: Machine,
+    slot: int,
+    peak: float,
+    priority: dict[int, int],
+) -> int:
     """How many tasks of a slot are killed in the next one."""
     after = machine.samples.get(slot + 1, {})
     alive = []
@@ -98,7 +107,10 @@ def plain_kills(machine: Machine, slot: int, peak: float, priority: dict[int, in
 
 
 def plain_scores(
-    machine: Machine, peaks: list[float], horizon: int, priority: dict[int, int]
+    machine: Machine,
+    peaks: list[float],
+    horizon: int,
+    priority: dict[int, int],
 ) -> dict[str, float]:
     sums: dict[str, float] = defaultdict(float)
     judged = machine.judged(horizon)
@@ -136,7 +148,12 @@ def test_metrics_equal_their_definitions() -> None:
         predictions = [parse_policy(name).predict(block) for name in names]
         scores_of_policies = scores(block, 7, predictions)
         for score, prediction in zip(scores_of_policies, predictions, strict=True):
-            expected = plain_scores(machine, prediction.peak.tolist(), 7, priority)
+            expected = plain_scores(
+                machine,
+                prediction.peak.tolist(),
+                7,
+                priority,
+            )
             assert len(expected) == 8
             for name, value in expected.items():
                 assert score[name] == pytest.approx(value, rel=1e-12, abs=1e-12), name

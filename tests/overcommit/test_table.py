@@ -46,7 +46,10 @@ LIMIT = [parse_policy("limit")]
     ],
 )
 def test_the_interval_of_a_ratio(
-    parts: tuple[int], wholes: tuple[int], value: float, error: float
+    parts: tuple[int],
+    wholes: tuple[int],
+    value: float,
+    error: float,
 ) -> None:
     expected = (value, value - error, value + error)
     assert ratio(np.array(parts), np.array(wholes)) == pytest.approx(expected, rel=1e-4)
@@ -92,7 +95,15 @@ def scores(*machines: tuple[int, int, float, float]) -> np.ndarray:
 
 def test_machines_without_judged_slots_do_not_count() -> None:
     policy = [parse_policy("nsigma:history=10h")]
-    (row,) = rows_of(scores((10, 1, 10, 5), (0, 0, 0, 0), (10, 3, 10, 7)), policy, ALL)
+    (row,) = rows_of(
+        scores(
+            (10, 1, 10, 5),
+            (0, 0, 0, 0),
+            (10, 3, 10, 7),
+        ),
+        policy,
+        ALL,
+    )
     assert row["machines"] == 2
     assert row["instants"] == 20
     assert row["rate"] == 0.2
@@ -162,7 +173,9 @@ def test_what_is_above_a_prediction_is_told_as_a_share_of_the_machine() -> None:
     ],
 )
 def test_the_priorities_of_a_choice_of_tasks(
-    trace: str, tasks: str, expected: tuple[int, int]
+    trace: str,
+    tasks: str,
+    expected: tuple[int, int],
 ) -> None:
     assert priorities(find_dialect(trace), tasks) == expected
 
@@ -265,7 +278,11 @@ def test_the_front_is_who_saves_as_much_with_fewer_violations() -> None:
 
 def test_without_limits_nothing_is_saved_and_nothing_is_better() -> None:
     without_limits = [scores((10, 0, 0, 0)), scores((10, 1, 0, 0))]
-    rows = rows_of(np.concatenate(without_limits, axis=1), LIMIT * 2, ALL)
+    rows = rows_of(
+        np.concatenate(without_limits, axis=1),
+        LIMIT * 2,
+        ALL,
+    )
     assert [row["savings"] for row in rows] == [None, None]
     assert [row["is_on_front"] for row in rows] == [True, True]
 
@@ -289,12 +306,42 @@ def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
     }
     rows = []
     for policy in (paper, other):
-        rows.append({**base, "policy": policy, "tasks": "high"})
-        rows.append({**base, "policy": policy, "shape": "x"})
-        rows.append({**base, "policy": policy, "resource": "memory"})
+        rows.append(
+            {
+                **base,
+                "policy": policy,
+                "tasks": "high",
+            }
+        )
+        rows.append(
+            {
+                **base,
+                "policy": policy,
+                "shape": "x",
+            }
+        )
+        rows.append(
+            {
+                **base,
+                "policy": policy,
+                "resource": "memory",
+            }
+        )
     not_replayed = pa.Table.from_pylist(rows)
-    rows.append({**base, "policy": paper, "clipped": 0.94})
-    rows.append({**base, "policy": other, "usable": 0.12})
+    rows.append(
+        {
+            **base,
+            "policy": paper,
+            "clipped": 0.94,
+        }
+    )
+    rows.append(
+        {
+            **base,
+            "policy": other,
+            "usable": 0.12,
+        }
+    )
     answer = pa.Table.from_pylist(rows)
     assert usable.measure(answer) == 0.12
     assert clipped.measure(answer) == 0.94

@@ -87,7 +87,12 @@ def both(cpu: float, memory: float) -> tuple[JobSamples, JobSamples]:
         ),
     )
     targets = 1.15 * exponential(0.01)(0.3), 1.15 * exponential(1e7)(6e9)
-    for part, target, share in zip(parts, targets, (cpu, memory), strict=True):
+    for part, target, share in zip(
+        parts,
+        targets,
+        (cpu, memory),
+        strict=True,
+    ):
         part.request[:] = target / (1 + share)
         # Alone none of them is updated: its request lies within the bounds, and near the target.
         np.testing.assert_allclose(recommenders()["vpa"]().recommend(part)[-1], target)

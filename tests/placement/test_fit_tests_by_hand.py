@@ -43,29 +43,71 @@ def room(
     return float(slack)
 
 
-def joined(kind: type[Estimator], state: Numbers, item: Numbers) -> list[float]:
+def joined(
+    kind: type[Estimator],
+    state: Numbers,
+    item: Numbers,
+) -> list[float]:
     row = np.array(state, np.float64)
     kind.add(row, np.array(item, np.float64))
     return [float(value) for value in row]
 
 
 def test_sizes_add_up_to_the_capacity() -> None:
-    assert room(Average, (0.25, 9), (0.125, 9), 1.0) == 0.625
+    assert (
+        room(
+            Average,
+            (0.25, 9),
+            (0.125, 9),
+            1.0,
+        )
+        == 0.625
+    )
     assert joined(Average, (0.25, 1.0), (0.125, 2.0)) == [0.375, 3.0]
 
 
 def test_the_gaussian_tail() -> None:
     # Mean .5 and deviation .2: the capacity is 2.5 deviations above.
-    left = room(Gpa, (0.3, 0.03, 9), (0.2, 0.01, 9), 1.0, 0.05)
+    left = room(
+        Gpa,
+        (0.3, 0.03, 9),
+        (0.2, 0.01, 9),
+        1.0,
+        0.05,
+    )
     assert left == pytest.approx(0.05 - Q25, rel=1e-5)
     # Without variance a sum fits up to the capacity.
-    assert room(Gpa, (0.5, 0, 9), (0.5, 0, 9), 1.0, 0.05) == 0.05
-    assert room(Gpa, (0.5, 0, 9), (0.75, 0, 9), 1.0, 0.05) == -0.95
+    assert (
+        room(
+            Gpa,
+            (0.5, 0, 9),
+            (0.5, 0, 9),
+            1.0,
+            0.05,
+        )
+        == 0.05
+    )
+    assert (
+        room(
+            Gpa,
+            (0.5, 0, 9),
+            (0.75, 0, 9),
+            1.0,
+            0.05,
+        )
+        == -0.95
+    )
 
 
 def test_hoeffding() -> None:
     expected = 2 - 0.3 - math.sqrt(0.5 * 1.5 * 0.8)
-    assert room(Hoeffding, (0.1, 0.3, 9), (0.2, 0.5, 9), 2.0, 1.5) == pytest.approx(expected)
+    assert room(
+        Hoeffding,
+        (0.1, 0.3, 9),
+        (0.2, 0.5, 9),
+        2.0,
+        1.5,
+    ) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("peaks", [(0.3, 0.5), (0.5, 0.3)])
@@ -74,11 +116,21 @@ def test_bernstein_takes_the_higher_peak(peaks: tuple[float, float]) -> None:
     margin = 0.25 + math.sqrt(0.25**2 + 2 * 1.5 * 0.03)
     state = (0.1, 0.02, peaks[0], 9)
     item = (0.2, 0.01, peaks[1], 9)
-    assert room(Bernstein, state, item, 2.0, 1.5) == pytest.approx(2 - 0.3 - margin)
+    assert room(
+        Bernstein,
+        state,
+        item,
+        2.0,
+        1.5,
+    ) == pytest.approx(2 - 0.3 - margin)
     assert joined(Bernstein, state[:3], item[:3]) == pytest.approx([0.3, 0.03, 0.5])
 
 
-def chernoff(state: Numbers, item: Numbers, capacity: float) -> float:
+def chernoff(
+    state: Numbers,
+    item: Numbers,
+    capacity: float,
+) -> float:
     """At a target of .1, where θ is 2 and 4."""
     slack = Chernoff.slack(
         np.array(state, np.float64),
@@ -104,15 +156,35 @@ def test_peaks_that_fit_together_pass_chernoff() -> None:
     state = (9, 0.3, 0.5)
     item = (9, 0.2, 0.6)
     # exp(−.9) is above the target at a capacity of .5; peaks of .25 and .25 reach it, .25 and .5 exceed it.
-    assert chernoff((*state, 0.25), (*item, 0.25), 0.5) == 0.1
-    assert chernoff((*state, 0.25), (*item, 0.5), 0.5) == pytest.approx(0.1 - math.exp(-0.9))
+    assert (
+        chernoff(
+            (*state, 0.25),
+            (*item, 0.25),
+            0.5,
+        )
+        == 0.1
+    )
+    assert chernoff(
+        (*state, 0.25),
+        (*item, 0.5),
+        0.5,
+    ) == pytest.approx(0.1 - math.exp(-0.9))
     # Where the bound is within the target it stays, although the peaks fit.
-    assert chernoff((*state, 0.25), (*item, 0.25), 1.0) == pytest.approx(0.1 - math.exp(-2.9))
+    assert chernoff(
+        (*state, 0.25),
+        (*item, 0.25),
+        1.0,
+    ) == pytest.approx(0.1 - math.exp(-2.9))
 
 
 def covariance_room(state: Numbers, item: Numbers) -> float:
     """On a machine of capacity 1, at a target of .1."""
-    slack = CovarianceGpa.slack(np.array(state), np.array(item), np.array([1.0]), np.array([0.1]))
+    slack = CovarianceGpa.slack(
+        np.array(state),
+        np.array(item),
+        np.array([1.0]),
+        np.array([0.1]),
+    )
     return float(slack)
 
 
@@ -129,7 +201,12 @@ def test_covariances_add_to_the_variance() -> None:
     expected = [0.3, 0.03, covariance, 0.15, -0.05, 0.3]
     assert joined(CovarianceGpa, state, item) == pytest.approx(expected)
     # Tasks that seem to take turns are not believed.
-    opposite = [*item[:3], -0.05, -0.05, -0.1]
+    opposite = [
+        *item[:3],
+        -0.05,
+        -0.05,
+        -0.1,
+    ]
     assert covariance_room(state, opposite) == pytest.approx(0.1 - tail(0.03))
 
 
@@ -147,8 +224,18 @@ STATE = (0.2, 0.01, 0.001, 0.0010)
 ITEM = (0.1, 0.03, 0.003, 0.0006)
 
 
-def cornish_fisher(capacity: float, peaks: Numbers, z: float = 2.0) -> float:
-    return room(CornishFisher, (*STATE, peaks[0], 9), (*ITEM, peaks[1], 9), capacity, z)
+def cornish_fisher(
+    capacity: float,
+    peaks: Numbers,
+    z: float = 2.0,
+) -> float:
+    return room(
+        CornishFisher,
+        (*STATE, peaks[0], 9),
+        (*ITEM, peaks[1], 9),
+        capacity,
+        z,
+    )
 
 
 def test_the_cornish_fisher_quantile_of_a_sum() -> None:
@@ -166,10 +253,22 @@ def test_where_cornish_fisher_is_no_quantile_peaks_decide() -> None:
     # A third cumulant of .016 is a skewness of 2, with an excess of 0.
     state = (0.2, 0.01, 0.006, 0.0, 0.4, 9)
     item = (0.1, 0.03, 0.01, 0.0, 0.5, 9)
-    assert room(CornishFisher, state, item, 1.0, 2.0) == pytest.approx(0.1)
+    assert room(
+        CornishFisher,
+        state,
+        item,
+        1.0,
+        2.0,
+    ) == pytest.approx(0.1)
     constant_state = (0.2, 0, 0, 0, 9, 9)
     constant_item = (0.1, 0, 0, 0, 9, 9)
-    assert room(CornishFisher, constant_state, constant_item, 1.0, 2.0) == pytest.approx(0.7)
+    assert room(
+        CornishFisher,
+        constant_state,
+        constant_item,
+        1.0,
+        2.0,
+    ) == pytest.approx(0.7)
 
 
 # A grid of eight steps to the capacity: an item of 1 to 7 steps, and a machine that holds 0, 2 or 5.
@@ -204,7 +303,11 @@ def test_the_sum_of_two_distributions(capacity: float, expected: float) -> None:
 
 def test_a_distribution_that_joins() -> None:
     expected = [0.0, 0.2, 0.25, 0.47, 0.55, 0.61, 0.72, 0.84, 0.88]
-    state = joined(Convolution, [1.0, 0.0, 0.0, *BELOW], [2.0, 1.0, 7.0, *CELLS])
+    state = joined(
+        Convolution,
+        [1.0, 0.0, 0.0, *BELOW],
+        [2.0, 1.0, 7.0, *CELLS],
+    )
     assert state == pytest.approx([3, 0, 0, *expected])
 
 

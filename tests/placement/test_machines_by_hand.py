@@ -16,7 +16,13 @@ from borgtrace.placement.packers import BEST_FIT, FIRST_FIT, Packer, packers
 from borgtrace.placement.packing import Packing, fill_last_bin, pack, rebalanced
 
 TEST = FitTest(Average.slack, Average.add)
-BOTH = FitTest(Average.slack, Average.add, Average.slack, Average.add, np.array([2, 3, 0]))
+BOTH = FitTest(
+    Average.slack,
+    Average.add,
+    Average.slack,
+    Average.add,
+    np.array([2, 3, 0]),
+)
 """CPU and memory by size; a row begins with two loads."""
 
 
@@ -33,9 +39,33 @@ def test_the_scarcer_of_two_resources_counts_and_both_join() -> None:
     item = np.array([0.125, 0.25, 0.5, 0.125])
     none = np.empty(0)
     # CPU leaves 1 − .75, memory 1 − .625.
-    assert BOTH.room(state, item, np.ones(2), none) == 0.25
-    assert BOTH.room(state, item, np.array([2.0, 1.0]), none) == 0.375
-    assert BOTH.room(state, item, np.array([0.5, 0.5]), none) == -0.25
+    assert (
+        BOTH.room(
+            state,
+            item,
+            np.ones(2),
+            none,
+        )
+        == 0.25
+    )
+    assert (
+        BOTH.room(
+            state,
+            item,
+            np.array([2.0, 1.0]),
+            none,
+        )
+        == 0.375
+    )
+    assert (
+        BOTH.room(
+            state,
+            item,
+            np.array([0.5, 0.5]),
+            none,
+        )
+        == -0.25
+    )
     BOTH.join(state, item)
     assert state.tolist() == [1.125, 2.25, 0.75, 0.625]
 
@@ -52,7 +82,11 @@ def test_without_items_or_machines_nothing_is_placed() -> None:
     bins, machines = place(fitted(), FIRST_FIT, column(1.0))
     assert bins.tolist() == []
     assert machines.tolist() == []
-    bins, _ = place(fitted(0.5), FIRST_FIT, np.empty((0, 1)))
+    bins, _ = place(
+        fitted(0.5),
+        FIRST_FIT,
+        np.empty((0, 1)),
+    )
     assert bins.tolist() == [-1]
 
 
@@ -81,7 +115,15 @@ def test_one_item_goes_to_a_machine_that_is_not_barred(packer: Packer, expected:
 
     def chosen(barred: list[int]) -> int:
         bars = np.array(barred)
-        return choose(TEST, packer, states, item, capacities, np.empty(0), bars)
+        return choose(
+            TEST,
+            packer,
+            states,
+            item,
+            capacities,
+            np.empty(0),
+            bars,
+        )
 
     assert chosen([1, 0, 0, 1]) == expected
     assert chosen([1, 1, 1, 0]) == 3
@@ -93,7 +135,18 @@ def test_an_item_that_fills_a_machine_exactly_fits(packer: Packer) -> None:
     state = column(0.5)
     item = np.array([0.5])
     not_barred = np.zeros(1, np.int64)
-    assert choose(TEST, packer, state, item, column(1.0), np.empty(0), not_barred) == 0
+    assert (
+        choose(
+            TEST,
+            packer,
+            state,
+            item,
+            column(1.0),
+            np.empty(0),
+            not_barred,
+        )
+        == 0
+    )
 
 
 def test_states_are_summed_up_anew() -> None:
@@ -105,7 +158,17 @@ def test_states_are_summed_up_anew() -> None:
     offsets = np.array([0, 2, 3])
     machines = np.array([2, 0])
     empty = np.array([1.0])
-    sum_up(add, other_add, TEST.cuts, items, members, offsets, machines, empty, states)
+    sum_up(
+        add,
+        other_add,
+        TEST.cuts,
+        items,
+        members,
+        offsets,
+        machines,
+        empty,
+        states,
+    )
     assert states[:, 0].tolist() == [1.25, 7.0, 1.625]
 
 
@@ -154,11 +217,20 @@ def test_a_group_on_the_last_machine_bars_those_that_were_there_and_those_that_m
     # Item 3 is there, of group 1: item 0 stays.  Item 1 moves and bars item 2, of its group.
     sizes = [0.125] * 4
     groups = [1, 0, 0, 1]
-    assert filled(sizes, [0, 1, 1, 2], 3, groups=groups) == [0, 2, 1, 2, 1]
+    assert filled(
+        sizes,
+        [0, 1, 1, 2],
+        3,
+        groups=groups,
+    ) == [0, 2, 1, 2, 1]
 
 
 def test_one_machine_is_left_as_it_is() -> None:
-    packing = Packing(bins=np.array([0, 0]), rows=np.ones((1, 1)), machines=np.arange(1))
+    packing = Packing(
+        bins=np.array([0, 0]),
+        rows=np.ones((1, 1)),
+        machines=np.arange(1),
+    )
     assert rebalanced(packing, fitted(0.5, 0.25)) is packing
     assert packing.n_bins == 1
     assert packing.unplaceable.tolist() == []

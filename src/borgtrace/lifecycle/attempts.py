@@ -80,7 +80,11 @@ def _leads_back(step: ibis.Value, after: ibis.Value) -> ibis.Value:
     return (step >= _FIRST_END) | ((after <= step) & ~is_queueing)
 
 
-def _number_attempts(steps: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibis.Table:
+def _number_attempts(
+    steps: ibis.Table,
+    key: Sequence[str],
+    order: Sequence[str],
+) -> ibis.Table:
     """Number the attempts of each life from 1 and look one event ahead."""
     life = ibis.window(group_by=list(key), order_by=list(order))
     with_neighbors = steps.mutate(
@@ -100,7 +104,9 @@ def _number_attempts(steps: ibis.Table, key: Sequence[str], order: Sequence[str]
 
 
 def _summarize_attempts(
-    steps: ibis.Table, key: Sequence[str], carried: Sequence[str]
+    steps: ibis.Table,
+    key: Sequence[str],
+    carried: Sequence[str],
 ) -> ibis.Table:
     step = steps.step
     time = steps.time

@@ -75,7 +75,12 @@ class Cache:
         text = f"{self.digest}\n{predicate}"
         return replace(self, digest=hashlib.sha256(text.encode()).hexdigest())
 
-    def keep(self, source: ibis.Table, derived: Derived, dialect: Dialect) -> ibis.Table:
+    def keep(
+        self,
+        source: ibis.Table,
+        derived: Derived,
+        dialect: Dialect,
+    ) -> ibis.Table:
         """Compute a derived table from `source` unless it is kept already, and return it as read back.
 
         Parameters
@@ -106,10 +111,22 @@ class Cache:
                 remove(target)
             # Beside the target, then renamed: a killed run leaves nothing that looks whole.
             with replacing_once(target) as draft:
-                _compute(con, source, derived, dialect, draft, self.piece)
+                _compute(
+                    con,
+                    source,
+                    derived,
+                    dialect,
+                    draft,
+                    self.piece,
+                )
                 # Before the table gets its name: a kill in between leaves no table without a digest.
                 write_file(_digest_file(target), json.dumps(_digests(draft)))
-        return read_table(con, table, _parts(target), name=unique_name)
+        return read_table(
+            con,
+            table,
+            _parts(target),
+            name=unique_name,
+        )
 
     def _target(self, name: str, engine: str) -> Path | None:
         """Return where a table is kept; None where nothing can be."""
@@ -210,12 +227,19 @@ def _compute(
         # Rows of two pieces share keys here (counts per window): the parts are read once more and added up.
         with TemporaryDirectory(dir=target.parent) as folder:
             paths = _copy_parts(con, parts, Path(folder) / "parts")
-            copied = read_table(con, derived.table, paths, name=f"parts_{next(_SERIAL)}")
+            copied = read_table(
+                con,
+                derived.table,
+                paths,
+                name=f"parts_{next(_SERIAL)}",
+            )
             _copy(con, derived.merge(copied), target)
 
 
 def _copy_parts(
-    con: ibis.backends.BaseBackend, parts: Sequence[ibis.Table], folder: Path
+    con: ibis.backends.BaseBackend,
+    parts: Sequence[ibis.Table],
+    folder: Path,
 ) -> list[str]:
     """Write a file for each part into a new folder, and return their paths."""
     folder.mkdir()
@@ -227,6 +251,10 @@ def _copy_parts(
     return paths
 
 
-def _copy(con: ibis.backends.BaseBackend, expr: ibis.Table, target: Path) -> None:
+def _copy(
+    con: ibis.backends.BaseBackend,
+    expr: ibis.Table,
+    target: Path,
+) -> None:
     rows = _typed_sql(con, expr)
     con.raw_sql(f"COPY ({rows}) TO {literal(str(target))} (FORMAT parquet, COMPRESSION zstd)")

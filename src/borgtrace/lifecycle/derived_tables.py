@@ -13,7 +13,13 @@ _ATTEMPT = Column(
     nullable=False,
 )
 _TIMES = (
-    Column("begin_time", "int64", "us", "First event of the attempt.", nullable=False),
+    Column(
+        "begin_time",
+        "int64",
+        "us",
+        "First event of the attempt.",
+        nullable=False,
+    ),
     Column("submit_time", "int64", "us", "SUBMIT, NULL where it is lost."),
     Column("submit_priority", "int32", "1", "Priority that SUBMIT asked for."),
     Column("queue_time", "int64", "us", "First QUEUE."),
@@ -25,7 +31,13 @@ _TIMES = (
         "us",
         "EVICT, FAIL, FINISH, KILL or LOST; NULL where none is known.",
     ),
-    Column("end_type", "enum", "enum", "How it ended.", enum="event_type"),
+    Column(
+        "end_type",
+        "enum",
+        "enum",
+        "How it ended.",
+        enum="event_type",
+    ),
     Column(
         "left_time",
         "int64",
@@ -45,7 +57,13 @@ _TIMES = (
         "us",
         "End minus SCHEDULE; NULL where either is unknown, outside the trace or made up.",
     ),
-    Column("is_left_censored", "bool", "1", "Whether it began before the trace.", nullable=False),
+    Column(
+        "is_left_censored",
+        "bool",
+        "1",
+        "Whether it began before the trace.",
+        nullable=False,
+    ),
     Column(
         "is_right_censored",
         "bool",
@@ -106,8 +124,21 @@ _TRANSITION = (
         "The earlier event; NULL for the first event of a task.",
         enum="event_type",
     ),
-    Column("to_type", "enum", "enum", "The later event.", nullable=False, enum="event_type"),
-    Column("n", "int64", "count", "Number of such transitions.", nullable=False),
+    Column(
+        "to_type",
+        "enum",
+        "enum",
+        "The later event.",
+        nullable=False,
+        enum="event_type",
+    ),
+    Column(
+        "n",
+        "int64",
+        "count",
+        "Number of such transitions.",
+        nullable=False,
+    ),
 )
 
 INSTANCE_TRANSITIONS = Table(
@@ -133,7 +164,13 @@ def _occupancy_of(things: str) -> Table:
         key=("collection_type", "time"),
         columns=(
             _INSTANCE_EVENTS["collection_type"],
-            Column("time", "int64", "us", "From when on the numbers hold.", nullable=False),
+            Column(
+                "time",
+                "int64",
+                "us",
+                "From when on the numbers hold.",
+                nullable=False,
+            ),
             Column(
                 "pending",
                 "int64",

@@ -115,7 +115,11 @@ GRAPHS = {graph.name: graph for graph in (_DOCUMENT_2011, _BORG_PAPER, _ZHU, _DO
 """The published life cycles by name."""
 
 
-def is_legal(graph: Graph, before: str | None, after: str) -> bool:
+def is_legal(
+    graph: Graph,
+    before: str | None,
+    after: str,
+) -> bool:
     """Whether `after` may directly follow `before` (None: be the first event) in a life cycle.
 
     Parameters

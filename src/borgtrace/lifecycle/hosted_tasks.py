@@ -24,7 +24,10 @@ _ZERO_IF_MISSING = (
 
 
 def tasks(
-    usage: ibis.Table, events: ibis.Table, collections: ibis.Table, dialect: Dialect
+    usage: ibis.Table,
+    events: ibis.Table,
+    collections: ibis.Table,
+    dialect: Dialect,
 ) -> ibis.Table:
     """Return the columns of the table ``tasks``, as ingest writes them; ``first_row`` is NULL: rows have no positions.
 
@@ -125,14 +128,22 @@ def _summarize_collections(collections: ibis.Table, dialect: Dialect) -> ibis.Ta
     )
 
 
-def _numbered(events: ibis.Table, key: Sequence[str], dialect: Dialect) -> ibis.Table:
+def _numbered(
+    events: ibis.Table,
+    key: Sequence[str],
+    dialect: Dialect,
+) -> ibis.Table:
     """Return events with their position in the life of the thing that they happen to."""
     ordered, order = in_order(events, key, dialect)
     position = ibis.row_number().over(group_by=list(key), order_by=list(order))
     return ordered.mutate(position=position)
 
 
-def _last_known(rows: ibis.Table, name: str, among: ibis.Value | None = None) -> ibis.Value:
+def _last_known(
+    rows: ibis.Table,
+    name: str,
+    among: ibis.Value | None = None,
+) -> ibis.Value:
     """Return a column's value in the last event that has one, of all events or of those that `among` selects."""
     is_known = rows[name].notnull()
     if among is not None:

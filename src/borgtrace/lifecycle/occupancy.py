@@ -63,10 +63,23 @@ def _all_changes(attempts: ibis.Table) -> ibis.Table:
     return ibis.union(
         _change(attempts.filter(waits), "waiting_from", pending=1),
         # A thing that was never seen waiting is not subtracted from pending, which would stay too low for ever.
-        _change(attempts.filter(runs & ~waits), "schedule_time", running=1),
-        _change(attempts.filter(runs & waits), "schedule_time", pending=-1, running=1),
+        _change(
+            attempts.filter(runs & ~waits),
+            "schedule_time",
+            running=1,
+        ),
+        _change(
+            attempts.filter(runs & waits),
+            "schedule_time",
+            pending=-1,
+            running=1,
+        ),
         _change(attempts.filter(runs), "left_time", running=-1),
-        _change(attempts.filter(waits & ~runs), "left_time", pending=-1),
+        _change(
+            attempts.filter(waits & ~runs),
+            "left_time",
+            pending=-1,
+        ),
         _change(attempts, "queue_time", queued=1),
         _change(attempts.filter(is_queued), "held_until", queued=-1),
     )

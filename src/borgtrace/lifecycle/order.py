@@ -42,7 +42,9 @@ SOURCE_ORDER = ("time", "source_part", "source_row")
 
 
 def in_order(
-    events: ibis.Table, key: Sequence[str], dialect: Dialect
+    events: ibis.Table,
+    key: Sequence[str],
+    dialect: Dialect,
 ) -> tuple[ibis.Table, tuple[str, ...]]:
     """Return the events, and the names of the columns that order them within `key`.
 
@@ -79,7 +81,11 @@ def in_order(
     return ranked.drop("position"), order
 
 
-def _rerank(events: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibis.Table:
+def _rerank(
+    events: ibis.Table,
+    key: Sequence[str],
+    order: Sequence[str],
+) -> ibis.Table:
     """Rank the events of each tie by their distance round the cycle from the state before the tie."""
     entry = events.type.cases(*_ENTRY.items(), else_=0).cast("int32")
     life = ibis.window(group_by=list(key), order_by=list(order))

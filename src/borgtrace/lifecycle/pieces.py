@@ -42,7 +42,11 @@ def pieces(events: ir.Table, size: int = PIECE) -> list[ir.Table]:
     n = counted["n"].to_numpy()
     # An engine returns groups in any order.
     by_id = np.argsort(ids)
-    starts = _starts_of_pieces(ids[by_id].tolist(), n[by_id].tolist(), size)
+    starts = _starts_of_pieces(
+        ids[by_id].tolist(),
+        n[by_id].tolist(),
+        size,
+    )
     if not starts:
         return [events]
     collection_id = events.collection_id
@@ -54,7 +58,11 @@ def pieces(events: ir.Table, size: int = PIECE) -> list[ir.Table]:
     return ranges
 
 
-def _starts_of_pieces(ids: list[int], n_events: list[int], size: int) -> list[int]:
+def _starts_of_pieces(
+    ids: list[int],
+    n_events: list[int],
+    size: int,
+) -> list[int]:
     """Return the ids at which pieces after the first begin."""
     starts = []
     n_in_piece = 0

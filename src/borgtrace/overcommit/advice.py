@@ -82,7 +82,11 @@ SUMS = np.dtype(
 """Of one policy, day and machine: judged instants, violations, Σ limits and Σ predictions."""
 
 
-def compute(part: ReplayPart, policies: Sequence[PeakPolicy], options: ReplayOptions) -> list[Row]:
+def compute(
+    part: ReplayPart,
+    policies: Sequence[PeakPolicy],
+    options: ReplayOptions,
+) -> list[Row]:
     """Return a row for each day that has days before it.
 
     Parameters
@@ -100,13 +104,26 @@ def compute(part: ReplayPart, policies: Sequence[PeakPolicy], options: ReplayOpt
     horizon = options.horizon_slots
     sums = part.replay(candidates, horizon, sum_by_day)
     rows = []
-    for advice in walk_forward(sums, candidates, horizon, options.target):
-        rows.append({"resource": part.resource, "tasks": part.tasks, **advice})
+    for advice in walk_forward(
+        sums,
+        candidates,
+        horizon,
+        options.target,
+    ):
+        rows.append(
+            {
+                "resource": part.resource,
+                "tasks": part.tasks,
+                **advice,
+            }
+        )
     return rows
 
 
 def sum_by_day(
-    block: MachineBlock, horizon: int, predictions: Sequence[Prediction]
+    block: MachineBlock,
+    horizon: int,
+    predictions: Sequence[Prediction],
 ) -> npt.NDArray[np.void]:
     """Return the sums of each policy and day: `SUMS` of shape (policies, days).
 
@@ -189,7 +206,9 @@ def add_days(sums: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 
 
 def best_policy(
-    known: npt.NDArray[np.void], target: float, horizon: int
+    known: npt.NDArray[np.void],
+    target: float,
+    horizon: int,
 ) -> tuple[int, RatioEstimate]:
     """Return the policy that saves most within the target, and its rate.
 

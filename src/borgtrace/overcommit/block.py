@@ -58,7 +58,11 @@ class Samples:
     slot: Index
     usage: Numbers
     limit: Numbers
-    _lows: dict[int, Index] = field(init=False, default_factory=dict, repr=False)
+    _lows: dict[int, Index] = field(
+        init=False,
+        default_factory=dict,
+        repr=False,
+    )
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -66,7 +70,12 @@ class Samples:
 
     def take(self, chosen: Flags) -> Samples:
         """Return some of the samples; the numbers of tasks stay."""
-        return Samples(self.task[chosen], self.slot[chosen], self.usage[chosen], self.limit[chosen])
+        return Samples(
+            self.task[chosen],
+            self.slot[chosen],
+            self.usage[chosen],
+            self.limit[chosen],
+        )
 
     @cached_property
     def columns(self) -> SampleColumns:
@@ -139,7 +148,11 @@ class MachineBlock:
     capacity: Numbers
     resource: str = "cpu"
     pools: Mapping[str, Any] = field(default_factory=dict)
-    predictions: dict[Any, Any] = field(init=False, default_factory=dict, repr=False)
+    predictions: dict[Any, Any] = field(
+        init=False,
+        default_factory=dict,
+        repr=False,
+    )
     """Predictions by policy, each computed once: some policies are parts of others."""
 
     @cached_property
@@ -207,7 +220,11 @@ class MachineBlock:
 
 
 @compiled()
-def _first_of_history(task: Index, slot: Index, history: int) -> Index:
+def _first_of_history(
+    task: Index,
+    slot: Index,
+    history: int,
+) -> Index:
     low = np.empty(task.size, np.int64)
     first = 0
     for i in range(task.size):

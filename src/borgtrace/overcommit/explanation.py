@@ -49,7 +49,13 @@ def explain_prediction(
         Where nothing ran on the machine in that slot, or it is not in the store.
     """
     tables = EngineTables.of(store, memory=store.memory)
-    replay_input = open_replay(store, tables, options, report, forecasts)
+    replay_input = open_replay(
+        store,
+        tables,
+        options,
+        report,
+        forecasts,
+    )
     machines = replay_input.usage.machines
     place = int(np.searchsorted(machines, machine))
     if place == len(machines) or machines[place] != machine:
@@ -64,7 +70,13 @@ def explain_prediction(
             if slot not in block.all.slots:
                 problem = f"nothing ran on machine {machine} then"
                 raise UsageError("--at", problem, got=write_time(time))
-            terms = _terms(replay_input, policy, block, options.horizon // WINDOW, int(slot))
+            terms = _terms(
+                replay_input,
+                policy,
+                block,
+                options.horizon // WINDOW,
+                int(slot),
+            )
             for name, value in terms.items():
                 rows.append(
                     {

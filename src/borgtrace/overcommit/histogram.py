@@ -46,7 +46,12 @@ class Buckets(NamedTuple):
     n: int
 
     @classmethod
-    def exponential(cls, highest: float, first: float, ratio: float = 1.05) -> Buckets:
+    def exponential(
+        cls,
+        highest: float,
+        first: float,
+        ratio: float = 1.05,
+    ) -> Buckets:
         """Return as many buckets as reach `highest`, in the unit of the values."""
         growth = highest * (ratio - 1) / first + 1
         n = math.ceil(math.log(growth) / math.log(ratio)) + 1
@@ -55,7 +60,11 @@ class Buckets(NamedTuple):
     @classmethod
     def linear(cls, highest: float, width: float) -> Buckets:
         """Return equal buckets that reach `highest`."""
-        return cls(width, 1.0, math.ceil(highest / width) + 1)
+        return cls(
+            width,
+            1.0,
+            math.ceil(highest / width) + 1,
+        )
 
 
 VPA_BUCKETS = {
@@ -98,7 +107,12 @@ def clear(weights: Numbers, state: Numbers) -> None:
 
 
 @compiled()
-def shift(weights: Numbers, state: Numbers, time: float, half_life: float) -> None:
+def shift(
+    weights: Numbers,
+    state: Numbers,
+    time: float,
+    half_life: float,
+) -> None:
     """Move the reference of time to the multiple of the half-life that is nearest to `time`."""
     reference = math.floor(time / half_life + 0.5) * half_life
     factor = 2.0 ** math.floor((state[REFERENCE] - reference) / half_life + 0.5)
@@ -168,7 +182,12 @@ def add(
 
 
 @compiled()
-def percentile(weights: Numbers, state: Numbers, share: float, buckets: Buckets) -> float:
+def percentile(
+    weights: Numbers,
+    state: Numbers,
+    share: float,
+    buckets: Buckets,
+) -> float:
     """Return the upper edge of the bucket that a percentile falls into; 0 for an empty histogram.
 
     Parameters
@@ -235,11 +254,25 @@ def rolling_percentiles(
         while time[oldest] <= time[i] - history:
             # The exact weight, unlike `subtract`: what stays must equal a history without the sample.
             bucket = find_bucket(value[oldest], buckets)
-            add(weights, state, bucket, -weight[oldest], time[oldest], half_life)
+            add(
+                weights,
+                state,
+                bucket,
+                -weight[oldest],
+                time[oldest],
+                half_life,
+            )
             _find_used_buckets(weights, state)
             oldest += 1
         bucket = find_bucket(value[i], buckets)
-        add(weights, state, bucket, weight[i], time[i], half_life)
+        add(
+            weights,
+            state,
+            bucket,
+            weight[i],
+            time[i],
+            half_life,
+        )
         out[i] = percentile(weights, state, share, buckets)
     return out
 
@@ -297,7 +330,11 @@ class DecayingHistogram:
         return percentiles * self.margin
 
 
-def size_of_unit(resource: str, cores: float, gib: float) -> float:
+def size_of_unit(
+    resource: str,
+    cores: float,
+    gib: float,
+) -> float:
     """Return the cores, or bytes, of the largest machine.
 
     Parameters
@@ -319,7 +356,11 @@ def size_of_unit(resource: str, cores: float, gib: float) -> float:
     return gib * 1024 * MEBIBYTE
 
 
-def _require_size(option: str, example: str, size: float) -> None:
+def _require_size(
+    option: str,
+    example: str,
+    size: float,
+) -> None:
     if not size > 0:
         raise UsageError(
             option,

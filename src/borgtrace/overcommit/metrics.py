@@ -43,7 +43,9 @@ counts slots above P where the capacity is known, and ``excess`` sums what is ab
 
 
 def scores(
-    block: MachineBlock, horizon: int, predictions: Sequence[Prediction]
+    block: MachineBlock,
+    horizon: int,
+    predictions: Sequence[Prediction],
 ) -> npt.NDArray[np.void]:
     """Judge predictions on one machine.
 
@@ -62,7 +64,12 @@ def scores(
         `SCORE` of shape (policies,).
     """
     predicted = np.stack([prediction.peak for prediction in predictions])
-    judgement = judge(block.all, horizon, block.n_slots, predicted)
+    judgement = judge(
+        block.all,
+        horizon,
+        block.n_slots,
+        predicted,
+    )
     actual = judgement.peaks
     n = len(actual)
     predicted = predicted[:, :n]
@@ -72,7 +79,11 @@ def scores(
     has_capacity = capacity > 0
     is_next_slot = np.diff(block.all.slots[:n]) == 1
     short = is_short(actual, predicted)
-    severity = np.where(short, (actual - predicted) / np.where(short, actual, 1.0), 0.0)
+    severity = np.where(
+        short,
+        (actual - predicted) / np.where(short, actual, 1.0),
+        0.0,
+    )
     saved = (limits - predicted)[:, is_limited] / limits[is_limited]
     has_changed = np.abs(np.diff(predicted)) > CHANGE * predicted[:, :-1]
     excess = judgement.excess[:, has_capacity] / capacity[has_capacity]
@@ -115,7 +126,11 @@ def is_short(peaks: Numbers, promised: Numbers) -> Flags:
 
 
 @compiled()
-def kills(columns: SampleColumns, priority: Index, peaks: Numbers) -> Index:
+def kills(
+    columns: SampleColumns,
+    priority: Index,
+    peaks: Numbers,
+) -> Index:
     """Return how many tasks are killed for memory in the slot after each judged one, on machines filled as predicted.
 
     Where the tasks of a slot use more than predicted in the next one, the fewest are killed that make the rest fit:

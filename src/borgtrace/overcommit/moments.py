@@ -29,7 +29,12 @@ class DecayedMoments(NamedTuple):
 
 
 @compiled(inline=True)
-def _with_sample(mean: float, squares: float, value: float, n: float) -> tuple[float, float]:
+def _with_sample(
+    mean: float,
+    squares: float,
+    value: float,
+    n: float,
+) -> tuple[float, float]:
     """Return mean and sum of squared deviations with the n-th sample (West's update)."""
     new_mean = mean + (value - mean) / n
     return new_mean, squares + (value - mean) * (value - new_mean)
@@ -66,7 +71,12 @@ def decayed_moments(
         if is_known[i]:
             n[i] += 1.0
             weight[i] += 1.0
-            mean[i], squares[i] = _with_sample(mean[i], squares[i], usage[i], weight[i])
+            mean[i], squares[i] = _with_sample(
+                mean[i],
+                squares[i],
+                usage[i],
+                weight[i],
+            )
     return DecayedMoments(n, weight, mean, squares)
 
 
@@ -98,13 +108,23 @@ def window_moments(low: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
             newer_mean = 0.0
             newer_squares = 0.0
             for k in range(middle, first - 1, -1):
-                newer_mean, newer_squares = _with_sample(newer_mean, newer_squares, usage[k], i - k)
+                newer_mean, newer_squares = _with_sample(
+                    newer_mean,
+                    newer_squares,
+                    usage[k],
+                    i - k,
+                )
                 older_mean[k] = newer_mean
                 older_squares[k] = newer_squares
             newer_mean = 0.0
             newer_squares = 0.0
         n_newer = i - middle
-        newer_mean, newer_squares = _with_sample(newer_mean, newer_squares, usage[i], n_newer)
+        newer_mean, newer_squares = _with_sample(
+            newer_mean,
+            newer_squares,
+            usage[i],
+            n_newer,
+        )
         n = i - first + 1
         n_older = middle - first + 1
         distance = newer_mean - older_mean[first]
@@ -117,7 +137,10 @@ def window_moments(low: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
 
 @compiled()
 def accumulate_moments(
-    owner: Index, n: Numbers, mean: Numbers, squares: Numbers
+    owner: Index,
+    n: Numbers,
+    mean: Numbers,
+    squares: Numbers,
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Return the moments of all entries of an owner up to each (Chan et al.).
 

@@ -27,7 +27,11 @@ def _fold(values: Numbers, is_sum: bool) -> float:
 
 
 @compiled(makes_arrays=False)
-def _count_exceeding(sums: Numbers, bound: float, above: Numbers) -> int:
+def _count_exceeding(
+    sums: Numbers,
+    bound: float,
+    above: Numbers,
+) -> int:
     """Return how many sums exceed a bound, and write by how much each does; without branches, it vectorizes."""
     n = 0
     for k in range(sums.size):
@@ -91,7 +95,12 @@ def _judge(
 
 
 @compiled(makes_arrays=False)
-def _add_future(columns: SampleColumns, i: int, reach: int, sums: Numbers) -> None:
+def _add_future(
+    columns: SampleColumns,
+    i: int,
+    reach: int,
+    sums: Numbers,
+) -> None:
     """Add what the task of a sample uses after it, up to a slot, each sample at most the limit of now.
 
     Run by run: a task that leaves and returns is still one of those that are here now.
@@ -101,11 +110,20 @@ def _add_future(columns: SampleColumns, i: int, reach: int, sums: Numbers) -> No
     k = i + 1
     while k < task.size and task[k] == task[i] and slot[k] <= reach:
         end = min(columns.run_ends[k], k + reach - slot[k]) + 1
-        add_run(columns.usage[k:end], columns.limit[i], 1.0, sums[slot[k] :])
+        add_run(
+            columns.usage[k:end],
+            columns.limit[i],
+            1.0,
+            sums[slot[k] :],
+        )
         k = end
 
 
-def oracle(samples: Samples, horizon: int, n_slots: int) -> Numbers:
+def oracle(
+    samples: Samples,
+    horizon: int,
+    n_slots: int,
+) -> Numbers:
     """Return the peak over (t, t + horizon] of the tasks present in each slot t: float64 (judged slots,).
 
     Tasks that come later do not count, those that leave and return do.  Each counts at most its limit of slot t.
@@ -141,7 +159,12 @@ class Judgement(NamedTuple):
     excess: Numbers
 
 
-def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) -> Judgement:
+def judge(
+    samples: Samples,
+    horizon: int,
+    n_slots: int,
+    predictions: Numbers,
+) -> Judgement:
     """Return the oracle's peaks, and in how many slots of the horizon, and by how much, predictions are exceeded.
 
     Parameters
@@ -160,5 +183,11 @@ def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) ->
     )
     sums = np.zeros(samples.slots.max(initial=0) + 2 * horizon + 1)
     above = np.empty(horizon)
-    _judge(samples.columns, sums, above, np.ascontiguousarray(predictions), *judgement)
+    _judge(
+        samples.columns,
+        sums,
+        above,
+        np.ascontiguousarray(predictions),
+        *judgement,
+    )
     return judgement

@@ -54,7 +54,12 @@ class HourlyUsage:
         has_entry[has_entry] = owner_of_entry == owner[has_entry]
         return self._moments_at(place, has_entry)
 
-    def last_hours(self, task: Index, hour: Index, length: int) -> SampleMoments:
+    def last_hours(
+        self,
+        task: Index,
+        hour: Index,
+        length: int,
+    ) -> SampleMoments:
         """Return the moments of each of the hours before some, the oldest first: of shape (n, length).
 
         Parameters
@@ -79,7 +84,13 @@ class HourlyUsage:
         columns = []
         for values in self.moments:
             # The 0 at the end is for places outside, of which −1 is one.
-            columns.append(np.where(has_entry, np.append(values, 0.0)[place], 0.0))
+            columns.append(
+                np.where(
+                    has_entry,
+                    np.append(values, 0.0)[place],
+                    0.0,
+                )
+            )
         return SampleMoments(*columns)
 
 
@@ -143,7 +154,11 @@ def read_usage_of_names(store: Store, metric: Metric) -> HourlyUsage:
     owner = np.unique(pairs, axis=1, return_inverse=True)[1].astype(np.int64)
     owner[[value is None for value in name]] = -1
     jobs, first_task = np.unique(collection, return_index=True)
-    usage = _read_hourly_usage(store, _samples_sql(metric), Owners(jobs, owner[first_task], owner))
+    usage = _read_hourly_usage(
+        store,
+        _samples_sql(metric),
+        Owners(jobs, owner[first_task], owner),
+    )
     accumulated = accumulate_moments(usage.key // HOURS_PER_OWNER, *usage.moments)
     return replace(usage, moments=SampleMoments(*accumulated))
 
@@ -165,7 +180,11 @@ def _samples_sql(metric: Metric) -> str:
     """
 
 
-def _read_hourly_usage(store: Store, samples: str, owners: Owners) -> HourlyUsage:
+def _read_hourly_usage(
+    store: Store,
+    samples: str,
+    owners: Owners,
+) -> HourlyUsage:
     # In the order of the values: several threads would add them in any order, which changes a sum of floats.
     rows = store.stream(
         f"""

@@ -43,9 +43,19 @@ ANSWER = Answer(
         ),
     ],
     columns=[
-        Column("margin", "float64", "1", "Margin above usage; NULL for limit.", nullable=True),
         Column(
-            "half_life", "float64", "h", "Half-life of the decay; NULL for limit.", nullable=True
+            "margin",
+            "float64",
+            "1",
+            "Margin above usage; NULL for limit.",
+            nullable=True,
+        ),
+        Column(
+            "half_life",
+            "float64",
+            "h",
+            "Half-life of the decay; NULL for limit.",
+            nullable=True,
         ),
         Column(
             "machines",
@@ -114,7 +124,11 @@ production, of slots in which it exceeds its reservations, of limits that best-e
 of admitted tasks, and of evictions."""
 
 
-def compute(part: ReplayPart, policies: Sequence[PeakPolicy], options: ReplayOptions) -> list[Row]:
+def compute(
+    part: ReplayPart,
+    policies: Sequence[PeakPolicy],
+    options: ReplayOptions,
+) -> list[Row]:
     """Return a row for each of `POLICIES`, whatever is named.
 
     Parameters
@@ -158,9 +172,17 @@ def admit_best_effort(
         Lowest priority of production.
     """
     # A task that was not measured may have used anything up to its limit.
-    usage = np.where(block.is_known, block.all.usage, block.all.limit)
+    usage = np.where(
+        block.is_known,
+        block.all.usage,
+        block.all.limit,
+    )
     samples = replace(block.all, usage=usage)
-    block = replace(block, all=samples, is_known=np.ones(len(usage), np.bool_))
+    block = replace(
+        block,
+        all=samples,
+        is_known=np.ones(len(usage), np.bool_),
+    )
     is_production = block.priority >= lowest
     production = block.take(is_production).all
     best_effort = block.take(~is_production)
@@ -171,12 +193,26 @@ def admit_best_effort(
     out = np.zeros((len(policies), N_SUMS))
     for sums, policy in zip(out, policies, strict=True):
         reserved = _sum_in_slots(slots, production, reservations_in_force(production, policy))
-        machine = MachineSeries(block.capacity, limits, used, reserved)
-        _admit(columns, best_effort.priority, machine, sums)
+        machine = MachineSeries(
+            block.capacity,
+            limits,
+            used,
+            reserved,
+        )
+        _admit(
+            columns,
+            best_effort.priority,
+            machine,
+            sums,
+        )
     return out
 
 
-def _sum_in_slots(slots: Index, samples: Samples, values: Numbers) -> Numbers:
+def _sum_in_slots(
+    slots: Index,
+    samples: Samples,
+    values: Numbers,
+) -> Numbers:
     """Return the sums of values of samples in some slots, 0 where there are none."""
     out = np.zeros(len(slots))
     out[np.searchsorted(slots, samples.slots)] = samples.sums(values)
@@ -220,7 +256,12 @@ class MachineSeries(NamedTuple):
 
 
 @compiled()
-def _admit(columns: SampleColumns, priority: Index, machine: MachineSeries, sums: Numbers) -> None:
+def _admit(
+    columns: SampleColumns,
+    priority: Index,
+    machine: MachineSeries,
+    sums: Numbers,
+) -> None:
     """Admit and evict best-effort tasks slot by slot, and add up what the answer needs.
 
     Parameters
@@ -282,7 +323,12 @@ def _admit(columns: SampleColumns, priority: Index, machine: MachineSeries, sums
 
 
 @compiled()
-def _carry_over(columns: SampleColumns, present: Index, is_in: Flags, since: Index) -> float:
+def _carry_over(
+    columns: SampleColumns,
+    present: Index,
+    is_in: Flags,
+    since: Index,
+) -> float:
     """Keep the tasks admitted that were in the slot before, and return the sum of their limits."""
     task = columns.task
     slot = columns.slot
@@ -296,7 +342,12 @@ def _carry_over(columns: SampleColumns, present: Index, is_in: Flags, since: Ind
 
 
 @compiled(inline=True)
-def _next_to_evict(present: Index, is_in: Flags, priority: Index, since: Index) -> int:
+def _next_to_evict(
+    present: Index,
+    is_in: Flags,
+    priority: Index,
+    since: Index,
+) -> int:
     """Return the admitted task that goes first: the lowest priority, of it the youngest, of those the last; or −1."""
     worst = -1
     for i in present:

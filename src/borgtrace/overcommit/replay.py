@@ -44,7 +44,13 @@ class Capacities:
         events = tables.machine_events
         ordered = events.order_by(["machine_id", "time", "source_part", "source_row"])
         rows = tables.fetch(
-            ordered.select("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
+            ordered.select(
+                "machine_id",
+                "time",
+                "type",
+                "cpu_capacity",
+                "memory_capacity",
+            )
         )
         is_away = rows["type"].to_numpy() == "REMOVE"
         cpu = rows["cpu_capacity"].to_numpy().astype(np.float64)
@@ -56,7 +62,12 @@ class Capacities:
             memory=np.where(is_away, np.nan, memory),
         )
 
-    def at(self, machine: int, slots: Index, resource: str) -> Numbers:
+    def at(
+        self,
+        machine: int,
+        slots: Index,
+        resource: str,
+    ) -> Numbers:
         """Return the capacity of a machine at the end of some slots: float64, NaN where it is not known."""
         events = self._events_of(machine)
         capacity = self.cpu if resource == "cpu" else self.memory
@@ -185,7 +196,10 @@ class ReplayPart:
     report: Report
 
     def replay(
-        self, policies: Sequence[PeakPolicy], horizon: int, score: Score = scores
+        self,
+        policies: Sequence[PeakPolicy],
+        horizon: int,
+        score: Score = scores,
     ) -> npt.NDArray[Any]:
         """Judge policies on the machines.
 
@@ -220,7 +234,12 @@ class ReplayPart:
         folder = str(self.input.usage.folder)
         n_done = 0
         results: list[npt.NDArray[Any]] = []
-        for result in map_processes(judge, calls, self.jobs, place=folder):
+        for result in map_processes(
+            judge,
+            calls,
+            self.jobs,
+            place=folder,
+        ):
             results.append(result)
             n_done += len(result)
             self.report(step, n_done, len(self.places))

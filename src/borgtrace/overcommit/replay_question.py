@@ -21,7 +21,11 @@ Forecasts = Callable[[Store, str, str], Mapping[str, Any]]
 and deviations of the next slots from the tasks, slots and usage of samples: :func:`borgtrace.forecast.walks`."""
 
 
-def no_forecasts(store: Store, resource: str, model: str) -> Mapping[str, Any]:
+def no_forecasts(
+    store: Store,
+    resource: str,
+    model: str,
+) -> Mapping[str, Any]:
     """Return no forecasters, with the arguments that :data:`Forecasts` take."""
     return {}
 
@@ -106,7 +110,11 @@ def _read_pools(
     return pools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class ReplayQuestion(StoreQuestion):
     """A question that replays the machines of a store: ``compute(part, policies, options)``, rows of one part.
 
@@ -134,7 +142,13 @@ class ReplayQuestion(StoreQuestion):
         self, store: Store, tables: EngineTables, options: ReplayOptions, /
     ) -> list[Row]:
         """Replay the machines of a store; see the base."""
-        replay_input = open_replay(store, tables, options, self.report, self.forecasts)
+        replay_input = open_replay(
+            store,
+            tables,
+            options,
+            self.report,
+            self.forecasts,
+        )
         n_machines = len(replay_input.usage.machines)
         places = sample_machines(n_machines, options.machines, options.seed)
         if not places:
@@ -164,7 +178,11 @@ def why_nothing_can_be_replayed(facts: Mapping[str, Any]) -> str:
     )
 
 
-def sample_machines(n: int, size: int, seed: int) -> list[int]:
+def sample_machines(
+    n: int,
+    size: int,
+    seed: int,
+) -> list[int]:
     """Return positions of a random sample of machines, ascending; all of them where `size` is 0 or too large.
 
     Parameters

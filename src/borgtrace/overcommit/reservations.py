@@ -31,7 +31,12 @@ def parse_task_policy(text: str) -> TaskPolicy:
     kinds = {name: kind for name, kind in policies().items() if issubclass(kind, TaskPolicy)}
     name = text.partition(":")[0]
     try:
-        check_names("", [name], list(kinds), "no policy that predicts single tasks")
+        check_names(
+            "",
+            [name],
+            list(kinds),
+            "no policy that predicts single tasks",
+        )
         return parse_rule(text, kinds, PeakPolicy.option)
     except UsageError as error:
         raise UsageError(
@@ -43,7 +48,12 @@ def parse_task_policy(text: str) -> TaskPolicy:
         ) from None
 
 
-def reservations(store: Store, tables: Tables, policy: TaskPolicy, until: int | None) -> pa.Table:
+def reservations(
+    store: Store,
+    tables: Tables,
+    policy: TaskPolicy,
+    until: int | None,
+) -> pa.Table:
     """Return what a policy predicts for each task that was measured, at the end of its last slot up to a time.
 
     Parameters
@@ -62,14 +72,25 @@ def reservations(store: Store, tables: Tables, policy: TaskPolicy, until: int | 
         task was not measured.
     """
     options = ReplayOptions(policies=(policy.label,))
-    replay_input = open_replay(store, tables, options, lambda step, done, total: None)
+    replay_input = open_replay(
+        store,
+        tables,
+        options,
+        lambda step, done, total: None,
+    )
     keys = store.layout.tasks(["collection_id", "instance_index"])
     end = replay_input.usage.facts["n_slots"]
     if until is not None:
         end = (until - TRACE_START) // WINDOW
     is_measured = np.zeros(keys.num_rows, np.bool_)
     for resource in RESOURCES:
-        predicted = _predict_last_slots(replay_input, policy, resource, end, keys.num_rows)
+        predicted = _predict_last_slots(
+            replay_input,
+            policy,
+            resource,
+            end,
+            keys.num_rows,
+        )
         is_measured |= ~np.isnan(predicted)
         keys = keys.append_column(resource, pa.array(predicted))
     return keys.filter(pa.array(is_measured))

@@ -7,7 +7,12 @@ from borgtrace.kernels.compiled import compiled
 
 
 @compiled()
-def moving_maximum(owner: Index, slot: Index, value: Numbers, length: int) -> Numbers:
+def moving_maximum(
+    owner: Index,
+    slot: Index,
+    value: Numbers,
+    length: int,
+) -> Numbers:
     """Return the largest value of each owner's last `length` slots, that of the sample included.
 
     Parameters
@@ -61,7 +66,11 @@ def percentile_of(values: Numbers, share: float) -> float:
 
 
 @compiled(inline=True)
-def _read_sorted(values: Numbers, n: int, share: float) -> float:
+def _read_sorted(
+    values: Numbers,
+    n: int,
+    share: float,
+) -> float:
     """Return a percentile of the first n values, which are sorted."""
     position = (n - 1) * share
     below = int(position)

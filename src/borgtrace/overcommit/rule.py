@@ -118,7 +118,12 @@ def parse_rule(
         For an unknown name or parameter, or a value out of range.
     """
     name, _, parameters = text.strip().partition(":")
-    check_names(option, [name], sorted(kinds), f"no such {option.lstrip('-')}")
+    check_names(
+        option,
+        [name],
+        sorted(kinds),
+        f"no such {option.lstrip('-')}",
+    )
     kind = kinds[name]
     known = [parameter.name for parameter in fields(kind)]
     values: dict[str, Any] = {}
@@ -132,7 +137,12 @@ def parse_rule(
         parameter = parameter.strip()
         if parameter not in known:
             expected = "one of " + ", ".join(known) if known else "none"
-            raise UsageError(option, f"{name} has no such parameter", expected=expected, got=text)
+            raise UsageError(
+                option,
+                f"{name} has no such parameter",
+                expected=expected,
+                got=text,
+            )
         is_text = isinstance(getattr(kind, parameter), str)
         value_text = value_text.strip()
         values[parameter] = (
@@ -141,7 +151,12 @@ def parse_rule(
     return kind(**values)
 
 
-def _read_value(option: str, name: str, value: str, text: str) -> float:
+def _read_value(
+    option: str,
+    name: str,
+    value: str,
+    text: str,
+) -> float:
     """Return the value of a parameter: slots of a time, or a number."""
     if name in TIMES:
         slots = parse_time(value, f"{option} {text}") // WINDOW

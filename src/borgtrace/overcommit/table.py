@@ -117,8 +117,20 @@ ANSWER = Answer(
             "Savings of the cell: limits that are not promised; NULL without limits.",
             nullable=True,
         ),
-        Column("savings_low", "float64", "fraction", "Lower end of its interval.", nullable=True),
-        Column("savings_high", "float64", "fraction", "Upper end of its interval.", nullable=True),
+        Column(
+            "savings_low",
+            "float64",
+            "fraction",
+            "Lower end of its interval.",
+            nullable=True,
+        ),
+        Column(
+            "savings_high",
+            "float64",
+            "fraction",
+            "Upper end of its interval.",
+            nullable=True,
+        ),
         Column(
             "usable",
             "float64",
@@ -159,7 +171,11 @@ ANSWER = Answer(
             nullable=True,
         ),
         Column(
-            "kills", "float64", "1/d", "Memory kills per task and day; NULL for CPU.", nullable=True
+            "kills",
+            "float64",
+            "1/d",
+            "Memory kills per task and day; NULL for CPU.",
+            nullable=True,
         ),
         Column(
             "is_on_front",
@@ -171,7 +187,11 @@ ANSWER = Answer(
 )
 
 
-def compute(part: ReplayPart, policies: Sequence[PeakPolicy], options: ReplayOptions) -> list[Row]:
+def compute(
+    part: ReplayPart,
+    policies: Sequence[PeakPolicy],
+    options: ReplayOptions,
+) -> list[Row]:
     """Return the rows of some tasks and one resource; none where nothing could be judged.
 
     Parameters
@@ -225,7 +245,11 @@ def rows_of(
         return []
     rows = []
     for k, policy in enumerate(policies):
-        row = {**describe(policy), **subject, **summarize(judged[:, k])}
+        row = {
+            **describe(policy),
+            **subject,
+            **summarize(judged[:, k]),
+        }
         # CPU is throttled; only memory kills.
         if subject["resource"] != "memory":
             row["kills"] = None
@@ -310,7 +334,13 @@ def chart(answer: pa.Table) -> charts.Chart:
         detail="curve:N",
     )
     lines = base.mark_line(strokeWidth=1, opacity=0.5).encode(
-        tooltip=charts.tooltips(rows, "rate", "savings", "family", "curve"),
+        tooltip=charts.tooltips(
+            rows,
+            "rate",
+            "savings",
+            "family",
+            "curve",
+        ),
     )
     points = base.mark_point(filled=False, size=45).encode(
         fill=alt.Fill("family:N", title="family"),

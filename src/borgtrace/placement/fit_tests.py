@@ -28,7 +28,17 @@ def packing_kernel(signature: Any) -> Any:
     return compiled(signature, divides_by_zero=True)
 
 
-@packing_kernel(types.float64(SLACK, SLACK, INDEX, ROW, ROW, ROW, ROW))
+@packing_kernel(
+    types.float64(
+        SLACK,
+        SLACK,
+        INDEX,
+        ROW,
+        ROW,
+        ROW,
+        ROW,
+    )
+)
 def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ignore[no-untyped-def]
     """Return the room left if the item joined: that of the only test, or the smaller of both.
 
@@ -46,16 +56,34 @@ def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ig
     low = cuts[0]
     end = cuts[1]
     n = cuts[2]
-    room = slack(state[low:end], item[low:end], capacity[:1], parameters[:n])
+    room = slack(
+        state[low:end],
+        item[low:end],
+        capacity[:1],
+        parameters[:n],
+    )
     # Only the sign matters where a test fails: skip the second one.
     if room < 0:
         return room
-    other_room = other(state[end:], item[end:], capacity[1:], parameters[n:])
+    other_room = other(
+        state[end:],
+        item[end:],
+        capacity[1:],
+        parameters[n:],
+    )
     # The scarcer resource counts, so Best Fit compares machines by what will run out first.
     return min(room, other_room)
 
 
-@packing_kernel(types.void(ADD, ADD, INDEX, ROW, ROW))
+@packing_kernel(
+    types.void(
+        ADD,
+        ADD,
+        INDEX,
+        ROW,
+        ROW,
+    )
+)
 def join(add, other, cuts, state, item):  # type: ignore[no-untyped-def]
     """Let the item join, for every test; columns before the first cut add up.
 
@@ -137,7 +165,15 @@ class FitTest:
         # Far cheaper than passing functions to a kernel.
         if not self.cuts.size:
             return self.slack(state, item, capacity, parameters)
-        return float(room_for(*self.slacks, state, item, capacity, parameters))
+        return float(
+            room_for(
+                *self.slacks,
+                state,
+                item,
+                capacity,
+                parameters,
+            )
+        )
 
     def join(self, state: Row, item: Row) -> None:
         """Let the item join, in place.
@@ -152,4 +188,9 @@ class FitTest:
         if not self.cuts.size:
             self.add(state, item)
         else:
-            join(*self.adds, self.cuts, state, item)
+            join(
+                *self.adds,
+                self.cuts,
+                state,
+                item,
+            )

@@ -56,10 +56,19 @@ def require_capacity(name: str, capacity: float) -> None:
     """
     if not 0 < capacity < np.inf:
         problem = "not the capacity of a machine"
-        raise UsageError(name, problem, expected="a number above 0", got=f"{capacity:g}")
+        raise UsageError(
+            name,
+            problem,
+            expected="a number above 0",
+            got=f"{capacity:g}",
+        )
 
 
-def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> Fitted:
+def fit(
+    estimator: Estimator,
+    observed: Observation,
+    capacity: float = 1.0,
+) -> Fitted:
     """Let an estimator describe the tasks; the result serves any number of packings.
 
     Parameters

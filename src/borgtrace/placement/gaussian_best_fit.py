@@ -16,7 +16,11 @@ _NO_SHORTCUT = -1.0
 
 
 @compiled(inline=True)
-def _surely_exceeds(room: float, variance: float, border: float) -> bool:
+def _surely_exceeds(
+    room: float,
+    variance: float,
+    border: float,
+) -> bool:
     """Whether a bin clearly does not fit: squares instead of roots, once the sign of the room is known."""
     return border >= 0 and (room < 0 or room * room < border * variance)
 
@@ -70,7 +74,14 @@ def gaussian_best_fit(
                 best = b
                 least = left
         if best < 0:
-            if fit_bin(capacity - mean[i], variance[i], target) < 0:
+            if (
+                fit_bin(
+                    capacity - mean[i],
+                    variance[i],
+                    target,
+                )
+                < 0
+            ):
                 bins[i] = -1
                 continue
             best = n_bins

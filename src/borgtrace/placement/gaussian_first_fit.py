@@ -25,7 +25,13 @@ _N_LEAST = 3
 
 
 @compiled(inline=True)
-def _cannot_fit(node: Numbers, mean: float, variance: float, z: float, limit: float) -> bool:
+def _cannot_fit(
+    node: Numbers,
+    mean: float,
+    variance: float,
+    z: float,
+    limit: float,
+) -> bool:
     """Whether every bin below `node` would exceed `limit` with the item.
 
     √(v + x) − √v falls with v, so size + z(√(v_max + x) − √v_max) bounds from below for z ≥ 0; for z < 0 (targets
@@ -52,7 +58,11 @@ def _summarize(tree: Numbers, node: int) -> None:
 
 
 @compiled(inline=True)
-def _refresh(tree: Numbers, leaf: int, z: float) -> None:
+def _refresh(
+    tree: Numbers,
+    leaf: int,
+    z: float,
+) -> None:
     """Recompute the ancestors of a leaf that changed."""
     variance = tree[leaf, _LEAST_VARIANCE]
     tree[leaf, _LEAST_SIZE] = tree[leaf, _LEAST_MEAN] + z * math.sqrt(variance)
@@ -78,14 +88,27 @@ def _find_first_fit(
     limit = capacity + _MARGIN
     node = 1
     while True:
-        if not _cannot_fit(tree[node], mean, variance, z, limit):
+        if not _cannot_fit(
+            tree[node],
+            mean,
+            variance,
+            z,
+            limit,
+        ):
             # Left child first, since bins are numbered from the left in the order they were opened.
             if node < n_leaves:
                 node *= 2
                 continue
             # Subtracted in the order of the general loop: only then are the packings equal bit for bit.
             room = capacity - tree[node, _LEAST_MEAN] - mean
-            if fit_bin(room, tree[node, _LEAST_VARIANCE] + variance, target) >= 0:
+            if (
+                fit_bin(
+                    room,
+                    tree[node, _LEAST_VARIANCE] + variance,
+                    target,
+                )
+                >= 0
+            ):
                 return node
         # A right child is the end of its subtree: climb until there is a sibling on the right.
         while node & 1:
@@ -152,9 +175,24 @@ def gaussian_first_fit(
     tree = _make_tree(n_leaves)
     n_bins = 0
     for i in range(mean.size):
-        leaf = _find_first_fit(tree, n_leaves, mean[i], variance[i], z, capacity, target)
+        leaf = _find_first_fit(
+            tree,
+            n_leaves,
+            mean[i],
+            variance[i],
+            z,
+            capacity,
+            target,
+        )
         if leaf < 0:
-            if fit_bin(capacity - mean[i], variance[i], target) < 0:
+            if (
+                fit_bin(
+                    capacity - mean[i],
+                    variance[i],
+                    target,
+                )
+                < 0
+            ):
                 bins[i] = -1
                 continue
             if n_bins == n_leaves:

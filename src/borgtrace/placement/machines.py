@@ -26,7 +26,16 @@ from borgtrace.placement.types import SCORE_TYPE, Row
 _SCORE = types.FunctionType(SCORE_TYPE)
 
 
-@packing_kernel(types.void(types.int64, INDEX, INDEX, INDEX, INDEX, INDEX))
+@packing_kernel(
+    types.void(
+        types.int64,
+        INDEX,
+        INDEX,
+        INDEX,
+        INDEX,
+        INDEX,
+    )
+)
 def _bar_bins_of_group(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-untyped-def]
     """Bar the bins that hold a task of item i's group, for item i (no group: −1)."""
     group = groups[i]
@@ -76,7 +85,15 @@ def _find_next_machine(  # type: ignore[no-untyped-def]
         if too_small >= 0 and (capacities[machine] == capacities[too_small]).all():
             continue
         capacity = capacities[machine]
-        room = room_for(slack, other, cuts, empty, item, capacity, parameters)
+        room = room_for(
+            slack,
+            other,
+            cuts,
+            empty,
+            item,
+            capacity,
+            parameters,
+        )
         if room >= 0:
             return machine
         too_small = machine
@@ -121,11 +138,24 @@ def _choose_bin(  # type: ignore[no-untyped-def]
         # Barred by the number of the item: nothing needs to be cleared before the next one.
         if barred[b] == mark:
             continue
-        room = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)
+        room = room_for(
+            slack,
+            other,
+            cuts,
+            states[b],
+            item,
+            capacities[b],
+            parameters,
+        )
         if room >= 0:
             if stops:
                 return b
-            preference = score(states[b], item, capacities[b], room)
+            preference = score(
+                states[b],
+                item,
+                capacities[b],
+                room,
+            )
             # `best < 0` first: a bin that fits is taken even if its score is NaN.  Ties stay with the bin opened first.
             if best < 0 or preference > best_score:
                 best = b
@@ -176,12 +206,23 @@ def _place(  # type: ignore[no-untyped-def]
     # `barred` holds, per bin, the last item that must not join it; n entries, because there is at most a bin per item.
     previous = np.full(n, -1, np.int64)
     barred = np.full(n, -1, np.int64)
-    last_of_group = np.full(groups.max() + 2 if n else 1, -1, np.int64)
+    last_of_group = np.full(
+        groups.max() + 2 if n else 1,
+        -1,
+        np.int64,
+    )
     n_bins = 0
     n_open = 0
     for i in range(n):
         item = items[i]
-        _bar_bins_of_group(i, groups, last_of_group, previous, bins, barred)
+        _bar_bins_of_group(
+            i,
+            groups,
+            last_of_group,
+            previous,
+            bins,
+            barred,
+        )
         best = _choose_bin(
             slack,
             other,
@@ -219,13 +260,22 @@ def _place(  # type: ignore[no-untyped-def]
             # Only moves forward: however often machines are opened, the inventory is walked once.
             while n_open < capacities.shape[0] and is_open[n_open]:
                 n_open += 1
-        join(add, other_add, cuts, states[best], item)
+        join(
+            add,
+            other_add,
+            cuts,
+            states[best],
+            item,
+        )
         bins[i] = best
     return n_bins
 
 
 def place(
-    fitted: Fitted, packer: Packer, capacities: Numbers, groups: Index | None = None
+    fitted: Fitted,
+    packer: Packer,
+    capacities: Numbers,
+    groups: Index | None = None,
 ) -> tuple[Index, Index]:
     """Place items one by one, each into a bin where it fits, else into a newly opened machine.
 
@@ -252,7 +302,11 @@ def place(
     slack, other, cuts = test.slacks
     add, other_add = test.adds
     bins = np.full(n, -1, np.int64)
-    machines = np.full(min(n, len(capacities)), -1, np.int64)
+    machines = np.full(
+        min(n, len(capacities)),
+        -1,
+        np.int64,
+    )
     n_bins = _place(
         slack,
         other,
@@ -277,7 +331,19 @@ def groups_or_none(groups: Index | None, n: int) -> Index:
     return np.full(n, -1) if groups is None else groups
 
 
-@packing_kernel(types.void(ADD, ADD, INDEX, ROWS, INDEX, INDEX, INDEX, ROW, ROWS))
+@packing_kernel(
+    types.void(
+        ADD,
+        ADD,
+        INDEX,
+        ROWS,
+        INDEX,
+        INDEX,
+        INDEX,
+        ROW,
+        ROWS,
+    )
+)
 def sum_up(add, other_add, cuts, items, members, offsets, machines, empty, states):  # type: ignore[no-untyped-def]
     """Recompute the states of `machines`; machine k holds ``members[offsets[k]:offsets[k + 1]]``, in their order.
 
@@ -302,7 +368,13 @@ def sum_up(add, other_add, cuts, items, members, offsets, machines, empty, state
         # subtracted would drift from those of a machine filled anew.
         state[:] = empty
         for i in members[offsets[k] : offsets[k + 1]]:
-            join(add, other_add, cuts, state, items[i])
+            join(
+                add,
+                other_add,
+                cuts,
+                state,
+                items[i],
+            )
 
 
 def choose(

@@ -12,25 +12,45 @@ from borgtrace.placement.types import Row, Score, score_kernel
 
 
 @score_kernel
-def no_preference(state: Row, item: Row, capacity: Row, slack: float) -> float:
+def no_preference(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    slack: float,
+) -> float:
     """Score all machines alike: First Fit stops before it scores, but a kernel always takes a function."""
     return 0.0
 
 
 @score_kernel
-def least_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
+def least_room(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    slack: float,
+) -> float:
     """Prefer the smallest non-negative slack (for GPA: the smallest positive FitBin)."""
     return -slack
 
 
 @score_kernel
-def most_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
+def most_room(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    slack: float,
+) -> float:
     """Prefer the largest slack."""
     return slack
 
 
 @score_kernel
-def aligned_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
+def aligned_room(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    slack: float,
+) -> float:
     """Return Σ over resources of (mean load of the task) × (capacity less mean load), in shares of the capacity.
 
     After Panigrahy et al., "Heuristics for Vector Bin Packing" (2011).  Needs rows that start with the mean load

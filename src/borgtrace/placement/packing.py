@@ -116,7 +116,12 @@ def pack_fitted(
     else:
         rows = np.asarray(inventory, np.float64).reshape(len(inventory), -1)
     # For the test alone: the packing below keeps the true capacities, by which it is judged.
-    bins, machines = place(fitted, packer, rows * CAPACITY_RTOL, groups)
+    bins, machines = place(
+        fitted,
+        packer,
+        rows * CAPACITY_RTOL,
+        groups,
+    )
     return Packing(bins, rows[machines], machines)
 
 
@@ -127,8 +132,19 @@ def _pack_gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
     capacity = fitted.capacity * CAPACITY_RTOL
     target = float(fitted.parameters[0])
     z = -float(ndtri(target))
-    n_bins = place_all(mean, variance, capacity, target, z, bins)
-    return Packing(bins, np.full((n_bins, 1), fitted.capacity), np.arange(n_bins))
+    n_bins = place_all(
+        mean,
+        variance,
+        capacity,
+        target,
+        z,
+        bins,
+    )
+    return Packing(
+        bins,
+        np.full((n_bins, 1), fitted.capacity),
+        np.arange(n_bins),
+    )
 
 
 def rebalanced(
@@ -176,7 +192,12 @@ def rebalanced(
         len(packing.rows),
         max_failures,
     )
-    return Packing(bins, packing.rows, packing.machines, moved)
+    return Packing(
+        bins,
+        packing.rows,
+        packing.machines,
+        moved,
+    )
 
 
 def pack(
@@ -219,7 +240,12 @@ def pack(
         cpu = np.asarray(inventory).reshape(len(inventory), -1)[:, 0]
         capacity = float(np.max(cpu, initial=0))
     fitted = fit(estimator, observed, capacity)
-    packing = pack_fitted(fitted, packer=packer, inventory=inventory, groups=groups)
+    packing = pack_fitted(
+        fitted,
+        packer=packer,
+        inventory=inventory,
+        groups=groups,
+    )
     if not rebalancing:
         return packing
     return rebalanced(packing, fitted, groups=groups)
@@ -258,7 +284,11 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
         for state, capacity in zip(states, capacities, strict=True)
     ]
     # A slack is the target less the probability; subtracting it may round past 0 or 1.
-    return np.clip(parameters[0] - np.array(rooms), 0.0, 1.0)
+    return np.clip(
+        parameters[0] - np.array(rooms),
+        0.0,
+        1.0,
+    )
 
 
 def _idle_task(fitted: Fitted) -> Numbers:
@@ -368,7 +398,13 @@ def fill_last_bin(  # type: ignore[no-untyped-def]
     first, following = _lists_of_bins(bins, n_bins)
     i = first[last]
     while i >= 0:
-        join(add, other_add, cuts, state, items[i])
+        join(
+            add,
+            other_add,
+            cuts,
+            state,
+            items[i],
+        )
         if groups[i] >= 0:
             is_barred[groups[i]] = True
         i = following[i]
@@ -386,9 +422,26 @@ def fill_last_bin(  # type: ignore[no-untyped-def]
             # A task whose group is already there counts as a failed move, like one that does not fit.
             fits = groups[i] < 0 or not is_barred[groups[i]]
             if fits:
-                fits = room_for(slack, other, cuts, state, items[i], capacity, parameters) >= 0
+                fits = (
+                    room_for(
+                        slack,
+                        other,
+                        cuts,
+                        state,
+                        items[i],
+                        capacity,
+                        parameters,
+                    )
+                    >= 0
+                )
             if fits:
-                join(add, other_add, cuts, state, items[i])
+                join(
+                    add,
+                    other_add,
+                    cuts,
+                    state,
+                    items[i],
+                )
                 if groups[i] >= 0:
                     is_barred[groups[i]] = True
                 bins[i] = last

@@ -49,7 +49,12 @@ class Score(Protocol):
 _ROW = types.float64[::1]
 SLACK_TYPE = types.float64(_ROW, _ROW, _ROW, _ROW)
 ADD_TYPE = types.void(_ROW, _ROW)
-SCORE_TYPE = types.float64(_ROW, _ROW, _ROW, types.float64)
+SCORE_TYPE = types.float64(
+    _ROW,
+    _ROW,
+    _ROW,
+    types.float64,
+)
 
 
 def slack_kernel(function: Slack, *, cached: bool = True) -> Slack:
@@ -75,18 +80,31 @@ def score_kernel(function: Score) -> Score:
     return cast(Score, _compiled(SCORE_TYPE, function, True))
 
 
-def _compiled(signature: Any, function: Callable[..., Any], cached: bool) -> Any:
+def _compiled(
+    signature: Any,
+    function: Callable[..., Any],
+    cached: bool,
+) -> Any:
     return compiled(signature, divides_by_zero=True, cached=cached)(function)
 
 
 @compiled(inline=True)
-def sum_with(state: Row, item: Row, column: int) -> float:
+def sum_with(
+    state: Row,
+    item: Row,
+    column: int,
+) -> float:
     """Return a number of the machine with the item, where it adds up over tasks."""
     return state[column] + item[column]
 
 
 @compiled(inline=True)
-def room_above(state: Row, item: Row, column: int, capacity: float) -> float:
+def room_above(
+    state: Row,
+    item: Row,
+    column: int,
+    capacity: float,
+) -> float:
     """Return the capacity left above a number of the machine with the item.
 
     In this order of subtractions everywhere: kernels that give the same packing must agree to the last bit.

@@ -127,4 +127,11 @@ def machine_usage(
         )
         partitioner.run(events, attempts)
 
-    return MachineUsage(cached_folder(store, kind, code_digest([sources, sources.parent]), build))
+    return MachineUsage(
+        cached_folder(
+            store,
+            kind,
+            code_digest([sources, sources.parent]),
+            build,
+        )
+    )

@@ -98,7 +98,12 @@ class MachinePartitioner:
         dialect = self.store.manifest.dialect
         n_tasks = len(self.store.offsets) - 1
         task_rows = self.store.task_rows
-        self.terms = write_terms(task_rows, events, dialect, self.folder / "terms")
+        self.terms = write_terms(
+            task_rows,
+            events,
+            dialect,
+            self.folder / "terms",
+        )
         self.term_start = starts_of(self.terms, n_tasks)
         self.term_time = np.ascontiguousarray(self.terms["time"])
         stays_file = self.folder / "stays"
@@ -146,7 +151,9 @@ class MachinePartitioner:
         n_windows = int(self.store.offsets[-1])
         for tasks, table in _chunks(self.store, self.metrics, self.limits.chunk):
             self.report(
-                "assigning usage to machines", int(self.store.offsets[tasks.first]), n_windows
+                "assigning usage to machines",
+                int(self.store.offsets[tasks.first]),
+                n_windows,
             )
             rows = self._rows_of_tasks(tasks, table, counts)
             if self.n_buckets == 1:
@@ -164,7 +171,12 @@ class MachinePartitioner:
     def _unsorted(self, bucket: int) -> Path:
         return self.folder / f"unsorted-{bucket:05d}"
 
-    def _rows_of_tasks(self, tasks: TaskRange, table: pa.Table, counts: Index) -> Rows:
+    def _rows_of_tasks(
+        self,
+        tasks: TaskRange,
+        table: pa.Table,
+        counts: Index,
+    ) -> Rows:
         """Return the rows of the windows of some tasks, and add what was counted."""
         part = slice(tasks.first, tasks.end + 1)
         cpu, memory = self.metrics
@@ -185,9 +197,23 @@ class MachinePartitioner:
         )
         # Once to count, once to write.
         no_rows = np.empty(0, WINDOW_ROW)
-        counted = fill_rows(windows, starts, self.term_time, stays, self.rules, no_rows)
+        counted = fill_rows(
+            windows,
+            starts,
+            self.term_time,
+            stays,
+            self.rules,
+            no_rows,
+        )
         rows = np.empty(counted[N_ROWS], WINDOW_ROW)
-        counts += fill_rows(windows, starts, self.term_time, stays, self.rules, rows)
+        counts += fill_rows(
+            windows,
+            starts,
+            self.term_time,
+            stays,
+            self.rules,
+            rows,
+        )
         return rows
 
     def _sort(self) -> Rows:
@@ -247,7 +273,11 @@ def _number_machines(ids: Index) -> tuple[Index, npt.NDArray[np.unsignedinteger]
     return unique_ids[order], number[encoded.indices.to_numpy()]
 
 
-def _combine(values: Values, first: Index, is_peak: bool) -> Values:
+def _combine(
+    values: Values,
+    first: Index,
+    is_peak: bool,
+) -> Values:
     """Combine neighboring values into one by their maximum or their sum; NaN is no value."""
     if not len(first):
         return values
@@ -283,7 +313,9 @@ def _divide_up(number: int, divisor: int) -> int:
 
 
 def _chunks(
-    store: Store, metrics: tuple[Metric, Metric], chunk: int
+    store: Store,
+    metrics: tuple[Metric, Metric],
+    chunk: int,
 ) -> Iterator[tuple[TaskRange, pa.Table]]:
     """Yield neighboring tasks with their windows."""
     columns = dict.fromkeys(["start_time", "end_time", *(metric.column for metric in metrics)])

@@ -39,7 +39,10 @@ STAY = np.dtype(
 
 
 def write_terms(
-    task_rows: TaskRows, events: ir.Table, dialect: Dialect, path: Path
+    task_rows: TaskRows,
+    events: ir.Table,
+    dialect: Dialect,
+    path: Path,
 ) -> npt.NDArray[np.void]:
     """Write the terms of all tasks, in the order of tasks and times, and return them mapped into memory.
 
@@ -68,9 +71,17 @@ def write_terms(
         "memory_request",
         "priority",
     ]
-    rows, order = in_order(events.filter(has_request).select(*columns), KEY, dialect)
+    rows, order = in_order(
+        events.filter(has_request).select(*columns),
+        KEY,
+        dialect,
+    )
     batches = to_batches(rows.order_by([*KEY, *order]))
-    return _write(path, TERM, (_terms(task_rows, batch) for batch in batches))
+    return _write(
+        path,
+        TERM,
+        (_terms(task_rows, batch) for batch in batches),
+    )
 
 
 def _terms(task_rows: TaskRows, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
@@ -89,7 +100,11 @@ def _terms(task_rows: TaskRows, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     return terms[~is_repeated]
 
 
-def write_stays(task_rows: TaskRows, attempts: ir.Table, path: Path) -> npt.NDArray[np.void]:
+def write_stays(
+    task_rows: TaskRows,
+    attempts: ir.Table,
+    path: Path,
+) -> npt.NDArray[np.void]:
     """Write when tasks were on machines, in the order of tasks and times, and return the stays mapped into memory.
 
     Parameters
@@ -106,7 +121,11 @@ def write_stays(task_rows: TaskRows, attempts: ir.Table, path: Path) -> npt.NDAr
     placed = attempts.filter(is_placed & is_outside_alloc_sets)
     rows = placed.select(*KEY, "machine_id", "schedule_time", "left_time")
     batches = to_batches(rows.order_by([*KEY, "schedule_time"]))
-    return _write(path, STAY, (_stays(task_rows, batch) for batch in batches))
+    return _write(
+        path,
+        STAY,
+        (_stays(task_rows, batch) for batch in batches),
+    )
 
 
 def _stays(task_rows: TaskRows, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
@@ -131,7 +150,9 @@ def _positions_of_tasks(task_rows: TaskRows, batch: pa.RecordBatch) -> Index:
 
 
 def _write(
-    path: Path, dtype: np.dtype[np.void], parts: Iterable[npt.NDArray[np.void]]
+    path: Path,
+    dtype: np.dtype[np.void],
+    parts: Iterable[npt.NDArray[np.void]],
 ) -> npt.NDArray[np.void]:
     """Write some rows into a file, and return them mapped into memory."""
     with path.open("wb") as file:

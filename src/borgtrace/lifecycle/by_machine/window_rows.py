@@ -32,7 +32,12 @@ LONGEST = 24 * HOUR
 
 
 @compiled(inline=True)
-def _term_in_force(times: Index, first: int, last: int, slot: int) -> int:
+def _term_in_force(
+    times: Index,
+    first: int,
+    last: int,
+    slot: int,
+) -> int:
     """Return the last term that began before the end of a slot, else the first one of the task."""
     end_of_slot = _START + (slot + 1) * _SLOT
     n_begun = int(np.searchsorted(times[first:last], end_of_slot))
@@ -40,7 +45,11 @@ def _term_in_force(times: Index, first: int, last: int, slot: int) -> int:
 
 
 @compiled(inline=True)
-def _refusal(machine: int, has_no_terms: bool, length: int) -> int:
+def _refusal(
+    machine: int,
+    has_no_terms: bool,
+    length: int,
+) -> int:
     """Return why a window belongs to no machine, 0 where it does."""
     if machine == NO_MACHINE:
         return WITHOUT_MACHINE

@@ -39,7 +39,12 @@ class ConvolutionPolicy(QuantilePolicy):
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot, a multiple of a thousandth of the limits."""
-        return _convolution_quantiles(known.columns, known.low(self.history), warm, self.rho)
+        return _convolution_quantiles(
+            known.columns,
+            known.low(self.history),
+            warm,
+            self.rho,
+        )
 
 
 @dataclass(frozen=True)
@@ -58,11 +63,21 @@ class SaddlepointPolicy(QuantilePolicy):
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot."""
         z = -float(ndtri(self.rho))
-        return _saddlepoint_quantiles(known.columns, known.low(self.history), warm, z)
+        return _saddlepoint_quantiles(
+            known.columns,
+            known.low(self.history),
+            warm,
+            z,
+        )
 
 
 @compiled()
-def _convolution_quantiles(known: SampleColumns, low: Index, warm: Flags, rho: float) -> Numbers:
+def _convolution_quantiles(
+    known: SampleColumns,
+    low: Index,
+    warm: Flags,
+    rho: float,
+) -> Numbers:
     peaks = np.zeros(known.offsets.size - 1)
     for j in range(peaks.size):
         present = known.order[known.offsets[j] : known.offsets[j + 1]]
@@ -80,7 +95,13 @@ def _convolution_quantiles(known: SampleColumns, low: Index, warm: Flags, rho: f
             if warm[i]:
                 own = _spread_over_grid(known.usage[low[i] : i + 1], step)
                 # What lies beyond the grid is in no cell: it stays on the side of the overflow.
-                mass = convolved(mass, highest + 1, own, 0, CELLS)
+                mass = convolved(
+                    mass,
+                    highest + 1,
+                    own,
+                    0,
+                    CELLS,
+                )
                 highest = min(_last_occupied(own) + highest, CELLS)
         peaks[j] = _least_cell_above(mass, 1 - rho - _ROUNDING) * step
     return peaks
@@ -137,22 +158,40 @@ class _SumCumulants(NamedTuple):
 
 
 @compiled()
-def _saddlepoint_quantiles(known: SampleColumns, low: Index, warm: Flags, target: float) -> Numbers:
+def _saddlepoint_quantiles(
+    known: SampleColumns,
+    low: Index,
+    warm: Flags,
+    target: float,
+) -> Numbers:
     peaks = np.zeros(known.offsets.size - 1)
     for j in range(peaks.size):
         now = known.order[known.offsets[j] : known.offsets[j + 1]]
         now = now[warm[now]]
         highest = np.array([known.usage[low[i] : i + 1].max() for i in now])
-        present = _PresentTasks(known.usage, now, low[now], highest)
+        present = _PresentTasks(
+            known.usage,
+            now,
+            low[now],
+            highest,
+        )
         at_zero = _cumulants(0.0, present)
         peaks[j] = at_zero.mean
         if at_zero.variance > 0:
-            peaks[j] = _find_quantile(1 / math.sqrt(at_zero.variance), target, present)
+            peaks[j] = _find_quantile(
+                1 / math.sqrt(at_zero.variance),
+                target,
+                present,
+            )
     return peaks
 
 
 @compiled()
-def _find_quantile(theta: float, target: float, present: _PresentTasks) -> float:
+def _find_quantile(
+    theta: float,
+    target: float,
+    present: _PresentTasks,
+) -> float:
     """Return K′ where r* is the target, from a first θ on: r* of a Gaussian sum is θσ, so it is near."""
     low_theta = 0.0
     below = -target

@@ -45,6 +45,12 @@ class Forecast(PeakPolicy):
         quantiles = []
         for ahead in range(mean.shape[1]):
             quantiles.append(
-                sum_quantiles(known, is_forecast, mean[:, ahead], variance[:, ahead], self.rho)
+                sum_quantiles(
+                    known,
+                    is_forecast,
+                    mean[:, ahead],
+                    variance[:, ahead],
+                    self.rho,
+                )
             )
         return predict_warm_tasks(block, is_forecast, np.max(quantiles, axis=0))

@@ -60,7 +60,13 @@ class GpaPolicy(QuantilePolicy):
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the Gaussian quantile of each slot."""
         mean, variance = window_moments(known.low(self.history), known.usage)
-        return sum_quantiles(known, warm, mean, variance, self.rho)
+        return sum_quantiles(
+            known,
+            warm,
+            mean,
+            variance,
+            self.rho,
+        )
 
 
 @dataclass(frozen=True)
@@ -116,12 +122,22 @@ class OnlineGpa(PeakPolicy):
         squares_of_own_mean = own.weight * (own.mean - mean) ** 2
         squares_of_prior_mean = prior_weight * (prior.mean - mean) ** 2
         variance = (squares_within + squares_of_own_mean + squares_of_prior_mean) / weight
-        quantiles = sum_quantiles(samples, warm, mean, variance, self.rho)
+        quantiles = sum_quantiles(
+            samples,
+            warm,
+            mean,
+            variance,
+            self.rho,
+        )
         n_cold = int((block.is_known & ~warm).sum())
         return Prediction(with_limits(samples, warm, quantiles), n_cold)
 
 
-def predict_warm_tasks(block: MachineBlock, warm: Flags, peaks: Numbers) -> Prediction:
+def predict_warm_tasks(
+    block: MachineBlock,
+    warm: Flags,
+    peaks: Numbers,
+) -> Prediction:
     """Return a prediction from the peaks of the warm tasks; the others count their limits.
 
     Parameters
@@ -137,7 +153,11 @@ def predict_warm_tasks(block: MachineBlock, warm: Flags, peaks: Numbers) -> Pred
     return Prediction(block.spread(of_measured) + block.unmeasured, int((~warm).sum()))
 
 
-def with_limits(samples: Samples, warm: Flags, peaks: Numbers) -> Numbers:
+def with_limits(
+    samples: Samples,
+    warm: Flags,
+    peaks: Numbers,
+) -> Numbers:
     """Return peaks of the warm tasks of each slot, at most their limits, and the limits of the cold ones: (m,)."""
     warm_limits = samples.sums(np.where(warm, samples.limit, 0.0))
     cold_limits = samples.sums(np.where(warm, 0.0, samples.limit))

@@ -18,7 +18,11 @@ HOURS_PER_DAY = 24
 DAYS_PER_WEEK = 7
 KOORDINATOR = {
     "cpu": DecayingHistogram(Buckets.exponential(1024.0, 0.025), DAY / 2, 0.95),
-    "memory": DecayingHistogram(Buckets.exponential(2.0**41, 5 * MEBIBYTE), DAY, 0.98),
+    "memory": DecayingHistogram(
+        Buckets.exponential(2.0**41, 5 * MEBIBYTE),
+        DAY,
+        0.98,
+    ),
 }
 """Histograms of its peak predictions; the margin is added to what is read."""
 
@@ -66,7 +70,11 @@ class KoordinatorBatch(NodePolicy):
         threshold = self.cpu if block.resource == "cpu" else self.memory
         # Where the capacity is not published nothing can be handed out.
         batch = np.nan_to_num(np.maximum(capacity * threshold - used, 0.0))
-        peak = np.where(np.isnan(capacity), block.limits, capacity - batch)
+        peak = np.where(
+            np.isnan(capacity),
+            block.limits,
+            capacity - batch,
+        )
         return {
             "capacity": capacity,
             "capacity kept as a margin": capacity * (1 - threshold),
@@ -118,7 +126,11 @@ class KoordinatorProd(NodePolicy):
         size = size_of_unit(block.resource, self.cores, self.gib)
         known = block.known
 
-        def percentiles(owner: Index, slot: Index, usage: Numbers) -> Numbers:
+        def percentiles(
+            owner: Index,
+            slot: Index,
+            usage: Numbers,
+        ) -> Numbers:
             return histogram.after(owner, slot, usage * size) * self.margin / size
 
         of_task = percentiles(known.task, known.slot, known.usage)
@@ -174,11 +186,20 @@ class KatalystRealtime(NodePolicy):
         capacity = block.capacity
         used = self.used(block)
         requested = block.limits
-        load = np.divide(used, requested, out=np.ones_like(used), where=requested > 0)
+        load = np.divide(
+            used,
+            requested,
+            out=np.ones_like(used),
+            where=requested > 0,
+        )
         load = np.maximum(np.minimum(load, 1.0), least_load)
         ratio = ((capacity * target - used) / load + requested) / capacity
         # Where the capacity is not published nothing is overcommitted.
-        ratio = np.where(np.isnan(ratio), 1.0, np.clip(ratio, 1.0, self.most))
+        ratio = np.where(
+            np.isnan(ratio),
+            1.0,
+            np.clip(ratio, 1.0, self.most),
+        )
         return {
             "capacity": capacity,
             "used": used,

@@ -48,7 +48,16 @@ class MachinePolicy(PeakPolicy):
         was_warm[1:] = warm[1:] & warm[:-1] & was_present
         sums = make_warm_sums(known.slots.max(initial=-1) + 1)
         peaks = np.zeros(len(known.slots))
-        machine_peaks(known, low, warm, was_warm, self.history, statistic, sums, peaks)
+        machine_peaks(
+            known,
+            low,
+            warm,
+            was_warm,
+            self.history,
+            statistic,
+            sums,
+            peaks,
+        )
         return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
 
 
@@ -180,7 +189,12 @@ def machine_peaks(
                 sums.limit[end - 1] += known.limit[i]
                 sums.has_any[end - 1] = 1.0
             else:
-                _add_history(known, low[i], i, sums)
+                _add_history(
+                    known,
+                    low[i],
+                    i,
+                    sums,
+                )
         n = _write_ratios(sums, begin, end) if n_warm else 0
         peaks[j] = cold_limits
         if n:
@@ -189,20 +203,39 @@ def machine_peaks(
 
 
 @compiled(makes_arrays=False)
-def _add_history(known: SampleColumns, first: int, last: int, sums: WarmSums) -> None:
+def _add_history(
+    known: SampleColumns,
+    first: int,
+    last: int,
+    sums: WarmSums,
+) -> None:
     """Add the samples of a task, run by run."""
     k = first
     while k <= last:
         end = min(known.run_ends[k], last) + 1
         slot = known.slot[k]
-        add_run(known.usage[k:end], np.inf, 1.0, sums.usage[slot:])
-        add_run(known.limit[k:end], np.inf, 1.0, sums.limit[slot:])
+        add_run(
+            known.usage[k:end],
+            np.inf,
+            1.0,
+            sums.usage[slot:],
+        )
+        add_run(
+            known.limit[k:end],
+            np.inf,
+            1.0,
+            sums.limit[slot:],
+        )
         sums.has_any[slot : slot + end - k] = 1.0
         k = end
 
 
 @compiled(makes_arrays=False)
-def _write_ratios(sums: WarmSums, begin: int, end: int) -> int:
+def _write_ratios(
+    sums: WarmSums,
+    begin: int,
+    end: int,
+) -> int:
     """Write usage ÷ limit of the slots in which any of the warm tasks has a sample; return how many there are."""
     n = 0
     for slot in range(begin, end):

@@ -71,7 +71,11 @@ class PeakPolicy(NamedRule):
         return block.predictions[self]
 
 
-def is_warm(samples: Samples, history: int, warmup: int) -> Flags:
+def is_warm(
+    samples: Samples,
+    history: int,
+    warmup: int,
+) -> Flags:
     """Return which samples have at least `warmup` samples within `history` slots, their own included: bool (n,)."""
     number = np.arange(1, len(samples) + 1)
     return number - samples.low(history) >= warmup

@@ -67,5 +67,13 @@ def parse_policy(text: str, units: Mapping[str, float] = MappingProxyType({})) -
         For an unknown policy or parameter, or a value out of range.
     """
     kinds = policies()
-    parsed = [parse_rule(part, kinds, PeakPolicy.option, units) for part in text.split("+")]
+    parsed = [
+        parse_rule(
+            part,
+            kinds,
+            PeakPolicy.option,
+            units,
+        )
+        for part in text.split("+")
+    ]
     return parsed[0] if len(parsed) == 1 else Maximum(tuple(parsed))

@@ -66,7 +66,12 @@ class Highest(WholeHistoryPolicy):
 
     def of_tasks(self, samples: Samples) -> Numbers:
         """Return the running maximum."""
-        return moving_maximum(samples.task, samples.slot, samples.usage, EVER)
+        return moving_maximum(
+            samples.task,
+            samples.slot,
+            samples.usage,
+            EVER,
+        )
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,13 @@ class AveragePolicy(WholeHistoryPolicy):
     def of_tasks(self, samples: Samples) -> Numbers:
         """Return the running mean."""
         is_known = np.ones(len(samples), np.bool_)
-        moments = decayed_moments(samples.task, samples.slot, samples.usage, is_known, np.inf)
+        moments = decayed_moments(
+            samples.task,
+            samples.slot,
+            samples.usage,
+            is_known,
+            np.inf,
+        )
         return moments.mean
 
 
@@ -111,11 +122,22 @@ class TaskPercentile(TaskPolicy):
         n = len(samples)
         # A limit of zero has no ratio: Google's simulator takes 0.
         has_limit = samples.limit > 0
-        ratio = np.divide(samples.usage, samples.limit, out=np.zeros(n), where=has_limit)
+        ratio = np.divide(
+            samples.usage,
+            samples.limit,
+            out=np.zeros(n),
+            where=has_limit,
+        )
         percentile = np.empty(n)
         window = np.empty(n)
         low = samples.low(self.history)
-        rolling_percentile(low, ratio, self.q / 100, window, percentile)
+        rolling_percentile(
+            low,
+            ratio,
+            self.q / 100,
+            window,
+            percentile,
+        )
         return percentile * samples.limit
 
 

@@ -72,9 +72,21 @@ class AutopilotArgmin(Recommender):
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit of the best model after each slot."""
-        weights = CostWeights(self.overrun, self.underrun, self.change, self.model)
+        weights = CostWeights(
+            self.overrun,
+            self.underrun,
+            self.change,
+            self.model,
+        )
         buckets = VPA_BUCKETS[samples.resource]
-        return _learn_limits(samples.job, samples.slot, samples.value, weights, MODELS, buckets)
+        return _learn_limits(
+            samples.job,
+            samples.slot,
+            samples.value,
+            weights,
+            MODELS,
+            buckets,
+        )
 
 
 class _Learned(NamedTuple):
@@ -137,7 +149,16 @@ def _learn_limits(
             best = 0
             least = np.inf
             for m in range(n_models):
-                _learn_slot(learned, m, share, share_up_to, weights, models, edges, buckets)
+                _learn_slot(
+                    learned,
+                    m,
+                    share,
+                    share_up_to,
+                    weights,
+                    models,
+                    edges,
+                    buckets,
+                )
                 total = learned.cost[m]
                 total += weights.model * (m != chosen)
                 total += weights.change * (learned.limit[m] != limit)

@@ -56,12 +56,23 @@ class Autopilot(Recommender):
         largest_small = self.large * samples.size * (1 + self.margin)
         large = np.maximum(statistic * (1 + self.large_margin), largest_small)
         recommended = np.minimum(small, large)
-        return moving_maximum(samples.job, samples.slot, recommended, SLOTS_PER_HOUR)
+        return moving_maximum(
+            samples.job,
+            samples.slot,
+            recommended,
+            SLOTS_PER_HOUR,
+        )
 
     def cpu(self, samples: JobSamples) -> Numbers:
         """Return the average for batch jobs, the load-adjusted percentile for serving ones."""
         is_known = np.ones(len(samples), np.bool_)
-        moments = decayed_moments(samples.job, samples.slot, samples.value, is_known, DAY / 2)
+        moments = decayed_moments(
+            samples.job,
+            samples.slot,
+            samples.value,
+            is_known,
+            DAY / 2,
+        )
         load_adjusted = self.percentile(samples, 0.95, samples.value)
         return np.where(samples.is_serving, load_adjusted, moments.mean)
 
@@ -70,7 +81,10 @@ class Autopilot(Recommender):
         return self.percentile(samples, 0.98)
 
     def percentile(
-        self, samples: JobSamples, share: float, weight: Numbers | float = 1.0
+        self,
+        samples: JobSamples,
+        share: float,
+        weight: Numbers | float = 1.0,
     ) -> Numbers:
         """Return a percentile of the decaying histogram after each sample.
 
@@ -90,7 +104,12 @@ class Autopilot(Recommender):
             buckets = Buckets.exponential(1e13, 1e6, self.growth)
             half_life = 2 * DAY
         histogram = DecayingHistogram(buckets, half_life, share)
-        return histogram.after(samples.job, samples.slot, samples.value, weight)
+        return histogram.after(
+            samples.job,
+            samples.slot,
+            samples.value,
+            weight,
+        )
 
 
 @dataclass(frozen=True)
@@ -111,7 +130,12 @@ class AutopilotMaximum(Autopilot):
 
     def memory(self, samples: JobSamples) -> Numbers:
         """Return the highest sample of the history."""
-        return moving_maximum(samples.job, samples.slot, samples.value, self.history)
+        return moving_maximum(
+            samples.job,
+            samples.slot,
+            samples.value,
+            self.history,
+        )
 
 
 class AutopilotIntermediate(AutopilotMaximum):

@@ -41,7 +41,12 @@ class Tally:
     task_days: int = 0
     short_task_days: int = 0
 
-    def add(self, samples: JobSamples, recommended: Numbers, chosen: Flags) -> None:
+    def add(
+        self,
+        samples: JobSamples,
+        recommended: Numbers,
+        chosen: Flags,
+    ) -> None:
         """Add some jobs.
 
         Parameters
@@ -73,7 +78,15 @@ class Tally:
         task_day, number = np.unique(task * n_days + day, return_inverse=True)
         short_samples = np.bincount(number, is_short)
         self.slack.append((mean_limit - high)[has_limit] / mean_limit[has_limit])
-        self.changes.append(_count_changes(job, slot, recommended[chosen], job_day, first))
+        self.changes.append(
+            _count_changes(
+                job,
+                slot,
+                recommended[chosen],
+                job_day,
+                first,
+            )
+        )
         self.jobs += len(np.unique(job))
         self.samples += n
         self.unused += float((limit - value).sum())
@@ -82,7 +95,11 @@ class Tally:
         self.short_task_days += int((short_samples > 0).sum())
 
 
-def _percentile_95(group: Index, value: Numbers, first: Index) -> Numbers:
+def _percentile_95(
+    group: Index,
+    value: Numbers,
+    first: Index,
+) -> Numbers:
     """Return the 95th percentile of each group of neighbors, linear between values."""
     ordered = value[np.lexsort((value, group))]
     sizes = np.diff(np.append(first, len(value)))

@@ -42,8 +42,17 @@ class HistogramRecommender(Recommender):
         if self.least_weight > 0 and samples.resource == "cpu":
             weight = np.maximum(samples.value, self.least_weight)
         histogram = self.histograms[samples.resource]
-        percentile = histogram.after(samples.job, samples.slot, samples.value, weight)
-        return np.where(age(samples) >= self.patience, percentile, np.nan)
+        percentile = histogram.after(
+            samples.job,
+            samples.slot,
+            samples.value,
+            weight,
+        )
+        return np.where(
+            age(samples) >= self.patience,
+            percentile,
+            np.nan,
+        )
 
 
 class Koordinator(HistogramRecommender):

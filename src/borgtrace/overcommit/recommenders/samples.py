@@ -76,7 +76,11 @@ class JobSamples:
         return np.where(np.isnan(limit), self.request, limit)
 
 
-def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples]:
+def job_samples(
+    store: Store,
+    resource: str,
+    unit: float,
+) -> Iterator[JobSamples]:
     """Yield the samples of all jobs of a store, some jobs at a time; of each resource the same ones.
 
     Tasks inside an alloc set count, the set's own instances do not.  Windows without a value, and tasks without a
@@ -125,7 +129,9 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
 
 
 def ranges_of_jobs(
-    offsets: Index, collection: Sequence[int] | Index, chunk: int = _CHUNK
+    offsets: Index,
+    collection: Sequence[int] | Index,
+    chunk: int = _CHUNK,
 ) -> Iterator[tuple[int, int]]:
     """Yield ranges of tasks (the first, and the one after the last) that hold whole jobs.
 

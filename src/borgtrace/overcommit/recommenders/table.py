@@ -114,7 +114,10 @@ class RecommenderOptions:
 
 
 def compute(
-    store: Store, tables: EngineTables, options: RecommenderOptions, report: Report
+    store: Store,
+    tables: EngineTables,
+    options: RecommenderOptions,
+    report: Report,
 ) -> list[Row]:
     """Back-test recommenders on the jobs of a store.
 
@@ -219,7 +222,11 @@ class RecommenderBacktest:
         return rows
 
 
-def summarize(tally: Tally, size: float, n_slots: int) -> Row:
+def summarize(
+    tally: Tally,
+    size: float,
+    n_slots: int,
+) -> Row:
     """Return the columns of a row from its sums.
 
     Parameters

@@ -62,7 +62,12 @@ class VpaUpdated(Vpa):
         moments_of_each = [part.moment(part.slot) for part in all_resources]
         moments = np.unique(np.concatenate(moments_of_each))
         known = np.stack([self._known(part, moments) for part in all_resources])
-        limits = _apply_updates(moments >> BITS_OF_TIME, moments, known, DAY // 2)
+        limits = _apply_updates(
+            moments >> BITS_OF_TIME,
+            moments,
+            known,
+            DAY // 2,
+        )
         return limits[np.searchsorted(moments, samples.moment(samples.slot))]
 
     def _known(self, samples: JobSamples, moments: Index) -> Numbers:
@@ -73,7 +78,12 @@ class VpaUpdated(Vpa):
         confidence = np.minimum(age(samples) / DAY, count / _SAMPLES_PER_DAY)
         low = percentile_of(samples, 0.5) * (confidence / (confidence + 0.001)) ** 2
         # At the first sample nothing is known, and no limit is too high.
-        rise = np.divide(1.0, confidence, out=np.full(n, np.inf), where=confidence > 0)
+        rise = np.divide(
+            1.0,
+            confidence,
+            out=np.full(n, np.inf),
+            where=confidence > 0,
+        )
         high = percentile_of(samples, 0.95) * (1.0 + rise)
         # The last column, for moments before any sample, is NaN.
         bounds = np.full((N_BOUNDS, n + 1), np.nan)
@@ -83,7 +93,11 @@ class VpaUpdated(Vpa):
         bounds[REQUEST, :n] = samples.request
         place = np.searchsorted(samples.moment(samples.slot), moments, side="right") - 1
         is_own = np.append(samples.job, -1)[place] == moments >> BITS_OF_TIME
-        return np.where(is_own, bounds[:, place], np.nan)
+        return np.where(
+            is_own,
+            bounds[:, place],
+            np.nan,
+        )
 
 
 def percentile_of(samples: JobSamples, share: float) -> Numbers:
@@ -97,8 +111,18 @@ def percentile_of(samples: JobSamples, share: float) -> Numbers:
         Percentile ÷ 100.
     """
     if samples.resource == "cpu":
-        histogram = DecayingHistogram(VPA_BUCKETS["cpu"], DAY, share, _MARGIN)
-        return histogram.after(samples.job, samples.slot, samples.value, _WEIGHT)
+        histogram = DecayingHistogram(
+            VPA_BUCKETS["cpu"],
+            DAY,
+            share,
+            _MARGIN,
+        )
+        return histogram.after(
+            samples.job,
+            samples.slot,
+            samples.value,
+            _WEIGHT,
+        )
     task = np.unique(samples.task, return_inverse=True)[1].astype(np.int64)
     percentiles = percentiles_of_daily_peaks(
         samples.job,
@@ -118,7 +142,12 @@ def at_least(samples: JobSamples, recommended: Numbers) -> Numbers:
 
 
 @compiled()
-def _apply_updates(job: Index, moments: Index, known: Numbers, patience: int) -> Numbers:
+def _apply_updates(
+    job: Index,
+    moments: Index,
+    known: Numbers,
+    patience: int,
+) -> Numbers:
     """Return the limit of the first resource that is applied after each moment; NaN where none is."""
     n_resources = len(known)
     out = np.full(job.size, np.nan)
@@ -193,9 +222,23 @@ def percentiles_of_daily_peaks(
             n_passed = np.floor((slot[i] - end[k]) / day)
             end[k] += n_passed * day + day
         elif value[i] > peak[k]:
-            subtract(weights, state, find_bucket(peak[k], buckets), 1.0, end[k], day)
+            subtract(
+                weights,
+                state,
+                find_bucket(peak[k], buckets),
+                1.0,
+                end[k],
+                day,
+            )
         if is_new or value[i] > peak[k]:
             peak[k] = value[i]
-            add(weights, state, find_bucket(peak[k], buckets), 1.0, end[k], day)
+            add(
+                weights,
+                state,
+                find_bucket(peak[k], buckets),
+                1.0,
+                end[k],
+                day,
+            )
         out[i] = percentile(weights, state, share, buckets)
     return out

@@ -23,12 +23,25 @@ def log_of_inverse(target: float) -> Numbers:
 
 
 @slack_kernel
-def hoeffding_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def hoeffding_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return the capacity less mean less √(½ ln(1/ρ) Σ range²); rows are μ, Σ range², `parameters` holds ln(1/ρ)."""
     squared_range = sum_with(state, item, _SQUARED_RANGE)
     # The t at which exp(−2t² / Σ range²) equals ρ.
     margin = math.sqrt(0.5 * parameters[0] * squared_range)
-    return room_above(state, item, _MEAN, capacity[0]) - margin
+    return (
+        room_above(
+            state,
+            item,
+            _MEAN,
+            capacity[0],
+        )
+        - margin
+    )
 
 
 class Hoeffding(TargetEstimator):
@@ -58,7 +71,12 @@ class Hoeffding(TargetEstimator):
 
 
 @slack_kernel
-def bernstein_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def bernstein_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return the capacity less mean less the t at which Bernstein's bound is ρ; rows are μ, σ², M."""
     log = parameters[0]
     variance = sum_with(state, item, _VARIANCE)
@@ -66,7 +84,15 @@ def bernstein_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> fl
     # The root t of t² = 2L(σ² + Mt/3), L = ln(1/ρ): LM/3 + √((LM/3)² + 2Lσ²).
     third = log * peak / 3
     margin = third + math.sqrt(third * third + 2 * log * variance)
-    return room_above(state, item, _MEAN, capacity[0]) - margin
+    return (
+        room_above(
+            state,
+            item,
+            _MEAN,
+            capacity[0],
+        )
+        - margin
+    )
 
 
 @add_kernel
@@ -105,7 +131,12 @@ class Bernstein(TargetEstimator):
 
 
 @slack_kernel
-def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def chernoff_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return ρ less the lowest of exp(K(θ) − θc).
 
     Rows are μ, K at every θ and the peak; `parameters` holds ρ and every θ.

@@ -19,7 +19,12 @@ _ROUNDING = 1e-12
 
 
 @slack_kernel
-def convolution_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def convolution_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return ρ less P(S + X > c) = 1 − Σ P(X = x) P(S ≤ c − x); `parameters` holds ρ and the grid's step."""
     target = parameters[_TARGET]
     mass = item[_CELL_ZERO:]
@@ -59,7 +64,13 @@ def convolve(state: Row, item: Row) -> None:
     mass = item[_CELL_ZERO:]
     low = int(item[_FIRST_CELL])
     high = int(item[_LAST_CELL])
-    joined = convolved(cumulative, cumulative.size, mass, low, high)
+    joined = convolved(
+        cumulative,
+        cumulative.size,
+        mass,
+        low,
+        high,
+    )
     state[_MEAN] += item[_MEAN]
     # First and last cell mean nothing for a cumulative distribution and stay 0.
     cumulative[:] = joined

@@ -16,7 +16,11 @@ _MEAN, _VARIANCE, _THIRD, _FOURTH, _PEAK = range(5)
 
 
 @compiled(inline=True)
-def is_monotone(skewness: float, excess: float, z: float) -> bool:
+def is_monotone(
+    skewness: float,
+    excess: float,
+    z: float,
+) -> bool:
     """Whether the Cornish–Fisher quantile rises everywhere between −z and z.
 
     Parameters
@@ -43,12 +47,22 @@ def is_monotone(skewness: float, excess: float, z: float) -> bool:
 
 
 @slack_kernel
-def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def cornish_fisher_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return the capacity less the corrected quantile of the sum; `parameters` holds z.
 
     Tasks whose peaks fit always fit; where the expansion is no quantile function, only they do.
     """
-    room = room_above(state, item, _MEAN, capacity[0])
+    room = room_above(
+        state,
+        item,
+        _MEAN,
+        capacity[0],
+    )
     variance = sum_with(state, item, _VARIANCE)
     if variance <= 0:
         return room
@@ -60,7 +74,12 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
     skewness = third / (variance * deviation)
     excess = fourth / (variance * variance)
     # What the peaks allow never overflows: it counts too where the quantile is laxer at a stricter target.
-    room_above_peaks = room_above(state, item, _PEAK, capacity[0])
+    room_above_peaks = room_above(
+        state,
+        item,
+        _PEAK,
+        capacity[0],
+    )
     if not is_monotone(skewness, excess, abs(z)):
         return room_above_peaks
     quantile = (

@@ -30,13 +30,23 @@ def _twice_the_covariance(state: Row, item: Row) -> float:
 
 
 @slack_kernel
-def covariance_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def covariance_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return ρ less the Gaussian tail with the covariance of the machine and the item.
 
     A negative sum of covariances is not believed: among many machines the packer would pick those whose tasks only
     seemed to take turns.
     """
-    room = room_above(state, item, _MEAN, capacity[0])
+    room = room_above(
+        state,
+        item,
+        _MEAN,
+        capacity[0],
+    )
     independent = sum_with(state, item, _VARIANCE)
     covariance = state[_COVARIANCE] + _twice_the_covariance(state, item)
     variance = independent + max(covariance, 0.0)

@@ -69,7 +69,11 @@ def moments(values: Values, out: Numbers) -> None:
 
 
 @compiled()
-def histograms(values: Values, step: float, out: Numbers) -> None:
+def histograms(
+    values: Values,
+    step: float,
+    out: Numbers,
+) -> None:
     """Spread each row over a grid: columns are first cell, last cell, then the probability of each cell.
 
     A value between two cells is shared between them so that the mean is kept (the variance grows by less
@@ -110,7 +114,12 @@ def histograms(values: Values, step: float, out: Numbers) -> None:
 
 
 @compiled()
-def cumulant_functions(histogram: Numbers, step: float, angles: Numbers, out: Numbers) -> None:
+def cumulant_functions(
+    histogram: Numbers,
+    step: float,
+    angles: Numbers,
+    out: Numbers,
+) -> None:
     """Write K(θ), K′(θ), K″(θ) of each row at every θ: columns 3a, 3a + 1, 3a + 2 for θ number a.
 
     K(θ) = log E exp(θX) is the cumulant-generating function; it adds up over independent tasks.

@@ -16,10 +16,20 @@ _MEAN, _VARIANCE = range(2)
 
 
 @slack_kernel
-def gaussian_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def gaussian_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return the paper's FitBin, ρ − (1 − Φ((c − μ) / σ)), of the machine with the item; rows are μ, σ²."""
     # The order of subtractions is that of the fast kernels, which must agree to the last bit.
-    room = room_above(state, item, _MEAN, capacity[0])
+    room = room_above(
+        state,
+        item,
+        _MEAN,
+        capacity[0],
+    )
     variance = sum_with(state, item, _VARIANCE)
     return fit_bin(room, variance, parameters[0])
 

@@ -42,7 +42,12 @@ class MultiResource(Estimator):
     about = "one test for CPU and one for memory"
 
     @classmethod
-    def of(cls, cpu: Estimator, memory: Estimator, memory_capacity: float = 1.0) -> MultiResource:
+    def of(
+        cls,
+        cpu: Estimator,
+        memory: Estimator,
+        memory_capacity: float = 1.0,
+    ) -> MultiResource:
         """Combine two tests.
 
         Parameters
@@ -52,7 +57,12 @@ class MultiResource(Estimator):
         memory_capacity
             Of every machine, where no inventory says otherwise.
         """
-        return cls(cpu.parameter, cpu, memory, memory_capacity)
+        return cls(
+            cpu.parameter,
+            cpu,
+            memory,
+            memory_capacity,
+        )
 
     @property
     def test(self) -> FitTest:
@@ -87,7 +97,14 @@ class MultiResource(Estimator):
             raise UsageError("estimator multi-resource", "no memory was observed", way_out=hint)
         cpu_items = self.cpu.items(observed, capacity)
         memory_items = self.memory.items(memory, self.memory_capacity)
-        return np.column_stack([observed.mean, memory.mean, cpu_items, memory_items])
+        return np.column_stack(
+            [
+                observed.mean,
+                memory.mean,
+                cpu_items,
+                memory_items,
+            ]
+        )
 
     def parameters(self, capacity: float) -> Numbers:
         """Return the parameters of both tests."""

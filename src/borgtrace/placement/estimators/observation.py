@@ -56,8 +56,16 @@ class Observation:
     request: Numbers | None = None
     memory: Observation | None = None
     series: Values | None = None
-    _histograms: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
-    _functions: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
+    _histograms: dict[float, Numbers] = field(
+        init=False,
+        default_factory=dict,
+        repr=False,
+    )
+    _functions: dict[float, Numbers] = field(
+        init=False,
+        default_factory=dict,
+        repr=False,
+    )
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] == 0:
@@ -140,7 +148,11 @@ class Observation:
         if capacity not in self._histograms:
             # Cells 0 … CELLS, and before them the first and the last occupied one.
             out = np.empty((len(self.values), CELL_ZERO + CELLS + 1))
-            histograms(np.ascontiguousarray(self.values), capacity / CELLS, out)
+            histograms(
+                np.ascontiguousarray(self.values),
+                capacity / CELLS,
+                out,
+            )
             self._histograms[capacity] = out
         return self._histograms[capacity]
 
@@ -149,6 +161,11 @@ class Observation:
         if capacity not in self._functions:
             out = np.empty((len(self.values), 3 * N_ANGLES))
             step = capacity / CELLS
-            cumulant_functions(self.histograms(capacity), step, angles(capacity), out)
+            cumulant_functions(
+                self.histograms(capacity),
+                step,
+                angles(capacity),
+                out,
+            )
             self._functions[capacity] = out
         return self._functions[capacity]

@@ -14,7 +14,12 @@ from borgtrace.placement.types import Row, room_above, slack_kernel, sum_with
 
 
 @slack_kernel
-def nested_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def nested_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return the smallest relative slack of all promises.
 
     Rows are μ and σ² by hour, of all tasks, then of those of the stricter classes …; parameters are the number of hours
@@ -27,7 +32,12 @@ def nested_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float
         total = 0.0
         for _ in range(n_hours):
             variance_column = mean + 1
-            room = room_above(state, item, mean, capacity[0])
+            room = room_above(
+                state,
+                item,
+                mean,
+                capacity[0],
+            )
             variance = sum_with(state, item, variance_column)
             mean += 2
             if variance > 0:

@@ -73,5 +73,10 @@ def parse_estimator(text: str) -> Estimator:
     except ValueError:
         problem = "parameter is not a number"
         expected = f"{name}:{kind.symbol}"
-        raise UsageError(f"estimator {name}", problem, expected=expected, got=text) from None
+        raise UsageError(
+            f"estimator {name}",
+            problem,
+            expected=expected,
+            got=text,
+        ) from None
     return kind(parameter)

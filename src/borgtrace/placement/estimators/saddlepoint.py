@@ -30,7 +30,11 @@ class _Cumulants(NamedTuple):
 
 
 @compiled(inline=True)
-def _cumulants(state: Row, item: Row, a: int) -> _Cumulants:
+def _cumulants(
+    state: Row,
+    item: Row,
+    a: int,
+) -> _Cumulants:
     """Return the cumulants of the machine with the item at θ number a."""
     k = 1 + 3 * a
     mean = k + 1
@@ -43,7 +47,12 @@ def _cumulants(state: Row, item: Row, a: int) -> _Cumulants:
 
 
 @compiled()
-def _tail(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+def _tail(
+    state: Row,
+    item: Row,
+    capacity: float,
+    parameters: Row,
+) -> float:
     """Return P(S > c) after Lugannani & Rice.
 
     K′ is kept on a grid of θ and interpolated by a cubic that also matches K″; the saddle K′(θ) = c is found by
@@ -72,7 +81,13 @@ def _tail(state: Row, item: Row, capacity: float, parameters: Row) -> float:
     d1 = width * end.variance
     c2 = 3 * (f1 - f0) - 2 * d0 - d1
     c3 = 2 * (f0 - f1) + d0 + d1
-    t = _saddle_in_cell(f0, d0, c2, c3, capacity)
+    t = _saddle_in_cell(
+        f0,
+        d0,
+        c2,
+        c3,
+        capacity,
+    )
     theta = theta_of[left] + t * width
     # K is the integral of the same cubic: interpolated on its own it would not match K′, and w² is a small difference.
     slope = d0 / 2 + t * (c2 / 3 + t * c3 / 4)
@@ -83,7 +98,12 @@ def _tail(state: Row, item: Row, capacity: float, parameters: Row) -> float:
 
 
 @compiled(inline=True)
-def _cell_of_saddle(state: Row, item: Row, capacity: float, last: int) -> int:
+def _cell_of_saddle(
+    state: Row,
+    item: Row,
+    capacity: float,
+    last: int,
+) -> int:
     """Return the last θ whose K′ is within the capacity: K is convex, so K′ grows with θ."""
     left = 0
     right = last
@@ -97,7 +117,13 @@ def _cell_of_saddle(state: Row, item: Row, capacity: float, last: int) -> int:
 
 
 @compiled(inline=True)
-def _saddle_in_cell(f0: float, d0: float, c2: float, c3: float, capacity: float) -> float:
+def _saddle_in_cell(
+    f0: float,
+    d0: float,
+    c2: float,
+    c3: float,
+    capacity: float,
+) -> float:
     """Return where the cubic f0 + d0·t + c2·t² + c3·t³ meets the capacity; bisection cannot leave the cell."""
     low = 0.0
     high = 1.0
@@ -111,10 +137,20 @@ def _saddle_in_cell(f0: float, d0: float, c2: float, c3: float, capacity: float)
 
 
 @slack_kernel
-def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def saddlepoint_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return ρ less the Lugannani–Rice tail; ρ where even the tasks' peaks together stay within the capacity."""
     target = parameters[_TARGET]
-    slack = target - _tail(state, item, capacity[0], parameters)
+    slack = target - _tail(
+        state,
+        item,
+        capacity[0],
+        parameters,
+    )
     # Constant tasks vary on the grid, by less than half a cell, and their exact sum would be refused for it.
     peaks_fit = state[-1] + item[-1] <= capacity[0]
     return target if slack < 0 and peaks_fit else slack

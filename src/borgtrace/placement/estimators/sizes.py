@@ -15,9 +15,19 @@ from borgtrace.placement.types import Row, room_above, slack_kernel
 
 
 @slack_kernel
-def size_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def size_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return the capacity left once the item has joined."""
-    return room_above(state, item, 0, capacity[0])
+    return room_above(
+        state,
+        item,
+        0,
+        capacity[0],
+    )
 
 
 class SizeEstimator(Estimator):

@@ -15,14 +15,24 @@ from borgtrace.placement.types import Row, room_above, slack_kernel, sum_with
 
 
 @slack_kernel
-def vector_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+def vector_slack(
+    state: Row,
+    item: Row,
+    capacity: Row,
+    parameters: Row,
+) -> float:
     """Return the smallest FitBin of all resources, as a share of its target; rows are μ of each, then σ² of each."""
     least = 1.0
     n_resources = capacity.size
     for mean in range(n_resources):
         variance_column = n_resources + mean
         target = parameters[mean]
-        room = room_above(state, item, mean, capacity[mean])
+        room = room_above(
+            state,
+            item,
+            mean,
+            capacity[mean],
+        )
         variance = sum_with(state, item, variance_column)
         least = min(least, fit_bin(room, variance, target) / target)
     return least
@@ -54,7 +64,12 @@ class VectorGpa(Estimator):
     slack = staticmethod(vector_slack)
 
     @classmethod
-    def of(cls, rho: float, varying: Sequence[Observation], hard: Sequence[Numbers]) -> VectorGpa:
+    def of(
+        cls,
+        rho: float,
+        varying: Sequence[Observation],
+        hard: Sequence[Numbers],
+    ) -> VectorGpa:
         """Combine resources.
 
         Parameters
@@ -71,7 +86,11 @@ class VectorGpa(Estimator):
         for limit in hard:
             means.append(limit)
             variances.append(np.zeros(len(limit)))
-        return cls(rho, np.column_stack(means), np.column_stack(variances))
+        return cls(
+            rho,
+            np.column_stack(means),
+            np.column_stack(variances),
+        )
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Return the means of all resources, which packers compare, then the variances."""
