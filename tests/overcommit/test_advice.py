@@ -12,6 +12,7 @@ from borgtrace.overcommit.advice import ADVICE, SUMS, sum_by_day, walk_forward
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import PeakPolicy
 from tests.cli.test_compact import store
+from tests.overcommit.rows import assert_row
 
 DAY = 288
 
@@ -72,8 +73,11 @@ def test_a_walk_by_hand() -> None:
     assert (second["rate"], second["is_kept"]) == (0.0, True)
     assert first["savings"] == pytest.approx(0.1)
     assert second["savings"] == pytest.approx(0.0)
-    assert first["learned"] == 0.0
-    assert first["learned_high"] == pytest.approx(0.01)
+    assert_row(
+        first,
+        learned=0.0,
+        learned_high=pytest.approx(0.01),
+    )
 
 
 def test_no_violation_in_too_few_trials_is_no_promise() -> None:
@@ -92,10 +96,13 @@ def test_the_limits_alone_are_advised_where_nothing_else_is_asked_for() -> None:
         0.01,
     )
     # 20 instants are fewer than two trials: any rate may go unseen, and none is above 1.
-    assert first["policy"] == "limit"
-    assert first["learned"] == 0.0
-    assert first["learned_high"] == 1.0
-    assert first["rate_high"] == 1.0
+    assert_row(
+        first,
+        policy="limit",
+        learned=0.0,
+        learned_high=1.0,
+        rate_high=1.0,
+    )
 
 
 @pytest.mark.parametrize(("violations", "is_kept"), [(36, True), (37, False)])
@@ -103,9 +110,12 @@ def test_a_rate_that_is_the_target_keeps_it(violations: int, *, is_kept: bool) -
     policies, sums = by_hand(1_800)
     sums["violations"][0, 2, 2] = violations
     row = walk_forward(sums, policies, 12, 0.01)[0]
-    assert row["policy"] == "borg:phi=0.5"
-    assert row["rate"] == violations / 3_600
-    assert row["is_kept"] == is_kept
+    assert_row(
+        row,
+        policy="borg:phi=0.5",
+        rate=violations / 3_600,
+        is_kept=is_kept,
+    )
 
 
 def test_a_day_without_instants_teaches_nothing_and_is_not_judged() -> None:
@@ -150,14 +160,20 @@ def test_the_advice_on_a_store(tmp_path: Path) -> None:
     )
     (row,) = result.table.to_pylist()
     # Slots between two windows are not measured: nothing is used in them, and the limits are promised all the same.
-    assert row["day"] == 2
-    assert row["policy"] == "borg:phi=0.5"
-    assert row["learned"] == 0.0
+    assert_row(
+        row,
+        day=2,
+        policy="borg:phi=0.5",
+        learned=0.0,
+    )
     # .4 is more than the half that is promised, after each of the two slots that have one after them.
-    assert row["instants"] == 2
-    assert row["rate"] == 1.0
-    assert row["savings"] == pytest.approx(0.5)
-    assert row["is_kept"] is False
+    assert_row(
+        row,
+        instants=2,
+        rate=1.0,
+        savings=pytest.approx(0.5),
+        is_kept=False,
+    )
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from borgtrace.overcommit.recommenders.table import (
     summarize,
 )
 from tests.overcommit.jobs import samples_of
+from tests.overcommit.rows import assert_row
 
 
 def tally_of(samples: JobSamples, recommended: list[float]) -> Tally:
@@ -89,9 +90,12 @@ def test_the_row_of_a_recommender_by_hand() -> None:
     backtest.add([samples_of([(0, 200, 0, 0.1), (0, 201, 0, 0.3)], "cpu")])
     backtest.add([samples_of([(1, 150, 1, 0.2)], "cpu")])
     row = backtest.rows()[0]
-    assert row["tasks"] == "all"
-    assert row["jobs"] == 2
-    assert row["machines"] == pytest.approx(0.9 / 2 / 52)
+    assert_row(
+        row,
+        tasks="all",
+        jobs=2,
+        machines=pytest.approx(0.9 / 2 / 52),
+    )
 
 
 def test_changes_have_a_99th_percentile() -> None:

@@ -38,6 +38,7 @@ from borgtrace.overcommit.reclaimed import (
 from borgtrace.overcommit.replay import Capacities, ReplayPart
 from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect
+from tests.overcommit.rows import assert_row
 
 PRODUCTION = 9
 EAGER = Reservation(margin=0.0, half_life=1)
@@ -234,14 +235,20 @@ def test_rows_are_the_sums_of_machines() -> None:
     sums[:, 1, ADMITTED] = 2
     sums[:, 1, EVICTIONS] = 1
     limit, first, *_ = trade_off(sums, "cpu")
-    assert limit["policy"] == "limit"
-    assert limit["saved"] == 0
-    assert limit["reclaimed"] == 0
-    assert limit["admitted"] == pytest.approx(1 / 3)
-    assert first["reclaimed"] == pytest.approx(0.4)
-    assert first["exceeded"] == pytest.approx(0.1)
-    assert first["saved"] == pytest.approx(2 / 10 * 2)
-    assert first["evictions"] == pytest.approx(288 / 5)
+    assert_row(
+        limit,
+        policy="limit",
+        saved=0,
+        reclaimed=0,
+        admitted=pytest.approx(1 / 3),
+    )
+    assert_row(
+        first,
+        reclaimed=pytest.approx(0.4),
+        exceeded=pytest.approx(0.1),
+        saved=pytest.approx(2 / 10 * 2),
+        evictions=pytest.approx(288 / 5),
+    )
     assert trade_off(np.zeros((1, len(POLICIES), N_SUMS)), "cpu") == []
     assert RECLAIMED.chart is not None
     assert RECLAIMED.chart(pa.Table.from_pylist([limit, first]))

@@ -24,6 +24,7 @@ from borgtrace.overcommit.table import rows_of
 from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect as find_dialect
 from tests.overcommit.plain import Machine
+from tests.overcommit.rows import assert_row
 
 ALL = {
     "resource": "cpu",
@@ -104,22 +105,28 @@ def test_machines_without_judged_slots_do_not_count() -> None:
         policy,
         ALL,
     )
-    assert row["machines"] == 2
-    assert row["instants"] == 20
-    assert row["rate"] == 0.2
-    assert row["savings"] == pytest.approx(0.4)
+    assert_row(
+        row,
+        machines=2,
+        instants=20,
+        rate=0.2,
+        savings=pytest.approx(0.4),
+    )
     # Rates of .1 and .3; an interval never leaves 0 to 1.
-    assert row["rate_p50"] == pytest.approx(0.2)
-    assert row["rate_p90"] == pytest.approx(0.28)
-    assert row["rate_worst"] == pytest.approx(0.3)
-    assert row["rate_low"] == 0.0
-    assert row["rate_high"] == 1.0
-    assert row["usable"] == pytest.approx(8 / 12)
-    assert row["history"] == 10.0
-    assert row["horizon"] == 1.0
-    assert row["family"] == "nsigma"
-    assert row["kills"] is None
-    assert row["severity_p99"] == 0.25
+    assert_row(
+        row,
+        rate_p50=pytest.approx(0.2),
+        rate_p90=pytest.approx(0.28),
+        rate_worst=pytest.approx(0.3),
+        rate_low=0.0,
+        rate_high=1.0,
+        usable=pytest.approx(8 / 12),
+        history=10.0,
+        horizon=1.0,
+        family="nsigma",
+        kills=None,
+        severity_p99=0.25,
+    )
     assert rows_of(scores((0, 0, 0, 0)), policy, ALL) == []
     # One judged slot is enough.
     assert rows_of(scores((1, 0, 1, 1)), policy, ALL)[0]["machines"] == 1
@@ -131,10 +138,13 @@ def test_a_single_violation_has_a_severity() -> None:
     of_one["excess"] = 0.125
     of_one["over"] = 1
     (row,) = rows_of(of_one, LIMIT, ALL)
-    assert row["severity_given"] == 0.25
-    assert row["excess"] == 0.125
-    assert row["savings"] == 0.5
-    assert row["usable"] == 1.0
+    assert_row(
+        row,
+        severity_given=0.25,
+        excess=0.125,
+        savings=0.5,
+        usable=1.0,
+    )
     (row,) = rows_of(scores((10, 0, 0, 0)), LIMIT, ALL)
     for name in ("severity_given", "excess", "savings", "usable"):
         assert row[name] is None
@@ -148,9 +158,12 @@ def test_shares_of_samples_and_days() -> None:
     of_two["pairs"] = 9
     of_two["changes"] = 3
     (row,) = rows_of(of_two, LIMIT, {**ALL, "resource": "memory"})
-    assert row["cold"] == 4 / 16
-    assert row["kills"] == 288 * 4 / 16
-    assert row["changes"] == 288 * 6 / 18
+    assert_row(
+        row,
+        cold=4 / 16,
+        kills=288 * 4 / 16,
+        changes=288 * 6 / 18,
+    )
 
 
 def test_what_is_above_a_prediction_is_told_as_a_share_of_the_machine() -> None:
@@ -158,8 +171,11 @@ def test_what_is_above_a_prediction_is_told_as_a_share_of_the_machine() -> None:
     half = replace(block, capacity=np.full(2, 0.5))
     # Half of the limit is promised, .4 is used in the only slot that is judged: .15 of .5.
     (score,) = scores_of(half, 1, [parse_policy("borg:phi=0.5").predict(half)])
-    assert score["over"] == 1
-    assert score["excess"] == pytest.approx(0.3)
+    assert_row(
+        score,
+        over=1,
+        excess=pytest.approx(0.3),
+    )
 
 
 @pytest.mark.parametrize(

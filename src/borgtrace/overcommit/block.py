@@ -219,6 +219,12 @@ class MachineBlock:
         return replace(self, all=replace(self.all, **columns))
 
 
+@compiled(inline=True)
+def continues_run(task: Index, slot: Index, i: int) -> bool:
+    """Whether a sample follows one of the same task in the slot before; samples are sorted by task and slot."""
+    return i > 0 and task[i] == task[i - 1] and slot[i] == slot[i - 1] + 1
+
+
 @compiled()
 def _first_of_history(
     task: Index,

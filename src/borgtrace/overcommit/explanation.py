@@ -60,32 +60,20 @@ def explain_prediction(
     place = int(np.searchsorted(machines, machine))
     if place == len(machines) or machines[place] != machine:
         raise UsageError("--explain", "no usage on such a machine", got=str(machine))
-    slot = (time - TRACE_START) // WINDOW
+    slot = int((time - TRACE_START) // WINDOW)
     rows = []
     for resource in options.resources:
+        whole_block = replay_input.block(place, resource)
         for policy in options.parsed():
             tasks = priorities(replay_input.dialect, "high" if policy.high_only else "all")
-            block = replay_input.block(place, resource)
-            block = block.of_priorities(tasks.lowest, tasks.highest)
+            block = whole_block.of_priorities(tasks.lowest, tasks.highest)
             if slot not in block.all.slots:
                 problem = f"nothing ran on machine {machine} then"
                 raise UsageError("--at", problem, got=write_time(time))
-            terms = _terms(
-                replay_input,
-                policy,
-                block,
-                options.horizon // WINDOW,
-                int(slot),
-            )
+            terms = _terms(replay_input, policy, block, options.horizon_slots, slot)
+            subject = {"resource": resource, "policy": policy.label}
             for name, value in terms.items():
-                rows.append(
-                    {
-                        "resource": resource,
-                        "policy": policy.label,
-                        "term": name,
-                        "value": value,
-                    }
-                )
+                rows.append({**subject, "term": name, "value": value})
     return rows
 
 

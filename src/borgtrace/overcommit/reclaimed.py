@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import MachineBlock, SampleColumns, Samples
+from borgtrace.overcommit.block import MachineBlock, SampleColumns, Samples, continues_run
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.oracle import SLACK
 from borgtrace.overcommit.policies import Limit, PeakPolicy, Prediction, Reservation
@@ -285,14 +285,8 @@ def _admit(
             continue
         was_in = is_in[present].copy()
         room = (capacity - machine.reserved[j]) + SLACK * capacity
-        n_evicted = 0
-        while admitted_limits > room:
-            worst = _next_to_evict(present, is_in, priority, since)
-            if worst < 0:
-                break
-            is_in[worst] = False
-            n_evicted += 1
-            admitted_limits -= limit[worst]
+        tasks = _AdmittedTasks(is_in, priority, since)
+        n_for_limits, admitted_limits = _evict(present, tasks, limit, admitted_limits, 0.0, room)
         # The best first; a task that was evicted in this slot waits for the next.
         rank = -priority[present] * 2.0**31 + since[present]
         for p in np.argsort(rank, kind="mergesort"):
@@ -303,19 +297,20 @@ def _admit(
         running = 0.0
         for i in present:
             running += columns.usage[i] * is_in[i]
-        while machine.used[j] + running > capacity * (1 + SLACK):
-            worst = _next_to_evict(present, is_in, priority, since)
-            if worst < 0:
-                break
-            is_in[worst] = False
-            n_evicted += 1
-            running -= columns.usage[worst]
+        n_for_usage, _ = _evict(
+            present,
+            tasks,
+            columns.usage,
+            running,
+            machine.used[j],
+            capacity * (1 + SLACK),
+        )
         sums[SLOTS] += 1
         sums[CAPACITY] += capacity
         sums[LIMITS] += machine.limits[j]
         sums[RESERVED] += machine.reserved[j]
         sums[EXCEEDED] += machine.used[j] > machine.reserved[j] * (1 + SLACK)
-        sums[EVICTIONS] += n_evicted
+        sums[EVICTIONS] += n_for_limits + n_for_usage
         for i in present:
             sums[REQUESTED] += limit[i]
             sums[ADMITTED] += limit[i] * is_in[i]
@@ -330,15 +325,42 @@ def _carry_over(
     since: Index,
 ) -> float:
     """Keep the tasks admitted that were in the slot before, and return the sum of their limits."""
-    task = columns.task
-    slot = columns.slot
     limits = 0.0
     for i in present:
-        continues = i > 0 and task[i] == task[i - 1] and slot[i] == slot[i - 1] + 1
-        since[i] = since[i - 1] if continues else slot[i]
-        is_in[i] = continues and is_in[i - 1]
+        was_there = continues_run(columns.task, columns.slot, i)
+        since[i] = since[i - 1] if was_there else columns.slot[i]
+        is_in[i] = was_there and is_in[i - 1]
         limits += columns.limit[i] * is_in[i]
     return limits
+
+
+class _AdmittedTasks(NamedTuple):
+    """Which samples are of admitted tasks, their priorities, and since when they are there: (n,)."""
+
+    is_in: Flags
+    priority: Index
+    since: Index
+
+
+@compiled()
+def _evict(
+    present: Index,
+    tasks: _AdmittedTasks,
+    amounts: Numbers,
+    total: float,
+    others: float,
+    bound: float,
+) -> tuple[int, float]:
+    """Evict tasks until what they and others take is within a bound; return how many, and what the rest takes."""
+    n_evicted = 0
+    while others + total > bound:
+        worst = _next_to_evict(present, tasks.is_in, tasks.priority, tasks.since)
+        if worst < 0:
+            break
+        tasks.is_in[worst] = False
+        n_evicted += 1
+        total -= amounts[worst]
+    return n_evicted, total
 
 
 @compiled(inline=True)

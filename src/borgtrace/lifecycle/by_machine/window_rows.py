@@ -1,6 +1,6 @@
 """The compiled part: from the windows, terms and stays of tasks to rows of machine, term, slot, CPU and memory."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -130,59 +130,103 @@ def fill_rows(
     -------
     int64 (`N_COUNTS`,)
     """
-    is_cpu_peak = rules.is_peak[0]
-    is_memory_peak = rules.is_peak[1]
-    n_slots = rules.n_slots
     counts = np.zeros(N_COUNTS, np.int64)
     n = 0
-    # Per slot, the last task that used something in it, and where.
-    task_of_slot = np.full(n_slots, -1, np.int64)
-    machine_of_slot = np.full(n_slots, -1, np.int64)
+    last_use = _LastUse(
+        np.full(rules.n_slots, -1, np.int64),
+        np.full(rules.n_slots, -1, np.int64),
+    )
     for task in range(starts.window.size - 1):
-        first_term = starts.term[task]
-        end_of_terms = starts.term[task + 1]
-        has_no_terms = first_term == end_of_terms
+        terms = _TaskTerms(term_time, starts.term[task], starts.term[task + 1])
+        has_no_terms = terms.first == terms.end
         for i in range(starts.window[task], starts.window[task + 1]):
-            start = windows.start[i]
-            end = windows.end[i]
-            machine = windows.machine[i]
-            refusal = _refusal(machine, has_no_terms, end - start)
+            length = windows.end[i] - windows.start[i]
+            refusal = _refusal(windows.machine[i], has_no_terms, length)
             if refusal:
                 counts[refusal] += 1
-                continue
-            low = _slot_of(start)
-            high = low if rules.is_whole else max(low, _slot_of(end - 1))
-            for slot in range(max(low, 0), min(high + 1, n_slots)):
-                begin = _START + slot * _SLOT
-                share = (min(end, begin + _SLOT) - max(start, begin)) / _SLOT
-                if n < rows.size:
-                    cpu = windows.cpu[i]
-                    memory = windows.memory[i]
-                    row = rows[n]
-                    row["machine"] = machine
-                    row["slot"] = slot
-                    row["term"] = _term_in_force(term_time, first_term, end_of_terms, slot)
-                    row["cpu"] = cpu if is_cpu_peak else cpu * share
-                    row["memory"] = memory if is_memory_peak else memory * share
-                task_of_slot[slot] = task
-                machine_of_slot[slot] = machine
-                n += 1
+            else:
+                n = _fill_window(windows, i, task, terms, rules, last_use, rows, n)
         if rules.is_whole or has_no_terms:
             continue
-        for stay in stays[starts.stay[task] : starts.stay[task + 1]]:
-            low = _slot_of(stay["start"])
-            high = _slot_of(stay["end"] - 1)
-            for slot in range(max(low, 0), min(high + 1, n_slots)):
-                # Where windows were on two machines in a slot, a second row of NaN is added, which changes nothing.
-                if task_of_slot[slot] == task and machine_of_slot[slot] == stay["machine"]:
-                    continue
-                if n < rows.size:
-                    row = rows[n]
-                    row["machine"] = stay["machine"]
-                    row["slot"] = slot
-                    row["term"] = _term_in_force(term_time, first_term, end_of_terms, slot)
-                    row["cpu"] = np.nan
-                    row["memory"] = np.nan
-                n += 1
+        for s in range(starts.stay[task], starts.stay[task + 1]):
+            n = _fill_stay(stays[s], task, terms, rules, last_use, rows, n)
     counts[N_ROWS] = n
     return counts
+
+
+class _TaskTerms(NamedTuple):
+    """Begin of all terms, and which of them are the task's."""
+
+    time: Index
+    first: int
+    end: int
+
+
+class _LastUse(NamedTuple):
+    """The last task that used something in each slot, and where."""
+
+    task: Index
+    machine: Index
+
+
+@compiled(inline=True)
+def _fill_window(
+    windows: UsageWindows,
+    i: int,
+    task: int,
+    terms: _TaskTerms,
+    rules: SlotRules,
+    last_use: _LastUse,
+    rows: Records,
+    n: int,
+) -> int:
+    """Write the rows of a window from row n on, and return the number of rows."""
+    start = windows.start[i]
+    end = windows.end[i]
+    low = _slot_of(start)
+    high = low if rules.is_whole else max(low, _slot_of(end - 1))
+    for slot in range(max(low, 0), min(high + 1, rules.n_slots)):
+        begin = _START + slot * _SLOT
+        share = (min(end, begin + _SLOT) - max(start, begin)) / _SLOT
+        if n < rows.size:
+            cpu = windows.cpu[i]
+            memory = windows.memory[i]
+            row = rows[n]
+            row["machine"] = windows.machine[i]
+            row["slot"] = slot
+            row["term"] = _term_in_force(terms.time, terms.first, terms.end, slot)
+            row["cpu"] = cpu if rules.is_peak[0] else cpu * share
+            row["memory"] = memory if rules.is_peak[1] else memory * share
+        last_use.task[slot] = task
+        last_use.machine[slot] = windows.machine[i]
+        n += 1
+    return n
+
+
+@compiled(inline=True)
+def _fill_stay(
+    stay: Any,
+    task: int,
+    terms: _TaskTerms,
+    rules: SlotRules,
+    last_use: _LastUse,
+    rows: Records,
+    n: int,
+) -> int:
+    """Write rows of NaN for the slots of a stay without usage, from row n on, and return the number of rows."""
+    machine = stay["machine"]
+    low = _slot_of(stay["start"])
+    high = _slot_of(stay["end"] - 1)
+    for slot in range(max(low, 0), min(high + 1, rules.n_slots)):
+        # Where windows were on two machines in a slot, a second row of NaN is added, which changes nothing.
+        if last_use.task[slot] == task and last_use.machine[slot] == machine:
+            continue
+        if n < rows.size:
+            row = rows[n]
+            row["machine"] = machine
+            row["slot"] = slot
+            row["term"] = _term_in_force(terms.time, terms.first, terms.end, slot)
+            row["cpu"] = np.nan
+            row["memory"] = np.nan
+        n += 1
+    return n

@@ -7,7 +7,7 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import MachineBlock, Samples
+from borgtrace.overcommit.block import MachineBlock, Samples, continues_run
 from borgtrace.overcommit.moments import decayed_moments
 from borgtrace.overcommit.policies.policy import PeakPolicy, Prediction, is_warm
 from borgtrace.overcommit.rolling import moving_maximum, rolling_percentile
@@ -199,9 +199,7 @@ def reservations(
     out = np.empty(task.size)
     decay = 0.5 ** (1.0 / half_life)
     for i in range(task.size):
-        before = limit[i]
-        if i > 0 and task[i] == task[i - 1] and slot[i] == slot[i - 1] + 1:
-            before = out[i - 1]
+        before = out[i - 1] if continues_run(task, slot, i) else limit[i]
         target = usage[i] * (1.0 + margin)
         decayed = target + (before - target) * decay
         out[i] = min(limit[i], max(target, decayed))

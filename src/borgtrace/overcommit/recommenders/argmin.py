@@ -143,7 +143,8 @@ def _learn_limits(
             begin = i
         counts[find_bucket(value[i], buckets)] += 1.0
         # A slot is learned once all of its samples are here; until then the limit stays.
-        if i + 1 == job.size or job[i + 1] != job[i] or slot[i + 1] != slot[i]:
+        is_last_of_slot = i + 1 == job.size or job[i + 1] != job[i]
+        if is_last_of_slot or slot[i + 1] != slot[i]:
             share = counts / (i + 1 - begin)
             share_up_to = np.cumsum(counts) / (i + 1 - begin)
             best = 0
