@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -59,43 +60,44 @@ def machine(
     for _ in range(AT_ONCE):
         at = -int(draw.integers(0, 300))
         while at < slots:
-            length = (
-                int(draw.integers(1, 12))
-                if is_short and draw.random() < 0.9
-                else int(draw.integers(100, 900))
-            )
-            lives.append((max(at, 0), min(at + length, slots)))
+            lasts_under_an_hour = is_short and draw.random() < 0.9
+            shortest, longest = (1, 12) if lasts_under_an_hour else (100, 900)
+            length = int(draw.integers(shortest, longest))
+            first = max(at, 0)
+            end = min(at + length, slots)
+            if first < end:
+                lives.append((first, end))
             at += length
-    task = []
-    slot = []
-    for number, (first, last) in enumerate(life for life in sorted(lives) if life[0] < life[1]):
-        found = np.arange(first, last)
-        found = found[draw.random(len(found)) > MISSING]
-        if len(found) > 200:
+    tasks_of_lives = []
+    slots_of_lives = []
+    for number, (first, end) in enumerate(sorted(lives)):
+        present = np.arange(first, end)
+        present = present[draw.random(len(present)) > MISSING]
+        if len(present) > 200:
             # One in three leaves for half an hour and returns.
-            found = found[(found < first + 60) | (found > first + 60 + 6 * draw.integers(0, 2))]
-        task.append(np.full(len(found), number))
-        slot.append(found)
-    tasks = np.concatenate(task)
-    all_slots = np.concatenate(slot).astype(np.int64)
-    limits = draw.choice([0.0125, 0.025, 0.05, 0.1], tasks.max() + 1)[tasks]
+            leaves = first + 60
+            returns = leaves + 6 * draw.integers(0, 2)
+            present = present[(present < leaves) | (present > returns)]
+        tasks_of_lives.append(np.full(len(present), number))
+        slots_of_lives.append(present)
+    task = np.concatenate(tasks_of_lives).astype(np.int64)
+    slot = np.concatenate(slots_of_lives).astype(np.int64)
+    n = len(task)
+    n_tasks = task.max() + 1
+    limit = draw.choice([0.0125, 0.025, 0.05, 0.1], n_tasks)[task]
     samples = Samples(
-        tasks.astype(np.int64),
-        all_slots,
-        limits * draw.beta(2, 5, len(tasks)),
-        limits,
+        task,
+        slot,
+        limit * draw.beta(2, 5, n),
+        limit,
     )
-    n = len(tasks)
-    known = np.ones(len(tasks), np.bool_)
-    priority = np.full(n, 200)
-    capacity = np.ones(len(samples.slots))
     return MachineBlock(
-        samples,
-        known,
-        priority,
-        np.arange(tasks.max() + 1),
-        slots,
-        capacity,
+        all=samples,
+        is_known=np.ones(n, np.bool_),
+        priority=np.full(n, 200),
+        identity=np.arange(n_tasks),
+        n_slots=slots,
+        capacity=np.ones(len(samples.slots)),
     )
 
 
@@ -143,9 +145,10 @@ def plain_n_sigma(task, slot, usage, limit, order, offsets, n_tasks, history, wa
                 m += 1
         for a in range(m):
             squares += (x[a] - total / m) ** 2
-        peaks[j] = cold + (
-            min(1.0, total / m + n * np.sqrt(squares / max(m - 1, 1))) * now if m else 0.0
-        )
+        peaks[j] = cold
+        if m:
+            deviation = np.sqrt(squares / max(m - 1, 1))
+            peaks[j] += min(1.0, total / m + n * deviation) * now
     return peaks
 
 
@@ -167,111 +170,163 @@ def plain_oracle(task, slot, usage, limit, order, offsets, judged, horizon):
 
 def seconds(function: Callable[[], object], times: int = 3) -> float:
     """Return the least time of several."""
-    found = []
+    durations = []
     for _ in range(times):
         begin = time.thread_time()
         function()
-        found.append(time.thread_time() - begin)
-    return min(found)
+        durations.append(time.thread_time() - begin)
+    return min(durations)
 
 
 def compare(blocks: Sequence[MachineBlock]) -> None:
     """Print rates of the two policies that have a plain loop, and of Python's on one machine."""
     n = sum(len(block.all) for block in blocks)
+    share_of_first = len(blocks[0].all) / n
     policy = parse_policy("nsigma")
-    columns = [
-        (*b.all.columns[:4], b.all.columns.order, b.all.columns.offsets, len(b.identity))
-        for b in blocks
-    ]
-    judged = [len(oracle(block.all, HORIZON, block.n_slots)) for block in blocks]
-    pairs = {
-        "nsigma": (
-            lambda: [policy.predict(block).peak for block in blocks],
-            lambda: [plain_n_sigma(*given, 24, 24, 5.0) for given in columns],
-            lambda: python_n_sigma(blocks[0], 5.0, 24, 24),
-        ),
-        "oracle 24 h": (
-            lambda: [oracle(block.all, HORIZON, block.n_slots) for block in blocks],
-            lambda: [
-                plain_oracle(*given[:6], m, HORIZON)
-                for given, m in zip(columns, judged, strict=True)
-            ],
-            lambda: python_oracle(blocks[0], HORIZON),
-        ),
-    }
-    for name, (ours, plain, python) in pairs.items():
-        for one, other in zip(ours(), plain(), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+    def our_n_sigma() -> list[np.ndarray]:
+        return [policy.predict(block).peak for block in blocks]
+
+    def loop_n_sigma() -> list[np.ndarray]:
+        peaks = []
+        for block in blocks:
+            task, slot, usage, limit, order, _, offsets, _ = block.all.columns
+            n_tasks = len(block.identity)
+            peaks.append(
+                plain_n_sigma(
+                    task,
+                    slot,
+                    usage,
+                    limit,
+                    order,
+                    offsets,
+                    n_tasks,
+                    history=24,
+                    warmup=24,
+                    n=5.0,
+                )
+            )
+        return peaks
+
+    def our_oracle() -> list[np.ndarray]:
+        return [oracle(block.all, HORIZON, block.n_slots) for block in blocks]
+
+    n_judged = [len(peaks) for peaks in our_oracle()]
+
+    def loop_oracle() -> list[np.ndarray]:
+        peaks = []
+        for block, n_slots in zip(blocks, n_judged, strict=True):
+            task, slot, usage, limit, order, _, offsets, _ = block.all.columns
+            peaks.append(
+                plain_oracle(
+                    task,
+                    slot,
+                    usage,
+                    limit,
+                    order,
+                    offsets,
+                    n_slots,
+                    HORIZON,
+                )
+            )
+        return peaks
+
+    contenders = (
+        ("nsigma", our_n_sigma, loop_n_sigma, lambda: python_n_sigma(blocks[0], 5.0, 24, 24)),
+        ("oracle 24 h", our_oracle, loop_oracle, lambda: python_oracle(blocks[0], HORIZON)),
+    )
+    for name, ours, loop, python in contenders:
+        for peaks, expected in zip(ours(), loop(), strict=True):
+            np.testing.assert_allclose(peaks, expected, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(
             ours()[0],
             python(),
             rtol=1e-12,
             atol=1e-12,
         )
-        mine = seconds(ours)
-        theirs = seconds(plain)
-        slow = seconds(python, 1) * n / len(blocks[0].all)
+        our_seconds = seconds(ours)
+        loop_seconds = seconds(loop)
+        python_seconds = seconds(python, 1) / share_of_first
         print(
-            f"  {name:12} {n / mine / 1e6:7.1f} M/s, plain loop {n / theirs / 1e6:7.1f} M/s: × {theirs / mine:.2f}; "
-            f"lean Python {n / slow / 1e3:.1f} k/s: × {slow / mine:,.0f}"
+            f"  {name:12} {n / our_seconds / 1e6:7.1f} M/s, "
+            f"plain loop {n / loop_seconds / 1e6:7.1f} M/s: × {loop_seconds / our_seconds:.2f}; "
+            f"lean Python {n / python_seconds / 1e3:.1f} k/s: × {python_seconds / our_seconds:,.0f}"
         )
     # Google's forgets a task that misses a slot.
     forgetful = blocks[0].forgetful()
     stream = records(forgetful)
     expected = GoogleNSigma(5.0, 24, 24).run(stream)
     np.testing.assert_allclose(policy.predict(forgetful).peak, expected, rtol=1e-12)
-    slow = seconds(lambda: GoogleNSigma(5.0, 24, 24).run(stream), 1) * n / len(blocks[0].all)
-    mine = seconds(pairs["nsigma"][0])
+    python_seconds = seconds(lambda: GoogleNSigma(5.0, 24, 24).run(stream), 1) / share_of_first
+    our_seconds = seconds(our_n_sigma)
     print(
-        f"  nsigma       as Google's simulator, Python {n / slow / 1e3:.1f} k/s: × {slow / mine:,.0f}"
+        f"  nsigma       as Google's simulator, Python {n / python_seconds / 1e3:.1f} k/s: "
+        f"× {python_seconds / our_seconds:,.0f}"
     )
+
+
+class StoreTimes(NamedTuple):
+    """Processor time of the pass over a store, and of the default table."""
+
+    n_rows: int
+    sorting: float
+    table: float
 
 
 def whole(cells: Sequence[int]) -> None:
     """Print rate and exponent of the pass and of the default table on stores of several sizes."""
-    found = []
+    times_of_stores = []
     for machines in cells:
-        with tempfile.TemporaryDirectory() as name:
-            root = Path(name)
-            make_raw(root / "raw", machines, HOURS)
-            ingest(
-                [root / "raw"],
-                root / "store",
-                IngestOptions(jobs=1),
-            )
-            store = borgtrace.open(root / "store")
-            tables = EngineTables.of(store)
-            attempts = tables.instance_attempts
-            rows = store.manifest.tables["instance_usage"]
-            begin = time.process_time()
-            usual = METRICS["average_cpu"], METRICS["average_memory"]
-            machine_usage(
-                store,
-                tables.instance_events,
-                attempts,
-                *usual,
-            )
-            dealt = time.process_time()
-            REPLAY.run(store)
-            found.append((rows, dealt - begin, time.process_time() - dealt))
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-            print(
-                f"  {machines:,} machines, {rows:,} rows: pass {found[-1][1]:.1f} s, table of both resources",
-                end="",
-            )
-            print(
-                f" {found[-1][2]:.1f} s; most memory so far, ingest included: {peak:.1f} GB",
-                flush=True,
-            )
-    (few, *spent), (many, *later) = found[0], found[-1]
-    exponents = [math.log(b / a) / math.log(many / few) for a, b in zip(spent, later, strict=True)]
-    print(f"  exponents {exponents[0]:.2f} (pass) and {exponents[1]:.2f} (table)")
-    dealt, replayed = (1.23e9 / many * spent / 60 for spent in later)
+        times = measure_store(machines)
+        times_of_stores.append(times)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(
+            f"  {machines:,} machines, {times.n_rows:,} rows: pass {times.sorting:.1f} s, "
+            f"table of both resources {times.table:.1f} s; "
+            f"most memory so far, ingest included: {peak:.1f} GB",
+            flush=True,
+        )
+    small = times_of_stores[0]
+    large = times_of_stores[-1]
+    growth = math.log(large.n_rows / small.n_rows)
+    of_pass = math.log(large.sorting / small.sorting) / growth
+    of_table = math.log(large.table / small.table) / growth
+    print(f"  exponents {of_pass:.2f} (pass) and {of_table:.2f} (table)")
+    cells_per_store = 1.23e9 / large.n_rows
+    pass_minutes = cells_per_store * large.sorting / 60
+    table_minutes = cells_per_store * large.table / 60 / 2
     print(
-        f"  1.23e9 rows: pass {dealt:.1f} min on one core and table {replayed / 2:.1f} min on two",
-        end="",
+        f"  1.23e9 rows: pass {pass_minutes:.1f} min on one core and "
+        f"table {table_minutes:.1f} min on two: {pass_minutes + table_minutes:.1f} min"
     )
-    print(f": {dealt + replayed / 2:.1f} min")
+
+
+def measure_store(machines: int) -> StoreTimes:
+    """Return the times of a store of so many machines."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        make_raw(root / "raw", machines, HOURS)
+        ingest(
+            [root / "raw"],
+            root / "store",
+            IngestOptions(jobs=1),
+        )
+        store = borgtrace.open(root / "store")
+        tables = EngineTables.of(store)
+        attempts = tables.instance_attempts
+        begin = time.process_time()
+        machine_usage(
+            store,
+            tables.instance_events,
+            attempts,
+            cpu=METRICS["average_cpu"],
+            memory=METRICS["average_memory"],
+        )
+        sorted_at = time.process_time()
+        REPLAY.run(store)
+        end = time.process_time()
+        n_rows = store.manifest.tables["instance_usage"]
+        return StoreTimes(n_rows, sorted_at - begin, end - sorted_at)
 
 
 def main() -> None:
@@ -285,13 +340,15 @@ def main() -> None:
         nargs="+",
         default=[150, 600],
     )
-    given = parser.parse_args()
-    whole(given.cells)
+    options = parser.parse_args()
+    whole(options.cells)
     for is_short in (False, True):
-        blocks = [machine(seed, given.slots, is_short=is_short) for seed in range(given.machines)]
+        blocks = []
+        for seed in range(options.machines):
+            blocks.append(machine(seed, options.slots, is_short=is_short))
         n = sum(len(block.all) for block in blocks)
         lives = "half of the tasks in a slot under an hour" if is_short else "long lives"
-        print(f"{len(blocks)} machines × {given.slots} slots, {n:,} samples, {lives}")
+        print(f"{len(blocks)} machines × {options.slots} slots, {n:,} samples, {lives}")
         compare(blocks)
         table(blocks)
 
@@ -299,25 +356,23 @@ def main() -> None:
 def table(blocks: Sequence[MachineBlock]) -> None:
     """Print the rate of each policy of the table and of judging them."""
     n = sum(len(block.all) for block in blocks)
-    found = []
+    predictions = []
     for text in POLICIES:
         policy = parse_policy(text)
         policy.predict(blocks[0])
         begin = time.thread_time()
         # A maximum of several has been predicted by then.
-        found.append([policy.predicted(block) for block in blocks])
-        print(f"  {text:34} {n / (time.thread_time() - begin) / 1e6:8.1f} M samples/s")
-    scores(
-        blocks[0],
-        HORIZON,
-        [each[0] for each in found],
-    )
+        predictions.append([policy.predicted(block) for block in blocks])
+        rate = n / (time.thread_time() - begin) / 1e6
+        print(f"  {text:34} {rate:8.1f} M samples/s")
+    predictions_of_blocks = list(zip(*predictions, strict=True))
+    # Compiled before it is measured.
+    scores(blocks[0], HORIZON, predictions_of_blocks[0])
     begin = time.thread_time()
-    for block, *predictions in zip(blocks, *found, strict=True):
-        scores(block, HORIZON, predictions)
-    print(
-        f"  judging {len(POLICIES)} policies: {n / (time.thread_time() - begin) / 1e6:.1f} M samples/s"
-    )
+    for block, predictions_of_block in zip(blocks, predictions_of_blocks, strict=True):
+        scores(block, HORIZON, predictions_of_block)
+    rate = n / (time.thread_time() - begin) / 1e6
+    print(f"  judging {len(POLICIES)} policies: {rate:.1f} M samples/s")
 
 
 if __name__ == "__main__":

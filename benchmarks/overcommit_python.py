@@ -19,17 +19,17 @@ def python_n_sigma(
     warmup: int,
 ) -> list[float]:
     """N-sigma with a deque per task, and one pass over them: leaner than Google's simulator."""
-    every = block.all
+    samples = block.all
+    columns = samples.columns
     past: dict[int, deque[tuple[int, float, float]]] = defaultdict(deque)
     peaks = []
-    for j, slot in enumerate(every.slots.tolist()):
+    for j, slot in enumerate(samples.slots.tolist()):
         sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
         now = cold = 0.0
-        for i in every.columns.order[
-            every.columns.offsets[j] : every.columns.offsets[j + 1]
-        ].tolist():
-            rows = past[int(every.task[i])]
-            rows.append((slot, float(every.usage[i]), float(every.limit[i])))
+        present = columns.order[columns.offsets[j] : columns.offsets[j + 1]]
+        for i in present.tolist():
+            rows = past[int(samples.task[i])]
+            rows.append((slot, float(samples.usage[i]), float(samples.limit[i])))
             while rows[0][0] <= slot - history:
                 rows.popleft()
             if len(rows) < warmup:
@@ -39,9 +39,12 @@ def python_n_sigma(
             for at, usage, limit in rows:
                 sums[at][0] += usage
                 sums[at][1] += limit
-        x = [used / limit if limit else 0.0 for used, limit in sums.values()]
-        deviation = statistics.stdev(x) if len(x) > 1 else 0.0
-        peaks.append(cold + (min(1.0, statistics.fmean(x) + n * deviation) * now if x else 0.0))
+        ratios = [used / limit if limit else 0.0 for used, limit in sums.values()]
+        peak = cold
+        if ratios:
+            deviation = statistics.stdev(ratios) if len(ratios) > 1 else 0.0
+            peak += min(1.0, statistics.fmean(ratios) + n * deviation) * now
+        peaks.append(peak)
     return peaks
 
 
@@ -155,9 +158,9 @@ class GoogleNSigma:
         self.cold = {key: self.cold[key] for key in keys if key in self.cold}
         self.limits = {key: self.limits[key] for key in keys if key in self.limits}
         cold = sum(self.limits[key] for key in self.cold)
-        return self.predicted(list(self.warm.values())) + cold, cold + sum(
-            self.limits[key] for key in self.warm
-        )
+        warm = sum(self.limits[key] for key in self.warm)
+        peak = self.predicted(list(self.warm.values())) + cold
+        return peak, cold + warm
 
     def predicted(self, vms: list[Vm]) -> float:
         """Return the prediction for the warm tasks."""
@@ -181,17 +184,15 @@ class GoogleNSigma:
 
 def python_oracle(block: MachineBlock, horizon: int) -> list[float]:
     """The oracle over snapshots of dictionaries, as Google's simulator computes it."""
-    every = block.all
-    order = every.columns.order
-    offsets = every.columns.offsets
-    snapshots = [
-        {
-            int(every.task[i]): (float(every.usage[i]), float(every.limit[i]))
-            for i in order[low:high].tolist()
-        }
-        for low, high in pairwise(offsets)
-    ]
-    slots = every.slots.tolist()
+    samples = block.all
+    order = samples.columns.order
+    snapshots = []
+    for low, high in pairwise(samples.columns.offsets):
+        snapshot = {}
+        for i in order[low:high].tolist():
+            snapshot[int(samples.task[i])] = (float(samples.usage[i]), float(samples.limit[i]))
+        snapshots.append(snapshot)
+    slots = samples.slots.tolist()
     peaks = []
     for j, slot in enumerate(slots):
         if slot + horizon > block.n_slots - 1:
@@ -200,12 +201,12 @@ def python_oracle(block: MachineBlock, horizon: int) -> list[float]:
         k = j + 1
         while k < len(slots) and slots[k] <= slot + horizon:
             later = snapshots[k]
-            peak = max(
-                peak,
-                sum(
-                    min(later[t][0], limit) for t, (_, limit) in snapshots[j].items() if t in later
-                ),
-            )
+            total = 0.0
+            for task, (_, limit) in snapshots[j].items():
+                if task in later:
+                    usage, _ = later[task]
+                    total += min(usage, limit)
+            peak = max(peak, total)
             k += 1
         peaks.append(peak)
     return peaks

@@ -91,7 +91,15 @@ def test_the_papers_example_of_load_adjustment() -> None:
         ("autopilot-max:margin=0", [8e8, 16e8, 16e8, 16e8]),
         ("autopilot-max:margin=0,history=1d", [8e8, 16e8, 16e8, 4e8]),
         # Above .9 of the machine, 9e8, 10 % are enough, but never less in all than 1.15 · 9e8.
-        ("autopilot-max:large=0.9", [1.15 * 8e8, 1.1 * 16e8, 1.1 * 16e8, 1.1 * 16e8]),
+        (
+            "autopilot-max:large=0.9",
+            [
+                1.15 * 8e8,
+                1.1 * 16e8,
+                1.1 * 16e8,
+                1.1 * 16e8,
+            ],
+        ),
         ("autopilot-max:large=0.78", [1.15 * 7.8e8]),
         ("autopilot-max:large=0.8", [1.15 * 8e8]),
         ("autopilot:margin=0,growth=1.5", [exponential(1e6, 1.5)(8e8)]),
@@ -106,7 +114,12 @@ def test_what_autopilots_paper_leaves_open_is_a_parameter(
 
 
 def limits_of_four_samples(text: str) -> list[float]:
-    rows = [(0, 0, 0, 8e8), (0, 1, 0, 16e8), (0, 280, 0, 4e8), (0, 301, 0, 4e8)]
+    rows = [
+        (0, 0, 0, 8e8),
+        (0, 1, 0, 16e8),
+        (0, 280, 0, 4e8),
+        (0, 301, 0, 4e8),
+    ]
     samples = replace(samples_of(rows, "memory"), size=10e8)
     return parse_recommender(text).recommend(samples).tolist()
 
@@ -152,7 +165,12 @@ def bucket_of(value: float) -> int:
 class PlainModel:
     """One of the models that learn, over lists."""
 
-    def __init__(self, rate: float, margin: float, weights: tuple[float, ...]) -> None:
+    def __init__(
+        self,
+        rate: float,
+        margin: float,
+        weights: tuple[float, ...],
+    ) -> None:
         self.rate = rate
         self.margin = margin
         self.overrun, self.underrun, self.change, _ = weights
@@ -234,7 +252,13 @@ def test_autopilots_argmin_equals_its_definition(
     limits = set()
     for job in (0, 1):
         is_own = samples.job == job
-        after_slot = dict(zip(samples.slot[is_own], recommended[is_own], strict=True))
+        after_slot = dict(
+            zip(
+                samples.slot[is_own],
+                recommended[is_own],
+                strict=True,
+            )
+        )
         own_rows = [(slot, value) for at, slot, _, value in rows if at == job]
         expected = plain_argmin(own_rows, weights)
         np.testing.assert_allclose(list(after_slot.values()), expected, rtol=1e-9)

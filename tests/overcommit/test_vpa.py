@@ -29,7 +29,14 @@ def first_slot(is_reached: list[bool]) -> int:
 
 def test_vpas_memory_is_a_peak_a_day_that_is_corrected() -> None:
     # The first sample ends its interval at once; the next interval lasts to slot 288, and its peak grows from 2 to 4e8.
-    values = {0: 1e8, 1: 2e8, 2: 4e8, 3: 1e8, 288: 3e8, 289: 3e8}
+    values = {
+        0: 1e8,
+        1: 2e8,
+        2: 4e8,
+        3: 1e8,
+        288: 3e8,
+        289: 3e8,
+    }
     rows = [(0, slot, 0, value) for slot, value in values.items()]
     limits = VPA.recommend(samples_of(rows, "memory"))
     first = (0, 1e8, 1.0)
