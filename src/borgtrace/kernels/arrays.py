@@ -9,6 +9,8 @@ Values = NDArray[np.float32]
 """Usage as it was measured or drawn: most of the data."""
 Index = NDArray[np.int64]
 """Positions, counts, ids."""
+ShortIndex = NDArray[np.int32]
+"""Positions within a job or a text: four bytes each."""
 Flags = NDArray[np.bool_]
 """Yes or no."""
 Bytes = NDArray[np.uint8]

@@ -4,11 +4,11 @@ Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 20
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Words
 from borgtrace.kernels.compiled import compiled
 
-Keys = NDArray[np.uint64]
+Keys = Words
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴ divided by the golden ratio, made odd: its multiples visit all 64-bit numbers, evenly spread."""
@@ -57,9 +57,7 @@ def _mix_ids(
         keys[i] = hashed(key ^ instance[i], one)
 
 
-def task_keys(
-    seed: int, collection_id: NDArray[np.int64], instance_index: NDArray[np.int64]
-) -> Keys:
+def task_keys(seed: int, collection_id: Index, instance_index: Index) -> Keys:
     """Give each task the key of its own random sequence.
 
     Parameters

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from borgtrace.errors import StoreError
+from borgtrace.kernels.arrays import Bytes, Flags, Index
 from borgtrace.storage.paths import user_cache
 from borgtrace.storage.remote import (
     RemotePath,
@@ -33,8 +33,6 @@ LARGEST_GAP = 8
 """Most blocks between two that are needed, which then come too: they arrive in the time of another request or two."""
 _REQUESTS = 8
 """At a time: with 20, an epoch from a server on two cores took half as long again."""
-
-Index = npt.NDArray[np.int64]
 
 
 class BlockRange(NamedTuple):
@@ -67,7 +65,7 @@ class SparseCopy:
         self.path = folder / remote.name
         self._is_fetched = self._make_files(folder / "fetched")
 
-    def _make_files(self, flags_path: Path) -> npt.NDArray[np.uint8]:
+    def _make_files(self, flags_path: Path) -> Bytes:
         """Make the copy and its flags unless they are there, and map the flags: one for each block."""
         n_blocks = -(-self.size // BLOCK)
         with self.path.open("ab") as copy:
@@ -106,7 +104,7 @@ class SparseCopy:
                 ranges.append(BlockRange(start, min(start + blocks_of_request, end)))
         return ranges
 
-    def _covered(self, starts: Index, stops: Index) -> npt.NDArray[np.bool_]:
+    def _covered(self, starts: Index, stops: Index) -> Flags:
         """Return for each block whether any span of bytes touches it."""
         has_bytes = starts < stops
         changes = np.zeros(len(self._is_fetched) + 1, np.int64)

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.engine.processes import map_threads
+from borgtrace.kernels.arrays import Bytes, ShortIndex, Words
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import all_names, column_number
 from borgtrace.storage import readable
@@ -40,7 +41,7 @@ _NOTE = "borgtrace.content"
 _NO_BITMAP = np.frombuffer(b"", np.uint8)
 
 Array = npt.NDArray[Any]
-Sums = dict[str, npt.NDArray[np.uint64]]
+Sums = dict[str, Words]
 """Two sums of each column, by its name."""
 
 
@@ -284,7 +285,7 @@ class _FlatArray(NamedTuple):
     offset: int
 
 
-def _add_column(column: pa.Array, row: int, sums: npt.NDArray[np.uint64]) -> None:
+def _add_column(column: pa.Array, row: int, sums: Words) -> None:
     """Add a batch of a column, whose first row is `row`, to the column's sums."""
     if not pa.types.is_list(column.type):
         add_values(*_flat_array(column), row, sums)
@@ -300,7 +301,7 @@ def _add_column(column: pa.Array, row: int, sums: npt.NDArray[np.uint64]) -> Non
     )
 
 
-def _item_starts(column: pa.Array) -> npt.NDArray[np.int32]:
+def _item_starts(column: pa.Array) -> ShortIndex:
     """Return where each list or text of an array begins, and where the last one ends."""
     # Offsets of a sliced array begin at its own offset, and point into the unsliced elements.
     offsets = _buffer(column, 1, np.int32)
@@ -335,7 +336,7 @@ def _hashed_texts(column: pa.Array) -> pa.Array:
     return pa.array(hashes.view(np.int64)).take(encoded.indices)
 
 
-def _validity(column: pa.Array) -> npt.NDArray[np.uint8]:
+def _validity(column: pa.Array) -> Bytes:
     """Return the bits that say which values are not NULL; empty where none is NULL."""
     return _buffer(column, 0, np.uint8) if column.null_count else _NO_BITMAP
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.kernels.arrays import Bytes, Words
+from borgtrace.kernels.arrays import Bytes, ShortIndex, Words
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import GOLDEN, MIX_2, finalized
 
@@ -91,7 +91,7 @@ def add_values(
 
 @compiled(makes_arrays=False)
 def add_lists(
-    starts: NDArray[np.int32],
+    starts: ShortIndex,
     valid: Bytes,
     offset: int,
     values: AnyNumbers,
@@ -135,7 +135,7 @@ def add_lists(
 
 
 @compiled(makes_arrays=False)
-def hash_texts(starts: NDArray[np.int32], text: Bytes, words: Words) -> None:
+def hash_texts(starts: ShortIndex, text: Bytes, words: Words) -> None:
     """Fill `words` with a hash of each text: of its length and its bytes, in order.
 
     Parameters

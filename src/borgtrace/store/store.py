@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from borgtrace.errors import StoreNotice, UsageError
+from borgtrace.kernels.arrays import Index, ShortIndex
 from borgtrace.schema import TABLES
 from borgtrace.storage import as_path, translate_bucket_errors
 from borgtrace.store.columns import DEFAULT_COLUMNS
@@ -200,7 +201,7 @@ class Store:
         return rows
 
     @property
-    def offsets(self) -> npt.NDArray[np.int64]:
+    def offsets(self) -> Index:
         """Row of each task's first window in the arrays, and the number of rows last: (n + 1,)."""
         return self._reader.offsets
 
@@ -263,7 +264,7 @@ class Store:
         """
         return self._reader.traces(self.select_tasks(selection), tuple(columns))
 
-    def task_rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def task_rows(self, pairs: Index) -> Index:
         """Return the positions of tasks given as (collection_id, instance_index), shape (n, 2).
 
         Raises
@@ -273,9 +274,7 @@ class Store:
         """
         return self._reader.rows(pairs)
 
-    def task_ids(
-        self, rows: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def task_ids(self, rows: Index) -> tuple[Index, ShortIndex]:
         """Return collection ids and instance indexes of tasks given by their positions."""
         return self._reader.collections[rows], self._reader.instances[rows]
 
@@ -285,7 +284,7 @@ class Store:
         first, end = np.searchsorted(collections, [collection_id, collection_id + 1])
         return int(first), int(end)
 
-    def select_tasks(self, selection: Any = None) -> npt.NDArray[np.int64]:
+    def select_tasks(self, selection: Any = None) -> Index:
         """Return the positions of the tasks of a selection, as :meth:`traces` takes it."""
         if selection is None:
             return np.arange(len(self._reader.collections))
@@ -297,7 +296,7 @@ class Store:
         pairs = np.asarray(selection, np.int64).reshape(-1, 2)
         return self._reader.rows(pairs)
 
-    def _rows_where(self, predicate: str) -> npt.NDArray[np.int64]:
+    def _rows_where(self, predicate: str) -> Index:
         from borgtrace.engine.guard import condition
 
         # Through `sql`, so that the guard judges a predicate too: it may come from a stranger.

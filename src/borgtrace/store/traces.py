@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.errors import UsageError, first_line
-from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.arrays import Index, ShortIndex
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema import with_percentiles
 from borgtrace.storage.sparse_copy import SparseCopy, fetch_all
@@ -24,7 +24,7 @@ from borgtrace.store.layout import Layout
 @compiled()
 def find_row(
     collections: Index,
-    instances: npt.NDArray[np.int32],
+    instances: ShortIndex,
     collection: int,
     instance: int,
 ) -> int:
@@ -63,7 +63,7 @@ def find_row(
 
 
 @compiled()
-def find_rows(collections: Index, instances: npt.NDArray[np.int32], pairs: Index) -> Index:
+def find_rows(collections: Index, instances: ShortIndex, pairs: Index) -> Index:
     """Return the rows of (collection, instance) `pairs`, shape (n, 2); −1 where there is none.
 
     Parameters
@@ -142,8 +142,8 @@ class Traces:
         after the trace), ``duration`` in s.
     """
 
-    rows: npt.NDArray[np.int64]
-    offsets: npt.NDArray[np.int64]
+    rows: Index
+    offsets: Index
     columns: Mapping[str, Array]
 
     def __len__(self) -> int:
@@ -171,9 +171,9 @@ class TraceReader:
         self._arrays: dict[str, Array] = {}
         self._copies: dict[str, SparseCopy] = {}
         index = _read_index(layout)
-        self.collections: npt.NDArray[np.int64] = index.collections
-        self.instances: npt.NDArray[np.int32] = index.instances
-        self.offsets: npt.NDArray[np.int64] = index.offsets
+        self.collections: Index = index.collections
+        self.instances: ShortIndex = index.instances
+        self.offsets: Index = index.offsets
         if layout.is_remote:
             with ThreadPoolExecutor(len(DEFAULT_COLUMNS)) as pool:
                 list(pool.map(self._column, DEFAULT_COLUMNS))
@@ -227,7 +227,7 @@ class TraceReader:
         if spans:
             fetch_all(spans)
 
-    def rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def rows(self, pairs: Index) -> Index:
         """Return the positions of tasks given as (collection_id, instance_index), shape (n, 2).
 
         Raises
@@ -271,9 +271,7 @@ class TraceReader:
         span = slice(self.offsets.item(row), self.offsets.item(row + 1))
         return {name: column[span] for name, column in self._default_columns}
 
-    def traces(
-        self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS
-    ) -> Traces:
+    def traces(self, rows: Index, columns: tuple[str, ...] = DEFAULT_COLUMNS) -> Traces:
         """Return many tasks as flat columns; zero-copy where they are neighbors, else gathered.
 
         Parameters
@@ -325,9 +323,9 @@ class TraceReader:
 class _TaskIndex(NamedTuple):
     """Ids of all tasks in key order, and the row of each one's first window, with the number of rows last."""
 
-    collections: npt.NDArray[np.int64]
-    instances: npt.NDArray[np.int32]
-    offsets: npt.NDArray[np.int64]
+    collections: Index
+    instances: ShortIndex
+    offsets: Index
 
 
 def _read_index(layout: Layout) -> _TaskIndex:
