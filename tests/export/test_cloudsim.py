@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from dataclasses import dataclass
 
 import pytest
 
@@ -11,8 +12,8 @@ import borgtrace
 from borgtrace.export import export_files
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
+from tests.export.stores import ingested, text_store
 from tests.ingest.test_public_formats import AZURE
-from tests.ingest.test_public_formats import _store as public_store
 
 # The fields that each reader parses, in their order: MachineEventField.java, TaskEventField.java and TaskEvent.java,
 # GoogleTaskUsageTraceReader.java and TaskUsage.java.  A field with "?" has a default; an empty one without it ends the
@@ -48,7 +49,7 @@ STEPS = {
 }
 
 
-def _lines(folder, name):
+def lines_of(folder, name):
     text = gzip.decompress((folder / f"{name}.csv.gz").read_bytes()).decode()
     rows = [line.split(",") for line in text.splitlines()]
     kinds = FIELDS[name].split()
@@ -65,44 +66,51 @@ def _lines(folder, name):
     return rows
 
 
-def _check(folder):
+@dataclass
+class Cloudlet:
+    """A task, as their simulation has it."""
+
+    user: str
+    job: str
+    submitted: int
+    ended: int = 2**63
+    state: str | None = None
+    since: int = 0
+    length: int = 0
+
+    def take(self, time, kind):
+        """Change its state by an event."""
+        if self.state == "running":
+            self.length += time - self.since
+        self.state = STEPS[self.state, kind]
+        self.since = time
+        if self.state == "ended":
+            # CloudletAbstract.java: "Cloudlet length cannot be zero".
+            assert self.length > 0
+            self.ended = time
+
+
+def check(folder):
     """Read the files as the readers do, one after the other, and count tasks."""
     there = set()
-    for _, machine, kind, *_ in _lines(folder, "machine_events"):
+    for _, machine, kind, *_ in lines_of(folder, "machine_events"):
         # MachineEventType.java: 0 makes a host of that id, 1 removes it.
         assert (machine in there) == (kind == "1")
         there ^= {machine}
     tasks = {}
-    for time, _, job, task, _, kind, user, *_ in _lines(folder, "task_events"):
+    for time, _, job, task, _, kind, user, *_ in lines_of(folder, "task_events"):
         # TaskData.java: the id is the digits of both, as a long.
         key = int(job + task)
         assert key < 2**63
-        before = tasks.get(
-            key,
-            {
-                "state": None,
-                "user": user,
-                "job": job,
-                "submitted": int(time),
-                "length": 0,
-            },
-        )
+        if key not in tasks:
+            tasks[key] = Cloudlet(user, job, submitted=int(time))
         # BrokerManager.java: a broker for each user, so a task has one; an id is of one task.
-        assert (before["user"], before["job"]) == (user, job)
-        state = STEPS[before["state"], int(kind)]
-        if before["state"] == "running":
-            before["length"] += int(time) - before["since"]
-        # CloudletAbstract.java: "Cloudlet length cannot be zero".
-        assert state != "ended" or before["length"] > 0
-        tasks[key] = (
-            before
-            | {"state": state, "since": int(time)}
-            | ({"ended": int(time)} if state == "ended" else {})
-        )
-    for start, end, job, task, *_ in _lines(folder, "task_usage"):
+        assert (tasks[key].user, tasks[key].job) == (user, job)
+        tasks[key].take(int(time), int(kind))
+    for start, end, job, task, *_ in lines_of(folder, "task_usage"):
         # What is changed must be there (`findObject`), and submitted.
-        found = tasks[int(job + task)]
-        assert found["submitted"] <= int(start) < min(int(end), found.get("ended", 2**63))
+        cloudlet = tasks[int(job + task)]
+        assert cloudlet.submitted <= int(start) < min(int(end), cloudlet.ended)
     return len(tasks)
 
 
@@ -147,24 +155,19 @@ FILES = {
 }
 
 
-def _store(folder, files):
+def store_of(folder, files):
     for name, lines in files.items():
-        path = (
-            folder
-            / "source"
-            / name
-            / f"part-00000-of-00{1 if name.startswith('machine') else 500:03d}.csv"
-        )
+        n_parts = 1 if name.startswith("machine") else 500
+        path = folder / "source" / name / f"part-00000-of-{n_parts:05d}.csv"
         path.parent.mkdir(parents=True)
         path.write_text("\n".join(lines) + "\n")
-    ingest([folder / "source"], folder / "store", IngestOptions(jobs=1))
-    return borgtrace.open(folder / "store")
+    return ingested(folder, ["source"])
 
 
 def test_tasks_live_as_their_readers_understand_it(tmp_path):
-    export_files(_store(tmp_path, FILES), tmp_path / "out", "cloudsim")
-    assert _check(tmp_path / "out") == 3
-    found = {name: [",".join(row) for row in _lines(tmp_path / "out", name)] for name in FIELDS}
+    export_files(store_of(tmp_path, FILES), tmp_path / "out", "cloudsim")
+    assert check(tmp_path / "out") == 3
+    found = {name: [",".join(row) for row in lines_of(tmp_path / "out", name)] for name in FIELDS}
     # A machine without a capacity is none, one that is there is not added, and one that is not there not removed.
     assert found["machine_events"] == [
         "0,5,0,p,0.5,0.25",
@@ -195,8 +198,8 @@ def test_tasks_live_as_their_readers_understand_it(tmp_path):
 
 def test_ids_are_kept_where_no_two_tasks_share_one(tmp_path):
     files = {name: [line for line in lines if ",12," not in line] for name, lines in FILES.items()}
-    export_files(_store(tmp_path, files), tmp_path / "out", "cloudsim")
-    assert {(row[2], row[3]) for row in _lines(tmp_path / "out", "task_events")} == {
+    export_files(store_of(tmp_path, files), tmp_path / "out", "cloudsim")
+    assert {(row[2], row[3]) for row in lines_of(tmp_path / "out", "task_events")} == {
         ("1", "23"),
         ("1", "47"),
     }
@@ -207,15 +210,15 @@ def test_what_a_synthetic_trace_holds_is_taken_too(tmp_path, generation):
     generate(tmp_path / "made", generation, 20, 3.0, 7)
     ingest([tmp_path / "made"], tmp_path / "store", IngestOptions(jobs=1))
     export_files(borgtrace.open(tmp_path / "store"), tmp_path / "out", "cloudsim")
-    assert _check(tmp_path / "out") > 100
+    assert check(tmp_path / "out") > 100
     assert (tmp_path / "out" / "truth.json").exists()
 
 
 def test_a_trace_without_starts_has_those_of_its_use(tmp_path):
-    export_files(public_store(tmp_path, AZURE, "64cores,256GiB"), tmp_path / "out", "cloudsim")
-    assert _check(tmp_path / "out") == 2
+    export_files(text_store(tmp_path, AZURE, "64cores,256GiB"), tmp_path / "out", "cloudsim")
+    assert check(tmp_path / "out") == 2
     # v1 was there before the first instant; ids of 63 bits are too long.
-    kinds = [(row[0], row[3], row[5]) for row in _lines(tmp_path / "out", "task_events")]
+    kinds = [(row[0], row[3], row[5]) for row in lines_of(tmp_path / "out", "task_events")]
     assert sorted(kinds) == [
         ("0", "0", "0"),
         ("1200000000", "0", "4"),
@@ -223,4 +226,4 @@ def test_a_trace_without_starts_has_those_of_its_use(tmp_path):
         ("900000000", "0", "0"),
         ("900000000", "0", "1"),
     ]
-    assert _lines(tmp_path / "out", "machine_events") == []
+    assert lines_of(tmp_path / "out", "machine_events") == []

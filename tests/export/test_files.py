@@ -14,41 +14,41 @@ from borgtrace.errors import UsageError
 from borgtrace.export import CLOCK, export_files
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
+from tests.export.stores import ingested, opendc_store, text_store
 from tests.ingest.own_data import AVERAGES, ingest_own
 from tests.ingest.test_opendc import FRAGMENTS, START, TASKS
-from tests.ingest.test_opendc import _store as opendc_store
 from tests.ingest.test_public_formats import SWF
-from tests.ingest.test_public_formats import _store as public_store
 
 TABLES = ("machine_events", "collection_events", "instance_events", "instance_usage")
 
 
-def _again(folder, layout, store, capacity=""):
+def exported_and_ingested(folder, layout, store, capacity=""):
     """Export a store and ingest what was written."""
-    export_files(store, folder / layout, layout)
-    ingest([folder / layout], folder / "again", IngestOptions(jobs=1, capacity=capacity))
+    out = folder / layout
+    export_files(store, out, layout)
+    options = IngestOptions(jobs=1, capacity=capacity)
+    ingest([out], folder / "again", options)
     return borgtrace.open(folder / "again")
 
 
-def _rows(store, table):
-    # Where rows come from is their file and line, which are others.
-    return store.sql(
-        f"select * exclude (source_part, source_row) from {table} order by all"
-    ).to_pylist()
+def rows_of(store, table):
+    # Without where rows come from: their files and lines are others.
+    query = f"select * exclude (source_part, source_row) from {table} order by all"
+    return store.sql(query).to_pylist()
 
 
 def test_a_workload_for_opendc_comes_back_equal(tmp_path):
     store = opendc_store(tmp_path, TASKS, FRAGMENTS)
-    again = _again(tmp_path, "opendc", store, "16cores,16GB")
-    assert [_rows(again, name) for name in TABLES] == [_rows(store, name) for name in TABLES]
-    assert len(_rows(again, "instance_usage")) == 4
+    again = exported_and_ingested(tmp_path, "opendc", store, "16cores,16GB")
+    assert [rows_of(again, name) for name in TABLES] == [rows_of(store, name) for name in TABLES]
+    assert len(rows_of(again, "instance_usage")) == 4
 
 
 def test_files_for_opendc_have_the_types_and_the_order_that_its_reader_requires(tmp_path):
-    export_files(opendc_store(tmp_path, TASKS, FRAGMENTS), tmp_path / "out", "opendc")
-    tasks, fragments = (
-        pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("tasks", "fragments")
-    )
+    out = tmp_path / "out"
+    export_files(opendc_store(tmp_path, TASKS, FRAGMENTS), out, "opendc")
+    tasks = pq.read_table(out / "tasks.parquet")
+    fragments = pq.read_table(out / "fragments.parquet")
     # TaskSchemas.kt and FragmentSchemas.kt: all fields but the name are required.
     required = [(field.name, str(field.type)) for field in tasks.schema if not field.nullable]
     assert required == [
@@ -62,46 +62,38 @@ def test_files_for_opendc_have_the_types_and_the_order_that_its_reader_requires(
     assert [str(field.type) for field in fragments.schema] == ["int32", "int64", "double"]
     # A core has one clock for all: 4,800 of 4,000 MHz are more than the four cores of task 7, as its source says.
     assert tasks["cpu_capacity"].to_pylist() == [4 * CLOCK, 2 * CLOCK]
-    assert fragments["cpu_usage"].to_pylist() == pytest.approx([CLOCK, 0, 4.8 * CLOCK, 2 * CLOCK])
+    cores_used = [usage / CLOCK for usage in fragments["cpu_usage"].to_pylist()]
+    assert cores_used == pytest.approx([1, 0, 4.8, 2])
     # EfficientWorkloadLoader: fragments of a task follow each other, tasks and fragments in one order.
     assert fragments["id"].to_pylist() == [7, 7, 7, 9]
-    assert tasks["submission_time"].cast(pa.int64()).to_pylist() == [
-        START * 1000,
-        (START + 90) * 1000,
-    ]
+    milliseconds = tasks["submission_time"].cast(pa.int64())
+    assert milliseconds.to_pylist() == [START * 1000, (START + 90) * 1000]
 
 
 def test_gaps_are_fragments_without_use_and_no_fragment_has_no_length(tmp_path):
     usage = "task,time,cpu\nweb,0,2\nweb,900,4\nweb,1000,8\n"
-    export_files(
-        ingest_own(tmp_path, AVERAGES, {"own.csv": usage}),
-        tmp_path / "out",
-        "opendc",
-        (8.0, 2.0**30),
-    )
-    fragments = pq.read_table(tmp_path / "out" / "fragments.parquet").to_pylist()
+    store = ingest_own(tmp_path, AVERAGES, {"own.csv": usage})
+    out = tmp_path / "out"
+    export_files(store, out, "opendc", (8.0, 2.0**30))
+    fragments = pq.read_table(out / "fragments.parquet")
     # The window of 900 s ends where the next one begins.
-    assert [(row["duration"], round(row["cpu_usage"] / CLOCK, 6)) for row in fragments] == [
-        (300_000, 2),
-        (600_000, 0),
-        (100_000, 4),
-        (300_000, 8),
-    ]
-    (task,) = pq.read_table(tmp_path / "out" / "tasks.parquet").to_pylist()
-    # A name has an id of 63 bits, so its place is its number.  Without a request it asks for the most that it used.
-    assert (task["id"], task["duration"], task["cpu_count"], task["mem_capacity"]) == (
-        1,
-        1_300_000,
-        8,
-        0,
-    )
+    assert fragments["duration"].to_pylist() == [300_000, 600_000, 100_000, 300_000]
+    cores_used = [usage / CLOCK for usage in fragments["cpu_usage"].to_pylist()]
+    assert cores_used == pytest.approx([2, 0, 4, 8])
+    (task,) = pq.read_table(out / "tasks.parquet").to_pylist()
+    # A name has an id of 63 bits, so its place is its number.
+    assert task["id"] == 1
+    assert task["duration"] == 1_300_000
+    # Without a request it asks for the most that it used.
+    assert task["cpu_count"] == 8
+    assert task["mem_capacity"] == 0
 
 
 def test_a_log_of_jobs_comes_back_equal(tmp_path):
-    store = public_store(tmp_path, SWF, "128cores")
-    again = _again(tmp_path, "swf", store, "128cores")
-    assert [_rows(again, name) for name in TABLES[:3]] == [
-        _rows(store, name) for name in TABLES[:3]
+    store = text_store(tmp_path, SWF, "128cores")
+    again = exported_and_ingested(tmp_path, "swf", store, "128cores")
+    assert [rows_of(again, name) for name in TABLES[:3]] == [
+        rows_of(store, name) for name in TABLES[:3]
     ]
     # Fields that the store does not hold are -1: average CPU time, memory, requested time, group, queue and so on.
     assert (tmp_path / "swf" / "jobs.swf").read_text() == (
@@ -126,15 +118,13 @@ FILES_2011 = {
 
 def test_files_of_2011_come_back_as_they_were(tmp_path):
     for name, text in FILES_2011.items():
-        parts = 1 if name.startswith("machine") else 500
-        path = (
-            tmp_path / "source" / name / f"part-{0 if parts == 1 else 7:05d}-of-{parts:05d}.csv.gz"
-        )
+        is_single = name.startswith("machine")
+        file_name = "part-00000-of-00001" if is_single else "part-00007-of-00500"
+        path = tmp_path / "source" / name / f"{file_name}.csv.gz"
         path.parent.mkdir(parents=True)
         path.write_bytes(gzip.compress(text.encode()))
-    ingest([tmp_path / "source"], tmp_path / "store", IngestOptions(jobs=1))
-    store = borgtrace.open(tmp_path / "store")
-    again = _again(tmp_path, "raw", store)
+    store = ingested(tmp_path, ["source"])
+    again = exported_and_ingested(tmp_path, "raw", store)
     assert again.digest == store.digest
     written = {
         path.parent.name: gzip.decompress(path.read_bytes()).decode()
@@ -319,7 +309,7 @@ def test_files_of_2019_come_back_as_they_were(tmp_path):
     ingest([bucket], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
     assert not sum(entry.quarantined for entry in store.manifest.sources)
-    again = _again(tmp_path, "raw", store)
+    again = exported_and_ingested(tmp_path, "raw", store)
     assert again.manifest.content == store.manifest.content
     assert (again.digest, again.manifest.cell) == (store.digest, "c")
     assert _read_2019(tmp_path / "raw") == FILES_2019
@@ -333,14 +323,14 @@ def test_files_of_a_synthetic_store_come_back_and_say_so(tmp_path, generation):
     generate(tmp_path / "made", generation, 2, 1.0, 7)
     ingest([tmp_path / "made"], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
-    again = _again(tmp_path, "raw", store)
+    again = exported_and_ingested(tmp_path, "raw", store)
     assert again.manifest.content == store.manifest.content
     assert again.manifest.is_synthetic
     assert again.manifest.synthetic["seed"] == 7
 
 
 def test_what_cannot_be_written_is_an_error_with_the_way_out(tmp_path):
-    store = public_store(tmp_path, SWF, "128cores")
+    store = text_store(tmp_path, SWF, "128cores")
     with pytest.raises(UsageError) as error:
         export_files(store, tmp_path / "raw", "raw")
     assert str(error.value) == (

@@ -1,6 +1,6 @@
 """Finds out what there is to fetch before the first byte is fetched."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -66,27 +66,18 @@ def make_plan(
     base = _base_url(base_url or bucket.url)
     folder = as_path(dest) / bucket.name
     with session.threads(jobs) as pool:
-        finder = _TableFinder(
-            session,
-            pool,
-            bucket,
-            base,
-            sums=_published_sums(session, bucket, base),
-            window=max(2, jobs),
-        )
-        existing: list[RemoteFile] = []
+        sums = _published_sums(session, bucket, base)
+        finder = _TableFinder(session, pool, bucket, base, sums, window=max(2, jobs))
+        files: list[RemoteFile] = []
         missing: list[str] = []
         for table in wanted_tables:
-            found = finder.find(table, bucket.parts_of(table, wanted_parts))
-            existing += found.files
-            missing += found.missing
+            table_files = finder.find(table, bucket.parts_of(table, wanted_parts))
+            files += table_files.files
+            missing += table_files.missing
         # By part, then by table: equal numbers mean equal time in 2011, so that an interrupted fetch leaves whole
         # stretches of time.
-        files = sorted(existing, key=lambda file: file.part)
-        ledger = Ledger.read(folder)
-        # In parallel: each question to a bucket is a request.
-        are_here = pool.map(lambda file: is_here(file, folder, ledger, store), files)
-        todo = [file for file, is_there in zip(files, are_here, strict=True) if not is_there]
+        files.sort(key=lambda file: file.part)
+        todo = _not_here(files, folder, store, pool)
     return FetchPlan(
         bucket,
         folder,
@@ -95,6 +86,19 @@ def make_plan(
         missing=tuple(missing),
         remaining=_remaining_bytes(todo, arrivals(folder)),
     )
+
+
+def _not_here(
+    files: Sequence[RemoteFile],
+    folder: Path,
+    store: Path | None,
+    pool: ThreadPoolExecutor,
+) -> list[RemoteFile]:
+    """Return the files that are still to be fetched."""
+    ledger = Ledger.read(folder)
+    # In parallel: each question to a bucket is a request.
+    are_here = pool.map(lambda file: is_here(file, folder, ledger, store), files)
+    return [file for file, is_there in zip(files, are_here, strict=True) if not is_there]
 
 
 def _base_url(url: str) -> str:
