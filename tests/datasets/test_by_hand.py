@@ -42,13 +42,12 @@ def part_of(*traces: list[float]) -> TraceArrays:
         ]
     )
     return TraceArrays(
-        *(
-            np.cumsum([0, *map(len, traces)]),
-            values,
-            (~np.isnan(values)).view(np.uint8),
-            identity.astype(np.int64),
-        ),
-        *(np.empty((n, 0), np.float32), np.empty((n, 0), np.int64)),
+        offsets=np.cumsum([0, *map(len, traces)]),
+        values=values,
+        mask=(~np.isnan(values)).view(np.uint8),
+        identity=identity.astype(np.int64),
+        numbers=np.empty((n, 0), np.float32),
+        codes=np.empty((n, 0), np.int64),
     )
 
 
@@ -72,14 +71,12 @@ def test_batches_are_cut_by_length_and_padded_to_their_longest() -> None:
     assert [batch.collection_id.tolist() for batch in batches] == [[1, 4], [2, 0], [3]]
     assert [batch.lengths.tolist() for batch in batches] == [[1, 1], [2, 3], [4]]
     assert [batch.data[:, :, 0].tolist() for batch in batches] == [
-        *(
-            [[4], [10]],
-            [
-                [5, -1, -1],
-                [1, 2, 3],
-            ],
-            [[6, 7, 8, 9]],
-        )
+        [[4], [10]],
+        [
+            [5, -1, -1],
+            [1, 2, 3],
+        ],
+        [[6, 7, 8, 9]],
     ]
     assert batches[1].mask[:, :, 0].tolist() == [[True, False, False], [True, True, True]]
     assert (

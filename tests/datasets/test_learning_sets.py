@@ -206,16 +206,14 @@ def test_traces_are_had_by_number(tmp_path: Path) -> None:
     assert training[-1].lengths.tolist() == [training.to_numpy().lengths[-1]]
     assert training.to_numpy(fill=-1).data[by_length[0], :, 0].tolist() == [1, -1, -1, -1]
     assert set(dict(batch)) == {
-        *(
-            "data",
-            "mask",
-            "lengths",
-            "collection_id",
-            "instance_index",
-            "first_time",
-            "numbers",
-            "codes",
-        )
+        "data",
+        "mask",
+        "lengths",
+        "collection_id",
+        "instance_index",
+        "first_time",
+        "numbers",
+        "codes",
     }
     with pytest.raises(IndexError):
         training[3]
@@ -310,13 +308,11 @@ def test_a_batch_has_a_trace(small: ArrayStore, tmp_path: Path) -> None:
     ("done", "expected"),
     [
         # Two buffers of 2 and 1 batches beside one of 1 and nothing: they give in turns until they have no more.
-        *(
-            (0, ([0, 0, 0], 0)),
-            (1, ([1, 0, 0], 1)),
-            (2, ([1, 1, 0], 2)),
-            (3, ([2, 1, 0], 1)),
-            (4, ([3, 1, 0], 1)),
-        ),
+        (0, ([0, 0, 0], 0)),
+        (1, ([1, 0, 0], 1)),
+        (2, ([1, 1, 0], 2)),
+        (3, ([2, 1, 0], 1)),
+        (4, ([3, 1, 0], 1)),
         # There are no more than four.
         (9, ([3, 1, 0], 1)),
     ],

@@ -53,29 +53,32 @@ def example(
 
 def joined(*parts: Examples) -> Examples:
     return Examples(
-        *(
-            np.concatenate([getattr(p, n) for p in parts])
-            for n in ("key", "past", "before", "target")
-        )
+        key=np.concatenate([part.key for part in parts]),
+        past=np.concatenate([part.past for part in parts]),
+        before=np.concatenate([part.before for part in parts]),
+        target=np.concatenate([part.target for part in parts]),
     )
 
 
-class Told:
-    """What says the same of every task."""
+class Constant(Forecaster):
+    """A forecaster that says the same of every task."""
 
-    def __init__(self, mean: Numbers, deviation: float) -> None:
-        self.told = mean
-        self.sure = deviation
+    name = "constant"
+    about = "the same of every task"
+
+    def __init__(self, means: Numbers, deviation: float) -> None:
+        self.means = means
+        self.constant_deviation = deviation
 
     def mean(self, seen: Examples) -> Numbers:
-        return np.tile(self.told, (len(seen), 1))
+        return np.tile(self.means, (len(seen), 1))
 
     def deviation(self, seen: Examples) -> Numbers:
-        return np.full((len(seen), HORIZONS), self.sure)
+        return np.full((len(seen), HORIZONS), self.constant_deviation)
 
 
-def told(mean: Numbers, deviation: float) -> dict[str, Forecaster]:
-    return {"told": cast(Forecaster, Told(mean, deviation))}
+def constant(means: Numbers, deviation: float) -> dict[str, Forecaster]:
+    return {"constant": Constant(means, deviation)}
 
 
 def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +96,7 @@ def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
         ),
         example(30, 1.0, {1: 3.0}),
     ]
-    forecasters = told(np.zeros(HORIZONS), 1.0)
+    forecasters = constant(np.zeros(HORIZONS), 1.0)
     monkeypatch.setattr(
         study,
         "backtests",
@@ -147,9 +150,11 @@ def test_packings_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_moments_of_an_hour_are_within_and_between_its_slots() -> None:
-    forecasters = told(np.tile([0.0, 0.2], 6), 0.3)
+    forecasters = constant(np.tile([0.0, 0.2], 6), 0.3)
     later = joined(example(99, 0.3, {1: 0.6}), example(101, 0.3, 0.3, 1))
-    mean, variance, used = packing.moments_at_cut(ForecastBacktest(later, 100, forecasters))["told"]
+    mean, variance, used = packing.moments_at_cut(ForecastBacktest(later, 100, forecasters))[
+        "constant"
+    ]
     # Means of 0 and .2 in turn vary by .01, and .3² is within.
     assert mean == pytest.approx([0.1])
     assert variance == pytest.approx([0.1])

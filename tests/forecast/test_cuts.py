@@ -15,7 +15,7 @@ from borgtrace.forecast import (
 from borgtrace.forecast.backtest import ForecastBacktest, backtests_of
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.question.store_question import no_report
-from tests.forecast.test_by_hand import NO_STORE, NO_TABLES, SLOTS, example, joined, told
+from tests.forecast.test_by_hand import NO_STORE, NO_TABLES, SLOTS, constant, example, joined
 from tests.forecast.test_forecast import noisy
 
 
@@ -58,7 +58,7 @@ def test_a_cut_at_which_no_task_runs_packs_none(monkeypatch: pytest.MonkeyPatch)
 
 def test_forecasts_without_an_error_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     later = joined(example(20, 0.3, 0.5), example(21, 0.3, 0.5))
-    forecasters = told(np.full(HORIZONS, 0.5), 0.0)
+    forecasters = constant(np.full(HORIZONS, 0.5), 0.0)
     monkeypatch.setattr(
         study, "backtests", lambda *_: iter([ForecastBacktest(later, 0, forecasters)])
     )

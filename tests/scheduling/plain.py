@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from borgtrace.scheduling.machines import UNIT
@@ -56,11 +58,9 @@ class PlainCell:
                 left = self.free[machine][place] - size
                 if left < 0 or left**2 < self.z**2 * spread:
                     return False
-        if any(
-            left < size
-            for left, size in zip(self.free[machine][2:], self._beside(task), strict=True)
-        ):
-            return False
+        for left, size in zip(self.free[machine][2:], self.extended_of(task), strict=True):
+            if left < size:
+                return False
         return (
             self.is_up[machine]
             and self.free[machine][0] >= cpu
@@ -78,15 +78,17 @@ class PlainCell:
         demand,
         task=None,
     ) -> int:
-        found = []
-        for machine, (wide, high, *_) in enumerate(self.capacity):
+        ranked = []
+        for machine, (cpu_capacity, memory_capacity, *_) in enumerate(self.capacity):
             if self.open(machine, cpu, memory, group, demand, task):
-                a = (self.free[machine][0] - cpu) / wide
-                b = (self.free[machine][1] - memory) / high
-                found.append(
-                    (SCORES[policy](a, b, cpu / wide, memory / high), self.ids[machine], machine)
-                )
-        return min(found)[2] if found else -1
+                a = (self.free[machine][0] - cpu) / cpu_capacity
+                b = (self.free[machine][1] - memory) / memory_capacity
+                score = SCORES[policy](a, b, cpu / cpu_capacity, memory / memory_capacity)
+                ranked.append((score, self.ids[machine], machine))
+        if not ranked:
+            return -1
+        _, _, best = min(ranked)
+        return best
 
     def place(
         self,
@@ -97,7 +99,7 @@ class PlainCell:
         task=None,
     ) -> None:
         self.groups[machine].append(group)
-        self._take(machine, cpu, memory, task, 1)
+        self.take(machine, cpu, memory, task, 1)
 
     def remove(
         self,
@@ -108,7 +110,7 @@ class PlainCell:
         task=None,
     ) -> None:
         self.groups[machine].remove(group)
-        self._take(
+        self.take(
             machine,
             cpu,
             memory,
@@ -116,10 +118,10 @@ class PlainCell:
             -1,
         )
 
-    def _beside(self, task) -> list[int]:
+    def extended_of(self, task) -> list[int]:
         return [] if self.extended is None else self.extended[task].tolist()
 
-    def _take(
+    def take(
         self,
         machine,
         cpu,
@@ -129,7 +131,7 @@ class PlainCell:
     ) -> None:
         self.free[machine][0] -= sign * cpu
         self.free[machine][1] -= sign * memory
-        for place, size in enumerate(self._beside(task), 2):
+        for place, size in enumerate(self.extended_of(task), 2):
             self.free[machine][place] -= sign * size
         if self.variances is not None and task is not None:
             for place in range(2):
@@ -175,8 +177,9 @@ def plain_needed(
     n = len(sizes)
     size = len(capacity)
     of_job = [int((jobs == job).sum()) for job in jobs]
-    groups = [-1 if of_job[task] * 2 > size else groups[task] for task in range(n)]
-    sets = [0 if of_job[task] * 2 > size else sets[task] for task in range(n)]
+    is_large = [of_job[task] * 2 > size for task in range(n)]
+    groups = [-1 if is_large[task] else groups[task] for task in range(n)]
+    sets = [0 if is_large[task] else sets[task] for task in range(n)]
     place = rng.permutation(int(jobs.max()) + 1)
     order = sorted(range(n), key=lambda task: (-priority[task], place[jobs[task]], task))
     lines = rng.permutation(size).tolist()
@@ -197,28 +200,40 @@ def plain_needed(
         high = high + -(-high // 4)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if pending(middle) <= n // 500 else (middle, high)
+        if pending(middle) <= n // 500:
+            high = middle
+        else:
+            low = middle
     return high, pending(high)
 
 
-def random_cell(seed, machines=40, tasks=300):
-    """Capacities, sizes, groups, sets, allowed, priorities and jobs of a small random cell."""
+class RandomCell(NamedTuple):
+    """Machines and tasks of a small random cell."""
+
+    capacity: np.ndarray
+    sizes: np.ndarray
+    groups: np.ndarray
+    sets: np.ndarray
+    allowed: np.ndarray
+    priority: np.ndarray
+    jobs: np.ndarray
+
+
+def random_cell(seed, machines=40, tasks=300) -> RandomCell:
     rng = np.random.default_rng(seed)
     m = int(rng.integers(1, machines))
     n = int(rng.integers(1, tasks))
-    shapes = (
-        np.array(
-            [
-                [0.5, 0.5],
-                [0.5, 0.25],
-                [1, 1],
-                [0.25, 0.25],
-            ]
-        )
-        * UNIT
+    shapes = np.array(
+        [
+            [UNIT // 2, UNIT // 2],
+            [UNIT // 2, UNIT // 4],
+            [UNIT, UNIT],
+            [UNIT // 4, UNIT // 4],
+        ]
     )
-    capacity = shapes[rng.integers(0, 4, m)].astype(np.int64)
-    kinds = np.rint(rng.lognormal(-3, 1, (8, 2)).clip(0, 0.25) * UNIT).astype(np.int64)
+    capacity = shapes[rng.integers(0, 4, m)]
+    shares = rng.lognormal(-3, 1, (8, 2)).clip(0, 0.25)
+    kinds = np.rint(shares * UNIT).astype(np.int64)
     kinds[0] = 0
     jobs = np.sort(rng.integers(0, 20, n))
     groups = np.where(jobs % 3 == 0, jobs, -1)
@@ -230,4 +245,12 @@ def random_cell(seed, machines=40, tasks=300):
     allowed = rng.random((2, m)) < 0.7
     # A constraint that no machine meets is a case of its own.
     allowed[:, 0] = True
-    return capacity, kinds[jobs % 8], groups, sets, allowed, jobs % 5, jobs
+    return RandomCell(
+        capacity=capacity,
+        sizes=kinds[jobs % 8],
+        groups=groups,
+        sets=sets,
+        allowed=allowed,
+        priority=jobs % 5,
+        jobs=jobs,
+    )

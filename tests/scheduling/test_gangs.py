@@ -11,11 +11,13 @@ import pytest
 from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.gangs import gangs_of
 from borgtrace.scheduling.replay import PAUSE, ReplayInput, replayed
+from borgtrace.scheduling.state import ATTEMPT, RAN_ON, STARTED, SUBMITTED
 from tests.scheduling.plain import PlainCell
 from tests.scheduling.traces import trace_of
 
 FREE, OTHER, PRODUCTION = range(3)
 SECOND = 10**6
+STEP = 400_000
 
 
 def with_instances(trace: ReplayInput) -> ReplayInput:
@@ -131,115 +133,163 @@ def test_tasks_are_together_within_a_second() -> None:
     assert firsts.tolist() == [4, 5, 0, 1, 2, 3]
 
 
-def plain(trace: ReplayInput, policy: str) -> dict[int, tuple[int, int]]:
-    """Latest start and machine of each attempt, by a loop that looks at everything whenever a machine gets room."""
-    tasks = trace.tasks
-    n = len(trace.tasks)
-    allowed = trace.allowed.tolist()
-    cell = PlainCell(
-        trace.machines.capacity, range(len(trace.machines.ids)), allowed, extended=tasks.extended
-    )
-    cell.is_up = [False] * len(cell.is_up)
-    given = [
-        (*map(int, tasks.sizes[task]), int(tasks.groups[task]), int(tasks.sets[task]), task)
-        for task in range(n)
-    ]
-    start = tasks.times["schedule_time"]
-    left = tasks.times["left_time"]
-    jobs: dict[int, list[list[int]]] = {}
-    for task in range(n):
-        parts = jobs.setdefault(int(tasks.collection[task]), [[]])
-        if parts[-1] and trace.arrivals[task] - trace.arrivals[parts[-1][-1]] > SECOND:
-            parts.append([])
-        parts[-1].append(task)
-    # Of one instant ends come first, then machines, then arrivals.
-    agenda = [
-        (int(trace.arrivals[part[-1]]), 2, part[0], part)
-        for parts in jobs.values()
-        for part in parts
-    ]
-    agenda += [(int(row[0]), 1, place, row[1:].tolist()) for place, row in enumerate(trace.changes)]
-    heapq.heapify(agenda)
-    waiting: list[list[int]] = []
-    found: dict[int, tuple[int, int]] = {}
-    running: set[int] = set()
+END, CHANGE, ARRIVAL = range(3)
+"""Of one instant ends come first, then machines, then arrivals."""
 
-    def try_all(part: list[int], machine: int, time: int) -> bool:
+
+class PlainReplay:
+    """A replay by a loop that looks at everything whenever a machine gets room.
+
+    A part is a list of tasks that start together.  `starts` has the latest start and machine of each task.
+    """
+
+    def __init__(self, trace: ReplayInput, policy: str) -> None:
+        self.tasks = trace.tasks
+        self.policy = policy
+        self.start = trace.tasks.times["schedule_time"]
+        self.left = trace.tasks.times["left_time"]
+        self.allowed = trace.allowed.tolist()
+        self.cell = PlainCell(
+            trace.machines.capacity,
+            range(len(trace.machines.ids)),
+            self.allowed,
+            extended=trace.tasks.extended,
+        )
+        self.cell.is_up = [False] * len(self.cell.is_up)
+        self.agenda: list[tuple[int, int, int, list[int]]] = []
+        for part in parts_of(trace):
+            arrival = int(trace.arrivals[part[-1]])
+            self.agenda.append((arrival, ARRIVAL, part[0], part))
+        for place, row in enumerate(trace.changes):
+            self.agenda.append((int(row[0]), CHANGE, place, row[1:].tolist()))
+        heapq.heapify(self.agenda)
+        self.waiting: list[list[int]] = []
+        self.alone: list[list[int]] = []
+        self.running: set[int] = set()
+        self.starts: dict[int, tuple[int, int]] = {}
+
+    def run(self) -> dict[int, tuple[int, int]]:
+        while self.agenda:
+            time, what, _, content = heapq.heappop(self.agenda)
+            if what == ARRIVAL:
+                self.arrive(content, time)
+            elif what == CHANGE:
+                self.change(content, time)
+            elif content[0] in self.running:
+                self.end(content, time)
+            else:
+                self.withdraw(content)
+        return self.starts
+
+    def demand(self, task: int) -> tuple[int, int, int, int, int]:
+        """CPU, memory, group, set of constraints, and the task."""
+        cpu, memory = map(int, self.tasks.sizes[task])
+        return cpu, memory, int(self.tasks.groups[task]), int(self.tasks.sets[task]), task
+
+    def remove(self, machine: int, task: int) -> None:
+        self.cell.remove(machine, *self.demand(task)[:3], task)
+
+    def try_all(self, part: list[int], machine: int, time: int) -> bool:
         placed: list[tuple[int, int]] = []
         for task in part:
-            at = machine if len(part) == 1 and machine >= 0 else cell.choose(policy, *given[task])
-            if at < 0 or not cell.open(at, *given[task]):
+            chosen = machine
+            if len(part) > 1 or machine < 0:
+                chosen = self.cell.choose(self.policy, *self.demand(task))
+            if chosen < 0 or not self.cell.open(chosen, *self.demand(task)):
                 break
-            cell.place(at, *given[task][:3], task)
-            placed.append((task, at))
+            self.cell.place(chosen, *self.demand(task)[:3], task)
+            placed.append((task, chosen))
         if len(placed) < len(part):
-            for task, at in placed:
-                cell.remove(at, *given[task][:3], task)
+            for task, chosen in placed:
+                self.remove(chosen, task)
             return False
-        for task, at in placed:
-            found[task] = time, at
-            running.add(task)
-            if start[task] >= 0:
-                heapq.heappush(
-                    agenda, (time + int(left[task] - start[task]), 0, task, [task, time])
-                )
+        for task, chosen in placed:
+            self.starts[task] = (time, chosen)
+            self.running.add(task)
+            if self.start[task] >= 0:
+                end = time + int(self.left[task] - self.start[task])
+                heapq.heappush(self.agenda, (end, END, task, [task, time]))
         return True
 
-    def refill(machine: int, time: int) -> None:
+    def is_ready(self, part: list[int], machine: int) -> bool:
+        return any(self.cell.open(machine, *self.demand(task)) for task in part)
+
+    def refill(self, machine: int, time: int) -> None:
+        if not self.cell.is_up[machine]:
+            return
         failed: list[list[int]] = []
         while True:
             ready = [
-                p
-                for p in waiting
-                if p not in failed and any(cell.open(machine, *given[task]) for task in p)
+                part for part in self.waiting if part not in failed and self.is_ready(part, machine)
             ]
             if not ready:
                 return
-            part = min(ready, key=lambda p: (-tasks.priority[p[0]], waiting.index(p)))
+            first = min(
+                ready,
+                key=lambda part: (-self.tasks.priority[part[0]], self.waiting.index(part)),
+            )
             # One that is left of several is looked for everywhere, as they were.
-            if try_all(part, machine if part in alone else -1, time):
-                waiting.remove(part)
+            if self.try_all(first, machine if first in self.alone else -1, time):
+                self.waiting.remove(first)
             else:
-                failed.append(part)
+                failed.append(first)
 
-    alone: list[list[int]] = []
-    while agenda:
-        time, what, _, part = heapq.heappop(agenda)
-        if what == 0 and part[0] in running:
-            # The end of an earlier start is none of this one.
-            if len(part) == 1 or found[part[0]][0] == part[1]:
-                machine = found[part[0]][1]
-                running.remove(part[0])
-                cell.remove(machine, *given[part[0]][:3], part[0])
-                if cell.is_up[machine]:
-                    refill(machine, time)
-        elif what == 0:
-            for p in waiting:
-                if part[0] in p and len(part) == 1:
-                    p.remove(part[0])
-            waiting[:] = [p for p in waiting if p]
-        elif what == 1:
-            machine, is_there, which = part
-            if which:
-                allowed[which - 1][machine] = bool(is_there)
-            else:
-                cell.is_up[machine] = bool(is_there)
-            for task in sorted(running) if which == is_there == 0 else ():
-                if found[task][1] == machine:
-                    running.remove(task)
-                    cell.remove(machine, *given[task][:3], task)
-                    heapq.heappush(agenda, (time + PAUSE, 2, task, [task]))
-            if cell.is_up[machine]:
-                refill(machine, time)
+    def arrive(self, part: list[int], time: int) -> None:
+        for task in part:
+            if self.start[task] < 0 and self.left[task] >= 0:
+                left = max(time, int(self.left[task]))
+                heapq.heappush(self.agenda, (left, END, task, [task]))
+        if not self.try_all(part, -1, time):
+            self.waiting.append(part)
+            if len(part) == 1:
+                self.alone.append(part)
+
+    def change(self, content: list[int], time: int) -> None:
+        machine, is_there, constraint_set = content
+        if constraint_set:
+            self.allowed[constraint_set - 1][machine] = bool(is_there)
         else:
-            for task in part:
-                if start[task] < 0 and left[task] >= 0:
-                    heapq.heappush(agenda, (max(time, int(left[task])), 0, task, [task]))
-            if not try_all(part, -1, time):
-                waiting.append(part)
-                if len(part) == 1:
-                    alone.append(part)
-    return found
+            self.cell.is_up[machine] = bool(is_there)
+            if not is_there:
+                self.remove_all(machine, time)
+        self.refill(machine, time)
+
+    def remove_all(self, machine: int, time: int) -> None:
+        for task in sorted(self.running):
+            if self.starts[task][1] == machine:
+                self.running.remove(task)
+                self.remove(machine, task)
+                heapq.heappush(self.agenda, (time + PAUSE, ARRIVAL, task, [task]))
+
+    def end(self, content: list[int], time: int) -> None:
+        task = content[0]
+        started, machine = self.starts[task]
+        # The end of an earlier start is none of this one.
+        if len(content) == 1 or started == content[1]:
+            self.running.remove(task)
+            self.remove(machine, task)
+            self.refill(machine, time)
+
+    def withdraw(self, content: list[int]) -> None:
+        # The end of a start that was cut short withdraws nobody.
+        if len(content) > 1:
+            return
+        for part in self.waiting:
+            if content[0] in part:
+                part.remove(content[0])
+        self.waiting = [part for part in self.waiting if part]
+
+
+def parts_of(trace: ReplayInput) -> list[list[int]]:
+    """Return the tasks of each job that arrive within a second of each other."""
+    parts_of_jobs: dict[int, list[list[int]]] = {}
+    for task in range(len(trace.tasks)):
+        parts = parts_of_jobs.setdefault(int(trace.tasks.collection[task]), [[]])
+        last_part = parts[-1]
+        if last_part and trace.arrivals[task] - trace.arrivals[last_part[-1]] > SECOND:
+            parts.append([])
+        parts[-1].append(task)
+    return [part for parts in parts_of_jobs.values() for part in parts]
 
 
 def random_trace(seed: int) -> ReplayInput:
@@ -251,16 +301,21 @@ def random_trace(seed: int) -> ReplayInput:
         begin = int(rng.integers(0, 30))
         size = float(rng.choice([0.05, 0.1, 0.2, 0.25]))
         for _ in range(int(rng.integers(1, 8))):
-            # Steps of .4 s: two of them are together, three are not.
+            # Two steps are together, three are not.
             begin += int(rng.choice([0, 0, 1, 2, 3]))
             lasts = int(rng.integers(1, 25))
-            is_run = rng.random() < 0.85
-            mixed = size * (2 if job % 5 == 0 and rng.random() < 0.5 else 1)
-            attempts.append((job, 0, begin, begin if is_run else -1, begin + lasts, mixed, job % 3))
-    attempts = [
-        (job, a, t * 400_000, s * 400_000 if s >= 0 else -1, e * 400_000, z, i)
-        for job, a, t, s, e, z, i in attempts
-    ]
+            has_run = rng.random() < 0.85
+            is_large = job % 5 == 0 and rng.random() < 0.5
+            attempt = (
+                job,
+                0,
+                begin * STEP,
+                begin * STEP if has_run else -1,
+                (begin + lasts) * STEP,
+                size * 2 if is_large else size,
+                job % 3,
+            )
+            attempts.append(attempt)
     trace = with_instances(
         trace_of(
             sorted(attempts, key=lambda row: row[2]),
@@ -286,7 +341,7 @@ def random_trace(seed: int) -> ReplayInput:
         ),
     )
     # A machine goes and comes, another meets a set of constraints no longer, and again.
-    times = np.sort(rng.integers(1, 40, 4)) * 400_000 + 1
+    times = np.sort(rng.integers(1, 40, 4)) * STEP + 1
     rows = [
         (times[0], 0, 0, 0),
         (times[1], m - 1, 0, 1),
@@ -310,12 +365,13 @@ def random_trace(seed: int) -> ReplayInput:
 def test_random_cells_are_as_in_plain_python(seed: int) -> None:
     trace = random_trace(seed)
     rows = replayed(trace, parse_policy("best-fit"), 1.0, whole_jobs=True)
-    assert set(rows[:, 0]) == set(range(len(trace.tasks)))
-    ran = rows[rows[:, 2] >= 0]
+    assert set(rows[:, ATTEMPT]) == set(range(len(trace.tasks)))
+    ran = rows[rows[:, STARTED] >= 0]
     # Of one that was submitted again the last row counts.
-    assert {int(row[0]): (int(row[2]), int(row[4])) for row in ran} == plain(trace, "best-fit")
+    started = {int(row[ATTEMPT]): (int(row[STARTED]), int(row[RAN_ON])) for row in ran}
+    assert started == PlainReplay(trace, "best-fit").run()
     # The case is one: some wait.
-    assert (ran[:, 2] > ran[:, 1]).any()
+    assert (ran[:, STARTED] > ran[:, SUBMITTED]).any()
 
 
 def test_where_each_job_has_one_task_nothing_is_whole() -> None:

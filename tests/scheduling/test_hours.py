@@ -74,8 +74,8 @@ def test_usage_of_too_few_tasks_is_not_told() -> None:
     for unmeasured, is_told in ((1, True), (2, False)):
         part = replace(trace, tasks=replace(trace.tasks, without_usage=unmeasured))
         (row,) = hours.compute(part, found, "p", part.tasks.sizes, NOBODY)
-        assert row["cpu_used"] is not None == is_told
-        assert row["memory_used"] is not None == is_told
+        assert (row["cpu_used"] is not None) == is_told
+        assert (row["memory_used"] is not None) == is_told
 
 
 def test_hours_add_up_to_the_whole() -> None:

@@ -95,8 +95,12 @@ def test_tasks_on_machines_that_are_unknown_or_go(tmp_path: Path) -> None:
         placed[:, ENDED] // SECOND,
     )
     assert changes.tolist() == [
-        *([-1, 702, 1], [0, 701, 1], [0, 752, 1], [0, 800, -1]),
-        *([1, 703, 1], [1, 750, -1]),
+        [-1, 702, 1],
+        [0, 701, 1],
+        [0, 752, 1],
+        [0, 800, -1],
+        [1, 703, 1],
+        [1, 750, -1],
     ]
 
 

@@ -23,7 +23,8 @@ from borgtrace.scheduling.replay import (
     with_factor,
 )
 from borgtrace.scheduling.room import room_of
-from borgtrace.scheduling.simulate import PolicyRun, SimulateOptions, compute, rows_of_run
+from borgtrace.scheduling.schedule_question import PolicyRun, SimulateOptions, rows_of_run
+from borgtrace.scheduling.simulate import compute
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
 from borgtrace.scheduling.workload import CellMachines, read_tasks
 from tests.cli.test_compact import store
@@ -195,13 +196,11 @@ def test_who_varies_waits_for_room_beside_the_others() -> None:
     # As packed by hand elsewhere: three of mean 3/16 and deviation 1/8 fit a machine, whatever they ask for.
     attempts = [(job, 0, job, job, job + 100, 1.0, FREE) for job in range(5)]
     assert planned(trace_of(attempts), "best-fit", 3 / 16, 1 / 8) == [
-        *(
-            (0, 0, 100, DONE),
-            (1, 1, 101, DONE),
-            (2, 2, 102, DONE),
-            (3, 100, 200, DONE),
-            (4, 101, 201, DONE),
-        )
+        (0, 0, 100, DONE),
+        (1, 1, 101, DONE),
+        (2, 2, 102, DONE),
+        (3, 100, 200, DONE),
+        (4, 101, 201, DONE),
     ]
     # Planned by means alone all five fit.
     assert [row[1] for row in planned(trace_of(attempts), "best-fit", 3 / 16, 0.0)] == [
@@ -267,11 +266,9 @@ def test_a_row_of_alike_arrivals_is_placed_as_each_by_itself() -> None:
 def test_constraints_that_a_machine_begins_and_ceases_to_meet() -> None:
     # The second machine has room from the start on; the first set is met there from 300 to 400 µs, the second from 400.
     attempts = [
-        *(
-            (1, 0, 0, 0, 900, 1.0, FREE),
-            (2, 0, 100, 100, 150, 1.0, FREE),
-            (3, 0, 380, 380, 405, 1.0, FREE),
-        ),
+        (1, 0, 0, 0, 900, 1.0, FREE),
+        (2, 0, 100, 100, 150, 1.0, FREE),
+        (3, 0, 380, 380, 405, 1.0, FREE),
         (4, 0, 390, 390, 410, 1.0, FREE),
     ]
     made = trace_of(attempts, (1.0, 1.0))
@@ -283,7 +280,7 @@ def test_constraints_that_a_machine_begins_and_ceases_to_meet() -> None:
         ]
     )
     trace = replace(
-        *(made,),
+        made,
         tasks=replace(made.tasks, sets=np.array([0, 1, 1, 2])),
         allowed=np.zeros((2, 2), np.bool_),
         changes=np.concatenate([later, made.changes]),
@@ -309,15 +306,15 @@ def test_rows_by_hand() -> None:
     ]
     trace = trace_of(attempts, (1.0, 1.0), until=100 * second)
     # The first is evicted after 10 s, goes with its machine, and runs from 40 to 90 s; the second waits for 5 s.
-    found = [
-        *((0, 0, 0, 10, 0, PREEMPTED), (0, 10, 12, 20, 0, REMOVED), (0, 20, 40, 90, 1, DONE)),
-        *((1, 0, 5, -1, 0, ALIVE), (2, 0, -1, -1, -1, ALIVE), (3, 0, 0, -1, 1, ALIVE)),
-    ]
-    rows = np.array(found)
-    rows[:, 1:4] = np.where(
-        rows[:, 1:4] > 0,
-        rows[:, 1:4] * second,
-        rows[:, 1:4],
+    rows = np.array(
+        [
+            (0, 0, 0, 10 * second, 0, PREEMPTED),
+            (0, 10 * second, 12 * second, 20 * second, 0, REMOVED),
+            (0, 20 * second, 40 * second, 90 * second, 1, DONE),
+            (1, 0, 5 * second, -1, 0, ALIVE),
+            (2, 0, -1, -1, -1, ALIVE),
+            (3, 0, 0, -1, 1, ALIVE),
+        ]
     )
     free, production = compute(
         trace,
@@ -329,34 +326,27 @@ def test_rows_by_hand() -> None:
     # Waits of 0, 2, 20 and 5 s; (10 + 8 + 50) s of .6 and 95 s of .1, of 100 s of two machines.
     used = pytest.approx((68 * 0.6 + 95 * 0.1) / 200, rel=1e-5)
     expected: dict[str, Any] = {
-        **{
-            "policy": "best-fit",
-            "tier": "free",
-            "submissions": 5,
-            "starts": 4,
-            "evicted": 1,
-            "removed": 1,
-        },
-        **{
-            "wait_p50": 3.5,
-            "wait_p90": pytest.approx(15.5),
-            "wait_mean": 6.75,
-            "running": pytest.approx(1.63),
-        },
+        "policy": "best-fit",
+        "tier": "free",
+        "submissions": 5,
+        "starts": 4,
+        "evicted": 1,
+        "removed": 1,
+        "wait_p50": 3.5,
+        "wait_p90": pytest.approx(15.5),
+        "wait_mean": 6.75,
         # A task that asks for a tenth is small.
-        **{"wait_small": 5.0, "wait_large": pytest.approx(22 / 3)},
+        "wait_small": 5.0,
+        "wait_large": pytest.approx(22 / 3),
+        "running": pytest.approx(1.63),
         # 27 s of waits, and the 100 s of the one that never started.
-        **{
-            "waiting_hours": pytest.approx(127 / 3600),
-            "running_end": 1,
-            "pending_end": 1,
-            "impossible": 1,
-        },
-        **{
-            "cpu": used,
-            "memory": used,
-            "factor": 0.333333,
-        },
+        "waiting_hours": pytest.approx(127 / 3600),
+        "running_end": 1,
+        "pending_end": 1,
+        "impossible": 1,
+        "cpu": used,
+        "memory": used,
+        "factor": 0.333333,
     }
     assert {name: free[name] for name in expected} == expected
     assert production["tier"] == "production"
@@ -371,8 +361,10 @@ def test_impossible_is_only_who_still_waits() -> None:
     # Of four tasks as large as three machines one ran all the same, as recorded, one was withdrawn, two wait.
     trace = trace_of([(job, 0, 0, -1, -1, 3.0, FREE) for job in range(4)], until=100)
     found = [
-        *((0, 0, 0, -1, 0, ALIVE), (1, 0, -1, 50, -1, DONE)),
-        *((job, 0, -1, -1, -1, ALIVE) for job in (2, 3)),
+        (0, 0, 0, -1, 0, ALIVE),
+        (1, 0, -1, 50, -1, DONE),
+        (2, 0, -1, -1, -1, ALIVE),
+        (3, 0, -1, -1, -1, ALIVE),
     ]
     (row,) = compute(
         trace,
@@ -469,17 +461,13 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
         event(900, 6, 1, 3, 9),
     ]
     machines = [
-        *(
-            "0,1,0,PLATFORM,0.5,0.5",
-            "0,2,0,PLATFORM,1,1",
-            "0,5,0,PLATFORM,0.5,",
-            "700000000,1,2,PLATFORM,1,0.5",
-        ),
-        *(
-            "900000000,2,1,PLATFORM,,",
-            "900000000,3,0,PLATFORM,0.25,0.25",
-            "901000000,4,0,PLATFORM,1,0.000001",
-        ),
+        "0,1,0,PLATFORM,0.5,0.5",
+        "0,2,0,PLATFORM,1,1",
+        "0,5,0,PLATFORM,0.5,",
+        "700000000,1,2,PLATFORM,1,0.5",
+        "900000000,2,1,PLATFORM,,",
+        "900000000,3,0,PLATFORM,0.25,0.25",
+        "901000000,4,0,PLATFORM,1,0.000001",
         f"{2**63 - 1},1,1,PLATFORM,,",
     ]
     demands = [f"700000000,4,0,0,{ONE},7", f"700000000,6,0,1,{OTHER_NAME},1"]
@@ -513,7 +501,12 @@ def test_the_order_of_arrival(cell: Path) -> None:
     assert (trace.machines.capacity[:, 0] / UNIT).tolist() == [0.5, 1.0, 0.25, 1.0]
     assert trace.machines.without_capacity == 1
     assert (trace.changes[trace.changes[:, 3] == 0, :3] // (10**6, 1, 1)).tolist() == [
-        *([0, 0, 1], [0, 1, 1], [700, 0, 1], [900, 1, 0], [900, 2, 1], [901, 3, 1])
+        [0, 0, 1],
+        [0, 1, 1],
+        [700, 0, 1],
+        [900, 1, 0],
+        [900, 2, 1],
+        [901, 3, 1],
     ]
 
 

@@ -9,14 +9,13 @@ from borgtrace.datasets.selection import Selection
 from borgtrace.datasets.split import Split
 
 Options = DatasetOptions
-"""Short for :class:`DatasetOptions`, in code that says ``datasets.Options``."""
+"""The former name of :class:`DatasetOptions`."""
 
 __all__ = [
     "Batch",
     "BuildResult",
     "Dataset",
     "DatasetOptions",
-    "Options",
     "Scaling",
     "Selection",
     "Split",

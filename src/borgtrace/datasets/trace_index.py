@@ -98,6 +98,24 @@ class TraceIndex:
         return np.where(hashes == 0, -1, dense(hashes))
 
 
+class Candidates(NamedTuple):
+    """Tasks that fit all criteria in SQL, in the order of the store; int64 of shape (n,), but for `matching`.
+
+    Attributes
+    ----------
+    first_row, n_windows, length, slot
+        As in :class:`TraceIndex`.
+    matching
+        Positions of those that fit the bounds on the length, too, in the order in which they are shuffled.
+    """
+
+    first_row: Index
+    n_windows: Index
+    length: Index
+    slot: Index
+    matching: Index
+
+
 def dense(values: NDArray[Any]) -> Index:
     """Number equal values alike, from 0, by first appearance.
 
@@ -150,17 +168,8 @@ def select_traces(
             way_out="see borgtrace dataset STORE --histogram",
         )
     drawn = shuffled(matching, seed)[: selection.sample]
-    n_windows = candidates.n_windows
-    matching_windows = int(n_windows[matching].sum())
-
-    removed = count_removed(store, selection)
-    if selection.gaps == "grid":
-        off_grid = len(n_windows) - len(matching)
-        removed["slots of the grid"] = (off_grid, int(n_windows.sum()) - matching_windows)
-    not_drawn = len(matching) - len(drawn)
-    removed["--sample"] = (not_drawn, matching_windows - int(n_windows[drawn].sum()))
+    removed = count_removed(store, selection) | count_not_drawn(candidates, drawn, selection)
     removed = {option: counts for option, counts in removed.items() if option == ALL or any(counts)}
-
     details = fetch_details(store, selection, statics, candidates.first_row, drawn)
     static_numbers = {}
     static_words = {}
@@ -174,7 +183,7 @@ def select_traces(
     columns = {name: details.column(name).to_numpy().copy() for name in DETAILS}
     return TraceIndex(
         first_row=candidates.first_row[drawn],
-        n_windows=n_windows[drawn],
+        n_windows=candidates.n_windows[drawn],
         length=candidates.length[drawn],
         slot=candidates.slot[drawn],
         **columns,
@@ -207,6 +216,22 @@ def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:
     windows = values[1::2]
     counts = zip(traces, windows, strict=True)
     return dict(zip(removal_conditions, counts, strict=True))
+
+
+def count_not_drawn(
+    candidates: Candidates, drawn: Index, selection: Selection
+) -> dict[str, Counts]:
+    """Count traces and windows of candidates that do not fit on the grid, or are not in the random subset."""
+    n_windows = candidates.n_windows
+    matching = candidates.matching
+    matching_windows = int(n_windows[matching].sum())
+    removed = {}
+    if selection.gaps == "grid":
+        off_grid = len(n_windows) - len(matching)
+        removed["slots of the grid"] = (off_grid, int(n_windows.sum()) - matching_windows)
+    not_drawn = len(matching) - len(drawn)
+    removed["--sample"] = (not_drawn, matching_windows - int(n_windows[drawn].sum()))
+    return removed
 
 
 def query_tasks(
@@ -258,24 +283,6 @@ def shuffled(index: Index, seed: int) -> Index:
     # NumPy promises that `RandomState` never changes; `default_rng` may.
     np.random.RandomState(seed).shuffle(copy)
     return copy
-
-
-class Candidates(NamedTuple):
-    """Tasks that fit all criteria in SQL, in the order of the store; int64 of shape (n,), but for `matching`.
-
-    Attributes
-    ----------
-    first_row, n_windows, length, slot
-        As in :class:`TraceIndex`.
-    matching
-        Positions of those that fit the bounds on the length, too, in the order in which they are shuffled.
-    """
-
-    first_row: Index
-    n_windows: Index
-    length: Index
-    slot: Index
-    matching: Index
 
 
 def fetch_candidates(

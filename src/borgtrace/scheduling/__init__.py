@@ -3,7 +3,8 @@
 from borgtrace.scheduling.compact import COMPACT, CompactOptions
 from borgtrace.scheduling.hours import SIMULATE_HOURS
 from borgtrace.scheduling.policies import POLICIES, PlacementPolicy, parse_policy
-from borgtrace.scheduling.simulate import SIMULATE, SimulateOptions
+from borgtrace.scheduling.schedule_question import SimulateOptions
+from borgtrace.scheduling.simulate import SIMULATE
 
 __all__ = [
     "COMPACT",

@@ -338,23 +338,7 @@ def row_of_what_if(
         cells = what_if.make(moment, np.random.default_rng(options.seed))
     except NotApplicable as reason:
         return {**row, "note": f"not applicable: {reason}"}
-    seeds = range(options.seed, options.seed + options.seeds)
-    # Closures cannot be pickled: cells are made here, and handed to the processes.
-    cells_of_seeds = (what_if.make(moment, np.random.default_rng(seed)) for seed in seeds)
-    count = partial(
-        count_machines,
-        capacity=machines.capacity,
-        policy=parse_policy(options.policy),
-    )
-    seeded_cells = zip(seeds, cells_of_seeds, strict=True)
-    totals = list(
-        map_processes(
-            count,
-            seeded_cells,
-            options.jobs,
-            place=place,
-        )
-    )
+    totals = machines_of_seeds(what_if, moment, machines, options, place=place)
     row |= {
         "cells": float(sum(len(cell.jobs) > 0 for cell in cells)),
         "machines": float(np.percentile(totals, 90)),
@@ -365,6 +349,27 @@ def row_of_what_if(
     if not any(cell.reserved is not None for cell in cells):
         row["bound"] = float(sum(bound(cell, machines.capacity) for cell in cells))
     return row
+
+
+def machines_of_seeds(
+    what_if: WhatIf,
+    moment: Moment,
+    machines: CellMachines,
+    options: CompactOptions,
+    *,
+    place: str,
+) -> list[int]:
+    """Return how many machines are needed with each seed."""
+    seeds = range(options.seed, options.seed + options.seeds)
+    # Closures cannot be pickled: cells are made here, and handed to the processes.
+    cells_of_seeds = (what_if.make(moment, np.random.default_rng(seed)) for seed in seeds)
+    count = partial(
+        count_machines,
+        capacity=machines.capacity,
+        policy=parse_policy(options.policy),
+    )
+    seeded_cells = zip(seeds, cells_of_seeds, strict=True)
+    return list(map_processes(count, seeded_cells, options.jobs, place=place))
 
 
 def count_machines(

@@ -8,6 +8,7 @@ least size.  Constraints of jobs with more tasks than half the machines of the c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -151,6 +152,26 @@ def needed(
         )
         return n_pending <= limit
 
+    return least_size(holds, size, describe=f"at most {limit:,} of {n:,} (0.2 %)")
+
+
+def least_size(holds: Callable[[int], bool], size: int, *, describe: str) -> int:
+    """Return the least number of machines that is enough: grow by quarters from `size`, then bisect.
+
+    Parameters
+    ----------
+    holds
+        Whether so many machines are enough.
+    size
+        Machines of the cell.
+    describe
+        What is enough, for the message.
+
+    Raises
+    ------
+    UsageError
+        Where no size is.
+    """
     low = 0
     high = size
     while not holds(high):
@@ -158,7 +179,7 @@ def needed(
             raise UsageError(
                 "compact",
                 "tasks stay pending however large the cell is",
-                expected=f"at most {limit:,} of {n:,} (0.2 %)",
+                expected=describe,
                 way_out="they are too large for the machines that meet their constraints: try --what-if no-constraints",
             )
         low = high

@@ -16,7 +16,7 @@ from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.scheduling.machines import EXTENDED
 from borgtrace.scheduling.replay import ReplayInput
 from borgtrace.scheduling.room import is_covered
-from borgtrace.scheduling.simulate import ScheduleQuestion
+from borgtrace.scheduling.schedule_question import ScheduleQuestion
 from borgtrace.scheduling.state import ATTEMPT, ENDED, OUTCOME, PREEMPTED, STARTED, SUBMITTED
 from borgtrace.schema.time import HOUR
 

@@ -264,15 +264,8 @@ def plan_of(
         else:
             values = usage_values(planner.estimator, tables, tasks, resource)
         is_known: Flags = ~np.isnan(values.sum(axis=1))
-        requested = tasks.sizes[is_known, place]
-        request = np.where(requested > 0, requested / UNIT, np.nan)
-        mean, std, peak, quantile = values[is_known].T
-        usage: Any = UsageSummary(mean, std, peak, quantile, request)
-        items = planner.estimator.items(usage, 1.0)
-        expected = items[:, 0]
-        if planner.is_limited:
-            expected = np.fmin(expected, request)
-        sizes[is_known, place] = to_units(expected)
+        items = estimated_items(planner, values[is_known], tasks.sizes[is_known, place])
+        sizes[is_known, place] = to_units(items[:, 0])
         if is_gpa:
             variances[is_known, place] = np.rint(items[:, 1] * UNIT**2)
         is_measured &= is_known
@@ -297,6 +290,27 @@ def plan_of(
     if planner.is_cpi_aware:
         plan = plan.slowed_by(slowdown(tables, tasks))
     return plan
+
+
+def estimated_items(planner: Planner, values: Numbers, requested: Index) -> Numbers:
+    """Return what an estimator says of tasks; the first column is what they take.
+
+    Parameters
+    ----------
+    planner
+        With the estimator.
+    values
+        Mean, deviation, maximum and percentile of each task: float64 (n, 4).
+    requested
+        What they ask for, in units: int64 (n,); 0 where nothing is known.
+    """
+    request = np.where(requested > 0, requested / UNIT, np.nan)
+    mean, std, peak, quantile = values.T
+    usage: Any = UsageSummary(mean, std, peak, quantile, request)
+    items = planner.estimator.items(usage, 1.0)
+    if planner.is_limited:
+        items[:, 0] = np.fmin(items[:, 0], request)
+    return items
 
 
 def decaying(plan: TaskPlan, tasks: TaskAttempts) -> TaskPlan:

@@ -17,7 +17,7 @@ from borgtrace.scheduling.changes import (
 )
 from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.events import run
-from borgtrace.scheduling.gangs import gangs_of, no_gangs, with_stand_ins
+from borgtrace.scheduling.gangs import Gangs, gangs_of, no_gangs, with_stand_ins
 from borgtrace.scheduling.machines import ANYWHERE, EXTENDED, Demand, make_cell, settle
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import TaskPlan
@@ -285,7 +285,6 @@ def replayed(
         Whether tasks of a job that arrive together start together or not at all.
     """
     tasks = trace.tasks
-    n = len(tasks)
     demand = Demand(
         sizes=with_factor(tasks, factor),
         groups=tasks.groups,
@@ -297,51 +296,61 @@ def replayed(
     if plan:
         demand = plan.of(demand)
         capacity = plan.of_machines(capacity)
+    reserved = UNRESERVED
+    if plan and plan.is_decaying:
+        reserved = np.stack([demand.sizes, plan.lasting], axis=1)
     jobs = arrivals_of(trace, demand)
-    gangs = no_gangs(n)
+    gangs = no_gangs(len(tasks))
     if whole_jobs:
-        gang_arrivals = gangs_of(
-            jobs.firsts,
-            trace.arrivals,
-            tasks.collection,
-            tasks.priority,
-            jobs.kinds,
-        )
-        gangs = gang_arrivals.gangs
-        jobs = jobs._replace(
-            time=gang_arrivals.times,
-            firsts=gang_arrivals.firsts,
-            alike=np.ones_like(gang_arrivals.firsts),
-        )
+        jobs, gangs = gather_gangs(trace, jobs)
         demand = with_stand_ins(demand, gangs)
     cell, lines = make_cell(capacity, np.arange(len(capacity)), demand)
     cell.is_up[:] = False
     for machine in range(len(lines)):
         settle(cell, machine)
-    reserved = UNRESERVED
-    if plan and plan.is_decaying:
-        reserved = np.stack([demand.sizes[:n], plan.lasting], axis=1)
     n_kinds = int(jobs.kinds.max()) + 1
     n_tiers = len(tasks.tiers) + 1
+    n_held = VARIED + cell.sizes.shape[1]
     state = ReplayState(
         cell=cell,
         jobs=jobs,
-        queue=make_queue(n_kinds + len(gangs.closed), n),
-        held=np.zeros((n_tiers, len(lines), VARIED + cell.sizes.shape[1]), np.int64),
-        row_of=np.full(n, NEVER),
+        queue=make_queue(n_kinds + len(gangs.closed), len(tasks)),
+        held=np.zeros((n_tiers, len(lines), n_held), np.int64),
+        row_of=np.full(len(tasks), NEVER),
         changes=changes_of_cell(trace.changes, lines),
         reserved=reserved,
         gangs=gangs,
     )
     rule = ReplayRule(policy.kind, policy.k, policy.preempts, PAUSE)
     rows = run(state, rule, trace.until, seed)
-    # What waited for the last task of its job was submitted before that.
-    attempts, first_rows = np.unique(rows[:, ATTEMPT], return_index=True)
-    is_member = np.isin(attempts, gangs.members)
-    rows[first_rows[is_member], SUBMITTED] = trace.arrivals[attempts[is_member]]
+    set_first_arrivals(rows, gangs, trace.arrivals)
     ran_on = rows[:, RAN_ON]
     rows[:, RAN_ON] = np.where(ran_on >= 0, lines[ran_on], NEVER)
     return rows
+
+
+def gather_gangs(trace: ReplayInput, jobs: ReplayArrivals) -> tuple[ReplayArrivals, Gangs]:
+    """Let tasks of a job that arrive together arrive with the last of them."""
+    gang_arrivals = gangs_of(
+        jobs.firsts,
+        trace.arrivals,
+        trace.tasks.collection,
+        trace.tasks.priority,
+        jobs.kinds,
+    )
+    arrivals = jobs._replace(
+        time=gang_arrivals.times,
+        firsts=gang_arrivals.firsts,
+        alike=np.ones_like(gang_arrivals.firsts),
+    )
+    return arrivals, gang_arrivals.gangs
+
+
+def set_first_arrivals(rows: Index, gangs: Gangs, arrivals: Index) -> None:
+    """Set when tasks of gangs were submitted: before they waited for the last task of their job."""
+    attempts, first_rows = np.unique(rows[:, ATTEMPT], return_index=True)
+    is_member = np.isin(attempts, gangs.members)
+    rows[first_rows[is_member], SUBMITTED] = arrivals[attempts[is_member]]
 
 
 def changes_of_cell(changes: Index, lines: Index) -> Index:

@@ -1,0 +1,276 @@
+"""Questions that schedule a trace again: their options, the schedules to make, and what is said of the trace."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+from borgtrace.engine.processes import map_processes
+from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index
+from borgtrace.question import EngineTables, Row
+from borgtrace.question.store_question import StoreQuestion
+from borgtrace.scheduling.event_log import write_event_log
+from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
+from borgtrace.scheduling.policies import PlacementPolicy, parse_policy
+from borgtrace.scheduling.replay import (
+    RECORDED,
+    ReplayInput,
+    calibrated,
+    impossible,
+    recorded,
+    replayed,
+    with_factor,
+)
+from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
+from borgtrace.store import Store
+
+DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateOptions:
+    """Options of a simulation.
+
+    Attributes
+    ----------
+    policies
+        Policies as text; `DEFAULTS` by default.
+    factor
+        What tasks below production take of their requests; 0: calibrated.
+    plan
+        Estimator of what all tasks take, such as ``gpa:0.01``, instead of the factor; none where empty.
+    whole_jobs
+        Whether tasks of a job that arrive together start together or not at all.
+    seed
+        Of random orders of machines.
+    each_constraint
+        Whether the constraints on each attribute are dropped in turn, too.
+    add_machines
+        Machines to add, as text; each is a what-if of its own.
+    upgrade_machines
+        Shapes of machines to replace, as text; each is a what-if of its own.
+    event_log
+        Folder of a store to write of the schedule; none where empty.
+    jobs
+        Processes: each replays one policy at a time.
+    """
+
+    policies: Sequence[str] = DEFAULTS
+    factor: float = 0.0
+    plan: str = ""
+    whole_jobs: bool = False
+    seed: int = 0
+    each_constraint: bool = False
+    add_machines: Sequence[str] = ()
+    upgrade_machines: Sequence[str] = ()
+    event_log: str = ""
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        if self.event_log and (len(self.policies) != 1 or RECORDED in self.policies):
+            raise UsageError(
+                "--event-log",
+                "not one schedule",
+                expected="one --policy, not recorded",
+                got=", ".join(self.policies),
+            )
+        for text in self.add_machines:
+            parse_machines(text)
+        for text in self.upgrade_machines:
+            parse_upgrade(text)
+        if self.plan and self.factor:
+            raise UsageError(
+                "--factor",
+                "not beside --plan",
+                expected="one of the two",
+                got=f"--plan {self.plan} --factor {self.factor:g}",
+            )
+        if self.plan:
+            parse_plan(self.plan)
+        if not 0 <= self.factor <= 1:
+            raise UsageError(
+                "--factor",
+                "not a share",
+                expected="above 0 and at most 1",
+                got=f"{self.factor:g}",
+            )
+        self.parsed_policies()
+
+    def parsed_policies(self) -> dict[str, PlacementPolicy | None]:
+        """Return the policies by name, None for the trace itself; refuse unknown ones."""
+        return {text: None if text == RECORDED else parse_policy(text) for text in self.policies}
+
+
+class PolicyRun(NamedTuple):
+    """One schedule to make.
+
+    Attributes
+    ----------
+    label
+        Name of the policy, and of the change of the trace.
+    policy
+        None: what was recorded.
+    trace
+        As it is, or changed.
+    is_logged
+        Whether the schedule is written as a store of its own.
+    """
+
+    label: str
+    policy: PlacementPolicy | None
+    trace: ReplayInput
+    is_logged: bool
+
+
+class PolicyRows(NamedTuple):
+    """Rows of one schedule, and the schedule itself where it is written as a store of its own."""
+
+    rows: list[Row]
+    submissions: Index | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleQuestion(StoreQuestion):
+    """A question that schedules a trace again.
+
+    ``compute(trace, submissions, policy, planned, impossible)`` returns the rows of one policy.
+
+    Attributes
+    ----------
+    note
+        Called with what has to be known of the trace.
+    """
+
+    options: type[Any] = SimulateOptions
+    reads: Sequence[str] = ("machine_events", "instance_events")
+    note: Callable[[str], None] = field(default=lambda text: None, compare=False)
+
+    def rows_of_store(
+        self,
+        store: Store,
+        tables: EngineTables,
+        options: SimulateOptions,
+        /,
+    ) -> list[Row]:
+        """Schedule the trace again with each policy; see the base."""
+        self.report("reading", 0, len(options.policies))
+        trace = ReplayInput.of(tables, store.manifest.time_range["instance_events"][1])
+        plan = None
+        factor = 1.0
+        if options.plan:
+            plan = plan_of(parse_plan(options.plan), tables, trace.tasks, store)
+        else:
+            factor = options.factor or calibrated(trace)
+        self.note(describe_input(trace, plan))
+        runs = list(runs_of(trace, tables, options))
+
+        def reported_runs() -> Iterator[PolicyRun]:
+            for done, run in enumerate(runs):
+                self.report(run.label, done, len(runs))
+                yield run
+
+        schedule = partial(
+            rows_of_run,
+            options=options,
+            plan=plan,
+            factor=factor,
+            compute=self.compute,
+        )
+        rows: list[Row] = []
+        for result in map_processes(
+            schedule,
+            reported_runs(),
+            options.jobs,
+            place=str(store.path),
+        ):
+            rows += result.rows
+            if result.submissions is not None:
+                write_event_log(
+                    store,
+                    trace,
+                    result.submissions,
+                    policy=options.policies[0],
+                    seed=options.seed,
+                    out=options.event_log,
+                )
+        for sentence in costliest(rows):
+            self.note(sentence)
+        return rows
+
+
+def runs_of(
+    trace: ReplayInput,
+    tables: EngineTables,
+    options: SimulateOptions,
+) -> Iterator[PolicyRun]:
+    """Yield the schedules to make: each policy on each variant of the trace."""
+    traces = list(
+        variants(
+            trace,
+            tables,
+            each_constraint=options.each_constraint,
+            machines=options.add_machines,
+            upgrades=options.upgrade_machines,
+        )
+    )
+    for name, policy in options.parsed_policies().items():
+        # What was recorded cannot change.
+        for variant in traces if policy else traces[:1]:
+            yield PolicyRun(
+                label=f"{name}{variant.suffix}",
+                policy=policy,
+                trace=variant.trace,
+                is_logged=bool(options.event_log) and not variant.suffix,
+            )
+
+
+def rows_of_run(
+    run: PolicyRun,
+    *,
+    options: SimulateOptions,
+    plan: TaskPlan | None,
+    factor: float,
+    compute: Callable[..., list[Row]],
+) -> PolicyRows:
+    """Make one schedule, and return its rows."""
+    trace = run.trace
+    if run.policy is None:
+        submissions = recorded(trace)
+        planned = with_factor(trace.tasks, 1.0)
+        never_fit = impossible(trace)
+    else:
+        submissions = replayed(
+            trace,
+            run.policy,
+            factor,
+            seed=options.seed,
+            plan=plan,
+            whole_jobs=options.whole_jobs,
+        )
+        planned = plan.lasting if plan else with_factor(trace.tasks, factor)
+        never_fit = impossible(trace, plan)
+    rows = compute(trace, submissions, run.label, planned, never_fit)
+    return PolicyRows(rows, submissions if run.is_logged else None)
+
+
+def describe_input(trace: ReplayInput, plan: TaskPlan | None) -> str:
+    """Say what of the trace could not be used as it is."""
+    tasks = trace.tasks
+    machines = trace.machines
+    never_fit = impossible(trace, plan)
+    names = [f"{tasks.collection[k]}/{tasks.instance[k]}" for k in never_fit[:3].tolist()]
+    examples = f" ({', '.join(names)} …)" if names else ""
+    sentence = (
+        f"{len(tasks):,} attempts: {trace.without_submit:,} without SUBMIT, "
+        f"{tasks.without_request:,} without request, "
+        f"{trace.unknown_machine:,} on machines that are not known, "
+        f"{len(never_fit):,} that fit no machine{examples}; "
+        f"{len(machines.ids):,} machines, {machines.without_capacity:,} others without a capacity"
+    )
+    if plan:
+        unmeasured = f"{plan.unmeasured:,} attempts without usage take what they ask for"
+        sentence += f"; {plan.label}: {unmeasured}"
+    if plan and plan.slowed:
+        sentence += f"; {plan.slowed:,} attempts take more CPU, slowed down by neighbors"
+    return sentence
