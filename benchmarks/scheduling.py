@@ -24,8 +24,8 @@ from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.compaction import CellWorkload, needed, order_of
 from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.packing import pack
-from borgtrace.scheduling.replay import ReplayInput, calibrated, replayed
-from borgtrace.scheduling.workload import CellMachines, read_tasks
+from borgtrace.scheduling.replay import ScheduleInput, calibrated, replayed
+from borgtrace.scheduling.workload import KnownMachines, read_tasks
 
 
 def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
@@ -44,7 +44,7 @@ def main() -> None:
     given = parser.parse_args()
     store = borgtrace.open(given.store)
     tables = EngineTables.of(store)
-    machines = CellMachines.at(tables, 0)
+    machines = KnownMachines.at(tables, 0)
     tasks = read_tasks(tables, at=0)
     workload = CellWorkload(
         Demand(tasks.sizes, tasks.groups, tasks.sets),
@@ -76,7 +76,7 @@ def main() -> None:
             )
     spent, found = seconds(lambda: needed(free, machines.capacity, 0))
     print(f"a compaction to {found:,} machines: {spent:.1f} s", flush=True)
-    trace = ReplayInput.of(tables, store.manifest.time_range["instance_events"][1])
+    trace = ScheduleInput.of(tables, store.manifest.time_range["instance_events"][1])
     tasks = trace.tasks
     size = len(trace.tasks)
     sets = np.where(rng.random(size) < 0.06, rng.integers(1, 9, size), 0)

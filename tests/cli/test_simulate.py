@@ -14,7 +14,7 @@ from borgtrace.lifecycle.occupancy import occupancy
 from borgtrace.question import EngineTables
 from borgtrace.report.holdings import trace_name
 from borgtrace.scheduling import SIMULATE
-from borgtrace.scheduling.replay import ReplayInput, recorded
+from borgtrace.scheduling.replay import ScheduleInput, recorded
 from tests.cli.test_compact import store, used
 from tests.scheduling.traces import levels
 
@@ -480,7 +480,7 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
     )
     opened = borgtrace.open(cell)
     tables = EngineTables.of(opened)
-    trace = ReplayInput.of(tables, opened.manifest.time_range["instance_events"][1])
+    trace = ScheduleInput.of(tables, opened.manifest.time_range["instance_events"][1])
     assert (trace.unknown_machine, trace.without_submit) == (1, 1)
     for place, (_, low, high) in enumerate(tables.dialect.tiers):
         attempts = tables.instance_attempts

@@ -16,7 +16,7 @@ import pytest
 import borgtrace
 from borgtrace.question import EngineTables
 from borgtrace.scheduling import parse_policy
-from borgtrace.scheduling.replay import ReplayInput, calibrated, recorded, replayed
+from borgtrace.scheduling.replay import ScheduleInput, calibrated, recorded, replayed
 from borgtrace.scheduling.state import ATTEMPT, DONE, ENDED, OUTCOME, STARTED
 from tests.scheduling.traces import trace_of
 
@@ -30,7 +30,7 @@ def count(begin: np.ndarray, end: np.ndarray, instants: np.ndarray) -> np.ndarra
     )
 
 
-def bounds(trace: ReplayInput, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+def bounds(trace: ScheduleInput, rows: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return, after every event: running; at least, and at most; and of these two who waits, and who is late."""
     came = trace.arrivals
     start = trace.tasks.times["schedule_time"]
@@ -72,7 +72,7 @@ def bounds(trace: ReplayInput, rows: np.ndarray) -> tuple[np.ndarray, ...]:
     return count(began, over, instants), there - early - waits, there + late, waits, late
 
 
-def random_trace(seed: int, machines: list[float]) -> ReplayInput:
+def random_trace(seed: int, machines: list[float]) -> ScheduleInput:
     """Return tasks that wait in the trace before they run, some again and again; the last machine goes and returns."""
     rng = np.random.default_rng(seed)
     attempts = []
@@ -145,7 +145,9 @@ def test_with_room_for_all_it_is_known_exactly(seed: int) -> None:
 
 def test_the_real_parts(real_store: Path) -> None:
     store = borgtrace.open(real_store)
-    trace = ReplayInput.of(EngineTables.of(store), store.manifest.time_range["instance_events"][1])
+    trace = ScheduleInput.of(
+        EngineTables.of(store), store.manifest.time_range["instance_events"][1]
+    )
     found = replayed(trace, parse_policy("best-fit"), calibrated(trace))
     running, least, most, *_ = bounds(trace, found)
     assert (least <= running).all()

@@ -13,7 +13,7 @@ from borgtrace.scheduling.compact import CompactOptions, row_of_what_if, usage_a
 from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.whatifs import WHAT_IFS, Moment
-from borgtrace.scheduling.workload import CellMachines, read_tasks
+from borgtrace.scheduling.workload import KnownMachines, read_tasks
 from tests.analyses.tiny import at, tiny, window
 from tests.cli.test_compact import MACHINES, store, task
 
@@ -72,7 +72,7 @@ def test_a_cell_without_tasks_is_none() -> None:
         none > 0,
     )
     what_if = {each.name: each for each in WHAT_IFS}["segregated"]
-    machines = CellMachines(np.arange(3), np.full((3, 2), UNIT))
+    machines = KnownMachines(np.arange(3), np.full((3, 2), UNIT))
     row = row_of_what_if(
         what_if,
         Moment(workload, None, none + 1),

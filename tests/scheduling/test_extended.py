@@ -15,7 +15,7 @@ from borgtrace.scheduling.compaction import CellWorkload, needed
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import TaskPlan
-from borgtrace.scheduling.replay import ReplayInput, impossible, replayed
+from borgtrace.scheduling.replay import ScheduleInput, impossible, replayed
 from borgtrace.scheduling.variants import (
     parse_machines,
     parse_upgrade,
@@ -32,7 +32,7 @@ FREE, OTHER, PRODUCTION = range(3)
 SECOND = 10**6
 
 
-def with_gpus(trace: ReplayInput, asked: list[int], held: list[int]) -> ReplayInput:
+def with_gpus(trace: ScheduleInput, asked: list[int], held: list[int]) -> ScheduleInput:
     """Return a trace whose tasks ask for so many GPUs, and whose machines have so many."""
     machines = replace(trace.machines, capacity=np.column_stack([trace.machines.capacity, held]))
     return replace(
@@ -43,7 +43,7 @@ def with_gpus(trace: ReplayInput, asked: list[int], held: list[int]) -> ReplayIn
 
 
 def starts(
-    trace: ReplayInput, policy: str = "best-fit", *, whole_jobs: bool = False
+    trace: ScheduleInput, policy: str = "best-fit", *, whole_jobs: bool = False
 ) -> list[tuple[int, int]]:
     """Start and machine of each submission."""
     return [

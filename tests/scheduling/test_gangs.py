@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.gangs import gangs_of
-from borgtrace.scheduling.replay import PAUSE, ReplayInput, replayed
+from borgtrace.scheduling.replay import PAUSE, ScheduleInput, replayed
 from borgtrace.scheduling.state import ATTEMPT, RAN_ON, STARTED, SUBMITTED
 from tests.scheduling.plain import PlainCell
 from tests.scheduling.traces import trace_of
@@ -20,13 +20,13 @@ SECOND = 10**6
 STEP = 400_000
 
 
-def with_instances(trace: ReplayInput) -> ReplayInput:
+def with_instances(trace: ScheduleInput) -> ScheduleInput:
     """Let each attempt be a task of its own."""
     return replace(trace, tasks=replace(trace.tasks, instance=np.arange(len(trace.tasks))))
 
 
 def starts(
-    trace: ReplayInput, policy: str = "best-fit", *, whole_jobs: bool = True
+    trace: ScheduleInput, policy: str = "best-fit", *, whole_jobs: bool = True
 ) -> list[tuple[int, int, int]]:
     """Job, submitted and started of each submission."""
     rows = replayed(with_instances(trace), parse_policy(policy), 1.0, whole_jobs=whole_jobs)
@@ -143,7 +143,7 @@ class PlainReplay:
     A part is a list of tasks that start together.  `starts` has the latest start and machine of each task.
     """
 
-    def __init__(self, trace: ReplayInput, policy: str) -> None:
+    def __init__(self, trace: ScheduleInput, policy: str) -> None:
         self.tasks = trace.tasks
         self.policy = policy
         self.start = trace.tasks.times["schedule_time"]
@@ -280,7 +280,7 @@ class PlainReplay:
         self.waiting = [part for part in self.waiting if part]
 
 
-def parts_of(trace: ReplayInput) -> list[list[int]]:
+def parts_of(trace: ScheduleInput) -> list[list[int]]:
     """Return the tasks of each job that arrive within a second of each other."""
     parts_of_jobs: dict[int, list[list[int]]] = {}
     for task in range(len(trace.tasks)):
@@ -292,7 +292,7 @@ def parts_of(trace: ReplayInput) -> list[list[int]]:
     return [part for parts in parts_of_jobs.values() for part in parts]
 
 
-def random_trace(seed: int) -> ReplayInput:
+def random_trace(seed: int) -> ScheduleInput:
     """Return jobs of a few tasks on a few machines, some with constraints, which change, or mixed tasks."""
     rng = np.random.default_rng(seed)
     machines = rng.choice([0.25, 0.5, 1.0], int(rng.integers(1, 7))).tolist()

@@ -13,7 +13,7 @@ from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.compact import CompactOptions
 from borgtrace.scheduling.machines import NOTHING
 from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
-from borgtrace.scheduling.replay import ReplayInput, replayed
+from borgtrace.scheduling.replay import ScheduleInput, replayed
 from borgtrace.scheduling.workload import read_tasks
 from tests.analyses.tiny import at, tiny, window
 from tests.scheduling.traces import Attempt, trace_of
@@ -23,7 +23,7 @@ SECOND = 10**6
 FIRM = 300 * SECOND
 
 
-def reclaimed(trace: ReplayInput) -> TaskPlan:
+def reclaimed(trace: ScheduleInput) -> TaskPlan:
     """Return the plan in which every task uses half of what it asks for, and no margin is kept."""
     sizes = trace.tasks.sizes
     limits = np.where(trace.tasks.is_production[:, None], sizes, 0)

@@ -10,7 +10,7 @@ import borgtrace
 from borgtrace.lifecycle.occupancy import occupancy
 from borgtrace.question import EngineTables
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.replay import ReplayInput, recorded
+from borgtrace.scheduling.replay import ScheduleInput, recorded
 from borgtrace.scheduling.state import ENDED, RAN_ON, STARTED
 from tests.cli.test_compact import store
 from tests.scheduling.traces import levels
@@ -27,11 +27,11 @@ def by_machine(machine: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.nd
     return np.column_stack([instants, np.bincount(at.reshape(-1), changes[:, 2]).astype(np.int64)])
 
 
-def check(path: Path) -> ReplayInput:
+def check(path: Path) -> ScheduleInput:
     """Compare a store with its attempts; return what is replayed."""
     opened = borgtrace.open(path)
     tables = EngineTables.of(opened)
-    trace = ReplayInput.of(tables, opened.manifest.time_range["instance_events"][1])
+    trace = ScheduleInput.of(tables, opened.manifest.time_range["instance_events"][1])
     rows = recorded(trace)
     attempts = tables.instance_attempts
     for place, (_, low, high) in enumerate(tables.dialect.tiers):

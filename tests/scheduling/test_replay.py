@@ -15,7 +15,7 @@ from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import TaskPlan
 from borgtrace.scheduling.replay import (
-    ReplayInput,
+    ScheduleInput,
     calibrated,
     impossible,
     recorded,
@@ -26,7 +26,7 @@ from borgtrace.scheduling.room import room_of
 from borgtrace.scheduling.schedule_question import PolicyRun, SimulateOptions, rows_of_run
 from borgtrace.scheduling.simulate import compute
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
-from borgtrace.scheduling.workload import CellMachines, read_tasks
+from borgtrace.scheduling.workload import KnownMachines, read_tasks
 from tests.cli.test_compact import store
 from tests.scheduling.traces import trace_of
 
@@ -37,7 +37,7 @@ OTHER_NAME = "B" * 43 + "="
 
 
 def submissions(
-    trace: ReplayInput, policy: str = "first-fit", factor: float = 1.0
+    trace: ScheduleInput, policy: str = "first-fit", factor: float = 1.0
 ) -> list[tuple[int, ...]]:
     """Job, submitted, started, ended, machine and kind of each submission."""
     rows = replayed(trace, parse_policy(policy), factor)
@@ -173,7 +173,7 @@ def test_a_task_is_impossible_where_no_machine_has_room_for_both() -> None:
 
 
 def planned(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     policy: str,
     mean: float,
     deviation: float,
@@ -484,7 +484,7 @@ def tables_of(cell: Path) -> EngineTables:
 
 
 def test_the_order_of_arrival(cell: Path) -> None:
-    trace = ReplayInput.of(tables_of(cell), 901 * 10**6)
+    trace = ScheduleInput.of(tables_of(cell), 901 * 10**6)
     # At the begin what runs goes before what waits, then the higher priority; later on the priority and the job.
     assert trace.tasks.collection.tolist() == [2, 3, 1, 6, 4, 5]
     assert trace.arrivals.tolist() == [
@@ -511,7 +511,7 @@ def test_the_order_of_arrival(cell: Path) -> None:
 
 
 def test_each_set_of_constraints_is_that_of_its_tasks(cell: Path) -> None:
-    tasks = ReplayInput.of(tables_of(cell), 901 * 10**6).tasks
+    tasks = ScheduleInput.of(tables_of(cell), 901 * 10**6).tasks
     named = {
         int(job): [constraint[0] for constraint in tasks.demanded[place - 1]]
         for job, place in zip(tasks.collection, tasks.sets, strict=True)
@@ -521,23 +521,23 @@ def test_each_set_of_constraints_is_that_of_its_tasks(cell: Path) -> None:
 
 
 def test_attempts_after_the_last_event_are_not_seen(cell: Path) -> None:
-    assert ReplayInput.of(tables_of(cell), 699 * 10**6).tasks.collection.tolist() == [2, 3, 1]
-    assert len(ReplayInput.of(tables_of(cell), 700 * 10**6).tasks) == 6
+    assert ScheduleInput.of(tables_of(cell), 699 * 10**6).tasks.collection.tolist() == [2, 3, 1]
+    assert len(ScheduleInput.of(tables_of(cell), 700 * 10**6).tasks) == 6
     with pytest.raises(NotApplicable) as caught:
-        ReplayInput.of(tables_of(cell), -1)
+        ScheduleInput.of(tables_of(cell), -1)
     assert str(caught.value) == "no attempt of a task has a beginning"
 
 
 def test_what_runs_and_what_is_there_at_a_time(cell: Path) -> None:
     # Who starts at 900 s runs then, who ends at 900 s does not; the same of machines.
     assert read_tasks(tables_of(cell), at=900 * 10**6).collection.tolist() == [2, 3, 5, 6]
-    machines = CellMachines.at(tables_of(cell), 900 * 10**6)
+    machines = KnownMachines.at(tables_of(cell), 900 * 10**6)
     assert machines.ids.tolist() == [1, 3]
     assert (machines.capacity / UNIT).tolist() == [[1.0, 0.5], [0.25, 0.25]]
     assert machines.without_capacity == 1
-    assert CellMachines.at(tables_of(cell), 899 * 10**6).ids.tolist() == [1, 2]
+    assert KnownMachines.at(tables_of(cell), 899 * 10**6).ids.tolist() == [1, 2]
     with pytest.raises(NotApplicable) as caught:
-        CellMachines.at(tables_of(cell), -1)
+        KnownMachines.at(tables_of(cell), -1)
     assert str(caught.value) == "no machine is there at that time (machine_events)"
 
 

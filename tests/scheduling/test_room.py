@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.room import room_of
 from borgtrace.scheduling.state import ALIVE, DONE
 from tests.scheduling.traces import trace_of
@@ -24,7 +24,7 @@ FOUND = np.array(
 """Of 100 µs: the first on machine 0 from 0 on, the second there from 20 to 60, the third on machine 1 from 10 to 20."""
 
 
-def trace() -> ReplayInput:
+def trace() -> ScheduleInput:
     made = trace_of(
         [(job, 0, 0, 0, -1, 0.5, 0) for job in range(4)],
         (1.0, 1.0),

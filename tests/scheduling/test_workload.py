@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.workload import CellMachines, read_tasks
+from borgtrace.scheduling.workload import KnownMachines, read_tasks
 from tests.analyses.tiny import at, tiny
 
 
@@ -68,6 +68,6 @@ def test_a_machine_needs_both_capacities_of_a_unit_at_least() -> None:
         }
         for machine, (cpu, memory) in enumerate(capacities)
     ]
-    machines = CellMachines.at(tiny("2011", machine_events=events), 0)
+    machines = KnownMachines.at(tiny("2011", machine_events=events), 0)
     assert machines.ids.tolist() == [0, 1]
     assert machines.without_capacity == 3

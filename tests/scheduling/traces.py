@@ -9,9 +9,9 @@ import numpy as np
 
 from borgtrace.scheduling.changes import make_changes
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.state import ATTEMPT, ENDED, STARTED, SUBMITTED
-from borgtrace.scheduling.workload import CellMachines, TaskAttempts
+from borgtrace.scheduling.workload import KnownMachines, TaskAttempts
 
 TIERS = ("free", "other", "production")
 Attempt = tuple[int, int, int, int, int, float, int]
@@ -34,14 +34,14 @@ def trace_of(
     attempts: Sequence[Attempt],
     machines: Sequence[float] = (1.0,),
     until: int = 1000,
-) -> ReplayInput:
+) -> ScheduleInput:
     """Return a trace of tasks that ran on the first machine; all machines are there from the start."""
     columns = AttemptColumns(*(np.array(column) for column in zip(*attempts, strict=True)))
     ids = np.arange(1, len(machines) + 1)
-    return ReplayInput(
+    return ScheduleInput(
         tasks=tasks_of(columns),
         arrivals=columns.arrival,
-        machines=CellMachines(ids, in_units(machines)),
+        machines=KnownMachines(ids, in_units(machines)),
         changes=make_changes(0, ids - 1, True, 0),
         allowed=np.empty((0, len(ids)), np.bool_),
         until=until,
@@ -97,7 +97,7 @@ class Levels(NamedTuple):
     running: np.ndarray
 
 
-def levels(trace: ReplayInput, rows: np.ndarray, tier: int) -> Levels:
+def levels(trace: ScheduleInput, rows: np.ndarray, tier: int) -> Levels:
     """Count pending and running submissions of a tier.
 
     Parameters

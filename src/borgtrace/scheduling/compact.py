@@ -36,7 +36,7 @@ from borgtrace.scheduling.plan import parse_plan, plan_of
 from borgtrace.scheduling.policies import PlacementPolicy, parse_policy
 from borgtrace.scheduling.whatifs import LIMITS, WHAT_IFS, Moment, WhatIf
 from borgtrace.scheduling.workload import (
-    CellMachines,
+    KnownMachines,
     TaskAttempts,
     eligible,
     read_tasks,
@@ -197,7 +197,7 @@ def compute(
         Where no task with a known start runs at the moment.
     """
     check_inside(store, options.at)
-    machines = CellMachines.at(tables, options.at)
+    machines = KnownMachines.at(tables, options.at)
     tasks = read_tasks(tables, at=options.at)
     NotApplicable.unless(len(tasks), f"no task with a known start runs at {write_time(options.at)}")
     usage = usage_at(tables, tasks, options.at)
@@ -286,7 +286,7 @@ def moment_of(
     store: Store,
     tables: EngineTables,
     options: CompactOptions,
-    machines: CellMachines,
+    machines: KnownMachines,
     tasks: TaskAttempts,
     usage: UsageAtMoment,
 ) -> Moment:
@@ -315,7 +315,7 @@ def moment_of(
 def row_of_what_if(
     what_if: WhatIf,
     moment: Moment,
-    machines: CellMachines,
+    machines: KnownMachines,
     options: CompactOptions,
     *,
     place: str,
@@ -354,7 +354,7 @@ def row_of_what_if(
 def machines_of_seeds(
     what_if: WhatIf,
     moment: Moment,
-    machines: CellMachines,
+    machines: KnownMachines,
     options: CompactOptions,
     *,
     place: str,
@@ -392,7 +392,7 @@ def change_of(row: Row, beside: Row) -> float | None:
 
 def describe_moment(
     tasks: TaskAttempts,
-    machines: CellMachines,
+    machines: KnownMachines,
     usage: UsageAtMoment,
 ) -> str:
     """Say how many tasks have constraints, and what of the trace could not be used."""

@@ -14,7 +14,7 @@ from borgtrace.ingest.build.completion import index_and_digest, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.machines import CPU, MEMORY, UNIT
-from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.state import ATTEMPT, DONE, ENDED, OUTCOME, RAN_ON, STARTED, SUBMITTED
 from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.schema.arrow import arrow_schema
@@ -32,7 +32,7 @@ CHANGED_TABLES = ("collection_events", "instance_events")
 
 def write_event_log(
     store: Store,
-    trace: ReplayInput,
+    trace: ScheduleInput,
     submissions: Index,
     *,
     policy: str,
@@ -102,7 +102,7 @@ def write_table(
     return cluster(connection, TABLES[name], query, work / name)
 
 
-def events_of(trace: ReplayInput, submissions: Index) -> pa.Table:
+def events_of(trace: ScheduleInput, submissions: Index) -> pa.Table:
     """Return the events of tasks, in the order in which they happen, as rows of ``instance_events``.
 
     Parameters

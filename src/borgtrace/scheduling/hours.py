@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.scheduling.machines import EXTENDED
-from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.room import is_covered
 from borgtrace.scheduling.schedule_question import ScheduleQuestion
 from borgtrace.scheduling.state import ATTEMPT, ENDED, OUTCOME, PREEMPTED, STARTED, SUBMITTED
@@ -88,7 +88,7 @@ ANSWER = Answer(
 
 
 def compute(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     submissions: Index,
     policy: str,
     planned: Index,
@@ -134,7 +134,7 @@ def waiting_by_hour(submissions: Index, bounds: Index) -> Numbers:
 
 
 def running_by_hour(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     submissions: Index,
     bounds: Index,
 ) -> list[Row]:

@@ -37,7 +37,7 @@ from borgtrace.scheduling.state import (
     ReplayState,
 )
 from borgtrace.scheduling.workload import (
-    CellMachines,
+    KnownMachines,
     TaskAttempts,
     columns_of,
     eligible,
@@ -58,7 +58,7 @@ UNRESERVED: Index = np.empty((0, 2, 2), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayInput:
+class ScheduleInput:
     """What a replay reads.
 
     Attributes
@@ -81,7 +81,7 @@ class ReplayInput:
 
     tasks: TaskAttempts
     arrivals: Index
-    machines: CellMachines
+    machines: KnownMachines
     changes: Index
     allowed: Flags
     until: int
@@ -89,7 +89,7 @@ class ReplayInput:
     without_submit: int
 
     @classmethod
-    def of(cls, tables: Tables, last: int) -> "ReplayInput":
+    def of(cls, tables: Tables, last: int) -> "ScheduleInput":
         """Read a store, whose last event of a task is at `last` (µs)."""
         tasks = read_tasks(tables)
         first_seen = np.full(len(tasks), FAR)
@@ -135,7 +135,7 @@ def order_of_arrival(tasks: TaskAttempts, arrivals: Index) -> Index:
     )
 
 
-def read_machines(tables: Tables) -> tuple[CellMachines, Index]:
+def read_machines(tables: Tables) -> tuple[KnownMachines, Index]:
     """Read all machines that ever have a capacity, each with its first one, and when they come and go."""
     events = tables.machine_events
     capacity_columns = columns_of(tables.dialect, "capacity")
@@ -150,7 +150,7 @@ def read_machines(tables: Tables) -> tuple[CellMachines, Index]:
     NotApplicable.unless(has_capacity.any(), "no machine has a published capacity")
     known_ids, first = np.unique(ids[has_capacity], return_index=True)
     is_known = np.isin(ids, known_ids)
-    machines = CellMachines(
+    machines = KnownMachines(
         ids=known_ids,
         capacity=capacity[has_capacity][first],
         without_capacity=len(np.unique(ids[~is_known])),
@@ -170,7 +170,7 @@ def with_factor(tasks: TaskAttempts, factor: float) -> Index:
     return np.where(tasks.is_production[:, None], tasks.sizes, smaller)
 
 
-def calibrated(trace: ReplayInput) -> float:
+def calibrated(trace: ScheduleInput) -> float:
     """Return the largest factor (in 64ths, at most 1) with which what runs at first packs onto the first machines."""
     tasks = trace.tasks
     running = tasks.of(np.flatnonzero(tasks.times["schedule_time"] == 0))
@@ -211,7 +211,7 @@ def calibrated(trace: ReplayInput) -> float:
     return low / STEPS
 
 
-def impossible(trace: ReplayInput, plan: TaskPlan | None = None) -> Index:
+def impossible(trace: ScheduleInput, plan: TaskPlan | None = None) -> Index:
     """Return the attempts that no machine of the trace takes, whatever runs there, as they ask or are planned."""
     sizes = plan.sizes if plan else trace.tasks.sizes
     taken = np.hstack([sizes, trace.tasks.extended])
@@ -238,7 +238,7 @@ def impossible(trace: ReplayInput, plan: TaskPlan | None = None) -> Index:
     return np.flatnonzero(~fits)
 
 
-def recorded(trace: ReplayInput) -> Index:
+def recorded(trace: ScheduleInput) -> Index:
     """Return the rows of :func:`borgtrace.scheduling.events.run` as the trace has them."""
     tasks = trace.tasks
     left = tasks.times["left_time"]
@@ -259,7 +259,7 @@ def recorded(trace: ReplayInput) -> Index:
 
 
 def replayed(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     policy: PlacementPolicy,
     factor: float,
     seed: int = 0,
@@ -329,7 +329,7 @@ def replayed(
     return rows
 
 
-def gather_gangs(trace: ReplayInput, jobs: ReplayArrivals) -> tuple[ReplayArrivals, Gangs]:
+def gather_gangs(trace: ScheduleInput, jobs: ReplayArrivals) -> tuple[ReplayArrivals, Gangs]:
     """Let tasks of a job that arrive together arrive with the last of them."""
     gang_arrivals = gangs_of(
         jobs.firsts,
@@ -362,7 +362,7 @@ def changes_of_cell(changes: Index, lines: Index) -> Index:
     return changes
 
 
-def arrivals_of(trace: ReplayInput, demand: Demand) -> ReplayArrivals:
+def arrivals_of(trace: ScheduleInput, demand: Demand) -> ReplayArrivals:
     """Return what arrives, and when; `demand` tells which attempts are alike."""
     tasks = trace.tasks
     start = tasks.times["schedule_time"]

@@ -4,7 +4,7 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY
-from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.state import ATTEMPT, ENDED, RAN_ON, STARTED
 from borgtrace.scheduling.workload import TaskAttempts
 
@@ -18,7 +18,7 @@ def is_covered(tasks: TaskAttempts) -> bool:
 
 
 def room_of(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     submissions: Index,
     planned: Index,
 ) -> dict[str, float | None]:

@@ -15,7 +15,7 @@ from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
 from borgtrace.scheduling.policies import PlacementPolicy, parse_policy
 from borgtrace.scheduling.replay import (
     RECORDED,
-    ReplayInput,
+    ScheduleInput,
     calibrated,
     impossible,
     recorded,
@@ -119,7 +119,7 @@ class PolicyRun(NamedTuple):
 
     label: str
     policy: PlacementPolicy | None
-    trace: ReplayInput
+    trace: ScheduleInput
     is_logged: bool
 
 
@@ -155,7 +155,7 @@ class ScheduleQuestion(StoreQuestion):
     ) -> list[Row]:
         """Schedule the trace again with each policy; see the base."""
         self.report("reading", 0, len(options.policies))
-        trace = ReplayInput.of(tables, store.manifest.time_range["instance_events"][1])
+        trace = ScheduleInput.of(tables, store.manifest.time_range["instance_events"][1])
         plan = None
         factor = 1.0
         if options.plan:
@@ -200,7 +200,7 @@ class ScheduleQuestion(StoreQuestion):
 
 
 def runs_of(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     tables: EngineTables,
     options: SimulateOptions,
 ) -> Iterator[PolicyRun]:
@@ -254,7 +254,7 @@ def rows_of_run(
     return PolicyRows(rows, submissions if run.is_logged else None)
 
 
-def describe_input(trace: ReplayInput, plan: TaskPlan | None) -> str:
+def describe_input(trace: ScheduleInput, plan: TaskPlan | None) -> str:
     """Say what of the trace could not be used as it is."""
     tasks = trace.tasks
     machines = trace.machines

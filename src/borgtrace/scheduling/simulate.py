@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT
-from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.room import room_of
 from borgtrace.scheduling.schedule_question import ScheduleQuestion
 from borgtrace.scheduling.state import (
@@ -178,7 +178,7 @@ LARGE = 0.1
 
 
 def compute(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     submissions: Index,
     policy: str,
     planned: Index,
@@ -218,7 +218,7 @@ def compute(
     return rows
 
 
-def waits_of(trace: ReplayInput, submissions: Index) -> Row:
+def waits_of(trace: ScheduleInput, submissions: Index) -> Row:
     """Return counts and waits of some submissions."""
     has_started = submissions[:, STARTED] >= 0
     ran = submissions[has_started]
@@ -245,7 +245,7 @@ def waits_of(trace: ReplayInput, submissions: Index) -> Row:
 
 
 def states_of(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     submissions: Index,
     impossible: Index,
 ) -> Row:
@@ -263,7 +263,7 @@ def states_of(
     }
 
 
-def running_of(trace: ReplayInput, submissions: Index) -> Row:
+def running_of(trace: ScheduleInput, submissions: Index) -> Row:
     """Return the mean number of running tasks, and their share of all machines."""
     ran = submissions[submissions[:, STARTED] >= 0]
     ended = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until)

@@ -10,7 +10,7 @@ from borgtrace.errors import UsageError
 from borgtrace.question import Tables
 from borgtrace.scheduling.changes import CHANGED_SET, make_changes
 from borgtrace.scheduling.machines import EXTENDED, UNIT, to_units
-from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.workload import eligible
 
 WITHOUT = " without "
@@ -18,7 +18,7 @@ CLOSE = 0.001
 """How far a capacity may be from what a user writes, in largest machines."""
 
 
-class MachineShape(NamedTuple):
+class MachineDimensions(NamedTuple):
     """CPU and memory of a machine, in largest machines."""
 
     cpu: float
@@ -39,14 +39,14 @@ class AddedMachines(NamedTuple):
     """Machines of one shape that are added."""
 
     number: int
-    shape: MachineShape
+    shape: MachineDimensions
 
 
 class ReplacedMachines(NamedTuple):
     """Machines of one shape that get another."""
 
-    old: MachineShape
-    new: MachineShape
+    old: MachineDimensions
+    new: MachineDimensions
 
     @property
     def label(self) -> str:
@@ -65,7 +65,7 @@ def parse_machines(text: str) -> AddedMachines:
     Examples
     --------
     >>> parse_machines("100:0.5:0.25")
-    AddedMachines(number=100, shape=MachineShape(cpu=0.5, memory=0.25))
+    AddedMachines(number=100, shape=MachineDimensions(cpu=0.5, memory=0.25))
     """
     number, _, sizes = text.partition(":")
     shape = parse_shape(sizes)
@@ -102,10 +102,10 @@ def parse_upgrade(text: str) -> ReplacedMachines:
     return ReplacedMachines(old, new)
 
 
-def parse_shape(text: str) -> MachineShape | None:
+def parse_shape(text: str) -> MachineDimensions | None:
     """Read ``0.5:0.25``; None where it is no shape."""
     try:
-        shape = MachineShape(*map(float, text.split(":")))
+        shape = MachineDimensions(*map(float, text.split(":")))
     except (TypeError, ValueError):
         return None
     return shape if shape.is_valid else None
@@ -115,11 +115,11 @@ class TraceVariant(NamedTuple):
     """A trace, and what it adds to the name of a policy."""
 
     suffix: str
-    trace: ReplayInput
+    trace: ScheduleInput
 
 
 def variants(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     tables: Tables,
     *,
     each_constraint: bool,
@@ -147,7 +147,7 @@ def variants(
         yield TraceVariant(f" upgraded {text}", with_upgrade(trace, parse_upgrade(text)))
 
 
-def attributes_of(trace: ReplayInput) -> list[str]:
+def attributes_of(trace: ScheduleInput) -> list[str]:
     """Return the attributes of machines on which there are constraints, by name."""
     names = set()
     for constraint_set in trace.tasks.demanded:
@@ -157,10 +157,10 @@ def attributes_of(trace: ReplayInput) -> list[str]:
 
 
 def without_attribute(
-    trace: ReplayInput,
+    trace: ScheduleInput,
     tables: Tables,
     name: str,
-) -> ReplayInput:
+) -> ScheduleInput:
     """Drop the constraints on one attribute."""
     demanded = []
     for constraint_set in trace.tasks.demanded:
@@ -176,7 +176,7 @@ def without_attribute(
     )
 
 
-def with_upgrade(trace: ReplayInput, upgrade: ReplacedMachines) -> ReplayInput:
+def with_upgrade(trace: ScheduleInput, upgrade: ReplacedMachines) -> ScheduleInput:
     """Give all machines of one shape another."""
     capacity = trace.machines.capacity.copy()
     sizes = capacity[:, :EXTENDED]
@@ -195,7 +195,7 @@ def with_upgrade(trace: ReplayInput, upgrade: ReplacedMachines) -> ReplayInput:
     return replace(trace, machines=replace(trace.machines, capacity=capacity))
 
 
-def with_machines(trace: ReplayInput, added: AddedMachines) -> ReplayInput:
+def with_machines(trace: ScheduleInput, added: AddedMachines) -> ScheduleInput:
     """Add machines that are there from the start on and meet all constraints, without extended resources."""
     ids = trace.machines.ids
     n_machines = len(ids)

@@ -35,7 +35,7 @@ NONE = -1
 
 
 @dataclass(frozen=True, eq=False)
-class CellMachines:
+class KnownMachines:
     """Machines that are there: int64 ids (machines,), ascending, and capacities (machines, 2 + extended)."""
 
     ids: Index
@@ -43,7 +43,7 @@ class CellMachines:
     without_capacity: int = 0
 
     @classmethod
-    def at(cls, tables: Tables, time: int) -> CellMachines:
+    def at(cls, tables: Tables, time: int) -> KnownMachines:
         """Read the machines that are there at a time (µs), those without a capacity left out and counted."""
         events = tables.machine_events
         capacity_columns = columns_of(tables.dialect, "capacity")
@@ -352,7 +352,7 @@ class EligibleMachines(NamedTuple):
 def eligible(
     tables: Tables,
     tasks: TaskAttempts,
-    machines: CellMachines,
+    machines: KnownMachines,
     time: int,
 ) -> EligibleMachines:
     """Return which machines meet each set of constraints at a time, and what changes after that.

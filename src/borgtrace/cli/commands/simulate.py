@@ -110,7 +110,7 @@ def simulate(
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import talk
     from borgtrace.scheduling import POLICIES, SIMULATE, SIMULATE_HOURS, SimulateOptions
-    from borgtrace.scheduling.simulate import DEFAULTS
+    from borgtrace.scheduling.schedule_question import DEFAULTS
 
     if list_names:
         for known_policy in POLICIES.values():
