@@ -160,12 +160,8 @@ def _rows_of_other_tables(outputs: Iterable[StagedOutput], counted: StagedOutput
 def _read(source: Source) -> list[Row]:
     with open_lines(source) as stream:
         # Bytes that are no UTF-8 are marked rather than fatal: the checks then refuse the row.
-        text = io.TextIOWrapper(
-            io.BufferedReader(stream),
-            "utf-8",
-            "replace",
-            newline="",
-        )  # type: ignore[type-var]
+        buffered = io.BufferedReader(stream)  # type: ignore[type-var]
+        text = io.TextIOWrapper(buffered, "utf-8", "replace", newline="")
         return list(csv.DictReader(text))
 
 
