@@ -1,4 +1,4 @@
-"""Independent tasks on Spark, which schedules them and repeats what an executor left half done."""
+"""Independent tasks on Spark, which schedules them and repeats those that an executor did not finish."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Stoppable:
 
 
 def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[], None]) -> T:
-    """Do `work` in the main thread, and stop it when the time is over: any number of queries, and what is between.
+    """Do `work` in the main thread, and stop it when the time is over: queries, and any work between them.
 
     A query stops at once, other work between two instructions of Python.
 

@@ -1,4 +1,4 @@
-"""What an ingest will take, estimated before anything is written."""
+"""Disk and time of an ingest, estimated before anything is written."""
 
 import shutil
 import time
@@ -67,7 +67,7 @@ class IngestPlan:
 
 
 def estimate(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
-    """Estimate what an ingest of `discovery` into `store` takes.
+    """Estimate the disk and the time of an ingest of `discovery` into `store`.
 
     Parameters
     ----------

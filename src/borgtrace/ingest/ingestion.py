@@ -33,7 +33,7 @@ from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
 
 @dataclass(frozen=True)
 class IngestResult:
-    """What an ingest did.
+    """The outcome of an ingest.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class PreparedIngest:
 
     @cached_property
     def plan(self) -> IngestPlan:
-        """What the ingest will take; there must be raw files."""
+        """Tables, disk and time of the ingest; there must be raw files."""
         # Spark makes a store in the bucket that it is for.
         where = self.store if self.options.spark else built_at(self.store)
         return estimate(self.raw_files.discovery, where, _n_jobs(self.options))
@@ -225,7 +225,7 @@ def _run_under_lock(prepared: PreparedIngest, layout: Layout, progress: Progress
             return _run_or_forget(prepared, layout, progress)
     except BorgtraceError:
         if is_new:
-            # Only where it is empty: what was staged stays for the next run.
+            # Only if it is empty: staged parts stay for the next run.
             with suppress(OSError):
                 layout.root.rmdir()
         raise
@@ -351,7 +351,7 @@ def _build_store(
     """Build the next version of the store from what is staged; None where there is neither a store nor staged rows."""
     waiting = tuple(staged_entries(layout.staging))
     if present is not None and isinstance(layout.staging, RemotePath):
-        # Parts stay in the bucket until the store is there: this one only has to be copied, or is built anew with more.
+        # Parts stay in the bucket until the store is there: this one only has to be copied, or is rebuilt with more.
         if all(entry in present.sources for entry in waiting):
             waiting = ()
         else:

@@ -1,4 +1,4 @@
-"""Several stores of one cell as one: what an ingest of all of their files at once would have made."""
+"""Several stores of one cell as one, as if all of their files had been ingested at once."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -146,7 +146,7 @@ def _common_identity(manifests: Mapping[Layout, Manifest]) -> Identity:
 
 
 def _distinct_sources(manifests: Mapping[Layout, Manifest]) -> list[MergedStore]:
-    """Return what is taken of each store: files that none before it holds, whatever folders their names have."""
+    """Return the sources to take from each store: files that none before it holds, whatever their folders."""
     parts = []
     digest_of_name: dict[str, str] = {}
     files: set[tuple[str, str]] = set()

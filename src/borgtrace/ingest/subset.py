@@ -111,7 +111,7 @@ class _Selection:
             condition_sql = f"{quoted(table.time)} < {number(self.cut.time[1])}"
         if table.is_about_machines:
             return condition_sql
-        # Usage needs no earlier rows: a window says all it says by itself.
+        # Usage needs no earlier rows: each window stands alone.
         if name == "instance_usage" and self.cut.time:
             condition_sql = _within_sql(name, self.cut.time)
         key_sql = self.key_sql if "instance_index" in table.names else "collection_id"
@@ -154,7 +154,7 @@ def _copy(
             files[name] = cluster(connection, TABLES[name], relation_sql, work / name)
         progress.advance(f"copy {name}", rows)
     facts = index_and_digest(connection, files, manifest.dialect, work, progress)
-    # Known only now, and harmless: `new_folder` removes what was written when the block fails.
+    # Known only now, and harmless: `new_folder` removes its files if the block fails.
     if not facts["tables"]["tasks"] and not facts["tables"]["collection_events"]:
         raise UsageError(
             "subset",
@@ -164,7 +164,7 @@ def _copy(
     note = f"subset of {manifest.digest} by {selection.describe()}"
     return replace(
         manifest,
-        # The ledger speaks of whole files, of which a subset has parts: conservation would not hold.
+        # The ledger counts whole files, and a subset has parts of them: conservation would not hold.
         sources=(),
         notes=(*manifest.notes, note),
         **facts,

@@ -38,7 +38,7 @@ from borgtrace.store.layout import part_name
 
 ROW_GROUP = 1 << 19
 PIECE = 1 << 17
-"""Rows sorted at a time: memory of a megabyte a column is used again, more is asked for anew."""
+"""Rows sorted at a time: the allocator reuses buffers of a megabyte a column, and not larger ones."""
 _SAMPLE = 1 << 14
 """Rows that tell whether the values of a column are mostly different."""
 ASCENDING = ("time", "start_time", "end_time", "source_row")
@@ -60,7 +60,7 @@ def sorting_connection(
     threads: int | None,
     spill: Path | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """Open the connection that reads what is to be sorted.
+    """Open the connection that reads rows for sorting.
 
     Statistics propagation is off: with it, whether DuckDB writes a Parquet column as NOT NULL depends on what the
     optimizer happens to know about the input files.
@@ -132,7 +132,7 @@ def cluster(
             progress(rows)
         return _parts_in(folder)
     pending: deque[Future[int]] = deque()
-    # The connection stays with this thread: one of a pool may outlive the work, and with it what it asked DuckDB for.
+    # The connection stays with this thread: one of a pool may outlive the work and keep its DuckDB results alive.
     with ThreadPoolExecutor(n_writers) as pool:
         for file in files:
             rows = source.read(file)
@@ -279,7 +279,7 @@ def _make_file(
     parts: PartsByColumns,
     file: _PlannedFile,
 ) -> int:
-    """Read and write one file: what a task does, far from the connection that planned it."""
+    """Read and write one file in a task, which has no access to the connection that planned it."""
     with sorting_connection(memory, 1) as connection:
         show_parts(connection, parts)
         rows = _SortedRelation(connection, table, relation_sql).read(file)
@@ -293,7 +293,7 @@ def write_rows(
     rows: pa.Table | pa.RecordBatchReader,
     refine: Refinement = iter,
 ) -> int:
-    """Write a file of a store, with a note of what it holds, and return the number of its rows.
+    """Write a file of a store, with a note of its content, and return the number of its rows.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ def parquet_writer(
     plain: Sequence[str] = (),
     **options: Any,
 ) -> pq.ParquetWriter:
-    """Open a file for rows of a table; the caller says what a row group is, and which columns get no dictionary."""
+    """Open a Parquet file for rows of a table; the caller cuts row groups and chooses columns without a dictionary."""
     ascending = [name for name in schema.names if name in ASCENDING]
     # Measured values have ten significant bits: without dictionaries a usage table takes up to 1.7 × the disk.
     # Doubles are staged only, from text of any number of digits, of which few are alike.

@@ -73,7 +73,7 @@ def index_and_digest(
     spark: SparkTasks | None = None,
     out: Path | None = None,
 ) -> dict[str, Any]:
-    """Write ``tasks`` and ``traces`` and return the fields of the manifest that say what the tables hold.
+    """Write ``tasks`` and ``traces`` and return the fields of the manifest about the tables.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class _Completion:
         return facts
 
     def _content_digests(self, facts: Facts) -> dict[str, str]:
-        """Return the content digest of each table; one whose files all stay keeps what it had."""
+        """Return the content digest of each table; it stays the same if all files stay."""
         digests = {}
         for name, table in TABLES.items():
             files = self.tables.files[name]
@@ -224,7 +224,7 @@ def _time_ranges(facts: Facts) -> dict[str, list[int]]:
 
 
 def _name_in_store(path: Path) -> str:
-    """Return what a file of a table is called in its store."""
+    """Return the name of a table's file within its store."""
     return f"{path.parent.name}/{path.name}"
 
 

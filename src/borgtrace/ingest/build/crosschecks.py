@@ -45,7 +45,7 @@ def count_in_file(
     # Usage is nearly all rows: `index_usage` has already checked each for a repeat, in passing.
     if name != _USAGE:
         counts["exact_duplicate"] = _count_repeated(connection, name)
-    # Without machine_events every machine would be unknown, which says nothing about the rows; so for instances.
+    # Without machine_events every machine would be unknown, which is no fault of the rows; likewise for instances.
     # Machines of other cells are in other stores.
     names_machines = "machine_id" in table.names and name != _MACHINES and not table.is_of_cells
     if names_machines and files[_MACHINES].paths:

@@ -35,7 +35,7 @@ class SortedFiles:
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> SortedFiles:
-        """Return what the footers of files say."""
+        """Return the files with their rows and first collections, from their footers."""
         footers_of_files = footers(paths)
         return cls(
             paths=tuple(paths),

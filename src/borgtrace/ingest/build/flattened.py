@@ -28,7 +28,7 @@ from borgtrace.schema.dialects import Flattened
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
-# What a printed dict or numpy list writes otherwise than JSON: a text, a missing value, 1. for 1.0, and no commas.
+# How a printed dict or numpy list differs from JSON: quotes, missing values, 1. for 1.0, and no commas.
 _OTHERWISE = re.compile(
     r"""'[^']*'|"[^"]*"|\bNone\b|\bnan\b|(?<=[0-9])\.(?=[\s,\]])|(?<=[0-9.e])\s+(?=[-+0-9.])|\}\s+\{"""
 )

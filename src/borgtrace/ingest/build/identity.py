@@ -73,7 +73,7 @@ def identify(
     """
     known = _known_identity(present, layout)
     if not discovery.sources:
-        # Nothing new to read: what was staged before is clustered, whose raw files may be gone.
+        # Nothing new to read: cluster the rows staged before, whose raw files may be gone.
         has_rows = present is not None or staged_entries(layout.staging)
         if known is None or not has_rows:
             raise SourceError(
@@ -126,7 +126,7 @@ def agree(
     """
     # Loose files do not say their cell; such sources are taken to be of the store's.
     cell = known.cell or new.cell
-    # A real and a synthetic trace are never mixed, nor two seeds: no result could say what it is of.
+    # A real and a synthetic trace are never mixed, nor two seeds: no result could name its source.
     compared = (
         ("generation", known.generation, new.generation),
         ("cell", cell, new.cell or cell),

@@ -1,4 +1,4 @@
-"""What a killed ingest left in the folder of a store, and how it is finished or removed."""
+"""Leftovers of a killed ingest in the folder of a store: finish or remove them."""
 
 import shutil
 from pathlib import Path
@@ -48,7 +48,7 @@ def clear(layout: Layout) -> None:
 
 
 def _in_order_of_removal(layout: Layout) -> list[Path]:
-    """Return what is in the folder of a store: the manifest first, staged parts last.
+    """Return the entries of a store's folder: the manifest first, staged parts last.
 
     A manifest in the discarded folder tells the next run that all of the rest has to go too.  As long as staged parts
     are there, the folder is recognized as a store.

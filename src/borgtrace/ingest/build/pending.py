@@ -31,7 +31,7 @@ def find_pending(
     *,
     replace: bool,
 ) -> Pending:
-    """Compare sources with what the store and the staging area hold, by content and name.
+    """Compare sources with those in the store and in the staging area, by content and name.
 
     By content first: which folder tells a source apart depends on the files that were given with it.
 
@@ -51,7 +51,7 @@ def find_pending(
     SourceError
         When a source has changed since, unless `replace`, or two files claim to be the same part.
     """
-    # What is staged replaces what the store holds under the same name: it is newer.
+    # A staged source replaces one of the same name in the store: it is newer.
     entry_of_name = {entry.name: entry for entry in (*ledger, *staged_entries(staging))}
     entries_alike: dict[str, list[SourceEntry]] = defaultdict(list)
     for entry in entry_of_name.values():
@@ -105,7 +105,7 @@ def _with_folder(
 ) -> Source:
     """Name the folder of a source: that of the entry which it is another version of, else one that no entry has."""
     folders = [folder_of(entry.name) for entry in entries if entry.name not in names_taken]
-    # Not told apart, it is the one of that name, also where another file has that one's content.
+    # Without a folder it is the source of that name, even if another file now has that source's content.
     folders += [
         folder_of(entry.name) for entry in entries if folder_of(entry.name) == source.folder
     ]

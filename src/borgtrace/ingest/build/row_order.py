@@ -53,7 +53,7 @@ def sorted_batches(rows: pa.Table, key: Sequence[str], size: int) -> Iterator[pa
 
 
 def _take(column: pa.Array, places: pa.Array) -> pa.Array:
-    # What a format does not publish is NULL in any order.
+    # A column that the format does not publish is all NULL: any order does.
     if column.null_count == len(column):
         return column.slice(0, len(places))
     if not (column.null_count and pa.types.is_primitive(column.type)):

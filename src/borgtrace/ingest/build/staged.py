@@ -58,7 +58,7 @@ class StagedWriter:
         """Append rows; the first table fixes the columns."""
         if self._writer is None:
             self.columns = tuple(table.column_names)
-            # lz4, for what is read once: half the cost of zstd, and as small here.
+            # lz4, as it is read only once: half the cost of zstd, and as small here.
             self._writer = parquet_writer(
                 self.unfinished,
                 table.schema,
@@ -83,7 +83,7 @@ class StagedWriter:
         if not self._is_sorted:
             self._writer.write_table(rows, row_group_size=ROW_GROUP)
             return
-        # Not by the whole key: collections are what is read, and clustering sorts anyway.
+        # Not by the whole key: parts are read by collection, and clustering sorts again.
         for batch in sorted_batches(rows, ("collection_id",), ROW_GROUP):
             self._writer.write_batch(batch)
 
@@ -134,7 +134,7 @@ class StagedPaths:
         return self.staging / "ledger" / f"{self.key}.json"
 
     def discard(self) -> None:
-        """Remove what is there of the source, also what a killed run left."""
+        """Remove all files of the source, including those of a killed run."""
         # The entry first: without it a part counts as not staged, whatever else is still there.
         self.entry.unlink(missing_ok=True)
         for name in STAGED_TABLES:
@@ -143,7 +143,7 @@ class StagedPaths:
 
 
 class StagedOutput:
-    """Where the rows of one raw file go, what is refused, and what is counted on the way.
+    """The staged output of one raw file: its rows, its refused rows, and counters.
 
     The files get their names when the ``with`` block ends, and are removed when it fails.
     """
@@ -221,7 +221,7 @@ class StagedOutput:
 def make_entry(
     source: Source, output: StagedOutput, sha256: str, **more: int | dict[str, int]
 ) -> SourceEntry:
-    """Make the ledger entry of a staged source; `more` replaces what a source with one row per row would say.
+    """Make the ledger entry of a staged source; `more` overrides its fields.
 
     Parameters
     ----------

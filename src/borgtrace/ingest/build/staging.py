@@ -104,7 +104,7 @@ def stage(source: Source, staging: Path) -> SourceEntry:
 def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
     layout = layout_of(source)
     container = CONTAINERS[source.format]
-    # Before it is parsed: the rows of a file that changes meanwhile must not go by the digest of what it became.
+    # Before it is parsed: rows of a file that changes meanwhile must not be filed under the digest of its new content.
     sha256 = file_digest(source.here)
     with StagedOutput(paths, layout) as output:
         if not _read_fast(source, container, output):
@@ -212,7 +212,7 @@ def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
         if error.errno in DISK_FULL:
             raise disk_full(staging.parent) from None
         return source, SourceError(str(source.path), f"cannot be read ({error.strerror or error})")
-    # What a library says of bytes that none of the readers foresaw.
+    # Errors of libraries on bytes that no reader foresaw.
     except (duckdb.Error, pa.ArrowException, csv.Error, RecursionError) as error:
         return source, SourceError(
             str(source.path),

@@ -34,7 +34,7 @@ from borgtrace.store.swap import commit_next
 
 @dataclass(frozen=True)
 class BuildInputs:
-    """What a build starts from: the store as it is, and the sources staged beside it."""
+    """Inputs of a build: the store as it is, and the sources staged beside it."""
 
     identity: Identity
     present: Manifest | None
@@ -112,7 +112,7 @@ def build(
 
 
 def _fetch_staged(layout: Layout, inputs: BuildInputs) -> tuple[Layout, RemotePath | None]:
-    """Copy what is read here of parts that were staged in a bucket; return the layout here, and the store there.
+    """Copy staged parts from a bucket as far as they are read here; return the local layout and the remote store.
 
     Formats that are converted are read and built here; of others only the refused rows come here.
     """
@@ -175,7 +175,7 @@ class StoreBuild:
         )
 
     def _sort(self, trace: Dialect) -> dict[str, Any]:
-        """Sort canonical rows into the store; return what the manifest says of them."""
+        """Sort canonical rows into the store; return their fields of the manifest."""
         files = {name: self.cluster_table(name) for name in TRACE_TABLES}
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
         rows_of_tables = {name: count_rows(paths) for name, paths in files.items()}
@@ -199,7 +199,7 @@ class StoreBuild:
         return facts
 
     def _convert(self, trace: Dialect) -> dict[str, Any]:
-        """Make canonical rows of all files of a converted format together; return what the manifest says of them."""
+        """Convert all files of a format together; return the fields of the manifest."""
         refuse_addition(self.layout, self.inputs.present)
         identity = self.inputs.identity
         converted = convert(
@@ -233,7 +233,7 @@ class StoreBuild:
         parts = by_columns(self._staged_parts(name))
         present = self.layout.parts(name)
         moved = self.moved_parts_of(name)
-        # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is made anew,
+        # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is rebuilt,
         # as is one that an earlier version wrote: its rows and their order must be those of an ingest of all at once.
         is_unmoved = all(before == now for before, now in moved.items())
         is_kept = bool(present) and is_unmoved and is_current(table, present)
@@ -247,7 +247,7 @@ class StoreBuild:
         label = f"cluster {name}"
         expected = sum(_rows_of_table(name, entry) for entry in self.inputs.staged)
         self.progress.begin(label, expected, "rows")
-        # Machine tables are one file; of a table of collections, only the files where new rows belong are made anew.
+        # Machine tables are one file; of a table of collections, only the files where new rows belong are rebuilt.
         may_stay = is_kept and table.key[0] == "collection_id"
         return cluster(
             self.connection,
@@ -277,7 +277,7 @@ class StoreBuild:
         parts = {}
         for entry in self.inputs.staged:
             path = StagedPaths.of(staging, entry.name).table(name)
-            # Of a bucket the ledger tells: a request for each takes long, and a killed run may have left others.
+            # In a bucket the ledger decides: a request for each part is slow, and a killed run may have left others.
             has_rows = bool(_rows_of_table(name, entry)) if self.shared else path.exists()
             if has_rows:
                 parts[path] = numbers[entry.name]
@@ -290,7 +290,7 @@ class StoreBuild:
         replaced = {source_key(name) for name in self.inputs.replaced}
         kept = [path for path in quarantine.glob("*/*.parquet") if path.stem not in replaced]
         self._check_unchanged(kept)
-        # Also where the last refused row goes: what the new version does not have, the swap leaves as it is.
+        # Even if no refused row is left: the swap leaves folders in place that the new version lacks.
         if quarantine.exists():
             target.mkdir()
         staged = [self._refused_rows(entry) for entry in self.inputs.staged if entry.quarantined]

@@ -1,4 +1,4 @@
-"""The ``tasks`` table: what usage says of each instance, joined with what its events say."""
+"""The ``tasks`` table: statistics of the usage of each instance, joined with its events."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,7 +54,7 @@ def write_tasks(
     connection.register("usage_index", usage)
     query_sql = _tasks_sql(dialect, windows.first_row(number))
     rows = connection.sql(query_sql).to_arrow_reader(PIECE)
-    # How many tasks come before is not known: what a file notes of its content is read again, but for the first.
+    # The number of tasks before is unknown here: only the first file's content note is used, others are read again.
     write_rows(path, 0, TABLES["tasks"], rows)
 
 

@@ -135,7 +135,7 @@ def _scale(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     scaled = pc.add(pc.multiply(numbers, field.raw.scale), field.raw.offset)
     column_type = arrow_field(field.column).type
     if pa.types.is_floating(column_type):
-        # What is finite as a double may be infinite in the column.
+        # A finite double may be infinite in the column.
         return _require_finite(pc.cast(scaled, column_type, safe=False))
     return _cast(pc.round(scaled), column_type)
 

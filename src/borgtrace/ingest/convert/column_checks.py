@@ -1,4 +1,4 @@
-"""The declared checks of columns over Arrow tables: what must be refused, what is only counted.
+"""The declared checks of columns over Arrow tables: rows to refuse, and rows only to count.
 
 Nothing here touches Python per row.  The same checks as SQL over text are in `text_fields`.
 """
@@ -120,7 +120,7 @@ def _checks(table: Table, data: pa.Table, *, refuses: bool) -> Iterator[tuple[Co
 
 
 def _broken_rows(column: Column, check: ColumnCheck, data: pa.Table) -> pa.ChunkedArray | None:
-    """Return which rows break a check, or None where no row can: the extreme value tells that first."""
+    """Return which rows break a check, or None where no row can: the extreme value is checked first."""
     own_values = data.column(column.name)
     values = pc.list_flatten(own_values) if column.length else own_values
     if check.minus:

@@ -48,7 +48,7 @@ def open_rows(
     staged: Mapping[str, Sequence[StagedPart]],
     capacity: Capacity = _UNKNOWN,
 ) -> Terms:
-    """Show staged rows as views and find out what their numbers mean.
+    """Show staged rows as views and determine the units of their numbers.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _only_row(connection: duckdb.DuckDBPyConnection, query_sql: str) -> tuple[An
 
 
 def _make_ids(connection: duckdb.DuckDBPyConnection, kind: str, names_sql: str) -> None:
-    """Give each name its id once, and refuse two names with one id: what they name would be taken for one."""
+    """Give each name its id once, and refuse two names with one id: they would be confused."""
     ids_sql = quoted(f"{kind}_ids")
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE {ids_sql} AS

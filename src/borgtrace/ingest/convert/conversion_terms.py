@@ -1,4 +1,4 @@
-"""What the queries of converted rows share: ids of names, the store's clock, and amounts as shares of a machine.
+"""Shared by the queries of converted rows: ids of names, the store's clock, and amounts as shares of a machine.
 
 All of them read the views that :mod:`borgtrace.ingest.convert.conversion` shows: ``usage_rows``, ``task_rows``,
 ``whole_tasks`` and ``machine_rows``, whose columns are declared in :mod:`borgtrace.schema.records`.
@@ -29,7 +29,7 @@ FIRST_ROW_SQL = (
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the numbers of a converted store mean.
+    """The units of a converted store.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Terms:
         return f"({time_sql} - {number(shift)})"
 
     def begun_sql(self, time_sql: str) -> str:
-        """Write the time at which something began: what is there at the first instant of the trace began before it."""
+        """Write the time at which something began: everything present at the first instant began before it."""
         known_sql = self.time_sql(time_sql)
         if self.conversion.first is None:
             return known_sql

@@ -74,7 +74,7 @@ def instance_usage_sql(terms: Terms) -> str:
     machine_sql = "k.id" if terms.has("usage_rows", "machine") else "NULL"
     cpi = "cycles_per_instruction"
     cpi_sql = cpi if terms.has("usage_rows", cpi) else "NULL"
-    # Joined with the ids of names: to make an id anew for each row took more than all the rest.
+    # Joined with the ids of names: computing an id for each row took longer than all the rest.
     rows_sql = f"""
         SELECT
             t.id AS collection_id,

@@ -99,7 +99,7 @@ class RawLayout:
 
     @property
     def table(self) -> Table:
-        """What a row is: one of a canonical table, or one that is converted."""
+        """The table of its rows: a canonical one, or a kind of rows that are converted."""
         return row_of(self.raw.table)
 
     @property
@@ -109,7 +109,7 @@ class RawLayout:
 
     @property
     def derives_dedicated(self) -> bool:
-        """Whether a machine number tells that an instance is on a dedicated machine."""
+        """Whether a machine number marks instances on dedicated machines."""
         return self.dialect.dedicated_machine is not None and DEDICATED in self.table.names
 
     @property

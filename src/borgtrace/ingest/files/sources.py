@@ -63,12 +63,12 @@ class Source:
 
     @property
     def here(self) -> Path:
-        """Where it is read; `path` is what it is called."""
+        """Where the file is read; `path` is its name."""
         return self.copy or self.path
 
     @property
     def generation(self) -> str:
-        """What the manifest says the trace is."""
+        """The trace, as the manifest names it."""
         return self.dialect.trace
 
     @property
@@ -100,7 +100,7 @@ class Source:
         if self.dialect.flattened:
             # The cell belongs to the name: the same file gives other rows for another cell.
             file += f"#{self.cell}"
-        # Without folder, unless that tells it apart: a part stays the same one after it was moved.
+        # Without folder, unless names clash: a part stays the same one after it was moved.
         if not self.folder:
             return f"{self.table}/{file}"
         return f"{self.table}/{self.folder}/{file}"
@@ -111,7 +111,7 @@ class Source:
         return tuple(name for name in self.path.absolute().parent.parts if name != self.table)
 
     def is_in(self, folder: str) -> bool:
-        """Whether its path ends with a folder that tells a source apart; with none, any does."""
+        """Whether its path ends with `folder`; every path does if that is empty."""
         if not folder:
             return True
         path = "/" + "/".join(self.folders)

@@ -40,7 +40,7 @@ class Discovery:
 
     @property
     def cell(self) -> str:
-        """Their cell, as far as any of them says it."""
+        """Their cell, as far as any of them names it."""
         return next((source.cell for source in self.sources if source.cell), "")
 
     @property
@@ -163,7 +163,7 @@ def _walk_folder(folder: Path, orders: Orders, faults: list[SourceError]) -> Ite
 
 def _recognize(file: _WalkedFile, cell: str, only: Dialect | None) -> Source | SourceError | None:
     name = file.path.name
-    # "truth": what the generator knows of a synthetic trace.
+    # "truth": the generator's account of a synthetic trace.
     if name in _BESIDE_DATA or name.startswith("truth") or name.endswith(_NOT_DATA_ENDINGS):
         return None
     try:

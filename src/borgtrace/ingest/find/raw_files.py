@@ -81,7 +81,7 @@ def _guess_format(path: Path, cell: str, not_a_trace: SourceError) -> RawFiles:
     try:
         draft = sniff(path)
     except SourceError:
-        # It is no table at all: what is wrong with it as a trace says more.
+        # It is no table at all: the fault as a trace is the better message.
         raise not_a_trace from None
     try:
         guessed_dialect = declare(draft.declaration, str(path))

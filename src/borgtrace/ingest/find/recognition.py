@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes and its first rows; the name only helps where rows cannot.
+"""Recognize a file by its first bytes and its first rows; the name only helps where rows cannot.
 
 The bucket calls plain Parquet ``.parquet.gz``, people unpack or rename parts, and copies mix
 folders, so magic bytes and the shape of the first row decide.
@@ -40,7 +40,7 @@ def classify(
     orders: Mapping[str, tuple[str, ...]] | None = None,
     only: Dialect | None = None,
 ) -> Source:
-    """Tell what a raw file is.
+    """Recognize a raw file.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _open(path: Path) -> _OpenedFile:
 
 
 def describe_kind(mode: int) -> str:
-    """Return what a path is that is no file, by its mode."""
+    """Describe a path that is no file, by its mode."""
     if stat.S_ISFIFO(mode):
         return "a pipe"
     if stat.S_ISDIR(mode):
@@ -306,7 +306,7 @@ def _by_names(
         keys = set(record)
         fitting = []
         for dialect, raw in _tables(kind, dialects):
-            # Own data may hold more than is declared; another file where its name says what it is.
+            # Own data may hold more than is declared; another file if its name names the table.
             may_hold_more = bool(dialect.conversion) or path.name.startswith(raw.name)
             if set(raw.mandatory) <= keys and (may_hold_more or keys <= set(raw.names)):
                 fitting.append(Source(path, dialect, raw.name, kind))

@@ -52,7 +52,7 @@ def _rows(path: Path) -> list[list[str]]:
     text = path.read_bytes().decode("utf-8", "replace")
     try:
         return list(csv.reader(io.StringIO(text, newline="")))
-    # Whatever it is: it describes no field, and the message says which are missing.
+    # It describes no field, and the message names the missing ones.
     except csv.Error:
         return []
 

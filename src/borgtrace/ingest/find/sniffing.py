@@ -22,7 +22,7 @@ from borgtrace.storage.sparse_copy import local_copies
 
 
 class NamePattern(NamedTuple):
-    """What a column is whose name fits a regular expression, in small letters."""
+    """The meaning of columns whose names match a regular expression, in small letters."""
 
     meaning: str
     pattern: str

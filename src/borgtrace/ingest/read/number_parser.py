@@ -237,7 +237,7 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
                     return UNKNOWN, row, line, doubts
             position += 1
             if digits == 0:
-                # What the value's own place then holds is left undefined, as Arrow allows.
+                # The value itself is left undefined, as Arrow allows.
                 valid[field, row >> 3] &= ~np.uint8(1 << (row & 7))
             elif not is_decimal:
                 if not _is_integer(kinds[field], number, digits):

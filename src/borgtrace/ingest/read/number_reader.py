@@ -128,7 +128,7 @@ class _Columns:
         return n_bytes
 
     def take(self) -> pa.Table:
-        """Return the rows parsed so far as Arrow columns, and begin anew."""
+        """Return the rows parsed so far as Arrow columns, and start over."""
         arrays = []
         for field, column_type in enumerate(self._types.values()):
             arrays.append(self._array(field, column_type))

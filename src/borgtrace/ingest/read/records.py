@@ -120,7 +120,7 @@ def _column_sql(
         return f"CAST(NULL AS {type_sql}) AS {quoted(name)}"
     value_sql = quoted(*path)
     if type_sql == "BOOLEAN":
-        # Anything else is no BOOLEAN any more, so that the validating reader decides what it is.
+        # Anything else fails as a BOOLEAN, so that the validating reader decides.
         is_flag_sql = f"CAST({value_sql} AS VARCHAR) IN ('true', 'false')"
         value_sql = f"CASE WHEN {is_flag_sql} THEN {value_sql} ELSE '?' || {value_sql} END"
     return f"CAST({value_sql} AS {type_sql}) AS {quoted(name)}"
@@ -174,7 +174,7 @@ def _path_sql(path: Sequence[str]) -> str:
 
 
 def _fault_sql(layout: RawLayout) -> str:
-    """Write what is wrong with a record as a whole: not JSON, repeated keys, no record where one is due."""
+    """Write the fault of a record as a whole: not JSON, repeated keys, no record where one is due."""
     is_odd_sql = _is_odd_sql(layout)
     cases = [
         "WHEN doc IS NULL THEN 'unparsable_value'",

@@ -84,7 +84,7 @@ def _has_number(text: bytes) -> bool:
     codes = np.frombuffer(text, np.uint8)
     at = 0
     while True:
-        # Ids in Base64 are full of such pairs: what stands before the zero is compared first.
+        # Ids in Base64 are full of such pairs: the byte before the zero is compared first.
         at = _next_mark(codes, at + 1)
         if at >= len(text):
             return False
@@ -94,7 +94,7 @@ def _has_number(text: bytes) -> bool:
 
 @compiled(makes_arrays=False)
 def _next_mark(text: npt.NDArray[np.uint8], at: int) -> int:
-    """Return where the next zero stands that begins a field and is followed by the letter of a base."""
+    """Return the place of the next zero that begins a field and is followed by the letter of a base."""
     for low in range(at, len(text) - 1, _CHUNK):
         before = text[low - 1 :]
         zero = text[low:]

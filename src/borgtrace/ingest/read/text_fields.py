@@ -133,7 +133,7 @@ def _default_sql(field: Field) -> str:
 
 
 def dedicated_field(layout: RawLayout, machine: TextField) -> TextField:
-    """Return how the number of the machine tells that the instance is on a dedicated one.
+    """Return how to tell from the machine's number that an instance is on a dedicated machine.
 
     Parameters
     ----------
