@@ -68,11 +68,17 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_cell(folder / "raw")
     generator = random.Random(3)
     for part in range(12):
-        lines = [
-            f"{(2 + 7 * part + row // 400) * 300_000_000},{(3 + 7 * part + row // 400) * 300_000_000},{row % 400 // 4},"
-            f"{row % 4},5,{generator.random() / 9:.4g},0.1,,,,0.2,,,1,,,,,0,{generator.random() / 9:.4g}"
-            for row in range(2_800)
-        ]
+        lines = []
+        for row in range(2_800):
+            window = 2 + 7 * part + row // 400
+            start = window * 300_000_000
+            end = start + 300_000_000
+            job = row % 400 // 4
+            average = generator.random() / 9
+            sampled = generator.random() / 9
+            lines.append(
+                f"{start},{end},{job},{row % 4},5,{average:.4g},0.1,,,,0.2,,,1,,,,,0,{sampled:.4g}"
+            )
         write_part(folder / "raw", "task_usage", lines, part)
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder

@@ -34,7 +34,16 @@ def test_the_time_of_a_plan_is_measured_on_the_largest_file(tmp_path, monkeypatc
     assert planned.seconds == pytest.approx(2.1 * 5.0 * 0.01 * bytes_ / large.stat().st_size / 2)
 
 
-@pytest.mark.parametrize(("size", "rows"), [(2**20, 7), (2**20 - 1, (2**20 - 1) / 40)])
+MEBIBYTE = 2**20
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"),
+    [
+        (MEBIBYTE, 7),
+        (MEBIBYTE - 1, (MEBIBYTE - 1) / 40),
+    ],
+)
 def test_files_from_a_mebibyte_tell_the_length_of_their_lines(tmp_path, size, rows):
     """Of a smaller one, 40 bytes of gzip are taken for a line."""
     path = tmp_path / "part-00000-of-00500.csv.gz"

@@ -419,7 +419,8 @@ def test_files_beside_a_file_are_those_that_may_have_its_collections(tmp_path: P
             pq.write_table(pa.table({"time": ids, "collection_id": ids}), path)
         return SortedFiles.of(paths)
 
-    usage, events = files([3, 4], [7, 7, 8], [9]), files([1, 2], [4, 7], [9, 9])
+    usage = files([3, 4], [7, 7, 8], [9])
+    events = files([1, 2], [4, 7], [9, 9])
     assert (usage.rows, usage.starts, events.starts) == ((2, 3, 1), (7, 9), (4, 9))
     beside = [[path.name for path in events.beside(usage, number)] for number in range(3)]
     assert beside == [["1-2", "4-7"], ["4-7"], ["9-9"]]

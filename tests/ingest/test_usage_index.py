@@ -16,7 +16,10 @@ from tests.ingest.raw import HASH, TABLES, write_part
 
 def test_blocks_of_usage_end_where_a_task_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(usage_index, "ROWS_PER_BLOCK", 3)
-    tasks = [(1, 0)] * 2 + [(1, 1)] * 4 + [(2, 0)] + [(2, 1)] * 3
+    tasks = [(1, 0)] * 2
+    tasks += [(1, 1)] * 4
+    tasks += [(2, 0)]
+    tasks += [(2, 1)] * 3
     columns = {
         "collection_id": pa.array([c for c, _ in tasks]),
         "instance_index": pa.array([i for _, i in tasks], pa.int32()),

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import duckdb
+
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import count_rows, index_and_digest, new_store
@@ -87,28 +89,15 @@ def merge(
     entries = [entry for part in parts for entry in part.entries]
     entries.sort(key=lambda entry: entry.name)
     progress = progress or Progress()
+    first = parts[0].manifest
     with new_store(out, memory, None) as (connection, work):
         for part in parts:
             paths = [part.layout.root / name for name in part.manifest.files]
             check_unchanged(part.layout, part.manifest, paths)
             _copy_quarantine(part, Layout(work))
-        total = sum(entry.stored + sum(entry.also.values()) for entry in entries)
-        progress.begin("merge", total, "rows")
-        files: dict[str, list[Path]] = {}
-        for name, table in TRACE_TABLES.items():
-            files[name] = []
-            relation_sql = _relation_sql(table, parts, number_parts(entries))
-            if relation_sql:
-                files[name] = cluster(
-                    connection,
-                    table,
-                    relation_sql,
-                    work / name,
-                    lambda rows: progress.advance("merge", rows),
-                )
+        files = _merge_tables(connection, parts, entries, work, progress)
         rows_of_tables = {name: count_rows(paths) for name, paths in files.items()}
         conserve(as_path(out), entries, rows_of_tables)
-        first = parts[0].manifest
         facts = index_and_digest(connection, files, first.dialect, work, progress)
         notes = dict.fromkeys(note for part in parts for note in part.manifest.notes)
         merged = replace(
@@ -121,6 +110,32 @@ def merge(
         )
         merged.write(Layout(work).manifest)
     return merged
+
+
+def _merge_tables(
+    connection: duckdb.DuckDBPyConnection,
+    parts: Sequence[MergedStore],
+    entries: Sequence[SourceEntry],
+    work: Path,
+    progress: Progress,
+) -> dict[str, list[Path]]:
+    """Sort the rows of all stores, and return the files of each table."""
+    total = sum(entry.stored + sum(entry.also.values()) for entry in entries)
+    progress.begin("merge", total, "rows")
+    numbers = number_parts(entries)
+    files: dict[str, list[Path]] = {}
+    for name, table in TRACE_TABLES.items():
+        files[name] = []
+        relation_sql = _relation_sql(table, parts, numbers)
+        if relation_sql:
+            files[name] = cluster(
+                connection,
+                table,
+                relation_sql,
+                work / name,
+                lambda rows: progress.advance("merge", rows),
+            )
+    return files
 
 
 def _common_identity(manifests: Mapping[Layout, Manifest]) -> Identity:

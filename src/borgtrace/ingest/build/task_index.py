@@ -83,54 +83,15 @@ def _show_rows(
 
 
 def _tasks_sql(dialect: Dialect, first_row: int) -> str:
-    """Write the query that joins ``usage_index`` with what the events of each instance say.
-
-    The place of a row in its file orders the events of an instance: they lie in one file, sorted by time and source.
-    """
+    """Write the query that joins ``usage_index`` with the events of each instance."""
     tasks = TABLES["tasks"]
-    last_known_sql = ", ".join(_last_known_sql(name) for name in LAST_KNOWN_COLUMNS)
-    counts_sql = ", ".join(
-        f"count(*) FILTER (type = {literal(kind)}) AS {quoted(name)}"
-        for name, kind in _COUNTS.items()
-    )
     zero_counts_sql = ", ".join(
         f"coalesce({quoted(name)}, 0) AS {quoted(name)}" for name in _COUNTS
     )
     values_sql = columns_sql(tasks, {name: quoted(name) for name in tasks.names})
-    if dialect.tie_order == "file":
-        end_type_sql = _if_terminal_sql("arg_max(type, file_row_number)")
-        last_times_sql = ""
-    else:
-        end_type_sql = _end_type_2019_sql()
-        last_times_sql = "JOIN last_times USING (collection_id, instance_index)"
     return f"""
-        WITH last_times AS (
-            SELECT collection_id, instance_index, max(time) AS last_time
-            FROM instance_events
-            GROUP BY ALL
-        ),
-        instances AS (
-            SELECT
-                collection_id,
-                instance_index,
-                arg_max(collection_type, file_row_number) AS collection_type,
-                min(time) AS first_event,
-                max(time) AS last_event,
-                {last_known_sql},
-                {counts_sql},
-                arg_max(user, file_row_number) AS user,
-                {end_type_sql} AS end_type
-            FROM instance_events {last_times_sql}
-            GROUP BY collection_id, instance_index
-        ),
-        names AS (
-            SELECT
-                collection_id,
-                arg_max(user, file_row_number) AS user,
-                arg_max(collection_logical_name, file_row_number) AS collection_logical_name
-            FROM collection_events
-            GROUP BY collection_id
-        ),
+        WITH instances AS ({_instances_sql(dialect)}),
+        names AS ({_NAMES_SQL}),
         joined AS (
             SELECT
                 coalesce(u.collection_id, e.collection_id) AS collection_id,
@@ -140,7 +101,6 @@ def _tasks_sql(dialect: Dialect, first_row: int) -> str:
                     collection_id, instance_index, collection_type, first_row,
                     n_windows, n_gaps, n_machines, seconds, first_time, last_time
                 ),
-                u.first_row,
                 coalesce(u.n_windows, 0) AS n_windows,
                 coalesce(u.n_gaps, 0) AS n_gaps,
                 coalesce(u.n_machines, 0) AS n_machines,
@@ -157,22 +117,69 @@ def _tasks_sql(dialect: Dialect, first_row: int) -> str:
                 ON u.collection_id = e.collection_id AND u.instance_index = e.instance_index
             LEFT JOIN names n ON n.collection_id = coalesce(u.collection_id, e.collection_id)
         ),
-        ordered AS (
-            SELECT * FROM joined ORDER BY collection_id, instance_index
-        ),
+        ordered AS (SELECT * FROM joined ORDER BY collection_id, instance_index),
         placed AS (
             -- Without an order of its own, the window runs over the rows as they come.
-            SELECT * REPLACE (
-                CAST(
-                    {int(first_row)} + sum(n_windows) OVER (
-                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                    ) - n_windows AS BIGINT
-                ) AS first_row
-            )
+            SELECT
+                *,
+                {int(first_row)} + sum(n_windows) OVER (
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) - n_windows AS first_row
             FROM ordered
         )
         SELECT {values_sql} FROM placed
     """
+
+
+_NAMES_SQL = """
+    SELECT
+        collection_id,
+        arg_max(user, file_row_number) AS user,
+        arg_max(collection_logical_name, file_row_number) AS collection_logical_name
+    FROM collection_events
+    GROUP BY collection_id
+"""
+
+
+def _instances_sql(dialect: Dialect) -> str:
+    """Write what the events of each instance say.
+
+    The place of a row in its file orders the events of an instance: they lie in one file, sorted by time and source.
+    """
+    last_known_sql = ", ".join(_last_known_sql(name) for name in LAST_KNOWN_COLUMNS)
+    counts_sql = ", ".join(
+        f"count(*) FILTER (type = {literal(kind)}) AS {quoted(name)}"
+        for name, kind in _COUNTS.items()
+    )
+    if dialect.tie_order == "file":
+        events_sql = "instance_events"
+        end_type_sql = _if_terminal_sql("arg_max(type, file_row_number)")
+    else:
+        events_sql = _EVENTS_WITH_LAST_TIME_SQL
+        end_type_sql = _end_type_2019_sql()
+    return f"""
+        SELECT
+            collection_id,
+            instance_index,
+            arg_max(collection_type, file_row_number) AS collection_type,
+            min(time) AS first_event,
+            max(time) AS last_event,
+            {last_known_sql},
+            {counts_sql},
+            arg_max(user, file_row_number) AS user,
+            {end_type_sql} AS end_type
+        FROM {events_sql}
+        GROUP BY collection_id, instance_index
+    """
+
+
+_EVENTS_WITH_LAST_TIME_SQL = """
+    instance_events JOIN (
+        SELECT collection_id, instance_index, max(time) AS last_time
+        FROM instance_events
+        GROUP BY ALL
+    ) USING (collection_id, instance_index)
+"""
 
 
 def _last_known_sql(name: str) -> str:

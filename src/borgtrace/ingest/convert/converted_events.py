@@ -15,38 +15,9 @@ def instance_events_sql(terms: Terms) -> str:
 
 def _life_events_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
     """Write up to three events of each row about a task; each has a place of its own in the order of the file."""
-    lives_sql = _lives_sql(terms, rows_sql)
-    submitted_sql = terms.begun_sql("submitted")
-    started_sql = terms.begun_sql("started")
-    ended_sql = terms.time_sql("ended")
     cpu_sql = terms.fraction_sql("cpu_request", "cpu")
     memory_sql = terms.fraction_sql("memory_request", "memory")
     return f"""
-        WITH lives AS ({lives_sql}),
-        events AS (
-            -- What runs already is not submitted again: a row that says so once more is an update.
-            SELECT
-                *,
-                CASE WHEN is_update THEN 'UPDATE_RUNNING' ELSE 'SUBMIT' END AS type,
-                {submitted_sql} AS time,
-                0 AS step
-            FROM lives
-            UNION ALL
-            SELECT
-                *,
-                'SCHEDULE' AS type,
-                CASE WHEN NOT is_update THEN {started_sql} END AS time,
-                1 AS step
-            FROM lives
-            UNION ALL
-            SELECT
-                *,
-                CASE WHEN status IS NULL THEN 'FINISH'
-                     WHEN status IN ({TERMINAL_SQL}) THEN status END AS type,
-                {ended_sql} AS time,
-                2 AS step
-            FROM lives
-        )
         SELECT
             {id_sql("task")} AS collection_id,
             coalesce(instance, 0) AS instance_index,
@@ -65,8 +36,40 @@ def _life_events_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
             NULL AS missing_type,
             source_part,
             4 * source_row + step AS source_row
-        FROM events
+        FROM ({_steps_sql(terms, rows_sql)})
         WHERE time IS NOT NULL AND type IS NOT NULL
+    """
+
+
+def _steps_sql(terms: Terms, rows_sql: str) -> str:
+    """Write the steps of each life: submitted, started, ended."""
+    submitted_sql = terms.begun_sql("submitted")
+    started_sql = terms.begun_sql("started")
+    ended_sql = terms.time_sql("ended")
+    return f"""
+        WITH lives AS ({_lives_sql(terms, rows_sql)})
+        -- What runs already is not submitted again: a row that says so once more is an update.
+        SELECT
+            *,
+            CASE WHEN is_update THEN 'UPDATE_RUNNING' ELSE 'SUBMIT' END AS type,
+            {submitted_sql} AS time,
+            0 AS step
+        FROM lives
+        UNION ALL
+        SELECT
+            *,
+            'SCHEDULE' AS type,
+            CASE WHEN NOT is_update THEN {started_sql} END AS time,
+            1 AS step
+        FROM lives
+        UNION ALL
+        SELECT
+            *,
+            CASE WHEN status IS NULL THEN 'FINISH'
+                 WHEN status IN ({TERMINAL_SQL}) THEN status END AS type,
+            {ended_sql} AS time,
+            2 AS step
+        FROM lives
     """
 
 
@@ -85,18 +88,6 @@ def _derived_events_sql(terms: Terms) -> str:
                 arg_min(source_row, (start, source_part, source_row)) AS source_row,
                 min(start) AS begun
             FROM ({windows_sql(terms)})
-            GROUP BY ALL
-        ),
-        about AS (
-            SELECT
-                task,
-                coalesce(instance, 0) AS instance_index,
-                arg_max(user, source_row) AS user,
-                arg_max(priority, source_row) AS priority,
-                arg_max(app, source_row) AS app,
-                arg_max(cpu_request, source_row) AS cpu_request,
-                arg_max(memory_request, source_row) AS memory_request
-            FROM task_rows
             GROUP BY ALL
         )
         SELECT
@@ -118,8 +109,23 @@ def _derived_events_sql(terms: Terms) -> str:
         FROM (
             SELECT *, unnest(['SUBMIT', 'SCHEDULE']) AS type, unnest([0, 1]) AS step FROM firsts
         ) e
-        LEFT JOIN about a ON a.task = e.task AND a.instance_index = e.instance_index
+        LEFT JOIN ({_REQUESTS_AND_OWNERS_SQL}) a
+        ON a.task = e.task AND a.instance_index = e.instance_index
     """
+
+
+_REQUESTS_AND_OWNERS_SQL = """
+    SELECT
+        task,
+        coalesce(instance, 0) AS instance_index,
+        arg_max(user, source_row) AS user,
+        arg_max(priority, source_row) AS priority,
+        arg_max(app, source_row) AS app,
+        arg_max(cpu_request, source_row) AS cpu_request,
+        arg_max(memory_request, source_row) AS memory_request
+    FROM task_rows
+    GROUP BY ALL
+"""
 
 
 def _lives_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
@@ -170,18 +176,7 @@ def collection_events_sql(terms: Terms) -> str:
         """
     return f"""
         WITH events AS (SELECT * FROM ({events_sql}) WHERE type != 'UPDATE_RUNNING'),
-        collections AS (
-            SELECT
-                collection_id,
-                count(DISTINCT instance_index) AS n,
-                any_value(name) AS collection_name,
-                any_value(app) AS collection_logical_name,
-                any_value(user) AS user,
-                any_value(priority) AS priority,
-                count(DISTINCT instance_index) FILTER (type IN ({TERMINAL_SQL})) AS n_ended
-            FROM events
-            GROUP BY collection_id
-        ),
+        collections AS ({_COLLECTIONS_SQL}),
         steps AS (
             SELECT
                 collection_id,
@@ -207,6 +202,20 @@ def collection_events_sql(terms: Terms) -> str:
         LEFT JOIN ({dependencies_sql(terms)}) USING (collection_id)
         WHERE place = 1 AND (NOT is_end OR n_ended = n)
     """
+
+
+_COLLECTIONS_SQL = f"""
+    SELECT
+        collection_id,
+        count(DISTINCT instance_index) AS n,
+        any_value(name) AS collection_name,
+        any_value(app) AS collection_logical_name,
+        any_value(user) AS user,
+        any_value(priority) AS priority,
+        count(DISTINCT instance_index) FILTER (type IN ({TERMINAL_SQL})) AS n_ended
+    FROM events
+    GROUP BY collection_id
+"""
 
 
 def instance_constraints_sql(terms: Terms) -> str:

@@ -74,6 +74,11 @@ def instance_usage_sql(terms: Terms) -> str:
     machine_sql = "k.id" if terms.has("usage_rows", "machine") else "NULL"
     cpi = "cycles_per_instruction"
     cpi_sql = cpi if terms.has("usage_rows", cpi) else "NULL"
+    average_cpu_sql = _amount_sql(terms, "average", "cpu")
+    sampled_cpu_sql = _amount_sql(terms, "instant", "cpu")
+    maximum_cpu_sql = _amount_sql(terms, "maximum", "cpu")
+    average_memory_sql = _amount_sql(terms, "average", "memory")
+    maximum_memory_sql = _amount_sql(terms, "maximum", "memory")
     # Joined with the ids of names: computing an id for each row took longer than all the rest.
     rows_sql = f"""
         SELECT
@@ -83,11 +88,11 @@ def instance_usage_sql(terms: Terms) -> str:
             {stop_sql} AS end_time,
             {machine_sql} AS machine_id,
             'JOB' AS collection_type,
-            {_amount_sql(terms, "average", "cpu")} AS average_cpu,
-            {_amount_sql(terms, "instant", "cpu")} AS sampled_cpu,
-            {_amount_sql(terms, "maximum", "cpu")} AS maximum_cpu,
-            {_amount_sql(terms, "average", "memory")} AS average_memory,
-            {_amount_sql(terms, "maximum", "memory")} AS maximum_memory,
+            {average_cpu_sql} AS average_cpu,
+            {sampled_cpu_sql} AS sampled_cpu,
+            {maximum_cpu_sql} AS maximum_cpu,
+            {average_memory_sql} AS average_memory,
+            {maximum_memory_sql} AS maximum_memory,
             {cpi_sql} AS cycles_per_instruction,
             u.source_part,
             u.source_row
