@@ -56,7 +56,6 @@ def analyze(
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
     from borgtrace.catalog import find, questions
-    from borgtrace.catalog import names as names_of_all
     from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import publish, run
     from borgtrace.cli.bigquery import print_sql
@@ -66,17 +65,11 @@ def analyze(
     from borgtrace.errors import UsageError
     from borgtrace.question import EngineTables
 
-    is_without_store = list_names or show_sql is not None
-    is_named_first = store is not None and str(store) in names_of_all() and not store.exists()
-    if is_named_first and not is_without_store:
-        raise UsageError(
-            "STORE",
-            "not a store",
-            got=f"{store}, a question",
-            way_out=f"the store comes first: borgtrace analyze STORE {store}",
-        )
+    needs_store = not list_names and show_sql is None
+    if needs_store:
+        check_store_comes_first(store)
     wanted = list(names or [])
-    if is_without_store and store is not None and not store.is_dir():
+    if store is not None and not needs_store and not store.is_dir():
         # Without a store, the first name stands in its place.
         wanted.insert(0, str(store))
     # Each once: a name given twice would write the same files twice.
@@ -110,3 +103,23 @@ def analyze(
             as_json=as_json,
         )
         within(seconds, publish_all, tables.interrupt)
+
+
+def check_store_comes_first(store: Path | None) -> None:
+    """Refuse the name of a question where the store is expected.
+
+    Raises
+    ------
+    UsageError
+        It names a question, and there is no such folder.
+    """
+    from borgtrace.catalog import names
+    from borgtrace.errors import UsageError
+
+    if store is not None and str(store) in names() and not store.exists():
+        raise UsageError(
+            "STORE",
+            "not a store",
+            got=f"{store}, a question",
+            way_out=f"the store comes first: borgtrace analyze STORE {store}",
+        )

@@ -1,9 +1,12 @@
 """``borgtrace export``: one file per job with an index, or the files that simulators and other tools read."""
 
-from contextlib import ExitStack
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -23,6 +26,9 @@ from borgtrace.cli.options import (
     UserOption,
     WhereOption,
 )
+
+if TYPE_CHECKING:
+    from borgtrace.store.criteria import Criteria
 
 
 @command()
@@ -110,10 +116,7 @@ def export(
     from borgtrace.errors import check_names
     from borgtrace.export import LAYOUTS, JobsLayout, export_files, export_jobs
     from borgtrace.ingest.convert.capacity import parse_capacity
-    from borgtrace.ingest.subset import subset
     from borgtrace.schema.ranges import parse_words
-    from borgtrace.storage import RemotePath, check_free
-    from borgtrace.store.criteria import Criteria
 
     check_names("--layout", [layout], ["jobs", *LAYOUTS], "unknown layout")
     free: Any = key
@@ -131,25 +134,37 @@ def export(
         fraction=fraction,
         seed=seed,
     )
-    with ExitStack() as stack:
-        if criteria != Criteria(seed=seed):
-            check_free(out)
-            out.parent.mkdir(parents=True, exist_ok=True)
-            near = None if isinstance(out, RemotePath) else out.parent
-            beside = Path(stack.enter_context(TemporaryDirectory(prefix=f".{out.name}.", dir=near)))
-            subset(store, beside / "chosen", criteria)
-            store = beside / "chosen"
-        report = stack.enter_context(steps())
-        if layout != "jobs":
-            made = export_files(borgtrace.open(store), out, layout, parse_capacity(capacity))
-            print_exported(made, as_json=as_json)
-            return
-        exported = export_jobs(
-            borgtrace.open(store),
-            out,
-            files,
-            has_header=not no_header,
-            workers=workers,
-            progress=report,
-        )
+    with part_of_store(store, out, criteria) as chosen, steps() as report:
+        opened = borgtrace.open(chosen)
+        if layout == "jobs":
+            exported = export_jobs(
+                opened,
+                out,
+                files,
+                has_header=not no_header,
+                workers=workers,
+                progress=report,
+            )
+        else:
+            exported = export_files(opened, out, layout, parse_capacity(capacity))
     print_exported(exported, as_json=as_json)
+
+
+@contextmanager
+def part_of_store(store: Path, out: Path, criteria: Criteria) -> Iterator[Path]:
+    """Copy what is chosen of a store beside `out` while the block runs; the store itself where nothing is chosen."""
+    from borgtrace.ingest.subset import subset
+    from borgtrace.storage import RemotePath, check_free
+    from borgtrace.store.criteria import Criteria
+
+    if criteria == Criteria(seed=criteria.seed):
+        yield store
+        return
+    # Before anything is copied.
+    check_free(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    near = None if isinstance(out, RemotePath) else out.parent
+    with TemporaryDirectory(prefix=f".{out.name}.", dir=near) as folder:
+        part = Path(folder) / "chosen"
+        subset(store, part, criteria)
+        yield part

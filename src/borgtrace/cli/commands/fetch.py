@@ -82,24 +82,9 @@ def fetch(
     from borgtrace import fetch as fetching
     from borgtrace.cli.console import talk
     from borgtrace.cli.download import Download, print_plan
-    from borgtrace.errors import UsageError
     from borgtrace.schema.ranges import parse_words
-    from borgtrace.storage import RemotePath
 
-    if delete_raw and store is None:
-        raise UsageError(
-            "--delete-raw",
-            "nothing would be left",
-            way_out="name a store for the rows: --store STORE",
-        )
-    if store and isinstance(dest, RemotePath):
-        raise UsageError(
-            "--store",
-            "files do not stay here",
-            expected="DEST on this machine",
-            got=str(dest),
-            way_out=f"leave it out; then: borgtrace ingest {dest} --store {store}",
-        )
+    check_destination(dest, store, delete_raw=delete_raw)
     bucket = fetching.bucket(generation, cell, raw_format)
     wanted_tables = list(parse_words(tables))
     chosen = []
@@ -133,3 +118,30 @@ def fetch(
                 delete_raw=delete_raw,
             )
             download.finish(download.run(), as_json=as_json)
+
+
+def check_destination(dest: Path, store: Path | None, *, delete_raw: bool) -> None:
+    """Refuse destinations that contradict each other.
+
+    Raises
+    ------
+    UsageError
+        Nothing would be left, or files do not stay on this machine, where a store could read them.
+    """
+    from borgtrace.errors import UsageError
+    from borgtrace.storage import RemotePath
+
+    if delete_raw and store is None:
+        raise UsageError(
+            "--delete-raw",
+            "nothing would be left",
+            way_out="name a store for the rows: --store STORE",
+        )
+    if store and isinstance(dest, RemotePath):
+        raise UsageError(
+            "--store",
+            "files do not stay here",
+            expected="DEST on this machine",
+            got=str(dest),
+            way_out=f"leave it out; then: borgtrace ingest {dest} --store {store}",
+        )
