@@ -64,8 +64,8 @@ def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:
 
 def test_a_writer_that_has_not_said_its_number_is_unknown(tmp_path: Path) -> None:
     lock = tmp_path / ".lock"
-    with lock.open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(StoreError, match="got process unknown;"), locked(lock, tmp_path):
             pass
     assert lock.exists()

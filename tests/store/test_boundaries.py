@@ -51,8 +51,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_task_runs_from_its_schedule_until_just_before_its_end(store, microseconds, instances):
-    found = running_on(borgtrace.open(store), 5, microseconds)
-    assert sorted(found.column("instance_index").to_pylist()) == instances
+    running = running_on(borgtrace.open(store), 5, microseconds)
+    assert sorted(running.column("instance_index").to_pylist()) == instances
 
 
 @pytest.mark.parametrize(

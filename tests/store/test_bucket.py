@@ -179,13 +179,13 @@ def test_what_is_made_of_a_store_in_a_bucket_is_what_is_made_of_it_here(
     small: Path,
     tmp_path: Path,
 ) -> None:
-    def made(store: str, out: str) -> None:
+    def make(store: str, out: str) -> None:
         with pytest.raises(SystemExit) as ended:
             main([{"STORE": store, "OUT": out}.get(word, word) for word in command])
         assert ended.value.code == 0
 
-    made(str(small), str(tmp_path / "here"))
-    made(URL, "s3://cells/out")
+    make(str(small), str(tmp_path / "here"))
+    make(URL, "s3://cells/out")
     files = [
         {
             path.relative_to(folder): path.read_bytes()
@@ -218,18 +218,22 @@ def test_a_dataset_from_a_bucket_to_a_bucket_is_that_of_the_store_here_and_is_kn
 ) -> None:
     options = Options(selection=Selection(min_length=1), format="npz")
     here = build(borgtrace.open(small), tmp_path / "set", options)
-    there = [build(borgtrace.open(URL), "s3://cells/set", options) for _ in range(2)]
-    assert [(made.is_new, made.counts, str(made.path)) for made in there] == [
-        (True, here.counts, "s3://cells/set"),
-        (False, here.counts, "s3://cells/set"),
-    ]
-    files = {
-        path.name: path.read_bytes() for path in (tmp_path / "set").rglob("*") if path.is_file()
-    }
-    assert files
-    assert {
-        path.name: path.read_bytes() for path in (bucket.root / "set").rglob("*") if path.is_file()
-    } == files
+    first = build(borgtrace.open(URL), "s3://cells/set", options)
+    second = build(borgtrace.open(URL), "s3://cells/set", options)
+    assert first.is_new
+    assert not second.is_new
+    for there in (first, second):
+        assert there.counts == here.counts
+        assert str(there.path) == "s3://cells/set"
+    contents = contents_of(tmp_path / "set")
+    assert contents
+    assert contents_of(bucket.root / "set") == contents
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    """What is in each file of a folder, by its name."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.name: path.read_bytes() for path in files}
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,9 @@ def test_an_array_holds_the_rows_of_all_files(
     expected: list,
 ) -> None:
     write_array(tmp_path / "it.npy", parts, column)
-    found = np.load(tmp_path / "it.npy", mmap_mode="r")
-    np.testing.assert_array_equal(found, np.array(expected, found.dtype))
-    assert found.dtype == (np.uint32 if column == "start_time" else np.float32)
+    array = np.load(tmp_path / "it.npy", mmap_mode="r")
+    np.testing.assert_array_equal(array, np.array(expected, array.dtype))
+    assert array.dtype == (np.uint32 if column == "start_time" else np.float32)
     assert [row for row, _ in column_blocks(parts, column)] == [0, 1]
 
 

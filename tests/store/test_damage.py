@@ -52,16 +52,16 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with refused rows, an array and a derived table made on first use; and a part that comes later."""
-    made = tmp_path_factory.mktemp("damage")
-    write_cell(made / "raw")
-    write_part(made / "raw", "task_events", in_time_order(EVENTS))
-    write_part(made / "raw", "task_usage", [*USAGE, usage(10, 0, 4, "much")])
-    write_part(made / "later", "task_usage", [usage(10, 0, 5, "0.25")], 7)
-    ingest([made / "raw"], made / "store", ONE)
-    borgtrace.open(made / "store").array("maximum_cpu")
-    find("transitions").run(EngineTables.of(made / "store"))
-    assert list((made / "store" / "cache").rglob("*.parquet"))
-    return made
+    root = tmp_path_factory.mktemp("damage")
+    write_cell(root / "raw")
+    write_part(root / "raw", "task_events", in_time_order(EVENTS))
+    write_part(root / "raw", "task_usage", [*USAGE, usage(10, 0, 4, "much")])
+    write_part(root / "later", "task_usage", [usage(10, 0, 5, "0.25")], 7)
+    ingest([root / "raw"], root / "store", ONE)
+    borgtrace.open(root / "store").array("maximum_cpu")
+    find("transitions").run(EngineTables.of(root / "store"))
+    assert list((root / "store" / "cache").rglob("*.parquet"))
+    return root
 
 
 @pytest.fixture
@@ -206,11 +206,11 @@ def test_five_hundred_damages(folder: Path, tmp_path: Path) -> None:
     _fuzz(folder, tmp_path, range(500))
 
 
-def _rebuild(store: Path) -> str:
+def rebuild_with(store: Path) -> str:
     return f"; build it again: borgtrace ingest SRC --store {store} --rebuild"
 
 
-def _said(action: Callable[[], object]) -> str:
+def refusal(action: Callable[[], object]) -> str:
     with pytest.raises(StoreError) as error:
         action()
     return str(error.value)
@@ -218,17 +218,17 @@ def _said(action: Callable[[], object]) -> str:
 
 def test_a_missing_file_is_no_empty_table(store: Path) -> None:
     (store / "instance_usage" / "part-00000.parquet").unlink()
-    expected = f"{store}: instance_usage/part-00000.parquet is missing{_rebuild(store)}"
-    assert _said(lambda: borgtrace.open(store)) == expected
-    assert _said(lambda: subset(store, store.parent / "part", Criteria(fraction=1.0))) == expected
-    assert _said(lambda: ingest([], store, ONE)) == expected
+    expected = f"{store}: instance_usage/part-00000.parquet is missing{rebuild_with(store)}"
+    assert refusal(lambda: borgtrace.open(store)) == expected
+    assert refusal(lambda: subset(store, store.parent / "part", Criteria(fraction=1.0))) == expected
+    assert refusal(lambda: ingest([], store, ONE)) == expected
 
 
-def _changed(store: Path, name: str) -> str:
+def changed_since(store: Path, name: str) -> str:
     written = read_manifest(store).files[name][:12]
     return (
         f"{store}: {name} has changed since it was written: "
-        f"expected {written}, got {file_digest(store / name)[:12]}{_rebuild(store)}"
+        f"expected {written}, got {file_digest(store / name)[:12]}{rebuild_with(store)}"
     )
 
 
@@ -245,7 +245,7 @@ def test_a_changed_file_is_named_before_any_library_parses_it(store: Path) -> No
         damaged = bytearray(whole)
         damaged[len(whole) // 2] ^= 4
         path.write_bytes(damaged)
-        assert _said(lambda: borgtrace.open(store)) == _changed(store, name)
+        assert refusal(lambda: borgtrace.open(store)) == changed_since(store, name)
         path.write_bytes(whole)
     assert borgtrace.open(store).manifest.tables["instance_usage"] == 6
 
@@ -253,8 +253,8 @@ def test_a_changed_file_is_named_before_any_library_parses_it(store: Path) -> No
 def test_a_file_more_is_named(store: Path) -> None:
     tasks = store / "tasks"
     shutil.copy(tasks / "part-00000.parquet", tasks / "part-00001.parquet")
-    assert _said(lambda: borgtrace.open(store)) == (
-        f"{store}: tasks/part-00001.parquet is none of the files that the manifest lists{_rebuild(store)}"
+    assert refusal(lambda: borgtrace.open(store)) == (
+        f"{store}: tasks/part-00001.parquet is none of the files that the manifest lists{rebuild_with(store)}"
     )
 
 
@@ -262,18 +262,18 @@ def test_a_manifest_that_counts_other_rows_is_refused(store: Path) -> None:
     manifest = read_manifest(store)
     tables = {**manifest.tables, "instance_usage": 7}
     replace(manifest, tables=tables).write(store / "manifest.json")
-    assert _said(lambda: borgtrace.open(store)) == (
+    assert refusal(lambda: borgtrace.open(store)) == (
         f"{store}: instance_usage does not have the rows that the manifest counts: "
-        f"expected 7 rows, got 6{_rebuild(store)}"
+        f"expected 7 rows, got 6{rebuild_with(store)}"
     )
 
 
 def test_a_file_of_a_store_without_digests_is_named_when_it_cannot_be_read(store: Path) -> None:
     replace(read_manifest(store), files={}).write(store / "manifest.json")
     (store / "tasks" / "part-00000.parquet").write_bytes(b"PAR1")
-    assert _said(lambda: borgtrace.open(store)) == (
+    assert refusal(lambda: borgtrace.open(store)) == (
         f"{store}: tasks/part-00000.parquet cannot be read: got Parquet file size is 4 bytes, smaller than the minimum "
-        f"file footer (8 bytes){_rebuild(store)}"
+        f"file footer (8 bytes){rebuild_with(store)}"
     )
 
 
@@ -285,11 +285,11 @@ def test_a_manifest_that_was_changed_is_refused(store: Path) -> None:
     path.write_text(json.dumps(data))
     assert borgtrace.open(store).manifest.cell == data["cell"]
     path.write_text(json.dumps({**data, "cell": "b"}))
-    message = _said(lambda: borgtrace.open(store))
+    message = refusal(lambda: borgtrace.open(store))
     assert message.startswith(
         f"{store}: manifest.json has changed since it was written: expected {seal[:12]}, got "
     )
-    assert message.endswith(_rebuild(store))
+    assert message.endswith(rebuild_with(store))
 
 
 def test_an_array_is_named_when_it_is_missing_truncated_or_another(store: Path) -> None:
@@ -298,22 +298,24 @@ def test_an_array_is_named_when_it_is_missing_truncated_or_another(store: Path) 
     opened = borgtrace.open(store)
     path.unlink()
     where = f"{store}: traces/duration.npy is missing or damaged: "
-    what = _rebuild(store)
+    what = rebuild_with(store)
     # Of a store that is open already.
-    assert _said(lambda: opened.trace(10, 0)) == (
+    assert refusal(lambda: opened.trace(10, 0)) == (
         f"{where}got [Errno 2] No such file or directory: '{path}'{what}"
     )
-    assert _said(lambda: borgtrace.open(store)) == f"{store}: traces/duration.npy is missing{what}"
+    assert (
+        refusal(lambda: borgtrace.open(store)) == f"{store}: traces/duration.npy is missing{what}"
+    )
     assert {check.name for check in verify(store) if not check.holds} == {"files", "arrays"}
     path.write_bytes(data[:-4])
-    assert _said(opened.traces) == f"{where}got mmap length is greater than file size{what}"
-    assert _said(lambda: borgtrace.open(store)) == _changed(store, "traces/duration.npy")
+    assert refusal(opened.traces) == f"{where}got mmap length is greater than file size{what}"
+    assert refusal(lambda: borgtrace.open(store)) == changed_since(store, "traces/duration.npy")
     path.write_bytes(data + b"more")
-    assert _said(lambda: opened.array("duration")) == (
+    assert refusal(lambda: opened.array("duration")) == (
         f"{where}expected shape (6,) of float32, got shape (6,) of float32 in 156 bytes{what}"
     )
     np.save(path, np.zeros(7))
-    assert _said(lambda: opened.array("duration")) == (
+    assert refusal(lambda: opened.array("duration")) == (
         f"{where}expected shape (6,) of float32, got shape (7,) of float64 in 184 bytes{what}"
     )
 
@@ -322,17 +324,16 @@ def test_an_array_made_on_first_use_can_be_made_again(store: Path) -> None:
     path = store / "traces" / "maximum_cpu.npy"
     right = borgtrace.open(store).array("maximum_cpu").tolist()
     path.write_bytes(path.read_bytes()[:140])
-    assert _said(lambda: borgtrace.open(store).array("maximum_cpu")) == (
+    assert refusal(lambda: borgtrace.open(store).array("maximum_cpu")) == (
         f"{store}: traces/maximum_cpu.npy is missing or damaged: got mmap length is greater than file size; "
         f"remove it, and the next use builds it again: rm {path}"
     )
-    assert [(check.name, check.found) for check in verify(store) if not check.holds] == [
-        ("arrays", "maximum_cpu.npy")
-    ]
+    failed = {check.name: check.found for check in verify(store) if not check.holds}
+    assert failed == {"arrays": "maximum_cpu.npy"}
     np.save(path, np.zeros(6, np.float32))
     expected = path.with_name("maximum_cpu.npy.sha256").read_text()[:12]
     got = file_digest(path)[:12]
-    assert _said(lambda: borgtrace.open(store).array("maximum_cpu")) == (
+    assert refusal(lambda: borgtrace.open(store).array("maximum_cpu")) == (
         f"{store}: traces/maximum_cpu.npy is missing or damaged: expected {expected}, got {got}; "
         f"remove it, and the next use builds it again: rm {path}"
     )
@@ -347,8 +348,8 @@ def test_an_index_that_points_elsewhere_is_refused_before_anything_is_read(store
     place = table.column_names.index("first_row")
     pq.write_table(table.set_column(place, "first_row", [moved]), path)
     vouch(store)
-    assert _said(lambda: borgtrace.open(store).trace(10, 0)) == (
-        f"{store}: the index of tasks is damaged: got rows that do not follow each other{_rebuild(store)}"
+    assert refusal(lambda: borgtrace.open(store).trace(10, 0)) == (
+        f"{store}: the index of tasks is damaged: got rows that do not follow each other{rebuild_with(store)}"
     )
 
 
@@ -363,7 +364,7 @@ def test_damage_goes_into_no_other_store(
         lambda: subset(store, store.parent / "part", Criteria(fraction=1.0)),
         lambda: ingest([folder / "later"], store, ONE),
     ):
-        assert _said(action) == _changed(store, name)
+        assert refusal(action) == changed_since(store, name)
     assert not (store.parent / "part").exists()
 
 
@@ -410,7 +411,7 @@ def test_a_command_that_meets_damage_says_so_and_a_wrong_question_is_told_as_suc
     code, _, err = run_command(("sql", "STORE", "select * from instance_usage"), places)
     assert (code, err) == (
         5,
-        f"borgtrace: {_changed(store, 'instance_usage/part-00000.parquet')}\n",
+        f"borgtrace: {changed_since(store, 'instance_usage/part-00000.parquet')}\n",
     )
 
 

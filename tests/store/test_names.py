@@ -27,7 +27,7 @@ def test_names_of_files_in_a_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "text", "found"),
+    ("ids", "text", "expected"),
     [
         ([], "12", 12),
         ([7], "web", 7),
@@ -36,13 +36,13 @@ def test_names_of_files_in_a_store(tmp_path: Path) -> None:
     ],
 )
 def test_a_text_is_an_id_or_the_name_of_one(
-    ids: list[int], text: str, found: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ids: list[int], text: str, expected: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path, EMPTY)
     answer = pa.table({"id": pa.array(ids, pa.int64())})
     monkeypatch.setattr(store, "sql", lambda query, parameters: answer)
-    if found is not None:
-        assert find_id(store, "machine", text) == found
+    if expected is not None:
+        assert find_id(store, "machine", text) == expected
     else:
         with pytest.raises(UsageError) as caught:
             find_id(store, "machine", text)

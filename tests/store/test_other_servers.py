@@ -79,8 +79,8 @@ def test_a_key_that_the_server_does_not_know_is_refused_and_the_right_one_is_let
     key("nobody", monkeypatch)
     way_out = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"
     assert run("sql", S3, "SELECT 1") == 5
-    said = f"borgtrace: {S3}: access denied: got INVALID_ACCESS_KEY_ID; {way_out}\n"
-    assert capsys.readouterr() == ("", said)
+    message = f"borgtrace: {S3}: access denied: got INVALID_ACCESS_KEY_ID; {way_out}\n"
+    assert capsys.readouterr() == ("", message)
     with pytest.raises(StoreError) as caught:
         put(small, S3)
     assert str(caught.value).endswith(f": access denied: got INVALID_ACCESS_KEY_ID; {way_out}")

@@ -100,9 +100,9 @@ def test_a_place_that_cannot_be_written_to_is_named_in_one_line(
 ) -> None:
     done = run(closed, *words)
     assert done.returncode == 2, done.stderr
-    said = done.stderr.splitlines()[-1]
-    assert said.startswith(f"borgtrace: {place}")
-    assert said.endswith(": permission denied; choose another place, or open this one")
+    message = done.stderr.splitlines()[-1]
+    assert message.startswith(f"borgtrace: {place}")
+    assert message.endswith(": permission denied; choose another place, or open this one")
     assert "Traceback" not in done.stderr
 
 
