@@ -352,5 +352,5 @@ CHANGES = {
     ],
 )
 def test_a_claim_at_its_limit(recipe: str, claim: str, rows: Rows, measured: str) -> None:
-    found = finding(recipe, claim, rows)
-    assert (found.reason or found.measured) == measured
+    judged = finding(recipe, claim, rows)
+    assert (judged.reason or judged.measured) == measured

@@ -197,9 +197,9 @@ def queue(*pairs: tuple[int, int]) -> Rows:
 def test_what_a_claim_measures(
     recipe: str, id_: str, rows: Rows, measured: str, verdict: str
 ) -> None:
-    found = finding(recipe, id_, rows)
-    assert found.measured == measured
-    assert found.verdict == verdict
+    judged = finding(recipe, id_, rows)
+    assert judged.measured == measured
+    assert judged.verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_why_the_slack_cannot_be_compared(slack: dict[str, float | None], reason
 
 
 def test_few_owners_or_equal_memory_tell_nothing() -> None:
-    found = finding("jobs_per_owner", "JE-top-user", top_users(0.9))
-    assert found.reason == "fewer than 2 owners of the kind user"
+    judged = finding("jobs_per_owner", "JE-top-user", top_users(0.9))
+    assert judged.reason == "fewer than 2 owners of the kind user"
     assert (
         finding("jobs_per_owner", "JE-top-ten", top_users(*[0.9] * 19)).reason
         == "fewer than 20 owners of the kind user"

@@ -123,8 +123,8 @@ def test_of_googles_trace_there_is_nothing_to_ask() -> None:
 )
 def test_a_synthetic_trace_is_measured(measure: str, tier: str, expected: float) -> None:
     rows = QUESTION.run(one_task(is_synthetic=True), resamples=5).table.to_pylist()
-    found = {(row["measure"], row["tier"]): row["measured"] for row in rows}
-    assert found[measure, tier] == pytest.approx(expected)
+    measured_by_key = {(row["measure"], row["tier"]): row["measured"] for row in rows}
+    assert measured_by_key[measure, tier] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("has_ended", [[True, False, False], [False, True, False]])

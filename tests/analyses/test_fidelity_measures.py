@@ -247,11 +247,11 @@ def test_moments_and_their_line(weights: list[float], expected: dict[str, float]
     # Deviations of 3 and 7 at means of 1 and 3: a line of slope 2 through 1.
     means = np.array([1.0, 3.0])
     deviations = np.array([3.0, 7.0])
-    found = {
+    value_by_key = {
         what: moment(means, deviations, np.arange(2), what)(np.array(weights, float))
         for what in expected
     }
-    assert found == pytest.approx(expected)
+    assert value_by_key == pytest.approx(expected)
 
 
 def test_without_weights_or_spread_there_is_no_line() -> None:
@@ -301,7 +301,7 @@ def test_logarithms_of_what_is_used() -> None:
         name: measure
         for (name, _), measure in measures_of_logarithms(cpu, memory, np.arange(4)).items()
     }
-    found = {name: measure(np.ones(4)) for name, measure in measures.items()}
+    measured = {name: measure(np.ones(4)) for name, measure in measures.items()}
     # Rows without CPU or without memory have no logarithm: 0 and 2 against 2 and 0 are left.
     expected = {
         "zero_cpu": 0.25,
@@ -309,7 +309,7 @@ def test_logarithms_of_what_is_used() -> None:
         "log_cpu_deviation": 1,
         "log_cpu_memory_correlation": -1,
     }
-    assert found == pytest.approx(expected)
+    assert measured == pytest.approx(expected)
     weighted = np.array([3.0, 1.0, 9.0, 9.0])
     assert measures["log_cpu_mean"](weighted) == pytest.approx(0.5)
     assert measures["log_cpu_deviation"](weighted) == pytest.approx(0.75**0.5)
@@ -330,11 +330,11 @@ def test_maximum_and_second_of_a_window_beside_its_average() -> None:
             "sampled_cpu": [0.5, 0.25, 0.5],
         }
     )
-    found = {
+    measured = {
         name: measure(np.ones(3))
         for (name, _), measure in measures_within_windows(rows, np.arange(3)).items()
     }
-    assert found == {
+    assert measured == {
         **{
             "maximum_of_average_p10": 2,
             "maximum_of_average_p50": 2,
@@ -359,11 +359,11 @@ def test_usage_beside_requests_by_tier() -> None:
             "memory_request": [0.1, None, None, 0.2],
         }
     )
-    found = {
+    measured = {
         key: measure(np.ones(4))
         for key, measure in measures_of_requests(rows, np.arange(4)).items()
     }
-    assert found == pytest.approx(
+    assert measured == pytest.approx(
         {
             ("cpu_of_request_p50", ""): 0.5,
             ("cpu_of_request_p50", "free"): 0.2,
@@ -427,7 +427,7 @@ def test_moments_of_long_tasks_and_peaks() -> None:
     )
     units = Units(np.arange(1, 23), np.empty(0, np.int64))
     measures = usage_measures(tables, units)
-    found = {name: measure(np.ones(len(units))) for (name, _), measure in measures.items()}
+    measured = {name: measure(np.ones(len(units))) for (name, _), measure in measures.items()}
     expected = {
         "mean_cpu": 0.2,
         "mean_deviation_sampled": 0.025,
@@ -442,7 +442,7 @@ def test_moments_of_long_tasks_and_peaks() -> None:
         "peak_cpu_below_5_percent": 0.5,
         "peak_memory_below_5_percent": 0.0,
     }
-    assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-5)
+    assert {name: measured[name] for name in expected} == pytest.approx(expected, rel=1e-5)
 
 
 def test_series_of_long_tasks() -> None:
@@ -457,22 +457,22 @@ def test_series_of_long_tasks() -> None:
         tasks=TASKS[:2], instance_usage=usage, instance_events=events(1, 0, FREE, (0, "SUBMIT"))
     )
     measures = usage_measures(tables, Units(np.array([1, 2]), np.empty(0, np.int64)))
-    found = {name: measure(np.array([1.0, 0.0])) for (name, _), measure in measures.items()}
+    measured = {name: measure(np.array([1.0, 0.0])) for (name, _), measure in measures.items()}
     cpu, memory = (
         np.array([row[f"average_{name}"] for row in rises], np.float32)
         for name in ("cpu", "memory")
     )
-    assert found["variation_p50"] == pytest.approx(cpu.std() / cpu.mean(), rel=1e-4)
-    assert found["autocorrelation_5min"] == pytest.approx(
+    assert measured["variation_p50"] == pytest.approx(cpu.std() / cpu.mean(), rel=1e-4)
+    assert measured["autocorrelation_5min"] == pytest.approx(
         np.corrcoef(cpu[:-1], cpu[1:])[0, 1], rel=1e-4
     )
-    assert found["autocorrelation_1h"] == pytest.approx(
+    assert measured["autocorrelation_1h"] == pytest.approx(
         np.corrcoef(cpu[:-12], cpu[12:])[0, 1], rel=1e-4
     )
-    assert found["cpu_memory_correlation_p50"] == pytest.approx(
+    assert measured["cpu_memory_correlation_p50"] == pytest.approx(
         np.corrcoef(cpu, memory)[0, 1], rel=1e-4
     )
-    assert found["stationarity_rejected"] == 1.0
+    assert measured["stationarity_rejected"] == 1.0
     still = {name: measure(np.array([0.0, 1.0])) for (name, _), measure in measures.items()}
     assert still["stationarity_rejected"] == 0.0
     assert still["variation_p50"] == 0.0
@@ -494,11 +494,11 @@ def test_rows_of_2019_beside_the_requests_of_their_tasks() -> None:
     ]
     tables = tiny("2019", tasks=tasks, instance_usage=usage)
     measures = row_measures(tables, Units(np.array([1, 2]), np.empty(0, np.int64)))
-    found = {key: measure(np.ones(2)) for key, measure in measures.items()}
-    assert found["cpu_of_request_p50", "production"] == pytest.approx(0.2)
-    assert found["memory_of_request_p50", "production"] == pytest.approx(0.5)
-    assert found["maximum_of_average_p50", "rows"] == pytest.approx(2.0)
-    assert found["sample_of_average_p50", "rows"] == pytest.approx(0.5)
+    measured = {key: measure(np.ones(2)) for key, measure in measures.items()}
+    assert measured["cpu_of_request_p50", "production"] == pytest.approx(0.2)
+    assert measured["memory_of_request_p50", "production"] == pytest.approx(0.5)
+    assert measured["maximum_of_average_p50", "rows"] == pytest.approx(2.0)
+    assert measured["sample_of_average_p50", "rows"] == pytest.approx(0.5)
 
 
 def test_a_part_of_many_rows_is_taken_by_job_and_window(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,13 +162,13 @@ def test_tasks_of_a_job_by_tier() -> None:
     events += [_event(2, 4, "SUBMIT", priority=110), _event(4, 1, "SUBMIT", priority=200)]
     events += [_event(9, 1, "SUBMIT", priority=200, collection_type="ALLOC_SET")]
     rows = answer(job_sizes.QUESTION, tiny("2019", instance_events=events))
-    found = {(row["tier"], row["percent"]): row["n_tasks"] for row in rows}
+    n_tasks_by_key = {(row["tier"], row["percent"]): row["n_tasks"] for row in rows}
     # The median of 1, 1, 2, 4; the 80th percentile of 1, 2, 4 lies at 1.6: 2 + .6 · 2.
-    assert found["all", 50.0] == 1.5
-    assert found["all", 100.0] == 4.0
-    assert found["beb", 50.0] == 2.0
-    assert found["beb", 80.0] == pytest.approx(3.2)
-    assert found["production", 95.0] == 1.0
+    assert n_tasks_by_key["all", 50.0] == 1.5
+    assert n_tasks_by_key["all", 100.0] == 4.0
+    assert n_tasks_by_key["beb", 50.0] == 2.0
+    assert n_tasks_by_key["beb", 80.0] == pytest.approx(3.2)
+    assert n_tasks_by_key["production", 95.0] == 1.0
     assert {(row["tier"], row["mean"], row["n"]) for row in rows} == {
         ("all", 2.0, 4),
         ("beb", 7 / 3, 3),

@@ -20,7 +20,7 @@ from borgtrace.analyses.fidelity.likeness import (
     shares_of_owners,
 )
 from borgtrace.analyses.fidelity.task_distributions import (
-    TaskWindows,
+    CpuOfWindows,
     class_numbers,
     curve,
     life_curve,
@@ -236,9 +236,9 @@ def test_a_store_in_a_bucket_gives_the_same_bytes(
 
 
 def test_a_cell_of_2019_like_one_of_2011(planted: Path, tmp_path: Path) -> None:
-    found = fit(borgtrace.open(planted), "2019")
-    assert [tier.name for tier in found.profile.tiers] == ["free", "beb", "production"]
-    assert {t.tier for t in found.targets if t.measure == "cpu_of_request_p50"} == {
+    likeness = fit(borgtrace.open(planted), "2019")
+    assert [tier.name for tier in likeness.profile.tiers] == ["free", "beb", "production"]
+    assert {t.tier for t in likeness.targets if t.measure == "cpu_of_request_p50"} == {
         "free",
         "beb",
         "production",
@@ -249,7 +249,7 @@ def test_a_cell_of_2019_like_one_of_2011(planted: Path, tmp_path: Path) -> None:
         machines=4,
         hours=1,
         seed=1,
-        like=found,
+        like=likeness,
     )
     assert json.loads((folder / "truth.json").read_text())["rows"]["instance_usage"] > 0
 
@@ -263,16 +263,18 @@ def test_a_store_of_usage_alone_says_what_it_does_not_tell(tmp_path: Path) -> No
     ]
     (tmp_path / "own.csv").write_text("task,time,cpu\n" + "\n".join(rows) + "\n")
     ingest([tmp_path / "own.csv"], tmp_path / "store", IngestOptions(capacity="8cores"))
-    found = fit(borgtrace.open(tmp_path / "store"), "2011")
-    assert {"machines", "arrivals", "lives", "waits"} <= set(found.missing)
-    assert "usage" not in found.missing
-    assert "machines" in found.note
-    assert [tier.name for tier in found.profile.tiers] == ["production"]
+    likeness = fit(borgtrace.open(tmp_path / "store"), "2011")
+    assert {"machines", "arrivals", "lives", "waits"} <= set(likeness.missing)
+    assert "usage" not in likeness.missing
+    assert "machines" in likeness.note
+    assert [tier.name for tier in likeness.profile.tiers] == ["production"]
     # 40 tasks of .4 cores of 8 each; a task without a request asks for its mean ÷ .29.
-    classes = found.profile.classes
+    classes = likeness.profile.classes
     assert sum(c.share * c.median for c in classes.rows) / 40 == pytest.approx(0.05, rel=0.1)
-    assert found.profile.tiers[0].running == pytest.approx(40 / np.ceil(40 * 0.05 / 0.29), rel=0.1)
-    generate(tmp_path / "out", machines=3, hours=1, like=found)
+    assert likeness.profile.tiers[0].running == pytest.approx(
+        40 / np.ceil(40 * 0.05 / 0.29), rel=0.1
+    )
+    generate(tmp_path / "out", machines=3, hours=1, like=likeness)
 
 
 def test_a_store_without_events_cannot_be_followed(
@@ -388,7 +390,7 @@ def test_lives_rise_from_the_shortest_to_the_longest() -> None:
 
 def of_two_tasks(averages: list[float], seconds: list[float]) -> TaskClass:
     """The class of a task of mean 0.5 with four windows and one of mean 0.25 with three."""
-    windows = TaskWindows(
+    windows = CpuOfWindows(
         offsets=np.array([0, 4, 7]),
         average_cpu=np.array(averages),
         sampled_cpu=np.array(seconds),

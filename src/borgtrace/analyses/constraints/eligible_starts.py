@@ -1,7 +1,7 @@
 """Do tasks run on machines that meet their constraints?
 
 Every start (SCHEDULE) of an attempt with constraints on a known machine, by tier: it breaks them where
-the machine does not meet all of them at that instant, or is not there. In force are the constraints that
+the machine does not meet all of them at that time, or is not there. In force are the constraints that
 the last event of the attempt with any demanded, up to the start.
 """
 

@@ -382,22 +382,22 @@ def curves_of_short_tasks(use: Columns, is_long: Flags) -> tuple[Any, ...] | Non
     return tuple(curves) if all(curves) else None
 
 
-class TaskWindows(NamedTuple):
+class CpuOfWindows(NamedTuple):
     """CPU of the windows of tasks, in order of time; those of task k are ``offsets[k]`` … ``offsets[k + 1]`` − 1."""
 
     offsets: Index
-    average_cpu: NDArray[np.float32]
-    sampled_cpu: NDArray[np.float32]
+    average_cpu: NDArray[Any]
+    sampled_cpu: NDArray[Any]
 
 
-def fetch_windows(store: Store, tasks: Columns) -> TaskWindows:
+def fetch_windows(store: Store, tasks: Columns) -> CpuOfWindows:
     """Read the windows of tasks."""
     keys = np.stack([tasks[name] for name in TASK], axis=1)
     traces = store.traces(store.task_rows(keys), ("average_cpu", "sampled_cpu"))
-    return TaskWindows(traces.offsets, traces.average_cpu, traces.sampled_cpu)
+    return CpuOfWindows(traces.offsets, traces.average_cpu, traces.sampled_cpu)
 
 
-def task_class(windows: TaskWindows, mean: Numbers, letter: str, default: TaskClass) -> TaskClass:
+def task_class(windows: CpuOfWindows, mean: Numbers, letter: str, default: TaskClass) -> TaskClass:
     """Return the class of some tasks, with a form of the default where the store has none.
 
     Parameters
@@ -464,7 +464,7 @@ def class_numbers(mean: Numbers, variation: Numbers, job: Index) -> Index:
     return number
 
 
-def shape_of_ratios(ratios: NDArray[np.float32], default: Shape) -> Shape:
+def shape_of_ratios(ratios: NDArray[Any], default: Shape) -> Shape:
     """Return a distribution by its quantiles; the default where nothing is known, or all is 0."""
     known = ratios[np.isfinite(ratios)]
     if len(known) < FEWEST or not known.any():

@@ -285,7 +285,12 @@ def measures_of_logarithms(cpu: Numbers, memory: Numbers, job: Index) -> Measure
         w = weights[unit] / max(float(weights[unit].sum()), 1e-300)
         dx = x - w @ x
         dy = y - w @ y
-        return LogMoments(w @ x, w @ dx**2, w @ dy**2, w @ (dx * dy))
+        return LogMoments(
+            mean_x=float(w @ x),
+            variance_x=float(w @ dx**2),
+            variance_y=float(w @ dy**2),
+            covariance=float(w @ (dx * dy)),
+        )
 
     def mean(weights: Numbers) -> float:
         return float(moments(weights).mean_x) if len(x) else float("nan")

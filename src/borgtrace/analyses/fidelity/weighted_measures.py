@@ -120,7 +120,7 @@ def quantile(values: Numbers, job: Index, q: float) -> WeightedMeasure:
         NaN where no value has a weight.
     """
     # NaN sorts to the end, whatever its sign.
-    n_known = np.count_nonzero(~np.isnan(values))
+    n_known = int(np.count_nonzero(~np.isnan(values)))
     order = np.argsort(values, kind="stable")[:n_known]
     ordered = values[order]
     jobs = job[order]
@@ -257,7 +257,7 @@ def top_share(owner: Index, job: Index, ranks: int) -> WeightedMeasure:
 
 def jobs_of_owners(owner: Index, weights: Numbers) -> Numbers:
     """Return the weight of the jobs of each owner, descending."""
-    return np.sort(np.bincount(owner, weights=weights))[::-1]
+    return np.asarray(np.sort(np.bincount(owner, weights=weights))[::-1], dtype=np.float64)
 
 
 def hill(values: Numbers, job: Index, least: float) -> WeightedMeasure:

@@ -42,7 +42,7 @@ ANSWER = Answer(
             nullable=True,
         ),
         Column(
-            "gpu_capacity", "float32", "count", "GPUs, where the trace tells them.", nullable=True
+            "gpu_capacity", "float32", "count", "GPUs, where the trace has them.", nullable=True
         ),
     ],
     columns=[

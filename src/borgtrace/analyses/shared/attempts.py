@@ -90,7 +90,7 @@ def collection_ends(attempts: ir.Table) -> ir.Table:
 
     Columns: ``collection_id``, ``end_time``, ``end_type``, ``schedule_time``.
     """
-    # The last attempt tells how it ended: an id may be used again after its end (2011: job 6253771429).
+    # A collection ended as its last attempt did: an id may be used again after its end (2011: job 6253771429).
     latest_first = ibis.row_number().over(group_by="collection_id", order_by=ibis.desc("attempt"))
     numbered = attempts.mutate(
         place=latest_first,

@@ -1,4 +1,4 @@
-"""Joins that keep one copy of the key, and the last row per key."""
+"""Left joins with one copy of the key, and the last row per key."""
 
 from collections.abc import Sequence
 

@@ -24,7 +24,7 @@ RESOURCES = ("cpu", "memory")
 POSSIBLE = {"cycles_per_instruction": (0.1, 50.0), "memory_accesses_per_instruction": (0.0, 1.0)}
 """What the hardware counters can be; the traces hold some values outside (Google's notes on 2011)."""
 UNKNOWN = "unknown"
-"""Tier of an instance whose priority no event tells."""
+"""Tier of an instance whose priority is in no event."""
 
 
 def tier(tables: Tables, priority: ir.IntegerColumn) -> ir.StringColumn:

@@ -76,7 +76,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 def count_lumps(answer: pa.Table) -> int:
     """Count the lumps."""
     days = answer["hour"].to_numpy() // 24
-    # The median of a few days does not tell what a usual day is.
+    # The median of a few days is no measure of a usual day.
     if max(days, default=0) < 6:
         raise NotApplicable("the trace is shorter than a week")
     # By day: hours are too noisy for twice the median to mean anything.

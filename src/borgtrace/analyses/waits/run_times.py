@@ -2,7 +2,7 @@
 
 The share of attempts that have ended after a time, for all tasks, per tier and per scheduling class: by
 the Kaplan–Meier estimator (attempts still running at the end of the trace count as "at least this
-long"), and for finished attempts alone, as in Fig. 8 of Zhu et al. Runs are counted in seconds, rounded
+long"), and only for finished attempts, as in Fig. 8 of Zhu et al. Runs are counted in seconds, rounded
 up: an attempt counts up to 30 s exactly if it runs 30 s at most. Runs that began before the trace are left out.
 An attempt whose end is unknown counts as running to the end of the second in which it was last seen.
 """
