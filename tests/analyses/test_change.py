@@ -29,25 +29,27 @@ def curves(rows: list[dict[str, object]]) -> dict[tuple[object, ...], tuple[obje
 
 
 def test_three_levels() -> None:
-    found = curves(answer(window_change.QUESTION, tiny(instance_usage=USAGE)))
+    seconds_by_key = curves(answer(window_change.QUESTION, tiny(instance_usage=USAGE)))
     # Cell, slots 0 to 3: CPU .5, .625, .125, .25 → 25 %, 80 %, 100 %.
-    assert {key: value for key, value in found.items() if key[:2] == ("cell", "cpu")} == {
+    assert {key: value for key, value in seconds_by_key.items() if key[:2] == ("cell", "cpu")} == {
         ("cell", "cpu", 25): (1, 600),
         ("cell", "cpu", 80): (1, 600),
         ("cell", "cpu", 100): (1, 600),
     }
-    assert {key: value for key, value in found.items() if key[:2] == ("task", "cpu")} == {
+    assert {key: value for key, value in seconds_by_key.items() if key[:2] == ("task", "cpu")} == {
         ("task", "cpu", 0): (1, 600),
         ("task", "cpu", 25): (1, 600),
         ("task", "cpu", 201): (1, 600),
     }
-    assert {key: value for key, value in found.items() if key[:2] == ("machine", "cpu")} == {
+    assert {
+        key: value for key, value in seconds_by_key.items() if key[:2] == ("machine", "cpu")
+    } == {
         ("machine", "cpu", 0): (1, 600),
         ("machine", "cpu", 25): (1, 600),
         ("machine", "cpu", 201): (1, 600),
     }
     # Memory: .5, .5 in neighbouring slots; task 2 has none.
-    assert found["task", "memory", 0] == (1, 600)
+    assert seconds_by_key["task", "memory", 0] == (1, 600)
     finding = {
         finding.id: finding
         for finding in window_change.QUESTION.run(tiny(instance_usage=USAGE)).findings
@@ -93,9 +95,9 @@ def test_a_resource_that_one_period_does_not_know_has_no_change() -> None:
         "memory": [0.5],
         "previous_memory": [None],
     }
-    found = by_resource(
+    changes = by_resource(
         ibis.memtable(pa.table(pairs, pa.schema([(name, pa.float64()) for name in pairs])))
     )
-    assert found.select("resource", "change").to_pyarrow().to_pylist() == [
+    assert changes.select("resource", "change").to_pyarrow().to_pylist() == [
         {"resource": "cpu", "change": 1.0}
     ]

@@ -191,7 +191,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(
-    ("recipe", "claim", "rows", "measured"),
+    ("question", "claim", "rows", "measured"),
     [
         ("hourly_change", "REISS-hourly-cpu", curve(CHANGES, resource="cpu"), "0.375"),
         ("window_change", "S4-fig10-cpu", curve(CHANGES, level="cell", resource="cpu"), "0.75"),
@@ -351,6 +351,6 @@ CHANGES = {
         ("machine_shapes", "R12-table1", [{"n_last": n} for n in (1, 52, 0, 126)], "126/52/1"),
     ],
 )
-def test_a_claim_at_its_limit(recipe: str, claim: str, rows: Rows, measured: str) -> None:
-    judged = finding(recipe, claim, rows)
+def test_a_claim_at_its_limit(question: str, claim: str, rows: Rows, measured: str) -> None:
+    judged = finding(question, claim, rows)
     assert (judged.reason or judged.measured) == measured

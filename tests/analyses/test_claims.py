@@ -15,9 +15,9 @@ from borgtrace.schema.time import DAY
 Rows = list[dict[str, Any]]
 
 
-def finding(recipe: str, id_: str, rows: Rows) -> Finding:
+def finding(question: str, id_: str, rows: Rows) -> Finding:
     """Judge one claim on an answer."""
-    (claim,) = (claim for claim in find(recipe).claims if claim.id == id_)
+    (claim,) = (claim for claim in find(question).claims if claim.id == id_)
     return claim.judge(pa.Table.from_pylist(rows))
 
 
@@ -115,7 +115,7 @@ def queue(*pairs: tuple[int, int]) -> Rows:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "id_", "rows", "measured", "verdict"),
+    ("question", "id_", "rows", "measured", "verdict"),
     [
         # 0.02 around a mean of 2.01: 1 % with every 10 % of the machine.
         ("interference", "VERMA-cpi-cpu", cpi(2.0, 2.02), "0.00995", "holds"),
@@ -195,9 +195,9 @@ def queue(*pairs: tuple[int, int]) -> Rows:
     ],
 )
 def test_what_a_claim_measures(
-    recipe: str, id_: str, rows: Rows, measured: str, verdict: str
+    question: str, id_: str, rows: Rows, measured: str, verdict: str
 ) -> None:
-    judged = finding(recipe, id_, rows)
+    judged = finding(question, id_, rows)
     assert judged.measured == measured
     assert judged.verdict == verdict
 

@@ -122,7 +122,7 @@ TABLES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def found(
+def counts_by_anomaly(
     generation: str = "2011", **tables: list[dict[str, Any]]
 ) -> dict[str, tuple[int, int, str]]:
     rows = answer(data_quality.QUESTION, tiny(generation, **tables))
@@ -130,7 +130,7 @@ def found(
 
 
 def test_one_of_everything() -> None:
-    rows = found(**TABLES)
+    rows = counts_by_anomaly(**TABLES)
     assert rows == {
         "missing_info_instances": (2, 9, "differs"),
         "missing_info_is_update": (1, 1, "as documented"),
@@ -171,7 +171,7 @@ def test_one_of_everything() -> None:
 
 
 def test_2019_has_its_own_anomalies() -> None:
-    rows = found(
+    rows = counts_by_anomaly(
         "2019",
         instance_usage=[
             window(7, 0, 0.5, collection_type="ALLOC_SET", assigned_memory=0.0),
@@ -250,7 +250,7 @@ def test_nothing_at_all() -> None:
 
 def test_caveats_of_windows_and_machines() -> None:
     end = 31 * 86400
-    rows = found(
+    rows = counts_by_anomaly(
         "2019",
         instance_usage=[
             window(1, 0, 0.0, 0.0, sample_rate=0.89),
@@ -277,16 +277,16 @@ def test_caveats_of_windows_and_machines() -> None:
     # The last window ends a second after the 31 days.
     assert rows["late_windows"] == (1, 4, "reported")
     assert rows["missing_data_reason"] == (1, 2, "reported")
-    assert found(instance_usage=[window(1, 0, 0.5, sample_portion=p) for p in (1.0, 1.01)])[
-        "sample_portion_high"
-    ] == (
+    assert counts_by_anomaly(
+        instance_usage=[window(1, 0, 0.5, sample_portion=p) for p in (1.0, 1.01)]
+    )["sample_portion_high"] == (
         *(1, 2),
         "reported",
     )
 
 
 def test_windows_at_the_borders_of_what_is_documented() -> None:
-    def one(
+    def usage_window(
         start: float, length: float, cpu: float | None, second: float | None, most: float | None
     ) -> dict[str, Any]:
         return {
@@ -296,17 +296,17 @@ def test_windows_at_the_borders_of_what_is_documented() -> None:
         }
 
     late = 14 * 86_400
-    rows = found(
+    rows = counts_by_anomaly(
         instance_usage=[
             # Two microseconds across a border of the grid, and one up to it.
-            one(299.999999, 0.000002, 1.0, 1.0, 1.0),
-            one(299.999999, 0.000001, 1.5, 1.5, 1.0),
+            usage_window(299.999999, 0.000002, 1.0, 1.0, 1.0),
+            usage_window(299.999999, 0.000001, 1.5, 1.5, 1.0),
             # 300 s, and a microsecond more.
-            one(600, 300, 0.5, 0.5, 1.0),
-            one(600, 300.000001, 0.5, 1.0, 0.5),
+            usage_window(600, 300, 0.5, 0.5, 1.0),
+            usage_window(600, 300.000001, 0.5, 1.0, 0.5),
             # From day 14 on disk times are void.
-            {**one(late - 1, 1, None, None, None), "mean_disk_io_time": 0.5},
-            {**one(late, 300, None, None, None), "mean_disk_io_time": 0.5},
+            {**usage_window(late - 1, 1, None, None, None), "mean_disk_io_time": 0.5},
+            {**usage_window(late, 300, None, None, None), "mean_disk_io_time": 0.5},
         ]
     )
     assert {
@@ -353,7 +353,7 @@ def test_jobs_whose_tasks_ask_for_different_amounts() -> None:
             submit(5, 1, 0.25, 0.25, "SCHEDULE"),
         ),
     ]
-    assert found(instance_events=events)["mixed_requests"] == (2, 4, "reported")
+    assert counts_by_anomaly(instance_events=events)["mixed_requests"] == (2, 4, "reported")
 
 
 def test_pending_tasks_whose_constraints_are_updated() -> None:
@@ -367,15 +367,15 @@ def test_pending_tasks_whose_constraints_are_updated() -> None:
     ]
     events = [
         {**key[0], "type": "SUBMIT"},
-        *({**each, "type": "UPDATE_PENDING"} for each in key[1:]),
+        *({**row, "type": "UPDATE_PENDING"} for row in key[1:]),
     ]
     constraint = {
         "name": "disk",
         "relation": "EQUAL",
         "value": "1",
     }
-    rows = found(
-        instance_events=events, instance_constraints=[{**each, **constraint} for each in key[:2]]
+    rows = counts_by_anomaly(
+        instance_events=events, instance_constraints=[{**row, **constraint} for row in key[:2]]
     )
     assert rows["pending_updates"] == (1, 2, "reported")
 

@@ -19,7 +19,7 @@ from borgtrace.analyses.dependencies import (
 from borgtrace.analyses.dependencies.start_after import depths
 from tests.analyses.tiny import answer, at, tiny, window
 
-RECIPES = [
+QUESTIONS = [
     module.QUESTION
     for module in (alloc_sets, parents, queueing, schedulers, start_after, vertical_scaling)
 ]
@@ -322,8 +322,8 @@ def test_different_machines_of_2011() -> None:
     assert findings["LIMIT-max_per_switch"].reason == "is about 2019, the store holds 2011"
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_2011_is_not_asked(recipe: Any) -> None:
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+def test_2011_is_not_asked(question: Any) -> None:
     events = life(1, 0, 100, "FINISH")
     tables = tiny(
         collection_events=events,
@@ -331,7 +331,7 @@ def test_2011_is_not_asked(recipe: Any) -> None:
         instance_usage=[window(1, 0, 0.5)],
         tasks=[{"collection_id": 1}],
     )
-    result = recipe.run(tables)
+    result = question.run(tables)
     assert result.not_applicable is not None
     assert result.not_applicable.startswith("2011 does not publish")
     assert {finding.verdict for finding in result.findings} == {"not applicable"}

@@ -137,8 +137,8 @@ def test_a_run_lost_at_the_time_of_an_end_is_at_risk_there(has_ended: list[bool]
 
 
 def test_after_the_trace_is_no_time() -> None:
-    found = times(pa.table({"end_time": [None, 0, at(1), AFTER_TRACE]}), "end_time")
-    assert np.array_equal(found, [np.nan, 0.0, float(at(1)), np.nan], equal_nan=True)
+    values = times(pa.table({"end_time": [None, 0, at(1), AFTER_TRACE]}), "end_time")
+    assert np.array_equal(values, [np.nan, 0.0, float(at(1)), np.nan], equal_nan=True)
 
 
 def test_what_ends_after_the_trace_has_not_ended_within_it() -> None:

@@ -280,9 +280,11 @@ SERIES = np.array([1.0, 5, 2, 5, 3, 5, 1, 3, 1, 4])
 
 @pytest.mark.parametrize("lag", [1, 2])
 def test_a_correlation_stays_within_a_task(lag: int) -> None:
-    found = task_correlations(SERIES[:-lag], SERIES[lag:], OFFSETS, lag)
+    correlations = task_correlations(SERIES[:-lag], SERIES[lag:], OFFSETS, lag)
     tasks = np.split(SERIES, OFFSETS[1:-1])
-    assert found == pytest.approx([np.corrcoef(task[:-lag], task[lag:])[0, 1] for task in tasks])
+    assert correlations == pytest.approx(
+        [np.corrcoef(task[:-lag], task[lag:])[0, 1] for task in tasks]
+    )
 
 
 def test_means_and_correlations_by_task() -> None:

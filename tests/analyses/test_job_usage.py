@@ -36,28 +36,28 @@ def test_a_bounded_pareto_has_the_moments_and_shares_of_its_closed_form() -> Non
     u = (np.arange(N) + 0.5) / N
     bounded = 1 - (LOWEST / HIGHEST) ** ALPHA
     used = LOWEST * (1 - u * bounded) ** (-1 / ALPHA)
-    found = _by_top(rows_of_resource("cpu", used))
+    row_of_top = _by_top(rows_of_resource("cpu", used))
     mean = _part_of_moment(1, LOWEST)
     variance = _part_of_moment(2, LOWEST) - mean**2
-    assert found[0.0]["mean"] == pytest.approx(mean, rel=1e-3)
-    assert found[0.0]["squared_cv"] == pytest.approx(variance / mean**2, rel=0.01)
+    assert row_of_top[0.0]["mean"] == pytest.approx(mean, rel=1e-3)
+    assert row_of_top[0.0]["squared_cv"] == pytest.approx(variance / mean**2, rel=0.01)
     for top in (0.1, 0.01, 0.001):
         least = LOWEST * (1 - (1 - top) * bounded) ** (-1 / ALPHA)
-        assert found[top]["least"] == pytest.approx(least, rel=1e-3)
-        assert found[top]["share"] == pytest.approx(_part_of_moment(1, least) / mean, rel=2e-3)
-        assert found[top]["n_jobs"] == N * top
+        assert row_of_top[top]["least"] == pytest.approx(least, rel=1e-3)
+        assert row_of_top[top]["share"] == pytest.approx(_part_of_moment(1, least) / mean, rel=2e-3)
+        assert row_of_top[top]["n_jobs"] == N * top
 
 
 def test_the_tail_of_a_pareto_is_a_line_of_its_slope() -> None:
     # P(X ≥ x) of the i-th largest of n is i ÷ n: laid on the curve itself, so that line and R² are exact.
     n = 20_000
     used = 0.01 * (np.arange(1, n + 1) / n) ** (-1 / ALPHA)
-    one = rows_of_resource("cpu", used)[0]
-    assert one["alpha"] == pytest.approx(ALPHA, abs=1e-9)
-    assert one["r_squared"] == pytest.approx(1.0, abs=1e-12)
+    row = rows_of_resource("cpu", used)[0]
+    assert row["alpha"] == pytest.approx(ALPHA, abs=1e-9)
+    assert row["r_squared"] == pytest.approx(1.0, abs=1e-12)
     # P(X > 1) = (1 ÷ 0.01)^−0.7 = 0.0398: 796 jobs; the mean of ln x above 1 is 1 ÷ α.
-    assert one["n_tail"] == 796
-    assert one["alpha_hill"] == pytest.approx(ALPHA, rel=0.01)
+    assert row["n_tail"] == 796
+    assert row["alpha_hill"] == pytest.approx(ALPHA, rel=0.01)
 
 
 def test_jobs_made_by_hand() -> None:
@@ -186,17 +186,17 @@ def test_pandas_finds_the_same() -> None:
     for resource in ("cpu", "memory"):
         used = (frame[f"average_{resource}"].fillna(0) * hours).groupby(frame.collection_id).sum()
         used = used.sort_values(ascending=False)
-        found = _by_top(answer(job_usage.QUESTION, tiny(instance_usage=rows)), resource)
-        assert found[0.0]["squared_cv"] == pytest.approx(
+        row_of_top = _by_top(answer(job_usage.QUESTION, tiny(instance_usage=rows)), resource)
+        assert row_of_top[0.0]["squared_cv"] == pytest.approx(
             used.var(ddof=0) / used.mean() ** 2, rel=1e-5
         )
-        assert found[0.01]["share"] == pytest.approx(used.head(3).sum() / used.sum(), rel=1e-6)
-        assert found[0.05]["wait"] == pytest.approx(
+        assert row_of_top[0.01]["share"] == pytest.approx(used.head(3).sum() / used.sum(), rel=1e-6)
+        assert row_of_top[0.05]["wait"] == pytest.approx(
             (used.iloc[15:].var(ddof=0) / used.iloc[15:].mean() ** 2 + 1) / 2, rel=1e-5
         )
         tail = used[(used > 1) & (used <= used.quantile(0.9999))]
         rank = used.rank(ascending=False, method="max") / len(used)
         slope = pd.DataFrame({"x": np.log(tail), "y": np.log(rank[tail.index])}).cov()
-        assert found[0.0]["alpha"] == pytest.approx(
+        assert row_of_top[0.0]["alpha"] == pytest.approx(
             -slope.loc["x", "y"] / slope.loc["x", "x"], rel=1e-5
         )

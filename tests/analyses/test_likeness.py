@@ -89,12 +89,12 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(planted: Path) -> Likeness:
+def likeness(planted: Path) -> Likeness:
     return fit(borgtrace.open(planted), "2011")
 
 
-def test_planted_parameters_of_the_cell_come_back(found: Likeness) -> None:
-    cell = found.profile
+def test_planted_parameters_of_the_cell_come_back(likeness: Likeness) -> None:
+    cell = likeness.profile
     assert [shape[1:] for shape in cell.shapes] == [(0.5, 0.25, 30), (1.0, 1.0, 10)]
     assert cell.jobs_per_hour == pytest.approx(1.5, rel=0.15)
     # 480 arrivals, 320 machine hours with 16 removals.
@@ -102,14 +102,14 @@ def test_planted_parameters_of_the_cell_come_back(found: Likeness) -> None:
     assert cell.removals == pytest.approx(0.05, rel=0.5)
     # A kill takes two hours at the median: of a fifth of the submissions, eight hours show two thirds.
     assert cell.killed_pending == pytest.approx(0.2 * 2 / 3, abs=0.03)
-    assert found.missing == ()
+    assert likeness.missing == ()
 
 
-def test_planted_parameters_of_tiers_come_back(found: Likeness) -> None:
-    assert [tier.name for tier in found.profile.tiers] == ["free", "other", "production"]
-    jobs = [tier.jobs for tier in found.profile.tiers]
+def test_planted_parameters_of_tiers_come_back(likeness: Likeness) -> None:
+    assert [tier.name for tier in likeness.profile.tiers] == ["free", "other", "production"]
+    jobs = [tier.jobs for tier in likeness.profile.tiers]
     assert np.array(jobs) / sum(jobs) == pytest.approx([0.2, 0.3, 0.5], abs=0.06)
-    for tier in found.profile.tiers:
+    for tier in likeness.profile.tiers:
         assert tier.running == pytest.approx(2.0, abs=0.05)
         assert tier.pending == pytest.approx(0.1, abs=0.03)
         assert tier.single == pytest.approx(0.5, abs=0.12)
@@ -121,31 +121,31 @@ def test_planted_parameters_of_tiers_come_back(found: Likeness) -> None:
 
 
 def test_what_was_measured_there_is_what_the_fidelity_report_looks_for(
-    planted: Path, found: Likeness
+    planted: Path, likeness: Likeness
 ) -> None:
-    published = {(target.measure, target.tier): target for target in found.targets}
+    published = {(target.measure, target.tier): target for target in likeness.targets}
     assert published["running_per_machine", "free"].published == pytest.approx(2.0)
     assert published["machines_1_1", "machines"].published == pytest.approx(0.25)
     # What is not there is no target: no machine has a quarter of the largest.
     assert ("machines_0.25_0.25", "machines") not in published
-    assert {target.grade for target in found.targets} == {"S"}
+    assert {target.grade for target in likeness.targets} == {"S"}
 
 
 @pytest.fixture(scope="module")
-def twin(planted: Path, found: Likeness, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def twin(planted: Path, likeness: Likeness, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return stored(
         tmp_path_factory.mktemp("twin"),
         machines=40,
         hours=8,
         seed=9,
-        like=found,
+        like=likeness,
     )
 
 
-def test_the_report_judges_a_twin_by_the_store(twin: Path, found: Likeness) -> None:
+def test_the_report_judges_a_twin_by_the_store(twin: Path, likeness: Likeness) -> None:
     rows = find("fidelity").run(twin, resamples=100).table.to_pylist()
     assert {(row["measure"], row["tier"]) for row in rows} == {
-        (t.measure, t.tier) for t in found.targets
+        (t.measure, t.tier) for t in likeness.targets
     }
     judged = [row["verdict"] for row in rows if row["verdict"] in ("fits", "does not fit")]
     assert judged.count("fits") / len(judged) >= 0.8
@@ -400,16 +400,16 @@ def of_two_tasks(averages: list[float], seconds: list[float]) -> TaskClass:
 
 def test_a_class_wanders_as_far_as_neighbouring_windows_are_alike() -> None:
     # Of the first task 1.5, 1.5, 0.5, 0.5 times its mean; the second has no two windows in a row that are known.
-    found = of_two_tasks([0.75, 0.75, 0.25, 0.25, 0.5, np.nan, 0.25], [0.5] * 7)
+    wandering = of_two_tasks([0.75, 0.75, 0.25, 0.25, 0.5, np.nan, 0.25], [0.5] * 7)
     # Products of neighbours: ¼, −¼, ¼; squares of the first of each: ¼. A third, on a scale from .15 to .92.
-    assert found.drifting == pytest.approx((1 / 3 - 0.15) / 0.77)
-    assert found.letter == "c"
-    assert found.share == 2.0
-    assert found.median == pytest.approx(0.125**0.5)
-    assert found.spread == pytest.approx(np.log(2) / 2)
+    assert wandering.drifting == pytest.approx((1 / 3 - 0.15) / 0.77)
+    assert wandering.letter == "c"
+    assert wandering.share == 2.0
+    assert wandering.median == pytest.approx(0.125**0.5)
+    assert wandering.spread == pytest.approx(np.log(2) / 2)
     # Seven windows are too few for a form of their own.
-    assert found.between == CLASSES.rows[0].between
-    assert found.within == CLASSES.rows[0].within
+    assert wandering.between == CLASSES.rows[0].between
+    assert wandering.within == CLASSES.rows[0].within
     assert of_two_tasks([0.5] * 4 + [0.25] * 3, [0.5] * 7).drifting == 0.0
 
 
@@ -439,15 +439,15 @@ def test_one_job_tells_nothing_of_bursts(n_jobs: int, within: float, burst: floa
     measured = {("arrivals_within_10ms", "all"): within}
     measured |= {(f"resubmitted_after_{kind}", "all"): 0.25 for kind in ("EVICT", "FAIL")}
     measured["resubmitted_after_KILL", "all"] = np.nan
-    found = fields_of_arrivals(runs, jobs, use, measured, GOOGLE_2011)
-    assert found.get("burst") == (None if burst is None else pytest.approx(burst))
-    assert found["killed_pending"] == 0.25
-    assert found["resubmitted"] == {
+    fields = fields_of_arrivals(runs, jobs, use, measured, GOOGLE_2011)
+    assert fields.get("burst") == (None if burst is None else pytest.approx(burst))
+    assert fields["killed_pending"] == 0.25
+    assert fields["resubmitted"] == {
         **GOOGLE_2011.resubmitted,
         "EVICT": 0.25,
         "FAIL": 0.25,
     }
-    assert found["users"] == GOOGLE_2011.users
-    assert found["names"] == GOOGLE_2011.names
+    assert fields["users"] == GOOGLE_2011.users
+    assert fields["names"] == GOOGLE_2011.names
     # Fewer than ten jobs ask for something, so that what tasks with usage ask for stands for them.
-    assert found["request"] == found["memory_request"] == pytest.approx((-2.0, 1.0))
+    assert fields["request"] == fields["memory_request"] == pytest.approx((-2.0, 1.0))

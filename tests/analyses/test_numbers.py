@@ -46,8 +46,8 @@ def steps(n: int, **columns: list[float]) -> pa.Table:
 
 def test_a_trend_is_in_tasks_a_day_and_begins_with_the_trace() -> None:
     table = steps(5, pending=[5.0 * k for k in range(5)], running=[float(k) for k in range(5)])
-    found = queue_length.trend_of("pending", "running")(table)
-    assert (found.value, found.low, found.high) == pytest.approx((12, 12, 12))
+    interval = queue_length.trend_of("pending", "running")(table)
+    assert (interval.value, interval.low, interval.high) == pytest.approx((12, 12, 12))
     assert queue_length.trend_of("running")(table).value == pytest.approx(2)
 
 
@@ -86,8 +86,10 @@ def test_values_that_are_alike_widen_the_interval() -> None:
     next_ = scores[1:] @ scores[:-1]
     for lags, variance in ((0, plain), (1, plain + 2 * 0.5 * next_)):
         half = 1.959963984540054 * variance**0.5 / 5
-        found = slope(y, x, lags)
-        assert (found.value, found.low, found.high) == pytest.approx((1.2, 1.2 - half, 1.2 + half))
+        interval = slope(y, x, lags)
+        assert (interval.value, interval.low, interval.high) == pytest.approx(
+            (1.2, 1.2 - half, 1.2 + half)
+        )
 
 
 def test_ties_share_their_rank() -> None:
@@ -103,8 +105,8 @@ def test_ties_share_their_rank() -> None:
 def test_an_interval_of_a_correlation_is_drawn_in_blocks() -> None:
     rng = np.random.default_rng(5)
     x = rng.normal(size=40)
-    found = rank_correlation(x, x + rng.normal(size=40))
-    assert -1 <= found.low < found.value < found.high <= 1
+    interval = rank_correlation(x, x + rng.normal(size=40))
+    assert -1 <= interval.low < interval.value < interval.high <= 1
     # The same seed, the same interval; fewer draws or another seed, another one.
     assert rank_correlation(x, x**3, seed=1) == rank_correlation(x, x**3, seed=1)
     assert rank_correlation(x, -x).high == pytest.approx(-1)
@@ -228,10 +230,10 @@ def test_the_front_holds_what_nothing_else_beats() -> None:
     # The third is violated more often, the fourth reclaims less than the first two; these two are equal.
     assert [row["is_on_front"] for row in rows][:6] == [True, True, True, False, False, True]
     assert not any(row["is_on_front"] for row in rows[6:])
-    found = {
+    value_by_key = {
         name: rows[5][name] for name in ("reclaimed", "violated", "overload", "seconds", "margin")
     }
-    assert found == {
+    assert value_by_key == {
         "reclaimed": 0.6,
         "violated": 0.3,
         "overload": 0.1,
@@ -269,16 +271,21 @@ TASKS = [
 )
 def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = question.QUESTION.run(tiny(instance_usage=USAGE, tasks=TASKS))
-    seen = []
-    kept = window_blocks.add
-    monkeypatch.setattr(window_blocks, "add", lambda one, other: seen.append(1) or kept(one, other))
+    n_additions: list[int] = []
+    add = window_blocks.add
+
+    def counted_add(first: Any, second: Any) -> Any:
+        n_additions.append(1)
+        return add(first, second)
+
+    monkeypatch.setattr(window_blocks, "add", counted_add)
     # Eight windows, three to a block: three blocks, added twice.
     monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 3)
     parts = question.QUESTION.run(tiny(instance_usage=USAGE, tasks=TASKS))
     assert parts.table.num_rows
     assert parts.table.equals(whole.table)
     # A reservation is learned from first, and then replayed.
-    assert len(seen) == (4 if question is reservation else 2)
+    assert len(n_additions) == (4 if question is reservation else 2)
 
 
 def test_a_block_holds_whole_collections_of_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,9 +321,9 @@ def test_blocks_give_the_changes_that_sql_gives(
     compiled = tiny(instance_usage=usage)
     sql = tiny(instance_usage=usage)
     sql.has_blocks = False
-    found = question.QUESTION.run(compiled).table
-    assert found.num_rows > 20
-    assert found.equals(question.QUESTION.run(sql).table)
+    table = question.QUESTION.run(compiled).table
+    assert table.num_rows > 20
+    assert table.equals(question.QUESTION.run(sql).table)
 
 
 def test_columns_of_a_task_stand_beside_each_of_its_windows() -> None:
@@ -353,7 +360,7 @@ def lag(n: int, usual: int, tenth: int, last: int) -> list[dict[str, Any]]:
     """Steps in which schedulings trail by `usual`, in the last tenth by `tenth`, and at the end by `last`."""
     behind = [*[usual] * (n * 9 // 10), *[tenth] * (n - n * 9 // 10)]
     behind[-1] = last
-    return [{"submitted": 2000 + each, "scheduled": 2000} for each in behind]
+    return [{"submitted": 2000 + lag_of_step, "scheduled": 2000} for lag_of_step in behind]
 
 
 @pytest.mark.parametrize(
@@ -366,8 +373,8 @@ def lag(n: int, usual: int, tenth: int, last: int) -> list[dict[str, Any]]:
     ],
 )
 def test_how_far_scheduling_trails_at_the_end(rows: list[dict[str, Any]], measured: str) -> None:
-    found = finding("submissions", "S4-obs6", rows)
-    assert (found.reason or found.measured) == measured
+    judged = finding("submissions", "S4-obs6", rows)
+    assert (judged.reason or judged.measured) == measured
 
 
 def resubmitted(*days: int) -> list[dict[str, Any]]:
@@ -395,8 +402,8 @@ def resubmitted(*days: int) -> list[dict[str, Any]]:
     ],
 )
 def test_lumps_are_days_of_more_than_twice_the_median(days_: tuple[int], measured: str) -> None:
-    found = finding("resubmissions", "S4-obs3", resubmitted(*days_))
-    assert (found.reason or found.measured) == measured
+    judged = finding("resubmissions", "S4-obs3", resubmitted(*days_))
+    assert (judged.reason or judged.measured) == measured
 
 
 def test_without_new_tasks_there_is_no_ratio() -> None:
@@ -465,9 +472,9 @@ class Frame:
 
     def applyInArrow(self, work: Any, schema: str) -> list[pa.Table]:
         assert schema == "position long, value long"
-        found = self.rows[self.by].unique().to_pylist()
+        rows = self.rows[self.by].unique().to_pylist()
         return [
-            work(self.rows.filter(pc.equal(self.rows[self.by], block))) for block in reversed(found)
+            work(self.rows.filter(pc.equal(self.rows[self.by], block))) for block in reversed(rows)
         ]
 
 

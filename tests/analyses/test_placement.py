@@ -9,7 +9,7 @@ from tests.analyses.tiny import answer, at, tiny
 
 
 @pytest.mark.parametrize(
-    ("found", "relation", "value", "expected"),
+    ("attribute", "relation", "value", "expected"),
     [
         (None, "EQUAL", "", True),
         ("", "EQUAL", None, True),
@@ -34,9 +34,9 @@ from tests.analyses.tiny import answer, at, tiny
     ],
 )
 def test_what_a_machine_meets(
-    found: str | None, relation: str, value: str | None, expected: bool
+    attribute: str | None, relation: str, value: str | None, expected: bool
 ) -> None:
-    assert meets(found, relation, value) is expected
+    assert meets(attribute, relation, value) is expected
 
 
 def attribute(
@@ -144,11 +144,11 @@ def test_alloc_sets_alone_submit_no_task() -> None:
 
 
 def test_waits_by_share_of_eligible_machines() -> None:
-    found = {
+    row_by_key = {
         row["share_below"]: row
         for row in answer(find("delay_by_eligibility"), tiny("2019", **CELL))
     }
-    assert {band: (row["n"], row["mean"]) for band, row in found.items()} == {
+    assert {band: (row["n"], row["mean"]) for band, row in row_by_key.items()} == {
         0.01: (1, 1.0),
         0.3: (1, 10.0),
         0.9: (1, 2.0),

@@ -156,9 +156,15 @@ def test_loads_and_mean_times(followed: Followed, tables: Tables) -> None:
     assert row["mean_pending"] == pending / (last - START)
     assert row["mean_running"] == running / (last - START)
     waits = [
-        each.schedule - each.submit for each in followed.attempts if each.submit and each.schedule
+        attempt.schedule - attempt.submit
+        for attempt in followed.attempts
+        if attempt.submit and attempt.schedule
     ]
-    runs = [each.end - each.schedule for each in followed.attempts if each.schedule and each.end]
+    runs = [
+        attempt.end - attempt.schedule
+        for attempt in followed.attempts
+        if attempt.schedule and attempt.end
+    ]
     assert row["n_scheduled"] == len(waits)
     assert row["mean_wait"] == sum(waits) / len(waits) / 1e6
     assert row["n_ended"] == len(runs)
@@ -173,19 +179,17 @@ def test_waits(followed: Followed, tables: Tables) -> None:
                 waits[group].append(attempt.schedule - attempt.submit)
     rows = answer("scheduling_delay", tables)
     assert {(row["grouping"], row["group"]) for row in rows} == set(waits)
-    for found in waits.values():
-        found.sort()
     for row in rows:
-        found = waits[row["grouping"], row["group"]]
-        place = (len(found) - 1) * row["percent"] / 100.0
-        low = found[math.floor(place)]
-        high = found[math.ceil(place)]
+        group_waits = sorted(waits[row["grouping"], row["group"]])
+        place = (len(group_waits) - 1) * row["percent"] / 100.0
+        low = group_waits[math.floor(place)]
+        high = group_waits[math.ceil(place)]
         # To a millionth of a microsecond.
         assert row["seconds"] == pytest.approx(
             (low + (high - low) * (place % 1)) / 1e6, abs=1e-12, rel=1e-12
         )
-        assert row["n"] == len(found)
-        assert row["mean"] == sum(found) / len(found) / 1e6
+        assert row["n"] == len(group_waits)
+        assert row["mean"] == sum(group_waits) / len(group_waits) / 1e6
 
 
 def test_weights(followed: Followed, tables: Tables) -> None:
@@ -219,10 +223,9 @@ def test_weights(followed: Followed, tables: Tables) -> None:
 
 def test_jobs_with_evictions(followed: Followed, tables: Tables) -> None:
     # The share of evicted collections outside production: 137 of 891 jobs are of production here.
-    evicted = {each.job for each in followed.attempts if each.kind == EVICT}
-    production = {
-        each.job for each in followed.attempts if each.kind == EVICT and each.priority >= 9
-    }
+    evicted_attempts = [attempt for attempt in followed.attempts if attempt.kind == EVICT]
+    evicted = {attempt.job for attempt in evicted_attempts}
+    production = {attempt.job for attempt in evicted_attempts if attempt.priority >= 9}
     rows = {
         row["group"]: row["n_evicted_jobs"]
         for row in answer("hazards", tables)

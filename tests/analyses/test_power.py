@@ -105,7 +105,7 @@ def test_every_row_is_stored_and_no_machine_of_another_cell_is_called_unknown(ce
 
 def test_the_span_of_a_store_is_that_of_its_trace(cell: Cell) -> None:
     # Power of a month would else make a trace of a day look like one of a month.
-    spans = {name: one.span for name, one in cell.tables.coverage.tables.items()}
+    spans = {name: coverage.span for name, coverage in cell.tables.coverage.tables.items()}
     assert cell.tables.coverage.span == max(
         spans[name] for name in spans if name != "power_measurements"
     )
@@ -131,32 +131,27 @@ def test_pandas_finds_the_same_extremes_and_counts_of_both_readings(cell: Cell) 
             "production_mean_good": good_by.production_power_util.mean(),
         }
     ).reset_index()
-    found = cell.ask("power_domains").sort_values(["cell", "pdu"], ignore_index=True)[
-        list(expected)
-    ]
-    pd.testing.assert_frame_equal(found, expected, rtol=1e-8, check_dtype=False)
-    assert len(found) == len(DOMAINS) + 3
+    domains = cell.ask("power_domains").sort_values(["cell", "pdu"], ignore_index=True)
+    pd.testing.assert_frame_equal(domains[list(expected)], expected, rtol=1e-8, check_dtype=False)
+    assert len(domains) == len(DOMAINS) + 3
 
 
 def test_pandas_draws_the_same_hours(cell: Cell) -> None:
     rows = cell.power[cell.power.time < START + DAY]
     by = rows.groupby(["cell", "pdu", (rows.time - START) // HOUR])
     means = by[["measured_power_util", "production_power_util"]].mean().sort_index()
-    found = cell.ask("power_domains", length=HOUR)
-    found = (
-        found[(found.pdu != "all") & (found.period < 24)]
-        .set_index(["cell", "pdu", "period"])
-        .sort_index()
-    )
-    assert len(found) == 4 * 24
-    assert set(found.n) == {12}
-    assert np.allclose(found[["measured_mean", "production_mean"]], means, rtol=1e-8)
+    periods = cell.ask("power_domains", length=HOUR)
+    is_whole_hour = (periods.pdu != "all") & (periods.period < 24)
+    hours = periods[is_whole_hour].set_index(["cell", "pdu", "period"]).sort_index()
+    assert len(hours) == 4 * 24
+    assert set(hours.n) == {12}
+    assert np.allclose(hours[["measured_mean", "production_mean"]], means, rtol=1e-8)
 
 
 def test_pandas_draws_the_same_curves_as_the_notebook(cell: Cell) -> None:
     good = cell.power[~cell.power.bad_measurement_data & ~cell.power.bad_production_power_data]
     good = good[~good.cell.isin(["i", "j"])]
-    found = cell.ask("power_distribution")
+    curves = cell.ask("power_distribution")
     for quantity in ("measured", "production"):
         column = f"{quantity}_power_util"
         means = good.groupby(["cell", "time"])[column].mean()
@@ -164,9 +159,8 @@ def test_pandas_draws_the_same_curves_as_the_notebook(cell: Cell) -> None:
             # As the query has it: to ten thousandths, and these to thousandths; draws do not lie on the borders.
             bins = (np.floor(values * 10_000 + 0.5) * 0.0001 + 1e-9).round(3)
             curve = (bins * 1000).round().astype(int).value_counts().sort_index()
-            rows = found[(found.level == level) & (found.quantity == quantity)].sort_values(
-                "permille"
-            )
+            is_curve = (curves.level == level) & (curves.quantity == quantity)
+            rows = curves[is_curve].sort_values("permille")
             assert rows.permille.tolist() == curve.index.tolist()
             assert rows.n.tolist() == curve.tolist()
             assert np.allclose(rows.share, curve.cumsum() / curve.sum())
@@ -191,24 +185,26 @@ def test_pandas_joins_cpu_and_power_as_the_notebook_does(cell: Cell, length: int
         .groupby(where)
         .priority.max()
     )
-    kept = usage[usage.alloc_collection_id.isna() & (usage.end_time - usage.start_time >= WINDOW)]
-    kept = kept.merge(known.reset_index(), on=where).merge(cell.fed, on="machine_id")
-    kept["tier"] = kept.priority.map(_tier)
+    windows = usage[
+        usage.alloc_collection_id.isna() & (usage.end_time - usage.start_time >= WINDOW)
+    ]
+    windows = windows.merge(known.reset_index(), on=where).merge(cell.fed, on="machine_id")
+    windows["tier"] = windows.priority.map(_tier)
     largest = cell.frame("machine_events").groupby("machine_id").cpu_capacity.max()
-    held = (
+    capacity = (
         cell.fed.assign(held=cell.fed.machine_id.map(largest)).groupby(["cell", "pdu"]).held.sum()
     )
-    cpu = kept.groupby(["cell", "pdu", kept.start_time // length, "tier"]).average_cpu.sum() / (
-        length / WINDOW
-    )
+    cpu = windows.groupby(
+        ["cell", "pdu", windows.start_time // length, "tier"]
+    ).average_cpu.sum() / (length / WINDOW)
     moved = WINDOW if length == DAY else 0
     by = cell.power.groupby(["cell", "pdu", (cell.power.time - moved) // length])
     power = by[["measured_power_util", "production_power_util"]].mean()
-    found = cell.ask("power_and_cpu", length=length).set_index(["cell", "pdu", "period", "tier"])
-    literal = found[found.cpu_literal > 0]
+    shares = cell.ask("power_and_cpu", length=length).set_index(["cell", "pdu", "period", "tier"])
+    literal = shares[shares.cpu_literal > 0]
     assert sorted(literal.index) == sorted(cpu[cpu > 0].index)
     for key, row in literal.iterrows():
-        assert row.cpu_literal == pytest.approx(cpu[key] / held[key[:2]], rel=1e-6)
+        assert row.cpu_literal == pytest.approx(cpu[key] / capacity[key[:2]], rel=1e-6)
         assert (row.measured_literal, row.production_literal) == pytest.approx(
             tuple(power.loc[key[:3]]), rel=1e-8
         )
@@ -223,5 +219,5 @@ def test_pandas_joins_cpu_and_power_as_the_notebook_does(cell: Cell, length: int
         .sum()
     )
     n = cell.power.groupby(["cell", "pdu", cell.power.time // length]).size()
-    for key, share in found.groupby(level=[0, 1, 2]).cpu.sum().items():
-        assert share == pytest.approx(used[key] / (n[key] * 300 * held[key[:2]]), rel=1e-6)
+    for key, share in shares.groupby(level=[0, 1, 2]).cpu.sum().items():
+        assert share == pytest.approx(used[key] / (n[key] * 300 * capacity[key[:2]]), rel=1e-6)

@@ -17,8 +17,8 @@ def tables(real_store: Path) -> Tables:
 
 
 def rows(name: str, tables: Tables, **parameters: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = find(name).run(tables, **parameters).table.to_pylist()
-    return found
+    answer_rows: list[dict[str, Any]] = find(name).run(tables, **parameters).table.to_pylist()
+    return answer_rows
 
 
 def judged(name: str, tables: Tables) -> dict[str, Finding]:
@@ -28,7 +28,7 @@ def judged(name: str, tables: Tables) -> dict[str, Finding]:
 
 
 def test_the_machine_table_exactly(tables: Tables) -> None:
-    found = {
+    value_by_key = {
         (row["platform_id"][0], round(row["cpu_capacity"], 4), round(row["memory_capacity"], 5)): (
             row["n_at_start"],
             row["n_first"],
@@ -36,7 +36,7 @@ def test_the_machine_table_exactly(tables: Tables) -> None:
         )
         for row in rows("machine_shapes", tables)
     }
-    assert found == {
+    assert value_by_key == {
         ("H", 0.5, 0.4995): (6672, 6728, 6732),
         ("H", 0.5, 0.2493): (3835, 3864, 3863),
         ("H", 0.5, 0.749): (992, 1003, 1001),
@@ -63,15 +63,17 @@ def test_the_machine_claim_holds(tables: Tables) -> None:
 
 
 def test_removals(tables: Tables) -> None:
-    found = {row["n_removals"]: row["n_machines"] for row in rows("machine_removals", tables)}
-    assert [found[n] for n in range(1, 8)] == [3397, 1100, 366, 117, 68, 23, 17]
-    assert max(found) == 165
-    assert sum(found.values()) - found[0] == 5141
+    n_machines_by_key = {
+        row["n_removals"]: row["n_machines"] for row in rows("machine_removals", tables)
+    }
+    assert [n_machines_by_key[n] for n in range(1, 8)] == [3397, 1100, 366, 117, 68, 23, 17]
+    assert max(n_machines_by_key) == 165
+    assert sum(n_machines_by_key.values()) - n_machines_by_key[0] == 5141
     assert sum(row["n_gone"] for row in rows("machine_removals", tables)) == 97
 
 
 def test_absences(tables: Tables) -> None:
-    found = {row["percent"]: row["seconds"] for row in rows("machine_downtime", tables)}
+    seconds_by_key = {row["percent"]: row["seconds"] for row in rows("machine_downtime", tables)}
     expected = {
         5: 42,
         10: 98,
@@ -84,21 +86,21 @@ def test_absences(tables: Tables) -> None:
         100: 1044366,
     }
     for percent, seconds in expected.items():
-        assert found[percent] == pytest.approx(seconds, rel=0.01)
+        assert seconds_by_key[percent] == pytest.approx(seconds, rel=0.01)
 
 
 def test_capacity_at_the_start_and_what_absences_cost(tables: Tables) -> None:
-    found = rows("machine_availability", tables)
-    assert found[0]["cpu"] == pytest.approx(6603.25, rel=0.001)
-    assert found[0]["memory"] == pytest.approx(5862.75, rel=0.001)
-    lost = 1 - sum(row["cpu"] for row in found) / sum(row["cpu_seen"] for row in found)
+    hours = rows("machine_availability", tables)
+    assert hours[0]["cpu"] == pytest.approx(6603.25, rel=0.001)
+    assert hours[0]["memory"] == pytest.approx(5862.75, rel=0.001)
+    lost = 1 - sum(row["cpu"] for row in hours) / sum(row["cpu_seen"] for row in hours)
     assert lost == pytest.approx(0.0069, abs=0.0002)
-    assert sum(row["n_remove"] for row in found) == 8957
+    assert sum(row["n_remove"] for row in hours) == 8957
 
 
 def test_job_events(tables: Tables) -> None:
-    found = {row["type"]: row["n_events"] for row in rows("job_events", tables)}
-    assert found == {
+    n_events_by_key = {row["type"]: row["n_events"] for row in rows("job_events", tables)}
+    assert n_events_by_key == {
         "SUBMIT": 132_651,
         "SCHEDULE": 132_646,
         "EVICT": 11,
@@ -112,12 +114,12 @@ def test_job_events(tables: Tables) -> None:
 
 
 def test_job_durations(tables: Tables) -> None:
-    found = {
+    row_by_key = {
         row["percent"]: row for row in rows("job_durations", tables) if row["end_type"] == "all"
     }
-    assert found[50]["n"] == 127_685
-    assert round(found[50]["seconds"], 2) == 182.99
-    assert round(found[90]["seconds"], 2) == 1791.95
+    assert row_by_key[50]["n"] == 127_685
+    assert round(row_by_key[50]["seconds"], 2) == 182.99
+    assert round(row_by_key[90]["seconds"], 2) == 1791.95
 
 
 TRANSITIONS = {
@@ -133,12 +135,12 @@ TRANSITIONS = {
 
 
 def test_transitions(tables: Tables) -> None:
-    found = {(row["from_type"], row["to_type"]): row for row in rows("transitions", tables)}
+    row_by_key = {(row["from_type"], row["to_type"]): row for row in rows("transitions", tables)}
     for pair, n in TRANSITIONS.items():
-        assert found[pair]["n"] == n
-    assert ("SUBMIT", "SUBMIT") not in found
-    assert sum(row["n"] for row in found.values()) == 1_561_991
-    evicted = found["SUBMIT", "EVICT"]
+        assert row_by_key[pair]["n"] == n
+    assert ("SUBMIT", "SUBMIT") not in row_by_key
+    assert sum(row["n"] for row in row_by_key.values()) == 1_561_991
+    evicted = row_by_key["SUBMIT", "EVICT"]
     assert [name for name in evicted if name.startswith("is_legal") and evicted[name]] == [
         "is_legal_zhu"
     ]
@@ -153,13 +155,13 @@ def test_the_state_machine_claims_hold(tables: Tables) -> None:
 
 
 def test_job_transitions_know_no_double_submit(tables: Tables) -> None:
-    found = {
+    n_by_key = {
         (row["from_type"], row["to_type"]): row["n"]
         for row in rows("transitions", tables, of="collections")
     }
-    assert found[None, "SUBMIT"] == 132_650
-    assert found["FAIL", "SUBMIT"] == 1
-    assert found["SUBMIT", "SCHEDULE"] == 132_646
+    assert n_by_key[None, "SUBMIT"] == 132_650
+    assert n_by_key["FAIL", "SUBMIT"] == 1
+    assert n_by_key["SUBMIT", "SCHEDULE"] == 132_646
 
 
 def test_stock_at_the_start(tables: Tables) -> None:
@@ -185,10 +187,10 @@ def test_the_published_formula_drifts_by_the_evictions_while_pending(tables: Tab
 def test_running_tasks_at_the_start_by_class(tables: Tables) -> None:
     attempts = tables.instance_attempts
     running = attempts.filter((attempts.attempt == 1) & (attempts.schedule_time == 0))
-    found = (
+    rows = (
         running.group_by("scheduling_class").aggregate(n=running.count()).to_pyarrow().to_pylist()
     )
-    assert {row["scheduling_class"]: row["n"] for row in found} == {
+    assert {row["scheduling_class"]: row["n"] for row in rows} == {
         0: 42279,
         1: 25238,
         2: 37557,
@@ -221,19 +223,21 @@ def test_requests_at_the_start(
 
 
 def test_no_finished_task_is_short(tables: Tables) -> None:
-    found = {row["seconds"]: row for row in rows("run_times", tables) if row["grouping"] == "all"}
+    row_by_key = {
+        row["seconds"]: row for row in rows("run_times", tables) if row["grouping"] == "all"
+    }
     # Killed tasks are: the paper speaks of finished ones, of which the shortest here runs for 12.8 s.
-    assert found[8]["finished"] == 0.0
-    assert round(found[8]["shortest"], 1) == 12.8
-    assert found[8]["ended"] > 0.002
+    assert row_by_key[8]["finished"] == 0.0
+    assert round(row_by_key[8]["shortest"], 1) == 12.8
+    assert row_by_key[8]["ended"] > 0.002
     assert judged("run_times", tables)["S4-8s"].verdict == "holds"
 
 
 def test_evictions_are_followed_at_once(tables: Tables) -> None:
-    found = [row for row in rows("resubmission_gaps", tables) if row["end_type"] == "EVICT"]
-    assert sum(row["n"] for row in found) == 107_107
-    assert sum(row["n_again"] for row in found) == 107_100
-    assert all(row["gap_p50"] < 1e-5 for row in found)
+    values = [row for row in rows("resubmission_gaps", tables) if row["end_type"] == "EVICT"]
+    assert sum(row["n"] for row in values) == 107_107
+    assert sum(row["n_again"] for row in values) == 107_100
+    assert all(row["gap_p50"] < 1e-5 for row in values)
 
 
 @pytest.mark.parametrize(

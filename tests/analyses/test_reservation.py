@@ -24,49 +24,49 @@ APART = {"instance_usage": [*USAGE, window(2, 0, 0.25)], "tasks": TASKS}  # task
 
 def row(tables: Tables, policy: str, setting: float, **params: Any) -> dict[str, Any]:
     rows = answer(reservation.QUESTION, tables, **params)
-    (found,) = [
+    (only_row,) = [
         row
         for row in rows
         if (row["tier"], row["policy"], row["setting"]) == ("production", policy, setting)
     ]
-    return found
+    return only_row
 
 
 def test_the_limit_reclaims_nothing() -> None:
-    found = row(tiny(**APART), "limit", 0.0)
-    assert found["reclaimed"] == 0.0
-    assert found["violated"] == 0.0
-    assert found["seconds"] == 1200
+    policy_row = row(tiny(**APART), "limit", 0.0)
+    assert policy_row["reclaimed"] == 0.0
+    assert policy_row["violated"] == 0.0
+    assert policy_row["seconds"] == 1200
 
 
 def test_previous_usage_plus_20_percent() -> None:
     # Reserved: 1, .6, .6, .75; the third window uses .625.
-    found = row(tiny(**APART), "previous", 0.2)
-    assert found["reclaimed"] == pytest.approx(1 - 2.95 / 4, abs=1e-6)
-    assert found["violated"] == 0.25
-    assert found["overload"] == pytest.approx(0.025 / 1.875, abs=1e-6)
+    policy_row = row(tiny(**APART), "previous", 0.2)
+    assert policy_row["reclaimed"] == pytest.approx(1 - 2.95 / 4, abs=1e-6)
+    assert policy_row["violated"] == 0.25
+    assert policy_row["overload"] == pytest.approx(0.025 / 1.875, abs=1e-6)
 
 
 def test_margin_from_the_increases() -> None:
     # Increases: 0, 25 %, 0 (it falls): nine tenths of the time grow by at most 25 %.
-    found = row(tiny(**APART), "quantile", 0.9)
-    assert found["margin"] == 0.25
-    assert found["reclaimed"] == pytest.approx(1 - (1 + 0.625 + 0.625 + 0.78125) / 4, abs=1e-6)
-    assert found["violated"] == 0.0
+    policy_row = row(tiny(**APART), "quantile", 0.9)
+    assert policy_row["margin"] == 0.25
+    assert policy_row["reclaimed"] == pytest.approx(1 - (1 + 0.625 + 0.625 + 0.78125) / 4, abs=1e-6)
+    assert policy_row["violated"] == 0.0
 
 
 def test_borg_decays_after_300_s() -> None:
     # Half of the distance to the target is left after each window: 1, .75, .625; then the target rises.
-    found = row(tiny(**APART), "borg", 0.0, half_life=300.0)
-    assert found["reclaimed"] == 0.25
-    assert found["violated"] == 0.0
+    policy_row = row(tiny(**APART), "borg", 0.0, half_life=300.0)
+    assert policy_row["reclaimed"] == 0.25
+    assert policy_row["violated"] == 0.0
 
 
 def test_borg_leaves_the_limit_for_the_first_300_s() -> None:
     # Windows begin after 0, 100, 200 (still the limit) and 300 s: then half of the distance from 1 to .5 is left.
     usage = [window(1, 100 * k, 0.5, length=100) for k in range(4)]
-    found = row(tiny(instance_usage=usage, tasks=TASKS), "borg", 0.0, half_life=100.0)
-    assert found["reclaimed"] == 0.0625
+    policy_row = row(tiny(instance_usage=usage, tasks=TASKS), "borg", 0.0, half_life=100.0)
+    assert policy_row["reclaimed"] == 0.0625
 
 
 @pytest.mark.parametrize(
@@ -79,17 +79,15 @@ def test_a_new_run_starts_at_the_limit(second: dict[str, Any]) -> None:
 
 def test_never_more_than_the_limit() -> None:
     tables = tiny(instance_usage=[window(1, 0, 0.75), window(1, 300, 1.5)], tasks=TASKS)
-    found = row(tables, "previous", 5.0)
-    assert found["reclaimed"] == 0.0
-    assert found["violated"] == 0.5
+    policy_row = row(tables, "previous", 5.0)
+    assert policy_row["reclaimed"] == 0.0
+    assert policy_row["violated"] == 0.5
     assert row(tables, "limit", 0.0)["violated"] == 0.5
 
 
 def test_front() -> None:
-    rows = [
-        found for found in answer(reservation.QUESTION, tiny(**APART)) if found["tier"] == "all"
-    ]
-    front = {(found["policy"], found["setting"]) for found in rows if found["is_on_front"]}
+    rows = [row for row in answer(reservation.QUESTION, tiny(**APART)) if row["tier"] == "all"]
+    front = {(row["policy"], row["setting"]) for row in rows if row["is_on_front"]}
     # Without violations the margin of 25 % reclaims most; any smaller one is violated.
     assert ("quantile", 0.9) in front
     assert ("previous", 0.0) in front

@@ -35,7 +35,7 @@ from borgtrace.analyses.usage import (
 from borgtrace.question import Question, Tables
 from tests.analyses.tiny import at, on, tiny, window
 
-RECIPES: tuple[Question, ...] = tuple(
+QUESTIONS: tuple[Question, ...] = tuple(
     module.QUESTION
     for module in (
         alloc_sets,
@@ -204,28 +204,30 @@ def engines(request: pytest.FixtureRequest) -> Iterator[tuple[Tables, Tables]]:
 
 
 IN_WORKERS = ("sampling_period",)
-"""A recipe whose kernel runs inside Spark's workers; the others wait for the scale run."""
+"""A question whose kernel runs inside Spark's workers; the others wait for the scale run."""
 
 
 @pytest.mark.parametrize(
-    "recipe",
+    "question",
     [
         pytest.param(
-            recipe, id=recipe.name, marks=[] if recipe.name in IN_WORKERS else pytest.mark.scale
+            question,
+            id=question.name,
+            marks=[] if question.name in IN_WORKERS else pytest.mark.scale,
         )
-        for recipe in RECIPES
+        for question in QUESTIONS
     ],
 )
-def test_spark_gives_the_same_answer(recipe: Question, engines: tuple[Tables, Tables]) -> None:
-    here, there = (recipe.run(tables) for tables in engines)
+def test_spark_gives_the_same_answer(question: Question, engines: tuple[Tables, Tables]) -> None:
+    here, there = (question.run(tables) for tables in engines)
     assert here.not_applicable == there.not_applicable
     assert close(here.table, there.table)
     assert here.not_applicable or here.table.num_rows > 0
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_rows_in_any_order_give_the_same_bytes(recipe: Question, generation: str) -> None:
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+def test_rows_in_any_order_give_the_same_bytes(question: Question, generation: str) -> None:
     tables = cell(generation)
     for rows in tables.values():
         for number, row in enumerate(rows):
@@ -233,15 +235,15 @@ def test_rows_in_any_order_give_the_same_bytes(recipe: Question, generation: str
     for row in tables["tasks"]:
         del row["source_row"]
     shuffled = {name: random.Random(7).sample(rows, len(rows)) for name, rows in tables.items()}
-    assert recipe.run(tiny(generation, **shuffled)).table.equals(
-        recipe.run(tiny(generation, **tables)).table
+    assert question.run(tiny(generation, **shuffled)).table.equals(
+        question.run(tiny(generation, **tables)).table
     )
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 @pytest.mark.parametrize(
-    "kept",
+    "table_names",
     [
         (),
         ("machine_events", "collection_events", "instance_events", "tasks"),
@@ -250,10 +252,10 @@ def test_rows_in_any_order_give_the_same_bytes(recipe: Question, generation: str
     ids=["nothing", "no usage", "usage alone"],
 )
 def test_a_poor_store_is_answered_or_not_applicable(
-    recipe: Question, generation: str, kept: tuple[str, ...]
+    question: Question, generation: str, table_names: tuple[str, ...]
 ) -> None:
     tables = cell(generation)
-    result = recipe.run(tiny(generation, **{name: tables[name] for name in kept}))
+    result = question.run(tiny(generation, **{name: tables[name] for name in table_names}))
     assert (result.not_applicable is None) == (result.table.num_rows > 0)
     assert result.not_applicable != ""
     assert all(finding.reason for finding in result.findings if finding.verdict == "not applicable")

@@ -90,20 +90,20 @@ def test_lengths_of_all_traces(old: Cell) -> None:
 
 def test_every_planted_anomaly_is_found(old: Cell) -> None:
     planted = old.truth["planted"]
-    found = {row["anomaly"]: row["n"] for row in old.ask("data_quality")}
+    n_by_key = {row["anomaly"]: row["n"] for row in old.ask("data_quality")}
     made_up = len(planted["made_up_events"])
     no_requests = len(planted["tasks_without_requests"])
-    assert found["jobs_without_tasks"] == len(planted["jobs_without_tasks"])
-    assert found["job_id_reused"] == len(planted["reused_job"])
-    assert found["capacity_missing"] == len(planted["machines_without_capacity"])
-    assert found["missing_creation_no_request"] == no_requests
-    assert found["missing_info_instances"] == made_up + no_requests
-    assert found["cpi_impossible"] == found["mai_impossible"] == planted["bad_counters"]
-    assert found["cpu_over_1"] == planted["above_one"]
+    assert n_by_key["jobs_without_tasks"] == len(planted["jobs_without_tasks"])
+    assert n_by_key["job_id_reused"] == len(planted["reused_job"])
+    assert n_by_key["capacity_missing"] == len(planted["machines_without_capacity"])
+    assert n_by_key["missing_creation_no_request"] == no_requests
+    assert n_by_key["missing_info_instances"] == made_up + no_requests
+    assert n_by_key["cpi_impossible"] == n_by_key["mai_impossible"] == planted["bad_counters"]
+    assert n_by_key["cpu_over_1"] == planted["above_one"]
     assert (
-        found["window_over_300s"]
-        == found["window_off_grid"]
-        == found["machine_events_doubled"]
+        n_by_key["window_over_300s"]
+        == n_by_key["window_off_grid"]
+        == n_by_key["machine_events_doubled"]
         == 0
     )
 
@@ -186,7 +186,7 @@ def test_pandas_reads_the_notebook_in_the_same_way(new: Cell) -> None:
         known.reset_index(), on=where
     )
     joined["tier"] = [{"monitoring": "production"}.get(_tier(p), _tier(p)) for p in joined.priority]
-    found = {(row["tier"], row["hour"]): row for row in new.ask("notebook")}
+    row_by_key = {(row["tier"], row["hour"]): row for row in new.ask("notebook")}
     assert len(joined) < len(usage)
     for resource in ("cpu", "memory"):
         capacity = (
@@ -199,7 +199,7 @@ def test_pandas_reads_the_notebook_in_the_same_way(new: Cell) -> None:
         )
         assert {
             key: row[f"{resource}_literal"]
-            for key, row in found.items()
+            for key, row in row_by_key.items()
             if row[f"{resource}_literal"]
         } == {key: pytest.approx(value, rel=1e-6) for key, value in sums.items() if value}
 
@@ -214,7 +214,7 @@ def test_pandas_corrects_the_notebook_in_the_same_way(new: Cell) -> None:
     usage["tier"] = usage.priority.map(_tier)
     hosts = usage[usage.collection_type == "ALLOC_SET"].groupby("collection_id").tier.first()
     end = int(usage.end_time.max())
-    found = {(row["tier"], row["hour"]): row for row in new.ask("notebook")}
+    row_by_key = {(row["tier"], row["hour"]): row for row in new.ask("notebook")}
     for resource in ("cpu", "memory"):
         usage["used"] = usage[f"average_{resource}"].fillna(0) * (usage.end_time - usage.start_time)
         inside = usage[usage.alloc_collection_id.notna()]
@@ -232,7 +232,7 @@ def test_pandas_corrects_the_notebook_in_the_same_way(new: Cell) -> None:
                     covered = min(until, (at + 1) * hour, end) - max(start, at * hour, 600_000_000)
                     present[at] += max(covered, 0) * (0.0 if math.isnan(held) else held)
         for (tier, at), used in sums.items():
-            row = found[tier, at]
+            row = row_by_key[tier, at]
             assert row[f"{resource}_corrected"] == pytest.approx(
                 used / present[at], rel=1e-5, abs=1e-9
             )
@@ -240,6 +240,6 @@ def test_pandas_corrects_the_notebook_in_the_same_way(new: Cell) -> None:
             assert row[f"{resource}_corrected"] == pytest.approx(
                 sum(row[f"{resource}_{part}"] for part in parts)
             )
-        assert {key for key, row in found.items() if row[f"{resource}_corrected"]} <= set(
+        assert {key for key, row in row_by_key.items() if row[f"{resource}_corrected"]} <= set(
             sums.index
         )

@@ -87,8 +87,8 @@ def test_small_usage_keeps_six_digits() -> None:
         ],
         tasks=[{"collection_id": 1, "priority": 9}],
     )
-    (found,) = answer(utilization.QUESTION, tables)
-    assert found["cpu_used"] == pytest.approx(0.00013, rel=1e-5)
+    (row,) = answer(utilization.QUESTION, tables)
+    assert row["cpu_used"] == pytest.approx(0.00013, rel=1e-5)
 
 
 def test_what_runs_in_an_alloc_set_counts_once() -> None:
@@ -267,16 +267,16 @@ def test_what_a_machine_event_changes() -> None:
         },
     ]
     tables = tiny(machine_events=events)
-    found = tables.fetch(
+    rows = tables.fetch(
         capacity_changes(tables.machine_events).order_by("time"), "changes"
     ).to_pylist()
-    one = 2**24
+    unit = 2**24
     # A capacity that nobody published is none; two ADDs in a row add a machine once.
     changes = [
-        (one, one // 2, 0),
+        (unit, unit // 2, 0),
         (0, 0, 0),
-        (0, one // 4, 0),
-        (-one, -3 * one // 4, 0),
+        (0, unit // 4, 0),
+        (-unit, -3 * unit // 4, 0),
         (0, 0, 0),
     ]
     times = [
@@ -286,7 +286,7 @@ def test_what_a_machine_event_changes() -> None:
         at(600),
         at(900),
     ]
-    assert found == [
+    assert rows == [
         {
             "time": time,
             "machines": machines,

@@ -37,7 +37,7 @@ def task(number: int, *steps: tuple[str, float], priority: int = 0, job: int = 1
 
 
 def events(*tasks: list[Event]) -> list[Event]:
-    return [event for one in tasks for event in one]
+    return [event for task_events in tasks for event in task_events]
 
 
 def run(name: str, rows: list[Event], **parameters: Any) -> list[dict[str, Any]]:
@@ -66,14 +66,14 @@ def test_distances_by_hand() -> None:
     rows = events(
         *(task(n, ("SUBMIT", 10 * n), ("SCHEDULE", 10 * n), ("FINISH", 100)) for n in range(11))
     )
-    found = {
+    distance_by_key = {
         (row["process"], row["other"]): row["distance"] for row in run("submission_distances", rows)
     }
     # eleven steps of 1/11 along the chord: just after the first, 1/11 above it; completions all at the very end
-    assert found["new", "chord"] == pytest.approx(1 / 11)
-    assert found["completed", "chord"] == pytest.approx(1.0)
-    assert found["submitted", "scheduled"] == 0.0
-    assert found["new", "completed"] == pytest.approx(10 / 11)
+    assert distance_by_key["new", "chord"] == pytest.approx(1 / 11)
+    assert distance_by_key["completed", "chord"] == pytest.approx(1.0)
+    assert distance_by_key["submitted", "scheduled"] == 0.0
+    assert distance_by_key["new", "completed"] == pytest.approx(10 / 11)
 
 
 def test_the_published_formula_leaves_one_behind_for_each_eviction_while_pending() -> None:
@@ -97,8 +97,8 @@ def test_the_literal_reading_keeps_what_ends_after_an_update() -> None:
 def test_steps_without_an_event_hold_the_level() -> None:
     rows = run("queue_length", task(0, ("SUBMIT", 1), ("SCHEDULE", 700)))
     inside = [row for row in rows if row["time"] > TRACE_START]
-    found = [(row["pending"], row["pending_min"], row["running"]) for row in inside]
-    assert found == [
+    values = [(row["pending"], row["pending_min"], row["running"]) for row in inside]
+    assert values == [
         (1, 1, 0),
         (1, 1, 0),
         (0, 0, 1),
@@ -143,13 +143,13 @@ def test_trailing_means() -> None:
         task(0, ("SUBMIT", 10), ("SCHEDULE", 20), ("FINISH", 120)),
         task(1, ("SUBMIT", 310), ("SCHEDULE", 340), ("FINISH", 640)),
     )
-    found = run("moving_averages", rows, trailing=600 * SECOND)
-    assert [(row["mean_wait"], row["n_scheduled"]) for row in found] == [
+    answer_rows = run("moving_averages", rows, trailing=600 * SECOND)
+    assert [(row["mean_wait"], row["n_scheduled"]) for row in answer_rows] == [
         (10.0, 1),
         (20.0, 2),
         (30.0, 1),
     ]
-    assert [(row["mean_run"], row["n_ended"]) for row in found] == [
+    assert [(row["mean_run"], row["n_ended"]) for row in answer_rows] == [
         (100.0, 1),
         (100.0, 1),
         (300.0, 1),
@@ -162,12 +162,12 @@ def test_waits_by_tier() -> None:
         task(1, ("SUBMIT", 10), ("SCHEDULE", 14)),
         task(2, ("SUBMIT", 10), ("SCHEDULE", 11), priority=9),
     )
-    found = {
+    seconds_by_key = {
         (row["group"], row["percent"]): row["seconds"] for row in run("scheduling_delay", rows)
     }
-    assert found["all", 50.0] == 2.0
-    assert found["free", 50.0] == 3.0
-    assert found["production", 50.0] == 1.0
+    assert seconds_by_key["all", 50.0] == 2.0
+    assert seconds_by_key["free", 50.0] == 3.0
+    assert seconds_by_key["production", 50.0] == 1.0
 
 
 def test_runs_with_one_still_going() -> None:
@@ -177,11 +177,11 @@ def test_runs_with_one_still_going() -> None:
         task(2, ("SUBMIT", 0), ("SCHEDULE", 21)),
         task(3, ("SUBMIT", 0), ("SCHEDULE", 1), ("FINISH", 11)),
     )
-    found = {row["seconds"]: row for row in run("run_times", rows) if row["grouping"] == "all"}
+    row_by_key = {row["seconds"]: row for row in run("run_times", rows) if row["grouping"] == "all"}
     # of four: one ends after 1 s, one after 10 s, one is lost sight of after 10 s, the last ends after 30 s
-    assert [found[s]["ended"] for s in (1, 8, 10, 20, 30)] == [0.25, 0.25, 0.5, 0.5, 1.0]
-    assert [found[s]["finished"] for s in (1, 10)] == [0.5, 1.0]
-    assert [found[s]["n_at_risk"] for s in (1, 2, 10, 30)] == [3, 3, 1, 0]
+    assert [row_by_key[s]["ended"] for s in (1, 8, 10, 20, 30)] == [0.25, 0.25, 0.5, 0.5, 1.0]
+    assert [row_by_key[s]["finished"] for s in (1, 10)] == [0.5, 1.0]
+    assert [row_by_key[s]["n_at_risk"] for s in (1, 2, 10, 30)] == [3, 3, 1, 0]
 
 
 def test_ends_per_task_hour() -> None:
@@ -210,8 +210,8 @@ def test_load_by_day_is_time_weighted() -> None:
         task(0, ("SUBMIT", 0), ("SCHEDULE", day / 2), ("FINISH", 2 * day)),
         task(1, ("SUBMIT", 2.5 * day), ("SCHEDULE", 2.75 * day)),
     )
-    found = run("load_and_times", rows)
-    assert [(row["day"], row["mean_pending"], row["mean_running"]) for row in found] == [
+    answer_rows = run("load_and_times", rows)
+    assert [(row["day"], row["mean_pending"], row["mean_running"]) for row in answer_rows] == [
         (0, 0.5, 0.5),
         (1, 0.0, 1.0),
         (2, pytest.approx(1 / 3), 0.0),
@@ -321,8 +321,8 @@ def test_jobs_per_hour_and_between_jobs() -> None:
 
 def test_owners() -> None:
     rows = [job(n, ("SUBMIT", n), user="a" if n < 3 else "b")[0] for n in range(4)]
-    found = answer(find("jobs_per_owner"), tiny(collection_events=rows))
-    assert [(row["kind"], row["rank"], row["n_jobs"], row["share"]) for row in found] == [
+    answer_rows = answer(find("jobs_per_owner"), tiny(collection_events=rows))
+    assert [(row["kind"], row["rank"], row["n_jobs"], row["share"]) for row in answer_rows] == [
         ("user", 1, 3, 0.75),
         ("user", 2, 1, 1.0),
     ]
@@ -350,9 +350,9 @@ def test_slope_of_noise_includes_zero_and_of_a_line_does_not() -> None:
 
 def test_newey_west_by_hand() -> None:
     # x = −1, 0, 1; y = 0, 3, 0: slope 0, residuals −1, 2, −1, scores 1, 0, −1; lag 1: weight ½ × (0·1 + −1·0) = 0
-    found = slope(np.array([0.0, 3.0, 0.0]), np.array([-1.0, 0.0, 1.0]), 1)
-    assert found.value == 0.0
-    assert found.high == pytest.approx(1.959963984540054 * np.sqrt(2) / 2)
+    interval = slope(np.array([0.0, 3.0, 0.0]), np.array([-1.0, 0.0, 1.0]), 1)
+    assert interval.value == 0.0
+    assert interval.high == pytest.approx(1.959963984540054 * np.sqrt(2) / 2)
 
 
 def test_correlation_is_reproducible() -> None:
@@ -365,11 +365,13 @@ def test_correlation_is_reproducible() -> None:
 def test_the_interval_of_a_correlation_holds_95_percent_of_the_resamples() -> None:
     x = np.arange(10.0)
     y = np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
-    found = rank_correlation(x, y, block=1, repetitions=4000)
+    interval = rank_correlation(x, y, block=1, repetitions=4000)
     # The same draws, one by one: blocks of one value are resamples of the pairs.
     places = np.random.Generator(np.random.PCG64(0)).integers(0, 10, size=(4000, 10))
     drawn = [stats.spearmanr(x[place], y[place]).statistic for place in places]
-    assert (found.low, found.high) == pytest.approx(tuple(np.nanpercentile(drawn, [2.5, 97.5])))
+    assert (interval.low, interval.high) == pytest.approx(
+        tuple(np.nanpercentile(drawn, [2.5, 97.5]))
+    )
 
 
 def test_seven_days_are_enough_for_a_correlation() -> None:
@@ -397,8 +399,8 @@ def test_a_tail_is_not_looked_for_beyond_an_exponent_of_ten() -> None:
     [("hazards", "no task ever runs"), ("run_times", "no attempt starts within the trace")],
 )
 def test_without_a_start_there_is_no_run(question: str, reason: str) -> None:
-    found = find(question).run(tiny(instance_events=task(0, ("SUBMIT", 1), ("KILL", 2))))
-    assert found.not_applicable == reason
+    result = find(question).run(tiny(instance_events=task(0, ("SUBMIT", 1), ("KILL", 2))))
+    assert result.not_applicable == reason
 
 
 def test_times_in_the_tests_mean_what_they_say() -> None:

@@ -62,27 +62,27 @@ def tables(cell: Path) -> Tables:
 
 @pytest.fixture(scope="module")
 def truth(cell: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((cell / "raw" / "truth.json").read_text())
-    return found
+    truth: dict[str, Any] = json.loads((cell / "raw" / "truth.json").read_text())
+    return truth
 
 
 def rows(name: str, tables: Tables) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = find(name).run(tables).table.to_pylist()
-    return found
+    answer_rows: list[dict[str, Any]] = find(name).run(tables).table.to_pylist()
+    return answer_rows
 
 
 def test_transitions_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
-    found = {
+    n_by_key = {
         f"{row['from_type'] or 'START'}>{row['to_type']}": row["n"]
         for row in rows("transitions", tables)
     }
-    assert found == truth["transitions"]
+    assert n_by_key == truth["transitions"]
 
 
 def test_ends_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
     attempts = tables.instance_attempts
     ends = attempts.filter(attempts.end_type.notnull())
-    found = (
+    rows = (
         ends.group_by(["priority", "end_type"]).aggregate(n=ends.count()).to_pyarrow().to_pylist()
     )
     planted = {
@@ -91,7 +91,7 @@ def test_ends_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> Non
         for kind, n in kinds.items()
         if kind in ("EVICT", "FAIL", "FINISH", "KILL", "LOST")
     }
-    assert {(row["priority"], row["end_type"]): row["n"] for row in found} == planted
+    assert {(row["priority"], row["end_type"]): row["n"] for row in rows} == planted
 
 
 def test_the_stock_identity_holds_at_the_end(tables: Tables, truth: dict[str, Any]) -> None:
@@ -110,21 +110,21 @@ def test_the_stock_identity_holds_at_the_end(tables: Tables, truth: dict[str, An
 
 
 def test_machines_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
-    found = rows("machine_shapes", tables)
-    first_adds = sum(row["n_first"] for row in found)
+    shapes = rows("machine_shapes", tables)
+    first_adds = sum(row["n_first"] for row in shapes)
     removed = sum(row["n_removals"] * row["n_machines"] for row in rows("machine_removals", tables))
     assert first_adds == 20
     assert removed == truth["machine_events"].get("REMOVE", 0)
 
 
 def test_jobs_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
-    found = {
+    n_events_by_key = {
         row["type"]: row["n_events"] for row in rows("job_events", tables) if row["type"] != "any"
     }
     if tables.generation == "2011":
-        assert found == truth["collection_events"]
+        assert n_events_by_key == truth["collection_events"]
     else:
-        assert all(n <= truth["collection_events"][kind] for kind, n in found.items())
+        assert all(n <= truth["collection_events"][kind] for kind, n in n_events_by_key.items())
 
 
 def shuffled(cell: Path, folder: Path, generation: str, parts: int) -> Tables:
@@ -151,12 +151,12 @@ def test_answers_do_not_depend_on_row_order_or_files(
 ) -> None:
     others = shuffled(cell, tmp_path, tables.generation, 3)
     for name in LIFE_CYCLE:
-        recipe = find(name)
-        one = recipe.run(tables)
-        other = recipe.run(others)
-        assert one.table.equals(other.table), name
+        question = find(name)
+        first = question.run(tables)
+        other = question.run(others)
+        assert first.table.equals(other.table), name
         # Measured on the rows alone: the tables made here have no manifest, so that scopes would differ.
         measured = (
-            [claim.judge(result.table) for claim in recipe.claims] for result in (one, other)
+            [claim.judge(result.table) for claim in question.claims] for result in (first, other)
         )
         assert next(measured) == next(measured), name

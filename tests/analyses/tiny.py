@@ -70,9 +70,9 @@ def on(url: str, generation: str, **tables: Sequence[Row]) -> Tables:
     return EngineTables(read, Provenance(generation=generation, engine=url))
 
 
-def answer(recipe: Question, tables: Tables, **params: Any) -> list[dict[str, Any]]:
-    """Return the rows of a recipe's answer, which must be applicable."""
-    result = recipe.run(tables, **params)
+def answer(question: Question, tables: Tables, **params: Any) -> list[dict[str, Any]]:
+    """Return the rows of a question's answer, which must be applicable."""
+    result = question.run(tables, **params)
     assert result.not_applicable is None, result.not_applicable
     rows: list[dict[str, Any]] = result.table.to_pylist()
     return rows

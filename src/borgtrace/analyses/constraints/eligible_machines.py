@@ -1,7 +1,7 @@
 """On how many machines can a task run, given its placement constraints?
 
 One row per day: tasks submitted (resubmissions included), the share of them that carry constraints,
-and, over those, quantiles of the share of machines that meet all their constraints at the instant of the
+and, over those, quantiles of the share of machines that meet all their constraints at the time of the
 submission.
 """
 

@@ -1,8 +1,8 @@
 """Do tasks run on machines that meet their constraints?
 
 Every start (SCHEDULE) of an attempt with constraints on a known machine, by tier: it breaks them where
-the machine does not meet all of them at that time, or is not there. In force are the constraints that
-the last event of the attempt with any demanded, up to the start.
+the machine does not meet all of them at that time, or is not present. The constraints in force are those of
+the attempt's last event, up to the start, that carries any.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Are the limits on tasks per machine and per switch kept?
+"""Are the limits on tasks per machine and per switch respected?
 
 Three limits: ``max_per_machine`` and ``max_per_switch`` of a collection, and the 2011 flag of a
 task that it must run on another machine than all other tasks of its job (a limit of one for its own
 start). Every start is replayed against the tasks of the same collection that run there at that
-instant; at equal times, ends come before starts. A start above the limit violates it. Starts
+time; at equal times, ends come before starts. A start above the limit violates it. Starts
 without a known machine (or switch) are not judged.
 """
 

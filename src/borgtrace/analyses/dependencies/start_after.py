@@ -1,4 +1,4 @@
-"""How long are chains of jobs that wait for each other, and is their order kept?
+"""How long are chains of jobs that wait for each other, and does their order hold?
 
 A collection may name others that must finish before it starts. Its depth is the length of the
 longest chain of such references that leads to it. The order is kept if it is first scheduled at or

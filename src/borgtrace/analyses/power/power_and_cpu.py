@@ -4,8 +4,8 @@ Machines are joined to their domain, and usage to power by hour of the trace's c
 by time: windows of usage begin at any time, power at multiples of five minutes. *Literal* is the query of Google's
 notebook on PowerData 2019: windows of 300 s or more with an event on the machine, tiers as in `notebook`, of the
 largest capacity that the domain's machines ever had, and the mean power of all measurements; by day it moves power,
-and not CPU, by 300 s. Beside it windows of any length by their length, tasks in their own tiers, over the time that
-power tells of (the first hour of the clock has 50 minutes), and the power without a flag in the same period. The
+and not CPU, by 300 s. Beside it windows of any length by their length, tasks in their own tiers, over the time with
+power measurements (the first hour of the clock has 50 minutes), and the power without a flag in the same period. The
 notebook's *cappable* is the sum of free, beb and mid.
 """
 

@@ -1,9 +1,9 @@
 """How much of what it can supply does each power domain draw, and which measurements are good?
 
-The least and the largest measured power, and the means of measured power and of the estimate for production, of each
-domain and of each cell (`all`), as Google's notebook on PowerData 2019 has them: over all measurements. `length` asks
-for periods, such as the hours over which it draws a domain. Beside them the same without the measurements that the
-notebook leaves out later. It keeps those where both flags, *bad measurement data* and *bad production power data*, are
+The lowest and the highest measured power, and the means of measured power and of the estimate for production, of each
+domain and of each cell (`all`), as Google's notebook on PowerData 2019 has them: over all measurements. `length` sets
+periods, such as the hours over which it draws a domain. Beside them the same without the measurements that the
+notebook leaves out later. It uses those where both flags, *bad measurement data* and *bad production power data*, are
 false; the format document says that false means low confidence. The two readings exclude each other, so both are
 counted; the names and the published rows, of which few carry the first flag, are with the notebook.
 """
@@ -33,7 +33,7 @@ ANSWER = Answer(
             "period",
             "int64",
             "id",
-            "Period since the start of the trace, from 0: the whole of it where none is asked for.",
+            "Period since the start of the trace, from 0: the whole trace by default.",
         ),
     ],
     columns=[

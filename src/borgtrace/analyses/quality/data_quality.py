@@ -1,7 +1,7 @@
 """Which of the documented anomalies does this trace have, and how often?
 
 Every anomaly named by the format documents, by Google's notes or by studies of the traces is
-counted and compared with what is documented for its trace: expected – found. A share is as documented if it lies
+counted and compared with the documented rate of its trace. A share is as documented if it lies
 within a quarter of the documented one (of what is left to 100 %, where that is less), or within two standard
 deviations of a Poisson count where the trace is small. What
 ingest refuses or flags row by row is in the store's own quality counters (`borgtrace info`).
@@ -386,7 +386,7 @@ def chart(answer: pa.Table) -> alt.Chart:
         .encode(
             x=alt.X(
                 "share:Q",
-                title="share of what was looked at",
+                title="share of rows (or seconds) examined",
                 scale=alt.Scale(type="symlog", constant=1e-05, domain=[0, 1], clamp=True),
                 axis=alt.Axis(
                     values=[0, 1e-05, 0.0001, 0.001, 0.01, 0.1, 1],

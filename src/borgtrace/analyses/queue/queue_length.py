@@ -11,7 +11,7 @@ queue and −1 in running forever.
 is not counted when it fails, is killed or lost.
 
 *stock* – how many tasks are pending or running (exact, with the extremes within the step).  Submissions
-minus all ends equal pending plus running at every instant.
+minus all ends equal pending plus running at any time.
 """
 
 from __future__ import annotations

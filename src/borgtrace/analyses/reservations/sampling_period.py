@@ -4,7 +4,7 @@ A reservation for one period is the mean usage of the period before, plus a marg
 violation rate is the smallest one that covers all but that share of the task time. Demand is
 measured in two ways: the mean of every 300 s window, and single seconds (2011: the sampled second,
 column 20; 2019: the percentiles of the window). Period 0 stands for sampling so fine that the mean
-of the running window itself is known: what is left is variation inside five minutes. Margins are
+of the running window itself is known: only variation inside five minutes remains. Margins are
 upper edges of bins that are 1 percentage point wide up to 128 %, and 1.6 % wide above.
 """
 

@@ -1,6 +1,6 @@
-"""Do jobs that use more CPU use more memory, too?
+"""Do jobs that use more CPU also use more memory?
 
-Jobs by the whole CPU-hours of the largest machine that they used (see `job_usage`), and the median of the memory-hours
+Jobs by their CPU-hours of the largest machine, rounded down (see `job_usage`), and the median of the memory-hours
 of each bucket; the published figure is Pearson's correlation of the two over the buckets that have jobs.
 """
 

@@ -4,7 +4,7 @@ The usage of a job is Σ average × length over the windows of all its tasks, in
 (NCU-hours) or memory (NMU-hours). Of jobs with usage: the share of the largest, the tail by the least-squares line of
 log P(X ≥ x) on log x (jobs above 1 hour, up to the 99.99th percentile) and by Hill's estimator (all above it), and
 C² = variance ÷ mean². A queue served one job at a time (M/G/1) at load ρ makes a job wait (C² + 1) ÷ 2 · ρ ÷ (1 − ρ)
-mean services: the column says what is left of that once the largest jobs are kept apart.
+mean services: the column shows how much of that remains once the largest jobs run elsewhere.
 A sample of the jobs has other shares, so the question is not answered on one.
 """
 

@@ -1,7 +1,7 @@
 """How much disk, page cache and assigned memory do tasks use?
 
-Per tier and quantity: the mean over windows that have it (weighted by their length), what that is of the
-mean memory in the same windows (of the disk request for disk space), its largest value, and the share of
+Per tier and quantity: the mean over windows that have it (weighted by their length), its ratio to the
+mean memory in the same windows (to the disk request for disk space), its largest value, and the share of
 windows that do not have it. Tasks inside alloc sets are left out: the alloc instance's own row holds theirs.
 Assigned memory is the limit that a container ran under; page caches are part of the memory that it was charged for.
 """

@@ -2,7 +2,7 @@
 
 *Used* is the mean of ``average_cpu`` (``average_memory``), every window weighted by its length;
 *allocated* is the mean of the requests of running instances; *capacity* that of the machines present.
-What runs inside an alloc set counts once: a task for its own tier, what is left of the alloc for the
+What runs inside an alloc set counts once: a task for its own tier, the rest of the alloc for the
 alloc's. Hours count from the start of the trace; the last one may be shorter.
 """
 
@@ -35,7 +35,6 @@ from borgtrace.analyses.shared.windows import (
     regular,
     tier,
 )
-from borgtrace.engine.identifiers import quoted
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import (
     Answer,
@@ -232,9 +231,24 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw CPU and memory of the cell over time, and beside them those of production."""
     import altair as alt
 
+    rows = answer.to_pylist()
+    totals = query_answer(
+        answer,
+        """
+        select
+            hour,
+            sum(cpu_allocated) as cpu_allocated,
+            coalesce(last(cpu_capacity), 0) as cpu_capacity,
+            sum(memory_allocated) as memory_allocated,
+            coalesce(last(memory_capacity), 0) as memory_capacity
+        from answer
+        group by hour
+        order by hour
+        """,
+    )
     panels = [
-        usage_by_tier(answer, "cpu", title="CPU (largest machines)"),
-        usage_by_tier(answer, "memory", title="memory (largest machines)"),
+        usage_by_tier(rows, totals, "cpu", title="CPU (largest machines)"),
+        usage_by_tier(rows, totals, "memory", title="memory (largest machines)"),
     ]
     production = query_answer(
         answer,
@@ -258,14 +272,15 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     )
 
 
-def usage_by_tier(answer: pa.Table, resource: str, *, title: str) -> alt.LayerChart:
+def usage_by_tier(
+    rows: list[Row], totals: list[Row], resource: str, *, title: str
+) -> alt.LayerChart:
     """Draw what the tiers use as areas, and lines for what is allocated and available in the whole cell."""
     import altair as alt
 
     used = f"{resource}_used"
     allocated = f"{resource}_allocated"
     capacity = f"{resource}_capacity"
-    rows = answer.to_pylist()
     areas = (
         charts.base(rows)
         .mark_area(opacity=0.75)
@@ -276,38 +291,16 @@ def usage_by_tier(answer: pa.Table, resource: str, *, title: str) -> alt.LayerCh
             tooltip=charts.tooltips(rows, "hour", used, "tier", allocated),
         )
     )
-    allocated_in_cell = query_answer(
-        answer,
-        f"""
-        select hour, sum({quoted(allocated)}) as {quoted(allocated)}
-        from answer
-        group by hour
-        order by hour
-        """,
+    base = charts.base(totals).encode(x=charts.hour_axis(totals))
+    allocated_line = base.mark_line(color="black", strokeDash=DASHED).encode(
+        y=f"{allocated}:Q",
+        tooltip=charts.tooltips(totals, "hour", allocated),
     )
-    capacity_of_cell = query_answer(
-        answer,
-        f"""
-        select hour, coalesce(last({quoted(capacity)}), 0) as {quoted(capacity)}
-        from answer
-        group by hour
-        order by hour
-        """,
+    capacity_line = base.mark_line(color="black").encode(
+        y=f"{capacity}:Q",
+        tooltip=charts.tooltips(totals, "hour", capacity),
     )
-    return alt.layer(
-        areas,
-        line_over_time(allocated_in_cell, allocated).mark_line(color="black", strokeDash=DASHED),
-        line_over_time(capacity_of_cell, capacity).mark_line(color="black"),
-    )
-
-
-def line_over_time(rows: list[Row], column: str) -> alt.Chart:
-    """Encode one column over the hours, to be given a mark."""
-    return charts.base(rows).encode(
-        x=charts.hour_axis(rows),
-        y=f"{column}:Q",
-        tooltip=charts.tooltips(rows, "hour", column),
-    )
+    return alt.layer(areas, allocated_line, capacity_line)
 
 
 def usage_of_production(rows: list[Row]) -> alt.LayerChart:
