@@ -303,7 +303,10 @@ def test_batches_hold_the_rows_that_are_asked_for_and_no_others(
     for part, rows in zip(parts, (range(10), range(10, 14)), strict=True):
         pq.write_table(pa.table({"collection_id": list(rows)}), part, row_group_size=4)
 
-    def found(first: int, last: int) -> list[tuple[int, list[int]]]:
+    def found(
+        first: int,
+        last: int,
+    ) -> list[tuple[int, list[int]]]:
         batches = files.read_batches(
             [str(part) for part in parts],
             first,

@@ -18,7 +18,16 @@ S = 1_000_000
 GIB = 2.0**30
 
 
-def _event(time, job, kind, task=0, grade=0, priority=0, cpu="0.5", memory="0.25"):
+def _event(
+    time,
+    job,
+    kind,
+    task=0,
+    grade=0,
+    priority=0,
+    cpu="0.5",
+    memory="0.25",
+):
     fields = [time * S, "", job, task, "", kind, "bob", grade, priority, cpu, memory, 0.001, 0]
     return ",".join(map(str, fields))
 

@@ -191,7 +191,11 @@ class _Handler(BaseHTTPRequestHandler):
         if method == "GET":
             self._send(path, body, fault)
 
-    def _start(self, path: str, fault: str | None) -> int | None:
+    def _start(
+        self,
+        path: str,
+        fault: str | None,
+    ) -> int | None:
         wanted = self.headers.get("Range")
         condition = self.headers.get("If-Range")
         if not wanted or fault == "no_range" or not self.bucket.ranges:

@@ -264,7 +264,11 @@ def arrived(tmp_path: Path) -> Path:
     return path
 
 
-def is_known_as(entry: Entry, folder: Path, store: Path | None) -> bool:
+def is_known_as(
+    entry: Entry,
+    folder: Path,
+    store: Path | None,
+) -> bool:
     """Return whether the file is here if the ledger has such an entry."""
     return is_here(OFFERED, folder, Ledger({"a/b.gz": entry}), store)
 

@@ -35,7 +35,10 @@ def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
         )
 
 
-def planted(trace: Trace, name: str) -> list[tuple[int, ...]]:
+def planted(
+    trace: Trace,
+    name: str,
+) -> list[tuple[int, ...]]:
     return sorted(map(tuple, trace.truth["planted"][name]))
 
 

@@ -348,7 +348,8 @@ class FixedOutcomes(Outcomes):
     ],
 )
 def test_a_wait_ends_as_drawn_and_may_be_updated_halfway(
-    wait: Wait, expected: list[tuple[Any, ...]]
+    wait: Wait,
+    expected: list[tuple[Any, ...]],
 ) -> None:
     life = RecordingLifecycle()
     life.outcomes = FixedOutcomes(wait)

@@ -8,7 +8,11 @@ import pytest
 from borgtrace.synth.model.cpu_process import MODEL, NOISE, begin_noise, noise_at
 
 
-def values_of(key: int, row: int, windows: list[int]) -> list[float]:
+def values_of(
+    key: int,
+    row: int,
+    windows: list[int],
+) -> list[float]:
     (noise,) = np.empty(1, dtype=NOISE)
     begin_noise(noise, np.uint64(key))
     return [noise_at(MODEL, noise, row, window) for window in windows]

@@ -154,10 +154,12 @@ def _check_cell(dialect: Dialect, cell: str) -> None:
         )
     # No default: the eight cells are eight separate traces.
     if cells and cell not in cells:
+        first = cells[0]
+        last = cells[-1]
         raise UsageError(
             "--cell",
             f"{dialect.name} has {len(cells)} cells",
-            expected=f"one of {cells[0]} … {cells[-1]}",
+            expected=f"one of {first} … {last}",
             got=cell or "none",
-            way_out=f"try --cell {cells[0]}",
+            way_out=f"try --cell {first}",
         )

@@ -56,7 +56,8 @@ class Ledger:
     def read(cls, folder: Path) -> Ledger:
         """Read the ledger of a folder without locking or making anything."""
         path = folder / LEDGER
-        return cls(_parse(path.read_bytes()) if path.exists() else {})
+        content = path.read_bytes() if path.exists() else b""
+        return cls(_parse(content))
 
     @classmethod
     def open(cls, folder: Path) -> Ledger:
@@ -103,8 +104,9 @@ class Ledger:
 
     def staged(self, path: str, store: Path) -> None:
         """Write down that a store has taken the file in."""
-        entry = replace(self.entries[path], state="staged", store=str(store.resolve()))
-        self.record(path, entry)
+        entry = self.entries[path]
+        staged = replace(entry, state="staged", store=str(store.resolve()))
+        self.record(path, staged)
 
 
 def deliver(
@@ -132,9 +134,11 @@ def deliver(
     upload(arrived, folder / path)
     with _BUCKET_LEDGER_LOCK:
         entries = Ledger.read(folder).entries
-        entries[path] = replace(entry, mtime_ns=(folder / path).stat().st_mtime_ns)
+        delivered = (folder / path).stat()
+        entries[path] = replace(entry, mtime_ns=delivered.st_mtime_ns)
+        lines = starmap(_line, entries.items())
         # Written whole, since a bucket appends nothing; after the file, so that every file it names is there.
-        write_file(folder / LEDGER, b"".join(starmap(_line, entries.items())))
+        write_file(folder / LEDGER, b"".join(lines))
     arrived.unlink()
 
 
@@ -147,7 +151,8 @@ def arrivals(folder: Path) -> Path:
 
 def _line(path: str, entry: Entry) -> bytes:
     fields = {"path": path, **asdict(entry)}
-    return json.dumps(fields, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+    text = json.dumps(fields, separators=(",", ":"), sort_keys=True)
+    return text.encode() + b"\n"
 
 
 def _parse(content: bytes) -> dict[str, Entry]:

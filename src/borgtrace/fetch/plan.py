@@ -76,8 +76,10 @@ class FetchPlan:
     def free(self) -> int:
         """Bytes free on the disk where files arrive."""
         here = arrivals(self.folder)
-        existing = next(path for path in (here, *here.parents) if path.exists())
-        return shutil.disk_usage(existing).free
+        for folder in (here, *here.parents):
+            if folder.exists():
+                return shutil.disk_usage(folder).free
+        raise FileNotFoundError(here)
 
     def check_space(self) -> None:
         """Refuse a fetch that the disk cannot hold.
@@ -88,7 +90,8 @@ class FetchPlan:
             More bytes are to come than the disk has free.
         """
         # Files for a bucket are copied on as they come, so the sum of all need not fit.
-        if self.remaining <= self.free or isinstance(self.folder, RemotePath):
+        is_bucket = isinstance(self.folder, RemotePath)
+        if is_bucket or self.remaining <= self.free:
             return
         raise UsageError(
             str(self.folder.parent),

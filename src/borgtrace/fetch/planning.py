@@ -195,10 +195,15 @@ class _TableFinder:
             missing=[answer for answer in answers if isinstance(answer, str)],
         )
 
-    def _ask(self, table: str, numbers: Iterator[int]) -> Iterator[RemoteFile | str]:
+    def _ask(
+        self,
+        table: str,
+        numbers: Iterator[int],
+    ) -> Iterator[RemoteFile | str]:
         """Yield the file of each number, or the path of one that is missing."""
         while window := list(islice(numbers, self.window)):
-            yield from list(self.pool.map(lambda part: self._file(table, part), window))
+            files = self.pool.map(lambda part: self._file(table, part), window)
+            yield from list(files)
 
     def _file(self, table: str, part: int) -> RemoteFile | str:
         path = self.bucket.path(table, part)
@@ -233,12 +238,17 @@ def is_here(
     """
     entry = ledger.entries.get(file.path)
     # What the server offers now decides: a file of an older version counts as not here.
-    if entry is None or entry.state == "started" or entry.version.differs(file.version):
+    if entry is None or entry.state == "started":
+        return False
+    if entry.version.differs(file.version):
         return False
     path = folder / file.path
     if path.exists():
         stat = path.stat()
         # Length and modification time instead of reading it again: 41 GB take minutes to digest.
-        is_untouched = stat.st_size == entry.version.size and stat.st_mtime_ns == entry.mtime_ns
-        return entry.state == "done" and is_untouched
-    return entry.state == "staged" and store is not None and entry.store == str(store.resolve())
+        has_same_size = stat.st_size == entry.version.size
+        has_same_time = stat.st_mtime_ns == entry.mtime_ns
+        return entry.state == "done" and has_same_size and has_same_time
+    if entry.state != "staged" or store is None:
+        return False
+    return entry.store == str(store.resolve())

@@ -94,7 +94,8 @@ class Backoff:
         """
         # Drawn by name and number, not from a shared generator: threads do not change one another's waits.
         rng = random.Random(f"{self.seed}/{key}/{failures}")
-        ceiling = min(self.cap, self.base * 2.0 ** (failures - 1))
+        doubled = self.base * 2.0 ** (failures - 1)
+        ceiling = min(self.cap, doubled)
         jittered = rng.uniform(ceiling / 2, ceiling)
         # Bounded: a server that says "tomorrow" must not look like a hang.
         requested = min(retry_after or 0.0, self.longest_retry_after)

@@ -63,7 +63,8 @@ class Session:
         self.backoff = backoff or Backoff()
         self.listener = Listener()
         # No time-out for a free connection: more threads than connections is no fault of the server's.
-        self.timeout = httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
+        connect = min(timeout, 10.0)
+        self.timeout = httpx.Timeout(timeout, connect=connect, pool=None)
         # One server, one pace: when it asks one thread to wait, all of them do.
         self.quiet_until = 0.0
         self.stopped = threading.Event()
@@ -175,13 +176,21 @@ class Session:
         """Return the checksums that a file lists, by path; empty when there is no such file."""
         return self._unless_missing(url, self._sums) or {}
 
-    def _unless_missing(self, url: str, request: Callable[[str], T]) -> T | None:
+    def _unless_missing(
+        self,
+        url: str,
+        request: Callable[[str], T],
+    ) -> T | None:
         with suppress(NotPublished):
             return self.repeat(url, lambda: request(url))
         return None
 
     @contextmanager
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
+    def get(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> Iterator[httpx.Response]:
         """Open a file for reading; whatever breaks until the block ends is a :class:`Fault`."""
         self._wait_until_allowed()
         with (
@@ -215,7 +224,8 @@ class Session:
             sums = parse_sums(response.text)
         # An error page with status 200: taken for a list, it would leave every file without a checksum.
         if response.text and not sums:
-            raise Fault(f"{url.rpartition('/')[2]} holds no checksums")
+            _, _, name = url.rpartition("/")
+            raise Fault(f"{name} holds no checksums")
         return sums
 
     def judge(self, response: httpx.Response) -> None:
@@ -246,7 +256,8 @@ class Session:
         if seconds is None:
             return None
         seconds = min(seconds, self.backoff.longest_retry_after)
-        self.quiet_until = max(self.quiet_until, time.monotonic() + seconds)
+        until = time.monotonic() + seconds
+        self.quiet_until = max(self.quiet_until, until)
         return seconds
 
     def _wait_until_allowed(self) -> None:

@@ -110,14 +110,16 @@ class Transfer:
     def _is_prefix(self, size: int) -> bool:
         """Return whether the bytes here may be the beginning of the wanted version."""
         entry = self._ledger.entries.get(self._file.path)
-        is_known = entry is not None and not entry.version.differs(self.version)
-        if entry is not None and is_known:
+        is_known = False
+        if entry is not None and not entry.version.differs(self.version):
+            is_known = True
             self.version = entry.version.merged(self.version)
         total = self.version.size
         if total and size > total:
             return False
         # Bytes of unknown origin are kept only if a digest will judge them, or if they are already as many as wanted.
-        return is_known or size == total or strongest(self.version.digests) is not None
+        has_digest = strongest(self.version.digests) is not None
+        return is_known or has_digest or size == total
 
     def _begin(self) -> None:
         algorithm = strongest(self.version.digests)
@@ -197,7 +199,8 @@ class Transfer:
         self.session.listener.received(self._file.path, -self.offset)
         self._begin()
         # Before the first byte: after a kill the next run knows which version the beginning belongs to.
-        self._ledger.record(self._file.path, Entry("started", self.version))
+        entry = Entry("started", self.version)
+        self._ledger.record(self._file.path, entry)
         self.append("wb", chain([first], chunks))
 
     def settles_on_another_length(self, version: Version) -> bool:
@@ -243,7 +246,8 @@ class Transfer:
             return
         # Too short can be continued; too long, below, cannot be mended by more bytes.
         if self.offset < size:
-            raise Fault(f"the connection ended after {self.offset:,} of {size:,} bytes")
+            arrived = f"{self.offset:,} of {size:,} bytes"
+            raise Fault(f"the connection ended after {arrived}")
         if self.offset > size:
             self.discard()
             raise Fault(f"more than the {size:,} bytes that were announced", cost=_WRONG_FILE_COST)
@@ -252,16 +256,20 @@ class Transfer:
 
     def verify(self) -> None:
         """Raise Fault unless the bytes here are those that were published, or at least a whole archive."""
-        algorithm = strongest(self.version.digests)
-        if algorithm is None:
-            problem = flaw(self._partial)
-        elif self._hash.digest().hex() != self.version.digests[algorithm]:
-            problem = f"its {algorithm} is not the published one"
-        else:
-            problem = None
+        problem = self._problem()
         if problem:
             self.discard()
             raise Fault(problem, cost=_WRONG_FILE_COST)
+
+    def _problem(self) -> str | None:
+        """Return what is wrong with the bytes here, None if nothing is."""
+        algorithm = strongest(self.version.digests)
+        if algorithm is None:
+            return flaw(self._partial)
+        digest = self._hash.digest().hex()
+        if digest != self.version.digests[algorithm]:
+            return f"its {algorithm} is not the published one"
+        return None
 
     def _finish(self) -> Path:
         with self._partial.open("rb") as file:

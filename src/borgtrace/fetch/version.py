@@ -28,7 +28,9 @@ class Version:
     @property
     def validator(self) -> str | None:
         """Tag that is good for ``If-Range``: a weak one is not."""
-        return self.etag if self.etag and not self.etag.startswith("W/") else None
+        if self.etag is None or self.etag.startswith("W/"):
+            return None
+        return self.etag
 
     def differs(self, other: Version) -> bool:
         """Return whether the two are known to be different bytes; lengths alone may be wrong."""
@@ -77,11 +79,14 @@ def content_range(response: httpx.Response) -> ContentRange:
     ContentRange(first=None, total=10)
     """
     header = response.headers.get("content-range", "")
-    span, _, total = header.removeprefix("bytes").strip().partition("/")
+    content = header.removeprefix("bytes").strip()
+    span, _, total = content.partition("/")
     first, _, _ = span.partition("-")
     return ContentRange(whole_number(first), whole_number(total))
 
 
 def whole_number(text: str | None) -> int | None:
     """Read a header that should be a whole number; None where it is none."""
-    return int(text) if text and text.isascii() and text.isdigit() else None
+    if text and text.isascii() and text.isdigit():
+        return int(text)
+    return None

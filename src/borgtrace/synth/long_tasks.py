@@ -201,7 +201,10 @@ def job_sizes(n: int, rng: np.random.Generator) -> Index:
     return sizes
 
 
-def _draw_processes(tasks: NDArray[np.void], rng: np.random.Generator) -> None:
+def _draw_processes(
+    tasks: NDArray[np.void],
+    rng: np.random.Generator,
+) -> None:
     """Draw class and level (of the job, with a jitter of the task) and which tasks drift."""
     job = tasks["job"]
     n_jobs = job[-1] + 1
@@ -211,7 +214,8 @@ def _draw_processes(tasks: NDArray[np.void], rng: np.random.Generator) -> None:
     kind = kind_of_job[job]
     tasks["kind"] = kind
     tasks["level"] = CLASSES.levels(kind, job_score * np.sqrt(0.8) + task_score * np.sqrt(0.2))
-    tasks["drifts"] = rng.random(len(tasks)) < CLASSES.drifting[kind]
+    drifting_share = CLASSES.drifting[kind]
+    tasks["drifts"] = rng.random(len(tasks)) < drifting_share
 
 
 def _requests(levels: Values, seed: int) -> Values:

@@ -99,7 +99,8 @@ class SynthOptions:
     @property
     def profile(self) -> Profile:
         """What the cell looks like."""
-        profile = self.like.profile if self.like else PROFILES[self.generation]
+        published = PROFILES[self.generation]
+        profile = self.like.profile if self.like else published
         return replace(profile, constrained=self.constrained)
 
     @property
@@ -138,8 +139,10 @@ class SynthOptions:
     @property
     def draw_seed(self) -> int:
         """The seed of all draws: another cell is another trace."""
-        # 2011 has no cells and keeps the plain seed.
-        return key(self.seed, "cell", self.cell) if self.dialect.cells else self.seed
+        if self.dialect.cells:
+            return key(self.seed, "cell", self.cell)
+        # 2011 has no cells.
+        return self.seed
 
     def parameters(self) -> dict[str, object]:
         """Return what identifies the trace: everything that changes its bytes."""
@@ -234,8 +237,8 @@ def check_shared_factor(where: str, value: float) -> None:
 
 def check_output(out: Path) -> None:
     """Raise UsageError unless `out` is a new or empty folder whose parent exists; in a bucket any parent does."""
-    is_used = out.exists() and (not out.is_dir() or any(out.iterdir()))
-    if is_used:
+    is_empty_folder = out.is_dir() and not any(out.iterdir())
+    if out.exists() and not is_empty_folder:
         raise UsageError(
             str(out),
             "not an empty folder",
@@ -246,7 +249,10 @@ def check_output(out: Path) -> None:
         raise UsageError(str(out), "its parent folder does not exist", way_out="create it first")
 
 
-def part_bounds(hours: float, parts: int | None = None) -> list[int]:
+def part_bounds(
+    hours: float,
+    parts: int | None = None,
+) -> list[int]:
     """Return the limits of the parts, µs, on the 300 s grid; the real trace has 500 in 29 days.
 
     Examples
@@ -263,7 +269,8 @@ def part_bounds(hours: float, parts: int | None = None) -> list[int]:
     n_parts = min(windows, parts or usual_parts)
     exact_edges = np.arange(n_parts + 1) * windows / n_parts
     edges = np.round(exact_edges).astype(int)
-    bounds = [TRACE_START + int(edge) * 300 * SECOND for edge in edges]
+    bounds = [TRACE_START + edge * 300 * SECOND for edge in edges.tolist()]
     # The trace ends when it was asked to, also inside a window; only inner limits lie on the grid.
-    bounds[-1] = TRACE_START + round(hours * 3600) * SECOND
+    seconds = round(hours * 3600)
+    bounds[-1] = TRACE_START + seconds * SECOND
     return bounds

@@ -73,7 +73,10 @@ def export_files(
     )
 
 
-def _machine_size(store: Store, capacity: tuple[float | None, float | None]) -> MachineSize:
+def _machine_size(
+    store: Store,
+    capacity: tuple[float | None, float | None],
+) -> MachineSize:
     cores, n_bytes = capacity
     basis = store.manifest.basis
     return MachineSize(cores or basis.get("cores"), n_bytes or basis.get("bytes"))

@@ -28,7 +28,11 @@ class CsvFiles:
 
     suffix = ".csv"
 
-    def __init__(self, out: Path, titles: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        out: Path,
+        titles: Mapping[str, str],
+    ) -> None:
         self._out = out
         # Names and lists are in quotes; no text of the trace breaks a line.
         self._options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")

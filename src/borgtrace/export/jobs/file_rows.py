@@ -17,7 +17,11 @@ class FileRows:
     first: int
     last: int
 
-    def within(self, start: int, count: int) -> tuple[int, int]:
+    def within(
+        self,
+        start: int,
+        count: int,
+    ) -> tuple[int, int]:
         """Return which of `count` rows from row `start` on are this file's: from, until."""
         return max(self.first - start, 0), min(self.last - start, count)
 

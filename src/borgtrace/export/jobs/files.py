@@ -99,7 +99,10 @@ def read_batches(
                 start += rows
 
 
-def _present_columns(table: pa.Table, sources: Mapping[str, str | None]) -> pa.Table:
+def _present_columns(
+    table: pa.Table,
+    sources: Mapping[str, str | None],
+) -> pa.Table:
     """Return columns under their present names; one that a store of an earlier version lacks is NULL."""
     nulls = pa.nulls(table.num_rows, pa.float32())
     columns = {}

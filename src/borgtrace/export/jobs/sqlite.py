@@ -44,7 +44,11 @@ class SqliteFiles:
 
     suffix = ".sqlite3"
 
-    def __init__(self, out: Path, titles: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        out: Path,
+        titles: Mapping[str, str],
+    ) -> None:
         self._out = out
         self._empty_database = empty_database(titles)
         # Row by row: inserting a hundred rows a statement saves a tenth, which is not worth a second statement.

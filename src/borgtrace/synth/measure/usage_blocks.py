@@ -225,7 +225,9 @@ class UsageBlocks:
                 yield UsageBlock(0, first, kept, measured.codes)
 
     def _shards_of(
-        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+        self,
+        rows: NDArray[np.int64],
+        hashes: NDArray[np.uint64],
     ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield the number of each shard and its rows, in the order of their hashes."""
         # The upper half chooses the file, the whole number the place in it.

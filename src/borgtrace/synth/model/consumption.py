@@ -104,7 +104,11 @@ class Consumption:
         request_score = (math.log(job.cpu) - mean) / deviation
         return np.asarray(special.ndtr(self.mixed_scores(request_score, places)))
 
-    def place_alive(self, jobs: Sequence[Job], weights: Sequence[float]) -> list[Places]:
+    def place_alive(
+        self,
+        jobs: Sequence[Job],
+        weights: Sequence[float],
+    ) -> list[Places]:
         """Draw the places of tasks alive at the start, so that tasks with these weights fill [0, 1] evenly.
 
         Parameters
@@ -134,11 +138,14 @@ class Consumption:
         ]
         sizes = [job.size for job in jobs]
         # Ranks again, because a mixture of two even spreads is no longer even.
-        ranks = _ranks(np.concatenate(scores), np.repeat(weights, sizes))
-        return np.split(ranks, np.cumsum(sizes)[:-1])
+        weight_of_task = np.repeat(weights, sizes)
+        ranks = _ranks(np.concatenate(scores), weight_of_task)
+        ends = np.cumsum(sizes)
+        return np.split(ranks, ends[:-1])
 
     def _request_key(self, job: Job) -> float:
-        return math.log(job.cpu) + 1e-6 * self.random.random()
+        jitter = 1e-6 * self.random.random()
+        return math.log(job.cpu) + jitter
 
     def mixed_scores(self, request_score: float, places: Places) -> Places:
         """Mix the normal score of a request into those of places: tasks that ask for much tend to use much."""

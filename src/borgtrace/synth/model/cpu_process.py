@@ -266,12 +266,14 @@ def window_average(
     if shared > 0.0:
         of_job = noise_at(model, job, 1, window)
         # Mixed in normal scores with squares that add up to 1: the task keeps its own distribution.
-        z = math.sqrt(1.0 - shared) * z + math.sqrt(shared) * of_job
+        own_weight = math.sqrt(1.0 - shared)
+        z = own_weight * z + math.sqrt(shared) * of_job
     wave = task["wave"]
     if wave > 0.0:
         # A sine of amplitude a has variance a²/2: the variance of the noise shrinks by as much.
         own_weight = math.sqrt(1.0 - wave * wave / 2.0)
-        z = own_weight * z + wave * math.sin(_DAY * window + task["phase"])
+        angle = _DAY * window + task["phase"]
+        z = own_weight * z + wave * math.sin(angle)
     if model.shared_factor > 0.0:
         # Last, so that it is the correlation of any two tasks of different jobs, whatever their jobs share.  It is as
         # slow as what jobs share: most of it lasts for 90 minutes.

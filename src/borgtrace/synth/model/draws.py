@@ -77,7 +77,8 @@ class QuantileCurve:
         high = self.values[upper]
         if high > low:
             inside = min(max(value, low), high)
-            weight = math.log(inside / low) / math.log(high / low)
+            above_low = math.log(inside / low)
+            weight = above_low / math.log(high / low)
         else:
             weight = 1.0
         step = self.shares[upper] - self.shares[upper - 1]
@@ -218,7 +219,10 @@ class BalancedStrata:
         return (lightest + u) / parts
 
 
-def systematic(sizes: Sequence[float], keys: Sequence[float]) -> list[float]:
+def systematic(
+    sizes: Sequence[float],
+    keys: Sequence[float],
+) -> list[float]:
     """Return per job its mid position among all tasks when jobs are sorted by key.
 
     Examples

@@ -39,7 +39,8 @@ def key(seed: int, *words: str | int) -> int:
     (True, False)
     """
     # A separator that no name contains: ("a", "bc") and ("ab", "c") must be different keys.
-    text = "\x1f".join([str(int(seed)), *map(str, words)])
+    parts = [str(int(seed)), *map(str, words)]
+    text = "\x1f".join(parts)
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 

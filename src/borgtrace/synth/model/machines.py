@@ -132,7 +132,8 @@ def draw_machines(
     free = np.setdiff1d(possible, profile.taken, assume_unique=True)
     ids = rng.choice(free, size=count, replace=False)
     attributes = [rng.integers(1, modes + 1, size=count) for modes in MODES]
-    switch = rng.integers(0, max(1, count // 20), size=count)
+    n_switches = max(1, count // 20)
+    switch = rng.integers(0, n_switches, size=count)
     return CellMachines(
         ids=np.sort(ids).astype(np.int64),
         platform=tuple(shape.platform for shape in shapes),
@@ -240,7 +241,8 @@ def attribute_events(
     seed
         Decides what changes, and when.
     """
-    names = [hashed("attribute", number) for number in range(len(MODES) + FIXED)]
+    n_attributes = len(MODES) + FIXED
+    names = [hashed("attribute", number) for number in range(n_attributes)]
     events: list[AttributeEvent] = []
     for machine in range(len(machines)):
         for number, name in enumerate(names):
@@ -250,7 +252,8 @@ def attribute_events(
     changes: list[AttributeEvent] = []
     for machine in range(len(machines)):
         changes += _attribute_changes(machine, end, generator(seed, "attributes", machine))
-    return events + sorted(changes, key=lambda event: (event.time, event.machine))
+    changes.sort(key=lambda event: (event.time, event.machine))
+    return events + changes
 
 
 def _attribute_changes(

@@ -122,7 +122,10 @@ def normal_scores(bits: int = 12) -> NDArray[np.float32]:
     return (z / z.std()).astype(np.float32)
 
 
-def maximum_scores(levels: int = 9, size: int = 256) -> NDArray[np.float32]:
+def maximum_scores(
+    levels: int = 9,
+    size: int = 256,
+) -> NDArray[np.float32]:
     """Return normal scores of the largest of 1, 2, 4 … 256 seconds: shape (levels, size)."""
     u = (np.arange(size) + 0.5) / size
     # The largest of n independent values lies below z with probability Φ(z)ⁿ.

@@ -168,7 +168,8 @@ class WorkloadModel:
         jobs_by_tier: list[list[Job]] = []
         for tier in self.profile.tiers:
             per_machine = tier.pending if is_waiting else tier.running
-            tasks = max(1, round(per_machine * len(self.machines)))
+            expected_tasks = per_machine * len(self.machines)
+            tasks = max(1, round(expected_tasks))
             jobs_by_tier.append(self._alive_jobs_of(tier, tasks))
         # Where classes determine the use, the tasks of all tiers share one order of use.
         is_by_tier = self.profile.has_use_by_tier

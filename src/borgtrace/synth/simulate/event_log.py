@@ -140,7 +140,8 @@ class EventLog:
 
     def job(self, kind: str, job: Job) -> None:
         """Record an event of a job."""
-        self._segment.collections.append(CollectionEvent(self.clock.now, kind, job))
+        event = CollectionEvent(self.clock.now, kind, job)
+        self._segment.collections.append(event)
 
     def machine(self, event: MachineEvent) -> None:
         """Record an event of a machine."""

@@ -71,7 +71,8 @@ class MissingSchedules:
 
 def _is_schedule_inside(event: InstanceEvent) -> bool:
     # Snapshot rows stay: without its SCHEDULE at time 0 a task would not be running at the start at all.
-    return event.type == "SCHEDULE" and event.time > TRACE_START and not event.missing
+    is_inside = event.time > TRACE_START
+    return event.type == "SCHEDULE" and is_inside and not event.missing
 
 
 def choose_share(
@@ -202,8 +203,10 @@ class FaultInjector:
             self._plan_job_without_tasks(begin, kill)
         if self.rates.reuses_id and end - start > 400 * SECOND:
             # At the real time (33,912 s with the offset), or in the middle of a trace too short for that.
-            middle = start + (end - start - 360 * SECOND) // 2
-            self._plan_reused_job(min(TRACE_START + 33_312 * SECOND, middle))
+            spare_time = end - start - 360 * SECOND
+            middle = start + spare_time // 2
+            real_time = TRACE_START + 33_312 * SECOND
+            self._plan_reused_job(min(real_time, middle))
         self.pending.sort(key=lambda event: event.time)
 
     def _plan_job_without_tasks(self, begin: int, kill: int) -> None:
@@ -305,8 +308,9 @@ class FaultInjector:
             if event.time == 0 and event.type == "SUBMIT"
         ]
         count = max(1, round(self.rates.no_requests * len(submits)))
+        chosen_rows = choose(self.rng, submits, count)
         # Tasks, not rows: the SCHEDULE at time 0 of such a task has no requests either (291 rows of part 0).
-        chosen = {events[number].task for number in choose(self.rng, submits, count)}
+        chosen = {events[number].task for number in chosen_rows}
         for number, event in enumerate(events):
             if event.time == 0 and event.task in chosen:
                 events[number] = replace(

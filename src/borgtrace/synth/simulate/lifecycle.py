@@ -178,8 +178,7 @@ class Lifecycle:
         if task.attempt != attempt or task.machine >= 0:
             return
         machine = self.scheduler.choose(task)
-        may_evict = task.job.host is None and task.job.priority >= self.profile.evicting
-        if machine < 0 and may_evict:
+        if machine < 0 and self._may_evict(task):
             machine = self.make_room(task)
         if machine < 0:
             # Nothing is logged: the trace does not show attempts to place a task.
@@ -189,6 +188,11 @@ class Lifecycle:
         task.machine = machine
         self.scheduler.add(task)
         self.begin(task)
+
+    def _may_evict(self, task: Task) -> bool:
+        # A task inside an alloc set has its place there.
+        has_own_place = task.job.host is not None
+        return not has_own_place and task.job.priority >= self.profile.evicting
 
     def make_room(self, task: Task) -> int:
         """Evict tasks to make room for one; return on which machine, −1 where none has room."""

@@ -115,8 +115,10 @@ class Scheduler:
 
     def victims(self, task: Task, machine: int) -> list[Task]:
         """Return the tasks to evict so that `task` fits: lowest priority first, then the youngest."""
-        cpu_needed = self.cpu[machine] + task.job.cpu - self.cpu_limit[machine]
-        memory_needed = self.memory[machine] + task.job.memory - self.memory_limit[machine]
+        cpu = self.cpu[machine] + task.job.cpu
+        memory = self.memory[machine] + task.job.memory
+        cpu_needed = cpu - self.cpu_limit[machine]
+        memory_needed = memory - self.memory_limit[machine]
         chosen: list[Task] = []
         for other in sorted(self._evictable(task, machine), key=_eviction_order):
             if cpu_needed <= 0.0 and memory_needed <= 0.0:

@@ -20,7 +20,10 @@ _hash = lru_cache(maxsize=100_000)(hashed)
 _resource = lru_cache(maxsize=100_000)(lambda value: float(ten_bits(value)))
 
 
-def event_rows(segment: TraceSegment, machines: CellMachines) -> dict[str, Iterable[Row]]:
+def event_rows(
+    segment: TraceSegment,
+    machines: CellMachines,
+) -> dict[str, Iterable[Row]]:
     """Return the rows of a segment by canonical table; constraints both inside of events and by themselves."""
     return {
         "machine_events": (machine_row(event, machines) for event in segment.machines),

@@ -93,7 +93,8 @@ class RawFiles(ABC):
             table = self.dialect.tables[name].table
             if table in rows_by_table:
                 rows = list(rows_by_table[table])
-                self.add(name, segment.number, self._pieces(name, rows), len(rows))
+                pieces = self._pieces(name, rows)
+                self.add(name, segment.number, pieces, len(rows))
 
     def add(
         self,
@@ -279,7 +280,11 @@ class ShardFiles(RawFiles):
                 pieces[shard] = pa.Table.from_pylist(records, file.schema)
         return pieces
 
-    def _rows_by_shard(self, table: str, rows: list[Row]) -> list[list[Row]]:
+    def _rows_by_shard(
+        self,
+        table: str,
+        rows: list[Row],
+    ) -> list[list[Row]]:
         """Return the rows of each file, in the order of their hashes."""
         hashed_rows: list[list[tuple[int, Row]]] = [[] for _ in self._files[table]]
         for number, row in enumerate(rows, start=self.rows[table]):

@@ -153,7 +153,10 @@ _END_OF_ROW = 2
 _BEFORE_NUMBERS = 3
 
 
-def usage_text(blocks: UsageBlocks, layout: RowLayout) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+def usage_text(
+    blocks: UsageBlocks,
+    layout: RowLayout,
+) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield number of the file and lines, block by block; the bytes are overwritten by the next block."""
     windows = blocks.windows
     if not len(windows.rows):
@@ -173,7 +176,8 @@ def _row_texts(blocks: UsageBlocks, layout: RowLayout) -> RowTexts:
     executions = blocks.windows.executions
     first_second = int(rows["start"].min())
     n_seconds = int(rows["end"].max()) + 1 - first_second
-    ids = [executions[name].astype(np.int64) for name in _identity_columns(blocks.raw)]
+    columns = _identity_columns(blocks.raw)
+    ids = [executions[name].astype(np.int64) for name in columns]
     constants: Sequence[str] = (*layout.times, layout.end, *layout.numbers)
     return RowTexts(
         first_second=first_second,
@@ -201,7 +205,8 @@ def _times(base: int, count: int) -> Texts:
     text = np.empty((count, 24), dtype=np.uint8)
     lengths = np.empty(count, dtype=np.int64)
     for i in range(count):
-        lengths[i] = put_integer(text[i], 0, (base + i) * SECOND)
+        microseconds = (base + i) * SECOND
+        lengths[i] = put_integer(text[i], 0, microseconds)
     return Texts(text.view(np.uint64), lengths)
 
 
