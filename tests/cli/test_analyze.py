@@ -123,10 +123,10 @@ def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[s
         run(store, "queue_length", "--set", "step=3600000000", "--where", "priority >= 9", "--json")
         == 0
     )
-    found = json.loads(capsys.readouterr().out)
-    assert found["provenance"]["parameters"] == {"step": 3600000000}
-    assert found["provenance"]["where"] == "priority >= 9"
-    assert [row["time"] for row in found["rows"]][:2] == [3600000000, 7200000000]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["provenance"]["parameters"] == {"step": 3600000000}
+    assert answer["provenance"]["where"] == "priority >= 9"
+    assert [row["time"] for row in answer["rows"]][:2] == [3600000000, 7200000000]
 
 
 def test_sql_for_bigquery_runs_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -193,9 +193,9 @@ def test_a_terminal_gets_tables_and_a_pipe_gets_csv(
             "borgtrace.cli.answers.sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal
         )
         assert run(store, "machine_shapes") == 0
-        one = capsys.readouterr().out
+        single_answer = capsys.readouterr().out
         assert run(store, "machine_shapes", "transitions") == 0
-        shown[is_terminal] = one, capsys.readouterr().out
+        shown[is_terminal] = single_answer, capsys.readouterr().out
     assert shown[False][0].startswith('"')
     assert shown[False][1].startswith(
         "recipe,id,kind,statement,published,tolerance,measured,verdict,"

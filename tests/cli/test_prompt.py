@@ -70,5 +70,7 @@ def test_queries_are_kept_for_the_next_time(keys: PipeInput, tmp_path: Path) -> 
     ("typed", "completed"), [("from mattr", "machine_attributes"), ("select avgcpu", "average_cpu")]
 )
 def test_tables_and_columns_are_completed(typed: str, completed: str) -> None:
-    found = completer().get_completions(Document(typed), CompleteEvent(completion_requested=True))
-    assert completed in [each.text for each in found]
+    completions = completer().get_completions(
+        Document(typed), CompleteEvent(completion_requested=True)
+    )
+    assert completed in [each.text for each in completions]

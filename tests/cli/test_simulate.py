@@ -288,11 +288,11 @@ def test_what_constraints_cost_is_said_and_counted(
         task_events=events,
         task_constraints=demands,
     )
-    given = ("--policy", "recorded", "--policy", "best-fit", "--factor", 1, "--each-constraint")
+    options = ("--policy", "recorded", "--policy", "best-fit", "--factor", 1, "--each-constraint")
     rows, err = simulate(
         capsys,
         cell,
-        *given,
+        *options,
         "--add-machines",
         "1:1:0.75",
     )
@@ -308,15 +308,15 @@ def test_what_constraints_cost_is_said_and_counted(
         abs=1e-6,
     )
     assert [rows[name, "free"]["impossible"] for name in names[1:]] == [2, 1, 0]
-    said = f"constraints on {DEMANDED} cost the most waiting, 0.36 of 0.72 task-hours"
-    assert f"best-fit (simulated): of 1 attributes, {said}" in " ".join(err.split())
+    sentence = f"constraints on {DEMANDED} cost the most waiting, 0.36 of 0.72 task-hours"
+    assert f"best-fit (simulated): of 1 attributes, {sentence}" in " ".join(err.split())
 
 
 def test_added_machines_shorten_the_queue(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cell = store(tmp_path, machine_events=ones(7), task_events=QUEUE)
-    given = (
+    options = (
         "--policy",
         "first-fit",
         "--factor",
@@ -326,7 +326,7 @@ def test_added_machines_shorten_the_queue(
         "--add-machines",
         "2:1:1",
     )
-    rows, err = simulate(capsys, cell, *given, "--each-constraint")
+    rows, err = simulate(capsys, cell, *options, "--each-constraint")
     # With two machines only the third waits, from 720 to 800 s; with three nobody.
     waits = [
         rows[f"first-fit{added}", "free"]["wait_mean"] for added in ("", " + 1:1:1", " + 2:1:1")
@@ -348,11 +348,11 @@ def test_other_machines_and_usage_instead_of_requests(
         task_events=QUEUE,
         task_usage=usage,
     )
-    given = ("--policy", "recorded", "--policy", "first-fit", "--upgrade-machines", "0.5:1=1:1")
+    options = ("--policy", "recorded", "--policy", "first-fit", "--upgrade-machines", "0.5:1=1:1")
     rows, _ = simulate(
         capsys,
         cell,
-        *given,
+        *options,
         "--factor",
         1,
     )
@@ -372,7 +372,7 @@ def test_other_machines_and_usage_instead_of_requests(
     rows, err = simulate(
         capsys,
         cell,
-        *given,
+        *options,
         "--plan",
         "average:1",
     )

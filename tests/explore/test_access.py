@@ -47,10 +47,10 @@ def test_without_the_token_nothing_is_told(stranger: TestClient, path: str) -> N
 
 
 def test_the_token_is_exchanged_for_a_cookie_once(stranger: TestClient, cell_store: Path) -> None:
-    given = stranger.get(f"/machine/7?from=1h&token={TOKEN}")
-    assert given.status_code == 303
-    assert given.headers["location"] == "/machine/7?from=1h"
-    cookie = given.headers["set-cookie"]
+    answer = stranger.get(f"/machine/7?from=1h&token={TOKEN}")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/machine/7?from=1h"
+    cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
     assert TOKEN not in cookie
@@ -64,8 +64,8 @@ def test_the_token_is_exchanged_for_a_cookie_once(stranger: TestClient, cell_sto
 
 
 def test_the_way_from_the_token_never_leads_to_another_machine(stranger: TestClient) -> None:
-    given = stranger.get(f"{BASE}//evil.example/?token={TOKEN}")
-    assert (given.status_code, given.headers["location"]) == (303, "/evil.example/")
+    answer = stranger.get(f"{BASE}//evil.example/?token={TOKEN}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/evil.example/")
 
 
 def test_a_wrong_token_is_refused_and_spends_nothing(stranger: TestClient) -> None:

@@ -266,8 +266,8 @@ def test_hostile_names_run_nothing(driver: Any, hostile_base: str, view: str) ->
     if driver.execute_script(FIGURES):
         drawn(driver)
     assert "hacked" not in driver.title
-    known = "return document.querySelectorAll('main img, main svg, main script').length"
-    assert driver.execute_script(known) == 0
+    script = "return document.querySelectorAll('main img, main svg, main script').length"
+    assert driver.execute_script(script) == 0
     quiet(driver)
 
 

@@ -64,8 +64,8 @@ def test_a_port_that_is_taken_is_named(explore: Words) -> None:
             check=False,
         )
     assert done.returncode == 2
-    told = f"got {port}: address already in use; choose another, or 0 for a free one"
-    assert done.stderr == f"borgtrace: --port: cannot be opened: {told}\n"
+    message = f"got {port}: address already in use; choose another, or 0 for a free one"
+    assert done.stderr == f"borgtrace: --port: cannot be opened: {message}\n"
 
 
 @pytest.mark.parametrize("page", ["machine/7", "//evil.example/"])
@@ -77,8 +77,8 @@ def test_a_page_that_is_none_is_refused(explore: Words, page: str) -> None:
         check=False,
     )
     assert done.returncode == 2
-    told = f"expected an address as the explorer shows it, /machine/7, got {page!r}"
-    assert done.stderr.endswith(f"borgtrace: --at: not a page: {told}\n")
+    message = f"expected an address as the explorer shows it, /machine/7, got {page!r}"
+    assert done.stderr.endswith(f"borgtrace: --at: not a page: {message}\n")
 
 
 def test_it_begins_with_a_page(explore: Words) -> None:

@@ -80,7 +80,7 @@ def test_how_full_each_machine_was(cell: TestClient) -> None:
 
 def test_a_machine(cell: TestClient) -> None:
     cpu = columns(cell, "/data/machine/7/cpu.json")
-    drawn = [one["column"] for one in cell.get("/data/machine/7/cpu.json").json()["series"]]
+    drawn = [series["column"] for series in cell.get("/data/machine/7/cpu.json").json()["series"]]
     assert drawn == ["free", "production", "requested", "capacity"]
     assert cpu["production"] == [0.125, 0.25, None, 0]
     assert cpu["free"] == [0, 0, None, 0.0625]
@@ -225,10 +225,10 @@ def test_every_csv_has_what_its_json_has(cell: TestClient, path: str) -> None:
         assert rows[1] == ["600000000", "7", "1", "25"]
         assert len(rows) == 1 + 8
         return
-    given = answer.get("columns", answer)
-    assert rows[0] == list(given)
-    assert len(rows) == 1 + len(next(iter(given.values())))
-    first = [column[0] for column in given.values()]
+    columns_of_json = answer.get("columns", answer)
+    assert rows[0] == list(columns_of_json)
+    assert len(rows) == 1 + len(next(iter(columns_of_json.values())))
+    first = [column[0] for column in columns_of_json.values()]
     assert [
         float(text) if text else None
         for text, value in zip(rows[1], first, strict=True)

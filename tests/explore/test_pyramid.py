@@ -25,12 +25,12 @@ def store(cell_store: Path, tmp_path: Path) -> Path:
 
 
 def test_it_is_built_once(store: Path) -> None:
-    told: list[str] = []
+    steps: list[str] = []
     first = pyramid(
         borgtrace.open(store),
-        lambda step, done, total: told.append(f"{done + 1} of {total}: {step}"),
+        lambda step, done, total: steps.append(f"{done + 1} of {total}: {step}"),
     )
-    assert told == [
+    assert steps == [
         "1 of 5: tiers",
         "2 of 5: queue",
         "3 of 5: windows of machines",
@@ -39,9 +39,11 @@ def test_it_is_built_once(store: Path) -> None:
     ]
     assert first.folder.parent == store / "cache"
     assert not [path for path in first.folder.parent.iterdir() if path.name.endswith(".incomplete")]
-    told.clear()
-    assert pyramid(borgtrace.open(store), lambda *step: told.append("built")).folder == first.folder
-    assert told == []
+    steps.clear()
+    assert (
+        pyramid(borgtrace.open(store), lambda *step: steps.append("built")).folder == first.folder
+    )
+    assert steps == []
 
 
 def test_another_content_gets_another_one(store: Path, tmp_path: Path) -> None:

@@ -79,15 +79,15 @@ def test_links_lead_from_the_cell_to_a_window_and_back(cell: TestClient) -> None
     """Every link of every view within three steps of the first page answers."""
     seen, waiting = {"/"}, ["/"]
     for _ in range(3):
-        found = set()
+        links_of_step = set()
         for path in waiting:
             answer = cell.get(path)
             assert answer.status_code == 200, path
             if answer.headers["content-type"].startswith("text/html"):
                 links = {link.partition("#")[0] or "/" for link in Reader(answer.text).links}
-                found |= {f"/{link}" if link.startswith("?") else link for link in links}
-        waiting = sorted(found - seen)
-        seen |= found
+                links_of_step |= {f"/{link}" if link.startswith("?") else link for link in links}
+        waiting = sorted(links_of_step - seen)
+        seen |= links_of_step
     assert {
         "/machine/7",
         "/machine/8",

@@ -61,9 +61,9 @@ def test_a_table_is_an_expression(store: borgtrace.Store) -> None:
 
 
 def test_an_unknown_table_is_answered_with_the_nearest(store: borgtrace.Store) -> None:
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError) as caught:
         store.table("instance_usge")
-    assert str(refused.value) == (
+    assert str(caught.value) == (
         "name: no such table: expected one of machine_events, machine_attributes, power_measurements, "
         "machine_power_domains, collection_events, instance_events, instance_constraints, instance_usage, tasks, "
         "got instance_usge; "

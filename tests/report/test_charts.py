@@ -23,9 +23,9 @@ def spec_of(chart: Any) -> dict[str, Any]:
 
 
 def test_long_step_function_is_reduced_and_keeps_its_peak() -> None:
-    made = figure(questions.step_line(questions.rows(questions.N_STEPS // 2)), "Why?")
-    (data,) = json.loads(made.spec)["datasets"].values()
-    assert made.n_rows == len(data) <= ROWS
+    embedded = figure(questions.step_line(questions.rows(questions.N_STEPS // 2)), "Why?")
+    (data,) = json.loads(embedded.spec)["datasets"].values()
+    assert embedded.n_rows == len(data) <= ROWS
     assert max(row["n"] for row in data) == questions.PEAK
     assert {row["series"] for row in data} == {"a", "b"}
 
@@ -34,8 +34,8 @@ def test_inline_values_are_reduced_too() -> None:
     values = [{"t": i, "n": i % 3} for i in range(50_000)]
     with debug_mode(False):  # or Altair validates each row for ten seconds
         data = alt.Data(values=values)
-    made = figure(alt.Chart(data).mark_line().encode(x="t:Q", y="n:Q"), "Why?")
-    assert made.n_rows <= ROWS
+    embedded = figure(alt.Chart(data).mark_line().encode(x="t:Q", y="n:Q"), "Why?")
+    assert embedded.n_rows <= ROWS
 
 
 def test_aggregated_data_is_left_alone_up_to_a_limit() -> None:
@@ -119,12 +119,12 @@ def test_numbers_are_short_and_finite() -> None:
 
 
 def test_text_for_those_who_cannot_see() -> None:
-    made = figure(questions.step_line(questions.rows(120)), "How long?")
-    assert made.alt == (
+    embedded = figure(questions.step_line(questions.rows(120)), "How long?")
+    assert embedded.alt == (
         "How long? Line chart of tasks in the queue (0 to 7.778e+04) over hour of the trace (0 to 1.983), "
         "by series (a, b)."
     )
-    assert json.loads(made.spec)["description"] == made.alt
+    assert json.loads(embedded.spec)["description"] == embedded.alt
 
 
 def test_points_on_the_edge_of_a_plot_are_whole_and_tooltips_speak_words() -> None:
@@ -182,9 +182,9 @@ def test_panels_of_the_same_rows_are_reduced_by_what_both_draw() -> None:
         for i in range(4_500)
     ]
     base = alt.Chart(alt.Data(values=rows)).mark_line().encode(x="t:Q")
-    made = figure(base.encode(y="low:Q") | base.encode(y="high:Q"), "Why?")
-    drawn = [view.rows for view in unit_views(json.loads(made.spec))]
-    assert made.n_rows == sum(map(len, {id(rows): rows for rows in drawn}.values())) <= 2 * ROWS
+    embedded = figure(base.encode(y="low:Q") | base.encode(y="high:Q"), "Why?")
+    drawn = [view.rows for view in unit_views(json.loads(embedded.spec))]
+    assert embedded.n_rows == sum(map(len, {id(rows): rows for rows in drawn}.values())) <= 2 * ROWS
     assert min(row["low"] for row in drawn[0]) == -1
     assert max(row["high"] for row in drawn[1]) == 1
 
@@ -260,9 +260,9 @@ def test_a_layer_of_one_value_leaves_the_axis_to_the_others() -> None:
         .mark_point()
         .encode(x="x:Q")
     )
-    one = alt.Chart(alt.Data(values=[{"x": 1, "y": 4}])).mark_text(text="here").encode(x="x:Q")
+    label = alt.Chart(alt.Data(values=[{"x": 1, "y": 4}])).mark_text(text="here").encode(x="x:Q")
     y = alt.Y("y:Q", scale=alt.Scale(type="log"))
-    spec = json.loads(figure(many.encode(y=y) + one.encode(y=y), "Why?").spec)
+    spec = json.loads(figure(many.encode(y=y) + label.encode(y=y), "Why?").spec)
     assert ["domain" in layer["encoding"]["y"]["scale"] for layer in spec["layer"]] == [
         False,
         False,

@@ -153,7 +153,7 @@ def test_the_table_of_the_first_screen_has_the_highest_tier_first() -> None:
 
 
 def test_the_table_leaves_out_what_is_unknown() -> None:
-    found = levels(
+    table = levels(
         facts(
             manifest(
                 **{
@@ -165,7 +165,7 @@ def test_the_table_leaves_out_what_is_unknown() -> None:
             [UTILIZATION],
         )
     )
-    assert found == []
+    assert table == []
     some = {
         **usage_of(),
         "time_range": {"instance_events": SPAN, "instance_usage": [START, START + HOUR // 2]},
@@ -176,9 +176,9 @@ def test_the_table_leaves_out_what_is_unknown() -> None:
 
 def test_tiers_come_by_their_share_of_the_requests() -> None:
     # 15 of 21 are of production.
-    found = exact(line("tiers", [UTILIZATION]))
-    assert list(found) == ["tier-production", "tier-free"]
-    assert found == pytest.approx({"tier-production": 15 / 21, "tier-free": 6 / 21})
+    shares = exact(line("tiers", [UTILIZATION]))
+    assert list(shares) == ["tier-production", "tier-free"]
+    assert shares == pytest.approx({"tier-production": 15 / 21, "tier-free": 6 / 21})
     assert [value.text for value in line("tiers", [UTILIZATION]).values] == ["71.4 %", "28.6 %"]
 
 
@@ -401,8 +401,8 @@ def test_no_more_than_three_surprises() -> None:
         )
         for i in range(4)
     )
-    found = surprises([answered("task_totals", [], failed)])
-    assert [finding.id for _, finding in found] == ["0", "1", "2"]
+    failures = surprises([answered("task_totals", [], failed)])
+    assert [finding.id for _, finding in failures] == ["0", "1", "2"]
 
 
 def test_the_capacity_is_the_mean_over_time_and_machines_are_those_of_the_end() -> None:
@@ -466,13 +466,13 @@ def test_the_page_of_a_store_has_the_values_that_its_rows_imply(
     tiny_store: Store, tmp_path: Path
 ) -> None:
     html = report.write(tiny_store, tmp_path / "report.html", QUESTIONS).path.read_text("utf-8")
-    found = dict(re.findall(r'<data id="cell-([^"]+)" value="([^"]+)">', html))
+    values = dict(re.findall(r'<data id="cell-([^"]+)" value="([^"]+)">', html))
     missing = "job events: 1 of 500 parts; task events: 1 of 500 parts; task constraints: none; "
     assert (
-        found.pop("missing-parts")
+        values.pop("missing-parts")
         == f"machine attributes: none; {missing}task usage: 1 of 500 parts"
     )
-    assert {name: float(value) for name, value in found.items()} == pytest.approx(
+    assert {name: float(value) for name, value in values.items()} == pytest.approx(
         {
             "machines": 2,
             "capacity-cpu": 1.5,

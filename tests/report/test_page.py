@@ -296,17 +296,17 @@ def test_a_chart_of_too_many_points_is_left_out_and_said_so(
 
 def test_an_answer_of_one_row_has_no_chart_and_an_open_table() -> None:
     recipe = replace(questions.QUESTIONS[0], compute=questions.answer(1), claims=())
-    one = section(recipe.run(EngineTables({})))
+    section_of_question = section(recipe.run(EngineTables({})))
     # Two series of one step each are two rows.
-    assert one.figure is not None
+    assert section_of_question.figure is not None
     single = replace(recipe, compute=lambda tables: questions.rows(1).slice(0, 1))
-    one = section(single.run(EngineTables({})))
-    assert (one.figure, one.note) == (
+    section_of_question = section(single.run(EngineTables({})))
+    assert (section_of_question.figure, section_of_question.note) == (
         None,
         "The answer is one row, which a chart would show as one dot.",
     )
     assert "<details open>\n<summary>Table (1 row)</summary>" in report_html(
-        manifest(), "store", [one]
+        manifest(), "store", [section_of_question]
     )
 
 

@@ -63,17 +63,20 @@ def test_numbers_and_their_units_in_headings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "shown", "is_cut"),
+    ("rows", "n_shown", "is_cut"),
     [
         (39, 39, False),
         (40, 40, False),
         (41, 40, True),
     ],
 )
-def test_forty_rows_are_shown(rows: int, shown: int, is_cut: bool) -> None:
-    found = shown_table(pa.table({"n": range(rows)}), Table("t", "row", (), (N,)))
-    assert (len(found.rows), found.n_rows, found.is_cut) == (shown, rows, is_cut)
-    assert found.rows[0] == ("0",)
+def test_forty_rows_are_shown(rows: int, n_shown: int, is_cut: bool) -> None:
+    table = pa.table({"n": range(rows)})
+    shown = shown_table(table, Table("t", "row", (), (N,)))
+    assert len(shown.rows) == n_shown
+    assert shown.n_rows == rows
+    assert shown.is_cut == is_cut
+    assert shown.rows[0] == ("0",)
 
 
 def test_names_are_codes_only_where_that_is_said() -> None:
@@ -147,8 +150,8 @@ def test_the_files_of_a_table(sources: tuple[SourceEntry, ...], said: str) -> No
     ],
 )
 def test_the_span_of_a_table(bounds: list[int], said: str) -> None:
-    found = manifest(tables={"instance_events": 1}, time_range={"instance_events": bounds})
-    assert holdings(found)[0][2] == said
+    described = manifest(tables={"instance_events": 1}, time_range={"instance_events": bounds})
+    assert holdings(described)[0][2] == said
 
 
 def test_counters_come_by_severity_then_table_then_number_then_code() -> None:
@@ -165,8 +168,8 @@ def test_counters_come_by_severity_then_table_then_number_then_code() -> None:
             "exact_duplicate": 0,
         },
     }
-    found = counters(manifest(sources=(), quality=quality))
-    assert [(table, reason.code, n) for table, reason, n in found] == [
+    rows = counters(manifest(sources=(), quality=quality))
+    assert [(table, reason.code, n) for table, reason, n in rows] == [
         ("instance_usage", "negative_resource", 2),
         ("instance_usage", "unknown_machine", 1),
         ("tasks", "cpu_above_1", 9),

@@ -18,9 +18,9 @@ from . import questions_of_tests as questions
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Question]:
     """The test recipes instead of all real ones."""
-    known = {recipe.name: recipe for recipe in questions.QUESTIONS[1:3]}
-    monkeypatch.setattr("borgtrace.catalog.questions", lambda: known)
-    return known
+    questions_by_name = {recipe.name: recipe for recipe in questions.QUESTIONS[1:3]}
+    monkeypatch.setattr("borgtrace.catalog.questions", lambda: questions_by_name)
+    return questions_by_name
 
 
 def test_report_of_a_store(tiny_store: Store, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ Report = Callable[[str, int, int], None]
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number of things in words.
+    """Return a count with its noun, in the singular or plural.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def progress(*columns: ProgressColumn) -> Iterator[Progress]:
         What stands between the bar and the time left.
     """
     around = (TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn())
-    # Transient: when the work is done the screen holds what was said, not the bars.
+    # Transient: bars vanish when the work is done, messages stay.
     with Progress(
         *around,
         console=talk,

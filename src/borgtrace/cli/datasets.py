@@ -70,7 +70,7 @@ def print_built(
     for scaling in built.scalings:
         formula = f"({scaling.feature} − {scaling.offset:.6g}) ÷ {scaling.divisor:.6g}"
         talk.print(f"  {scaling.feature}: {formula}, measured on {scaling.count:,} values")
-    # Always, also when nothing is shared: that a split leaks is not something to ask for.
+    # Always, even when nothing is shared: nobody should have to ask whether a split leaks.
     for line in built.leakage:
         talk.print(f"  leakage: {line}")
     # The only line on stdout, for ``$(borgtrace dataset …)``.

@@ -15,7 +15,7 @@ GAP = 2
 WIDEST = 40
 """A text takes no more while others need the room: ids and hashes have 44 characters."""
 NARROWEST = 16
-"""A heading or a text that is cut further says nothing."""
+"""A heading or a text that is cut further is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)

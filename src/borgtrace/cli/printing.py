@@ -13,7 +13,7 @@ NARROWEST = 12
 
 def print_json(value: Any, indent: int | None = None) -> None:
     """Print a value as JSON."""
-    # Flushed: whoever reads the pipe gets each answer when it is there.
+    # Flushed, so that a reader of the pipe gets each answer as soon as it is there.
     print(json.dumps(json_value(value), indent=indent, default=str), flush=True)
 
 

@@ -66,7 +66,7 @@ def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
     head, has_more = first_rows(answer, rows)
     columns = grid_columns(head)
     n_shown = print_grid(columns)
-    # Further rows are never fetched, so nobody knows how many there are.
+    # Further rows are never fetched, so their number is unknown.
     if has_more:
         print(f"first {rows:,} rows; --rows N shows more, --format csv all", file=sys.stderr)
     if n_shown < len(columns):
