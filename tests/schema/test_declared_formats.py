@@ -74,6 +74,10 @@ def test_what_a_declaration_comes_to() -> None:
         ),
         "machines": (RawField("node", "machine", is_mandatory=True), RawField("kind", "platform")),
     }
+
+
+def test_codes_defaults_and_conversion_of_a_declaration() -> None:
+    declared = declared_dialect(GOOD, FILE)
     assert declared.codes == {
         "event_type": {
             "SUBMIT": "SUBMIT",
@@ -82,11 +86,9 @@ def test_what_a_declaration_comes_to() -> None:
         }
     }
     assert declared.none == {"instant_cpu": (-1,)}
-    assert (declared.title, declared.formats, declared.span) == (
-        "Own trace",
-        ("csv", "json", "parquet"),
-        timedelta(0),
-    )
+    assert declared.title == "Own trace"
+    assert declared.formats == ("csv", "json", "parquet")
+    assert declared.span == timedelta(0)
     assert declared.tiers == (("all", 0, 2_147_483_647),)
     assert declared.conversion == Conversion(
         clock="relative",
@@ -128,34 +130,34 @@ def test_a_name_holds_the_content_and_not_its_order() -> None:
     assert declared_dialect(changed(title="Our cell"), FILE).title == "Our cell"
 
 
-def test_shares_counters_and_dates() -> None:
-    declared = declared_dialect(
-        {
-            "window": "10m",
-            "label": "end",
-            "usage": {
-                "task": "pod",
-                "time": {
-                    "column": "ts",
-                    "unit": "iso",
-                    "zone": "Europe/Berlin",
-                },
-                "end": {"column": "te", "unit": "iso"},
-                "cpu": {
-                    "column": "c",
-                    "unit": "ms",
-                    "kind": "counter",
-                },
-                "memory": {
-                    "column": "m",
-                    "unit": "percent_of_request",
-                    "kind": "average",
-                },
-            },
-            "tasks": {"task": "pod", "memory_request": {"column": "r", "unit": "MB"}},
+SHARES: dict[str, Any] = {
+    "window": "10m",
+    "label": "end",
+    "usage": {
+        "task": "pod",
+        "time": {
+            "column": "ts",
+            "unit": "iso",
+            "zone": "Europe/Berlin",
         },
-        FILE,
-    )
+        "end": {"column": "te", "unit": "iso"},
+        "cpu": {
+            "column": "c",
+            "unit": "ms",
+            "kind": "counter",
+        },
+        "memory": {
+            "column": "m",
+            "unit": "percent_of_request",
+            "kind": "average",
+        },
+    },
+    "tasks": {"task": "pod", "memory_request": {"column": "r", "unit": "MB"}},
+}
+
+
+def test_shares_counters_and_dates() -> None:
+    declared = declared_dialect(SHARES, FILE)
     assert declared.tables["usage"].fields == (
         RawField("pod", "task", is_mandatory=True),
         RawField("ts", "time", is_mandatory=True, zone="Europe/Berlin"),
