@@ -145,16 +145,15 @@ def test_requests_become_powers_of_two(cell: Path, capsys: pytest.CaptureFixture
     ("plan", "machines"),
     [
         # Four quarters and four halves, which is what was used, without variance; twice that; all by half of requests.
-        *(
-            ("average:1", 3),
-            ("cantelli:2", 3),
-            ("percentile:50", 3),
-            ("gpa:0.01", 3),
-            ("average:2", 6),
-        ),
+        ("average:1", 3),
+        ("cantelli:2", 3),
+        ("percentile:50", 3),
+        ("gpa:0.01", 3),
+        ("average:2", 6),
         ("request:2", 2),
         # Four of .375 and four halves, which is all that these ask for; three quarters of them would need six machines.
-        *(("reservation:0.5", 4), ("reservation:0", 3)),
+        ("reservation:0.5", 4),
+        ("reservation:0", 3),
     ],
 )
 def test_a_plan_by_hand(

@@ -248,14 +248,13 @@ def test_machines_and_attributes_that_come_later_meet_constraints(
         "--event-log",
         tmp_path / "log",
     )
-    started = (
-        "select collection_id, time // 1000000, machine_id from instance_events "
-        "where type = 'SCHEDULE' order by 1"
-    )
-    found = [
-        tuple(row.values()) for row in borgtrace.open(tmp_path / "log").sql(started).to_pylist()
-    ]
-    assert found == [
+    starts = """
+        select collection_id, time // 1000000, machine_id
+        from instance_events
+        where type = 'SCHEDULE'
+        order by collection_id
+    """
+    assert rows_of(tmp_path / "log", starts) == [
         (5, 800, 2),
         (6, 900, 1),
         (7, 740, 1),
@@ -484,20 +483,20 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
     assert (trace.unknown_machine, trace.without_submit) == (1, 1)
     for place, (_, low, high) in enumerate(tables.dialect.tiers):
         attempts = tables.instance_attempts
-        known = tables.fetch(
-            occupancy(attempts.filter(attempts.priority.between(low, high))).order_by("time")
-        )
-        found = levels(trace, recorded(trace), place)
-        for name, values in zip(("time", "pending", "running"), found, strict=True):
-            assert np.array_equal(values, known[name].to_numpy()), name
+        of_tier = occupancy(attempts.filter(attempts.priority.between(low, high)))
+        expected = tables.fetch(of_tier.order_by("time"))
+        replayed = levels(trace, recorded(trace), place)
+        for name, values in zip(("time", "pending", "running"), replayed, strict=True):
+            assert np.array_equal(values, expected[name].to_numpy()), name
 
 
 def test_policies_side_by_side_are_as_one_after_the_other(tmp_path: Path) -> None:
     cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
-    given = {"policies": ("recorded", "best-fit", "random:k=1"), "add_machines": ("1:1:1",)}
-    one, two = (SIMULATE.run(cell, **given, jobs=jobs).table for jobs in (1, 2))
-    assert one.num_rows == 5
-    assert one.equals(two)
+    options = {"policies": ("recorded", "best-fit", "random:k=1"), "add_machines": ("1:1:1",)}
+    by_one_process = SIMULATE.run(cell, **options, jobs=1).table
+    by_two_processes = SIMULATE.run(cell, **options, jobs=2).table
+    assert by_one_process.num_rows == 5
+    assert by_one_process.equals(by_two_processes)
 
 
 def test_room_has_colors_of_its_own(tmp_path: Path) -> None:
@@ -507,69 +506,92 @@ def test_room_has_colors_of_its_own(tmp_path: Path) -> None:
     assert (colors, drawn["resolve"]["scale"]) == (["tier", "series"], {"color": "independent"})
 
 
-def test_an_event_log_is_a_store_that_tells_the_schedule(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    jobs = [
-        f"{time * SECOND},,3,{type_},u,1,job,logical"
-        for time, type_ in ((720, 0), (720, 1), (820, 4))
-    ]
-    jobs += [
-        f"{time * SECOND},,8,{type_},u,1,job,logical"
-        for time, type_ in ((705, 0), (705, 1), (715, 4))
-    ]
-    events = [
-        *QUEUE,
-        *life(8, PRODUCTION, 705, 10, "0.9"),
-    ]
-    machines = ["0,7,0,PLATFORM,0.75,0.75"]
+def job_events(id_: int, *events: tuple[int, int]) -> list[str]:
+    """Raw events of a job: seconds and type of each."""
+    return [f"{time * SECOND},,{id_},{type_},u,1,job,logical" for time, type_ in events]
+
+
+@pytest.fixture
+def event_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """The schedule of the queue on one machine, with a task of .9 that never starts."""
     cell = store(
         tmp_path,
-        machine_events=machines,
-        task_events=events,
-        job_events=jobs,
+        machine_events=["0,7,0,PLATFORM,0.75,0.75"],
+        task_events=[*QUEUE, *life(8, PRODUCTION, 705, 10, "0.9")],
+        job_events=[
+            *job_events(3, (720, 0), (720, 1), (820, 4)),
+            *job_events(8, (705, 0), (705, 1), (715, 4)),
+        ],
     )
     out = tmp_path / "simulated"
     simulate(capsys, cell, "--policy", "first-fit", "--factor", 1, "--event-log", out)
-    opened = borgtrace.open(out)
-    columns = f"collection_id, time // {SECOND}, type"
-    found = opened.sql(
-        f"select {columns}, machine_id, priority from instance_events order by 1, 2, source_row"
-    )
-    # One after the other on the machine, where the trace ran all at once; the task of .9 never starts.
+    return out
+
+
+def rows_of(folder: Path, query: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query over a store."""
+    return [tuple(row.values()) for row in borgtrace.open(folder).sql(query).to_pylist()]
+
+
+def test_an_event_log_is_a_store_that_tells_the_schedule(event_log: Path) -> None:
+    # One after the other on the machine, where the trace ran all at once.
     expected = [
-        *((1, 700, "SUBMIT", None), (1, 700, "SCHEDULE", 7), (1, 800, "FINISH", 7)),
-        *((2, 710, "SUBMIT", None), (2, 800, "SCHEDULE", 7), (2, 900, "FINISH", 7)),
-        *((3, 720, "SUBMIT", None), (3, 900, "SCHEDULE", 7), (3, 1000, "FINISH", 7)),
-        (8, 705, "SUBMIT", None),
-        *((99, 2000, "SUBMIT", None), (99, 2000, "SCHEDULE", 7), (99, 2001, "FINISH", 7)),
+        (1, 700, "SUBMIT", None, FREE),
+        (1, 700, "SCHEDULE", 7, FREE),
+        (1, 800, "FINISH", 7, FREE),
+        (2, 710, "SUBMIT", None, FREE),
+        (2, 800, "SCHEDULE", 7, FREE),
+        (2, 900, "FINISH", 7, FREE),
+        (3, 720, "SUBMIT", None, FREE),
+        (3, 900, "SCHEDULE", 7, FREE),
+        (3, 1000, "FINISH", 7, FREE),
+        (8, 705, "SUBMIT", None, PRODUCTION),
+        (99, 2000, "SUBMIT", None, FREE),
+        (99, 2000, "SCHEDULE", 7, FREE),
+        (99, 2001, "FINISH", 7, FREE),
     ]
-    rows = [tuple(row.values()) for row in found.to_pylist()]
-    assert rows == [(*row, PRODUCTION if row[0] == 8 else FREE) for row in expected]
-    found = opened.sql(f"select {columns} from collection_events order by 1, 2, source_row")
-    known = [tuple(row.values()) for row in found.to_pylist()]
-    assert known == [
+    query = f"""
+        select collection_id, time // {SECOND}, type, machine_id, priority
+        from instance_events
+        order by collection_id, time, source_row
+    """
+    assert rows_of(event_log, query) == expected
+
+
+def test_an_event_log_has_the_events_of_jobs(event_log: Path) -> None:
+    query = f"""
+        select collection_id, time // {SECOND}, type
+        from collection_events
+        order by collection_id, time, source_row
+    """
+    assert rows_of(event_log, query) == [
         (3, 720, "SUBMIT"),
         (3, 900, "SCHEDULE"),
         (3, 1000, "FINISH"),
         (8, 705, "SUBMIT"),
     ]
-    # Replayed as it was recorded it is the schedule.
-    row = simulate(capsys, out, "--policy", "recorded")[0]["recorded", "free"]
-    assert (row["starts"], row["wait_mean"]) == (4, 67.5)
-    assert (
-        trace_name(opened.manifest) == "Simulated cell in the format of Google cluster trace 2011"
-    )
-    assert (
-        repr(opened)
-        == f"<Store {out} (simulated, 2011, {sum(opened.manifest.tables.values())} rows)>"
-    )
+
+
+def test_an_event_log_replayed_as_it_was_recorded_is_the_schedule(
+    event_log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, _ = simulate(capsys, event_log, "--policy", "recorded")
+    recorded_row = rows["recorded", "free"]
+    assert recorded_row["starts"] == 4
+    assert recorded_row["wait_mean"] == 67.5
+
+
+def test_an_event_log_says_that_it_is_simulated(event_log: Path) -> None:
+    opened = borgtrace.open(event_log)
+    name = "Simulated cell in the format of Google cluster trace 2011"
+    assert trace_name(opened.manifest) == name
+    n_rows = sum(opened.manifest.tables.values())
+    assert repr(opened) == f"<Store {event_log} (simulated, 2011, {n_rows} rows)>"
     assert opened.manifest.notes[-1].startswith("simulated with first-fit, seed 0, from ")
-    assert f"store {out} (2011, simulated, {opened.digest[:12]})" in str(
-        EngineTables.of(opened).origin
-    )
+    origin = f"store {event_log} (2011, simulated, {opened.digest[:12]})"
+    assert origin in str(EngineTables.of(opened).origin)
     with pytest.raises(SystemExit) as caught:
-        main(["verify", str(out)])
+        main(["verify", str(event_log)])
     assert not caught.value.code
 
 

@@ -132,17 +132,18 @@ def test_a_forecast_has_the_defaults_of_the_library(store: Path, asked: Asked) -
 def test_a_forecast_is_asked_with_what_the_options_say(
     file_option: str, store: Path, tmp_path: Path, asked: Asked
 ) -> None:
-    arguments = (
-        *("--forecaster", "persistence"),
-        *("--forecaster", "seasonal"),
-        *("--resource", "cpu"),
-        *("--tasks", 9),
-        *("--folds", 2),
-        *("--examples", 70),
-        *("--seed", 5),
-        *(f"--{file_option}", tmp_path / "file"),
-    )
-    assert run("forecast", store, "--pack", *arguments) == 0
+    arguments = [
+        "--pack",
+        "--forecaster",
+        "persistence",
+        "--forecaster",
+        "seasonal",
+        "--resource",
+        "cpu",
+    ]
+    arguments += ["--tasks", "9", "--folds", "2", "--examples", "70", "--seed", "5"]
+    arguments += [f"--{file_option}", str(tmp_path / "file")]
+    assert run("forecast", store, *arguments) == 0
     options = ForecastOptions(
         forecasters=("persistence", "seasonal"),
         resources=("cpu",),

@@ -232,7 +232,9 @@ def test_compare_writes_one_page(store, tmp_path):
         ("store 2", "store 1", 0)
     }
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *("compare.html", "distances.csv", "transitions.csv")
+        "compare.html",
+        "distances.csv",
+        "transitions.csv",
     ]
     page = (tmp_path / "out" / "compare.html").read_text()
     assert "Amounts of these stores are fractions of the same machine" in page
