@@ -13,7 +13,7 @@ import pyarrow as pa
 from borgtrace.schema.time import HOUR
 from borgtrace.storage import as_path, new_folder
 from borgtrace.synth.measure.usage_blocks import UsageBlocks
-from borgtrace.synth.measure.usage_windows import UsageWindows, windows_of
+from borgtrace.synth.measure.usage_windows import SegmentWindows, windows_of
 from borgtrace.synth.model.machines import CellMachines, draw_machines
 from borgtrace.synth.model.profile import CONSTRAINED, Likeness
 from borgtrace.synth.options import SynthOptions, check_output, part_bounds
@@ -22,7 +22,7 @@ from borgtrace.synth.simulate.fault_injection import FaultInjector
 from borgtrace.synth.simulate.simulation import Simulation
 from borgtrace.synth.truth import GroundTruth
 from borgtrace.synth.write.gzip_files import Deflater
-from borgtrace.synth.write.raw_files import PartFiles, Pieces, RawFiles, ShardFiles
+from borgtrace.synth.write.raw_files import PartFiles, Pieces, RawTableFiles, ShardFiles
 from borgtrace.synth.write.usage_arrow import usage_tables
 from borgtrace.synth.write.usage_text import csv_layout, json_layout, usage_text
 
@@ -178,7 +178,7 @@ def _open_files(
     options: SynthOptions,
     machines: CellMachines,
     parts: int,
-) -> RawFiles:
+) -> RawTableFiles:
     tables = options.chosen_tables
     if not options.shards:
         return PartFiles(folder, options.dialect, machines, tables, parts)
@@ -194,7 +194,7 @@ def _open_files(
 
 def _usage_by_part(
     segments: Iterator[TraceSegment],
-    files: RawFiles,
+    files: RawTableFiles,
     truth: GroundTruth,
     options: SynthOptions,
     machines: CellMachines,
@@ -218,7 +218,7 @@ def _usage_by_part(
             yield waiting.popleft().result()
 
 
-def measure_usage(windows: UsageWindows, options: SynthOptions) -> MeasuredUsage:
+def measure_usage(windows: SegmentWindows, options: SynthOptions) -> MeasuredUsage:
     """Measure, print and compress the usage of one segment, independently of all others.
 
     Parameters

@@ -47,17 +47,21 @@ WITH steps AS (
 ), events AS (
     SELECT collection_id, instance_index, life, step, time, machine_id, cpu_request, memory_request,
            -- Their reader skips LOST, so that the task would never end.
-           CASE type WHEN 'SCHEDULE' THEN 1 WHEN 'EVICT' THEN 2 WHEN 'FAIL' THEN 3 WHEN 'FINISH' THEN 4 ELSE 5 END AS code
+           CASE type WHEN 'SCHEDULE' THEN 1 WHEN 'EVICT' THEN 2 WHEN 'FAIL' THEN 3 WHEN 'FINISH' THEN 4 ELSE 5
+           END AS code
     -- A SCHEDULE of a running task and an EVICT of one that does not run say nothing.
     FROM changes WHERE type NOT IN ('SCHEDULE', 'EVICT') OR type != coalesce(before, 'EVICT')
     UNION ALL
     -- One SUBMIT per life, its first instant: a second one would make a second task of the same id.
     SELECT collection_id, instance_index, life, 0, begun, NULL, cpu_request, memory_request, 0 FROM lives
 ), event_rows AS (
-    SELECT events.time, job, task, step, machine_id, code, t."user", coalesce(t.scheduling_class, 0) AS scheduling_class,
+    SELECT events.time, job, task, step, machine_id, code, t."user",
+           coalesce(t.scheduling_class, 0) AS scheduling_class,
            coalesce(t.priority, 0) AS priority, coalesce(events.cpu_request, t.cpu_request) AS cpu_request,
            coalesce(events.memory_request, t.memory_request) AS memory_request, t.disk_request
-    FROM events JOIN lives USING (collection_id, instance_index, life) JOIN tasks t USING (collection_id, instance_index)
+    FROM events
+    JOIN lives USING (collection_id, instance_index, life)
+    JOIN tasks t USING (collection_id, instance_index)
 ), plain_events AS (
     -- They take numbers with an exponent for missing ones.
     SELECT * EXCLUDE (cpu_request, memory_request, disk_request),
@@ -89,7 +93,8 @@ WITH steps AS (
                      coalesce(average_cpu, ''), coalesce(average_memory, ''), coalesce(assigned_memory, ''),
                      coalesce(unmapped_page_cache_memory, ''), coalesce(page_cache_memory, ''),
                      coalesce(maximum_memory, ''), coalesce(mean_disk_io_time, ''), coalesce(mean_disk_space, ''),
-                     coalesce(maximum_cpu, ''), coalesce(maximum_disk_io_time, ''), coalesce(cycles_per_instruction, ''),
+                     coalesce(maximum_cpu, ''), coalesce(maximum_disk_io_time, ''),
+                     coalesce(cycles_per_instruction, ''),
                      coalesce(memory_accesses_per_instruction, ''), coalesce(sample_portion, ''),
                      coalesce(CAST(CAST(aggregation_type AS INTEGER) AS VARCHAR), ''), coalesce(sampled_cpu, ''))
     FROM plain_usage

@@ -23,12 +23,14 @@ WITH tasks_lives AS (
            there > 0 AND cores > 0 AND bytes > 0 AS is_there
     FROM tasks_lives JOIN tasks USING (collection_id, instance_index) GROUP BY collection_id
 ), arriving AS (
-    SELECT *, (submitted - lag(submitted) OVER (PARTITION BY is_service ORDER BY submitted, collection_id)) / 1e6 AS waited
+    SELECT *, (submitted - lag(submitted) OVER by_scheduler) / 1e6 AS waited
     FROM jobs WHERE submitted >= $zero
+    WINDOW by_scheduler AS (PARTITION BY is_service ORDER BY submitted, collection_id)
 ), lines AS (
     -- Jobs that ran when the trace began (11), and those of them whose tasks had all ended before its end (12).
-    SELECT 0 AS part, 11 AS place, collection_id, concat_ws(' ', '11 0.000000', collection_id, is_production, class, there,
-                                                            printf('%.6f', cores), printf('%.0f', bytes)) AS line
+    SELECT 0 AS part, 11 AS place, collection_id,
+           concat_ws(' ', '11 0.000000', collection_id, is_production, class, there, printf('%.6f', cores),
+                     printf('%.0f', bytes)) AS line
     FROM jobs WHERE is_there
     UNION ALL
     SELECT 0, 12, collection_id,

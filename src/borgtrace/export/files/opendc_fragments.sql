@@ -2,8 +2,8 @@
 WITH lives AS (
     -- As in opendc_tasks.sql.
     SELECT t.collection_id, t.instance_index,
-           CASE WHEN max(t.collection_id) OVER () < 2147483648 AND max(t.instance_index) OVER () = 0 THEN t.collection_id
-                ELSE row_number() OVER (ORDER BY t.collection_id, t.instance_index) END AS id,
+           CASE WHEN max(t.collection_id) OVER () < 2147483648 AND max(t.instance_index) OVER () = 0
+                THEN t.collection_id ELSE row_number() OVER (ORDER BY t.collection_id, t.instance_index) END AS id,
            least(u.first, coalesce(e.started, u.first)) // 1000 AS begun,
            greatest(u.last, coalesce(e.ended, u.last)) // 1000 AS stopped
     FROM tasks t

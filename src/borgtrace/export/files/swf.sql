@@ -8,7 +8,8 @@ WITH events AS (
 ), attempts AS (
     -- What began before the trace begins with it.
     SELECT collection_id, instance_index, attempt, any_value(user) AS user, min(greatest(time, $zero)) AS submitted,
-           min(greatest(time, $zero)) FILTER (type = 'SCHEDULE') AS started, max(time) FILTER (list_contains($terminal, type)) AS ended,
+           min(greatest(time, $zero)) FILTER (type = 'SCHEDULE') AS started,
+           max(time) FILTER (list_contains($terminal, type)) AS ended,
            arg_max(type, time) FILTER (list_contains($terminal, type)) AS type, max(cpu_request) AS cpu_request,
            count(*) OVER (PARTITION BY collection_id, instance_index) AS n
     FROM events GROUP BY collection_id, instance_index, attempt
@@ -26,7 +27,8 @@ SELECT concat_ws(' ', *COLUMNS(*)) || chr(10) AS line
 FROM (
     SELECT job, (submitted - $zero) // 1000000 AS submit, coalesce((started - submitted) // 1000000, -1) AS wait,
            coalesce((ended - started) // 1000000, -1) AS run,
-           coalesce(CAST(round(cpu_request * CAST($cores AS FLOAT)) AS BIGINT), -1) AS processors, -1 AS cpu_time, -1 AS memory,
+           coalesce(CAST(round(cpu_request * CAST($cores AS FLOAT)) AS BIGINT), -1) AS processors,
+           -1 AS cpu_time, -1 AS memory,
            processors AS asked, -1 AS asked_time, -1 AS asked_memory,
            CASE type WHEN 'FINISH' THEN CASE WHEN n > 1 THEN 3 ELSE 1 END
                      WHEN 'FAIL' THEN CASE WHEN n > 1 AND is_last THEN 4 ELSE 0 END

@@ -21,7 +21,7 @@ from borgtrace.synth.measure.measurement import (
     traits_of,
 )
 from borgtrace.synth.measure.number_text import number_code, number_texts
-from borgtrace.synth.measure.usage_windows import UsageWindows
+from borgtrace.synth.measure.usage_windows import SegmentWindows
 from borgtrace.synth.model.cpu_process import CpuModel, model_of
 from borgtrace.synth.model.fault_rates import FaultRates
 from borgtrace.synth.model.hashing import mix, unit
@@ -169,7 +169,7 @@ class UsageBlocks:
         Windows that are measured together.
     """
 
-    def __init__(self, windows: UsageWindows, options: SynthOptions) -> None:
+    def __init__(self, windows: SegmentWindows, options: SynthOptions) -> None:
         self.windows = windows
         self.raw = options.dialect.tables[options.usage_table]
         self.numbers = number_texts(is_short=options.dialect.shards == "time")

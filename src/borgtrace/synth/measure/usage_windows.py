@@ -53,7 +53,7 @@ _PACK = struct.Struct(f"<{len(_INTEGERS)}q{len(_FLOATS)}fb").pack
 
 
 @dataclass(frozen=True, slots=True)
-class UsageWindows:
+class SegmentWindows:
     """Usage windows of one part.
 
     Attributes
@@ -68,12 +68,12 @@ class UsageWindows:
     rows: NDArray[np.void]
 
 
-def windows_of(segment: TraceSegment, machine_ids: NDArray[np.int64]) -> UsageWindows:
+def windows_of(segment: TraceSegment, machine_ids: NDArray[np.int64]) -> SegmentWindows:
     """Cut the executions of a segment into windows."""
     executions = _execution_table(segment.executions, machine_ids, segment.start)
     begin = segment.start // SECOND
     end = -(-segment.end // SECOND)
-    return UsageWindows(executions, cut(executions, begin, end))
+    return SegmentWindows(executions, cut(executions, begin, end))
 
 
 @compiled()

@@ -51,7 +51,7 @@ def schema_text(tables: Mapping[str, RawTable]) -> str:
     return "\n".join(lines) + "\n"
 
 
-class RawFiles(ABC):
+class RawTableFiles(ABC):
     """Writes tables of a dialect, segment by segment.
 
     Parameters
@@ -137,13 +137,13 @@ class RawFiles(ABC):
         """Append pieces to their files."""
 
 
-class PartFiles(RawFiles):
+class PartFiles(RawTableFiles):
     """Tables cut by time: one folder a table, ``part-?????-of-?????.csv.gz``, with ``schema.csv`` and ``SHA256SUM``.
 
     Parameters
     ----------
     out, dialect, machines, tables
-        As of :class:`RawFiles`.
+        As of :class:`RawTableFiles`.
     parts
         Number of parts.
     """
@@ -230,13 +230,13 @@ class _ParquetFile:
         self._writer.close()
 
 
-class ShardFiles(RawFiles):
+class ShardFiles(RawTableFiles):
     """Tables distributed by hash: ``<table>-000000000000.json.gz`` (or Parquet), rows in no order.
 
     Parameters
     ----------
     out, dialect, machines
-        As of :class:`RawFiles`.
+        As of :class:`RawTableFiles`.
     shards
         Number of files by raw table to write; they stay open until the end.
     seed

@@ -11,7 +11,7 @@ from borgtrace.schema.dialects import RawTable
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.measure.measurement import PLACES
 from borgtrace.synth.measure.usage_blocks import UsageBlock, UsageBlocks
-from borgtrace.synth.measure.usage_windows import IDENTITY, TIMES, UsageWindows
+from borgtrace.synth.measure.usage_windows import IDENTITY, TIMES, SegmentWindows
 
 
 def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
@@ -29,7 +29,7 @@ def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
 
 def _table(
     raw: RawTable,
-    windows: UsageWindows,
+    windows: SegmentWindows,
     block: UsageBlock,
     values: NDArray[np.float32],
 ) -> pa.Table:
