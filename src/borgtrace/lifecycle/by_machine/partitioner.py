@@ -33,9 +33,9 @@ from borgtrace.lifecycle.by_machine.window_rows import (
     NAMES_OF_COUNTS,
     NO_MACHINE,
     WINDOW_ROW,
+    MachineWindows,
     SlotRules,
     TaskStarts,
-    UsageWindows,
     fill_rows,
 )
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
@@ -180,7 +180,7 @@ class MachinePartitioner:
         """Return the rows of the windows of some tasks, and add what was counted."""
         part = slice(tasks.first, tasks.end + 1)
         cpu, memory = self.metrics
-        windows = UsageWindows(
+        windows = MachineWindows(
             start=_writable(table["start_time"].to_numpy(), np.int64),
             end=_writable(table["end_time"].to_numpy(), np.int64),
             machine=_writable(table["machine_id"].to_numpy(), np.int64),

@@ -63,7 +63,7 @@ def _slot_of(time: int) -> int:
     return (time - _START) // _SLOT
 
 
-class UsageWindows(NamedTuple):
+class MachineWindows(NamedTuple):
     """Windows of neighboring tasks, in their order: int64 (n,) in µs and of ids, float32 (n,)."""
 
     start: Index
@@ -101,7 +101,7 @@ class SlotRules(NamedTuple):
 
 @compiled()
 def fill_rows(
-    windows: UsageWindows,
+    windows: MachineWindows,
     starts: TaskStarts,
     term_time: Index,
     stays: Records,
@@ -171,7 +171,7 @@ class _LastUse(NamedTuple):
 
 @compiled(inline=True)
 def _fill_window(
-    windows: UsageWindows,
+    windows: MachineWindows,
     i: int,
     task: int,
     terms: _TaskTerms,

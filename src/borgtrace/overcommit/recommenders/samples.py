@@ -110,10 +110,10 @@ def job_samples(
         start = np.asarray(store.array("start_time")[windows], np.int64) * SECOND
         task = np.repeat(np.arange(first, end), np.diff(offsets))
         is_known = ~np.isnan(value) & ~np.isnan(request[task])
-        kept = is_job[task] & is_known & (start >= TRACE_START)
-        task = task[kept]
-        value = value[kept]
-        slot = (start[kept] - TRACE_START) // WINDOW
+        is_used = is_job[task] & is_known & (start >= TRACE_START)
+        task = task[is_used]
+        value = value[is_used]
+        slot = (start[is_used] - TRACE_START) // WINDOW
         order = np.lexsort((task, slot, job_of_task[task]))
         task = task[order]
         yield JobSamples(
