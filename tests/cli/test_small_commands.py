@@ -284,7 +284,7 @@ def test_how_much_disk_a_replay_takes_is_said_before_it_begins(
     store: Path, capsys: Capture
 ) -> None:
     run("overcommit", store)
-    assert capsys.readouterr().err.startswith("usage by machine: at most ")
+    assert capsys.readouterr().err.startswith("Sorting usage by machine: up to ")
 
 
 def test_experiments_are_listed_without_parameters_to_set(capsys: Capture) -> None:

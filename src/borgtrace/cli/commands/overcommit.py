@@ -157,7 +157,7 @@ def overcommit(
 ) -> None:
     """Replay overcommit policies on the machines of a trace, and print the one table.
 
-    Usage is first dealt to machines and kept beside the store.
+    Usage is first sorted by machine and kept beside the store.
 
     Example: borgtrace overcommit cell-2011 --horizon 2h --policy limit --policy nsigma:n=3,history=2h
     """
@@ -182,9 +182,7 @@ def overcommit(
         ask(RECOMMENDERS, opened, back_test, out=out, png=png, as_json=as_json)
         return
     megabytes = expected_size(opened) / 1e6
-    talk.print(
-        f"usage by machine: at most {megabytes:,.1f} MB on disk while it is dealt, half after"
-    )
+    talk.print(f"Sorting usage by machine: up to {megabytes:,.1f} MB of disk, half of it kept.")
     policies = tuple(policy or DEFAULTS)
     options: dict[str, Any] = {
         "policies": policies + SWEEP if sweep else policies,
