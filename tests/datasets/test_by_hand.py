@@ -92,7 +92,9 @@ def test_batches_are_cut_by_length_and_padded_to_their_longest() -> None:
 
 
 def test_a_seed_shuffles_batches_and_traces_of_one_length() -> None:
-    part = part_of(*[[float(k)] for k in range(64)], *[[0.0, float(k)] for k in range(64)])
+    short = [[float(k)] for k in range(64)]
+    long = [[0.0, float(k)] for k in range(64)]
+    part = part_of(*short, *long)
     batches = batches_of(
         buffered(part),
         8,

@@ -107,8 +107,11 @@ def test_records_of_every_size_are_read(tmp_path: Path, words: tuple[str, ...]) 
     ]
     n = len(lengths)
     whole = _part(lengths, 1)
-    whole.identity[:, 0] = np.resize([0, 127, 128, 2**14, 2**35, 2**63 - 1, -1], n)
-    codes = np.resize(np.arange(-1, len(words)), (n, 1)) if words else np.empty((n, 0), np.int64)
+    edges_of_varints = [0, 127, 128, 2**14, 2**35, 2**63 - 1, -1]
+    whole.identity[:, 0] = np.resize(edges_of_varints, n)
+    codes = np.empty((n, 0), np.int64)
+    if words:
+        codes = np.resize(np.arange(-1, len(words)), (n, 1))
     part = TraceArrays(
         whole.offsets,
         whole.values,

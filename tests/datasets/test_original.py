@@ -28,7 +28,10 @@ def _read(export: Path, trace: Trace) -> list[float]:
 
 def _original(export: Path, seed: int, most: int) -> tuple[dict[str, list[Trace]], float, float]:
     rows = [line.split(",") for line in (export / "index.csv").read_text().splitlines()]
-    traces = [(r[0], int(r[3]), int(r[4])) for r in rows if 5 <= int(r[5]) <= 50]
+    traces = []
+    for path, _, _, job, task, length, *_ in rows:
+        if 5 <= int(length) <= 50:
+            traces.append((path, int(job), int(task)))
     np.random.RandomState(seed).shuffle(traces)
     traces = traces[: min(len(traces), most)]
     sizes = [int(fraction * len(traces)) for fraction in (0.7, 0.1, 0.2)]

@@ -67,10 +67,15 @@ def store(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def _expected(records: Records) -> np.ndarray:
     """The windows of all tasks, one after the other, in float32 of shape (10,000, 20)."""
-    lists = [
-        list(records[task, window].values()) for task in range(TASKS) for window in range(WINDOWS)
-    ]
-    rows = [[*found[0], *found[1]] if found and found[0] else [np.nan] * 20 for found in lists]
+    rows = []
+    for task in range(TASKS):
+        for window in range(WINDOWS):
+            lists = list(records[task, window].values())
+            if lists and lists[0]:
+                deciles, tail = lists
+                rows.append([*deciles, *tail])
+            else:
+                rows.append([np.nan] * 20)
     return np.array(rows).astype(np.float32)
 
 

@@ -180,7 +180,9 @@ def test_torch_batches_carry_values_and_masks(
             values[~batch["mask"][i, :length].numpy()] = np.nan
             assert not batch["mask"][i, length:].any()
             key = (int(batch["collection_id"][i]), int(batch["instance_index"][i]))
-            read[key] = (values, float(batch["numbers"][i, 0]), tiers[int(batch["codes"][i, 0])])
+            number = float(batch["numbers"][i, 0])
+            tier = tiers[int(batch["codes"][i, 0])]
+            read[key] = (values, number, tier)
     _same(read, expected)
 
 

@@ -176,10 +176,12 @@ def test_a_bad_predicate_is_named() -> None:
 
 def test_the_order_of_2017_is_that_of_sorted_paths() -> None:
     def path(job: int) -> str:
-        return f"{hashlib.md5(str(job).encode()).hexdigest()[:2]}/{job}.sqlite3"
+        digest = hashlib.md5(str(job).encode()).hexdigest()
+        return f"{digest[:2]}/{job}.sqlite3"
 
     # Jobs of one digit and of nineteen, and 12 before 120; tasks in order of number: 2 before 10.
-    tasks = [(job, task) for job in (9, 12, 120, 121, 10**18, 2**63 - 1) for task in (10, 2)]
+    job_ids = (9, 12, 120, 121, 10**18, 2**63 - 1)
+    tasks = [(job, task) for job in job_ids for task in (10, 2)]
     jobs, numbers = (np.array(column) for column in zip(*tasks, strict=True))
     lengths = list(range(5, 5 + len(tasks)))
     store = array_store(lengths, collection_id=jobs, instance_index=numbers.astype(np.int32))
@@ -190,7 +192,12 @@ def test_the_order_of_2017_is_that_of_sorted_paths() -> None:
         0,
         is_original=True,
     )
-    expected = sorted(range(len(tasks)), key=lambda k: (path(tasks[k][0]), tasks[k][1]))
+
+    def order(k: int) -> tuple[str, int]:
+        job, task = tasks[k]
+        return path(job), task
+
+    expected = sorted(range(len(tasks)), key=order)
     np.random.RandomState(0).shuffle(expected)
     assert drawn.length.tolist() == [lengths[k] for k in expected]
 

@@ -29,6 +29,8 @@ from tests.cli.test_compact import store
 
 SLOTS = 1 << 20
 SECOND = 10**6
+REST = ",".join("0" * 12)
+"""Columns of usage that nothing here reads."""
 
 
 def series(values: dict[tuple[int, int], float]) -> UsageSeries:
@@ -104,7 +106,9 @@ def test_examples_by_hand() -> None:
 
 
 def at_cut(found: UsageSeries, cut: int) -> tuple[Examples, Examples]:
-    return examples(found, 0, cut, 10**6, 0), examples(found, cut - 1, cut + HORIZONS, 10**6, 0)
+    known = examples(found, 0, cut, 10**6, 0)
+    now = examples(found, cut - 1, cut + HORIZONS, 10**6, 0)
+    return known, now
 
 
 @pytest.mark.parametrize("name", FORECASTERS)
@@ -219,10 +223,11 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
             begin = 600 + 300 * slot
             cuts = (0, 100, 300) if (task, slot) == (0, 0) else (0, 300)
             for low, high in pairwise(cuts):
-                used = value if len(cuts) == 2 else 0.2 if low else 0.1
-                usage.append(
-                    f"{(begin + low) * SECOND},{(begin + high) * SECOND},1,{task},1,{used},0.1,{','.join('0' * 12)},0"
-                )
+                used = value
+                if len(cuts) > 2:
+                    used = 0.2 if low else 0.1
+                span = f"{(begin + low) * SECOND},{(begin + high) * SECOND}"
+                usage.append(f"{span},1,{task},1,{used},0.1,{REST},0")
         for kind, where in ((0, ""), (1, 1)):
             events.append(f"{600 * SECOND},,1,{task},{where},{kind},u,1,9,0.5,0.5,0,0")
     usage.sort(key=lambda row: int(row.split(",")[0]))
@@ -302,7 +307,7 @@ def test_packings_of_a_store(cell: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_without_an_hour_there_is_no_answer(tmp_path: Path) -> None:
-    usage = [f"{600 * SECOND},{900 * SECOND},1,0,1,0.1,0.1,{','.join('0' * 12)},0"]
+    usage = [f"{600 * SECOND},{900 * SECOND},1,0,1,0.1,0.1,{REST},0"]
     events = [
         f"{600 * SECOND},,1,0,{where},{kind},u,1,9,0.5,0.5,0,0" for kind, where in ((0, ""), (1, 1))
     ]

@@ -40,10 +40,15 @@ def reclaimed(trace: ScheduleInput) -> TaskPlan:
 
 def seconds_of(attempts: list[Attempt]) -> list[Attempt]:
     """Return attempts whose times are written in seconds, in µs."""
-    return [
-        (*row[:2], *(time * SECOND if time > 0 else time for time in row[2:5]), *row[5:])
-        for row in attempts
-    ]
+
+    def in_microseconds(time: int) -> int:
+        return time * SECOND if time > 0 else time
+
+    rows: list[Attempt] = []
+    for job, attempt, arrival, start, end, size, tier in attempts:
+        times = map(in_microseconds, (arrival, start, end))
+        rows.append((job, attempt, *times, size, tier))
+    return rows
 
 
 def starts(attempts: list[Attempt], policy: str = "best-fit") -> list[float]:
@@ -117,9 +122,9 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
         begin = int(rng.integers(0, 4000))
         tier = int(rng.integers(0, 3))
         size = float(rng.choice([0.1, 0.25, 0.3, 0.45]))
-        attempts += [(job, 0, begin, begin, begin + int(rng.integers(1, 3000)), size, tier)] * int(
-            rng.integers(1, 3)
-        )
+        end = begin + int(rng.integers(1, 3000))
+        n_tasks = int(rng.integers(1, 3))
+        attempts += [(job, 0, begin, begin, end, size, tier)] * n_tasks
     trace = trace_of(
         seconds_of(sorted(attempts, key=lambda row: row[2])),
         machines,

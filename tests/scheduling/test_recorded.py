@@ -23,8 +23,9 @@ def by_machine(machine: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.nd
     starts = np.column_stack([machine, start, 0 * machine + 1])
     ends = np.column_stack([machine, end, 0 * machine - 1])
     changes = np.concatenate([starts, ends[end >= 0]])
-    instants, at = np.unique(changes[:, :2], axis=0, return_inverse=True)
-    return np.column_stack([instants, np.bincount(at.reshape(-1), changes[:, 2]).astype(np.int64)])
+    instants, place = np.unique(changes[:, :2], axis=0, return_inverse=True)
+    sums = np.bincount(place.reshape(-1), changes[:, 2])
+    return np.column_stack([instants, sums.astype(np.int64)])
 
 
 def check(path: Path) -> ScheduleInput:

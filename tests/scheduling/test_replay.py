@@ -12,6 +12,7 @@ import pytest
 import borgtrace
 from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
+from borgtrace.scheduling.changes import CHANGED_SET, make_changes
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import TaskPlan
 from borgtrace.scheduling.replay import (
@@ -25,7 +26,16 @@ from borgtrace.scheduling.replay import (
 from borgtrace.scheduling.room import room_of
 from borgtrace.scheduling.schedule_question import PolicyRun, SimulateOptions, rows_of_run
 from borgtrace.scheduling.simulate import compute
-from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
+from borgtrace.scheduling.state import (
+    ALIVE,
+    ATTEMPT,
+    DONE,
+    ENDED,
+    OUTCOME,
+    PREEMPTED,
+    REMOVED,
+    STARTED,
+)
 from borgtrace.scheduling.workload import KnownMachines, read_tasks
 from tests.cli.test_compact import store
 from tests.scheduling.traces import trace_of
@@ -41,7 +51,11 @@ def submissions(
 ) -> list[tuple[int, ...]]:
     """Job, submitted, started, ended, machine and kind of each submission."""
     rows = replayed(trace, parse_policy(policy), factor)
-    return [(int(trace.tasks.collection[row[0]]), *map(int, row[1:])) for row in rows]
+    return [(job_of(trace, row), *map(int, row[1:])) for row in rows]
+
+
+def job_of(trace: ScheduleInput, row: np.ndarray) -> int:
+    return int(trace.tasks.collection[row[ATTEMPT]])
 
 
 def test_a_following_attempt_keeps_its_gap_to_the_end_of_the_one_before() -> None:
@@ -189,7 +203,8 @@ def planned(
         sizes,
     )
     rows = replayed(trace, parse_policy(policy), 1.0, plan=plan)
-    return [(int(trace.tasks.collection[row[0]]), *map(int, row[[2, 3, 5]])) for row in rows]
+    columns = [STARTED, ENDED, OUTCOME]
+    return [(job_of(trace, row), *map(int, row[columns])) for row in rows]
 
 
 def test_who_varies_waits_for_room_beside_the_others() -> None:
@@ -500,7 +515,8 @@ def test_the_order_of_arrival(cell: Path) -> None:
     assert trace.machines.ids.tolist() == [1, 2, 3, 4]
     assert (trace.machines.capacity[:, 0] / UNIT).tolist() == [0.5, 1.0, 0.25, 1.0]
     assert trace.machines.without_capacity == 1
-    assert (trace.changes[trace.changes[:, 3] == 0, :3] // (10**6, 1, 1)).tolist() == [
+    comings = trace.changes[trace.changes[:, CHANGED_SET] == 0, :CHANGED_SET]
+    assert (comings // (10**6, 1, 1)).tolist() == [
         [0, 0, 1],
         [0, 1, 1],
         [700, 0, 1],
@@ -598,15 +614,16 @@ def test_one_task_is_submitted_again_as_often_as_its_machine_goes() -> None:
     # It goes at 100, 200, … and is back 10 µs later; the task comes again after 7 µs and starts with the machine.
     often = 1100
     made = trace_of([(1, 0, 0, 0, 10**6, 0.5, FREE)], until=2 * 10**6)
-    gone = 100 * np.arange(1, often + 1)
-    nothing = 0 * gone
-    changes = [
-        np.column_stack([gone + 10 * back, nothing, nothing + back, nothing]) for back in (0, 1)
-    ]
-    rows = submissions(replace(made, changes=np.concatenate([made.changes, *changes])))
-    again = [(1, 100 * at + 7, 100 * at + 10, 100 * (at + 1), 0, REMOVED) for at in range(1, often)]
-    last = (1, 100 * often + 7, 100 * often + 10, 100 * often + 10 + 10**6, 0, DONE)
-    assert rows == [(1, 0, 0, 100, 0, REMOVED), *again, last]
+    times = 100 * np.arange(1, often + 1)
+    goes = make_changes(times, 0, False, 0)
+    returns = make_changes(times + 10, 0, True, 0)
+    rows = submissions(replace(made, changes=np.concatenate([made.changes, goes, returns])))
+    expected = [(1, 0, 0, 100, 0, REMOVED)]
+    for time in times[:-1].tolist():
+        expected.append((1, time + 7, time + 10, time + 100, 0, REMOVED))
+    last = 100 * often
+    expected.append((1, last + 7, last + 10, last + 10 + 10**6, 0, DONE))
+    assert rows == expected
 
 
 def test_cpu_and_memory_of_the_cell_are_each_their_own() -> None:

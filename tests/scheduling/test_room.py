@@ -78,7 +78,8 @@ def test_what_is_free_is_told_by_what_is_planned() -> None:
 
 def test_overload_needs_usage_of_nine_tasks_in_ten() -> None:
     cell = trace()
-    ten = replace(cell, tasks=replace(cell.tasks.of(np.arange(4).repeat(5)[:10]), without_usage=1))
+    ten_tasks = cell.tasks.of(np.arange(4).repeat(5)[:10])
+    ten = replace(cell, tasks=replace(ten_tasks, without_usage=1))
     assert room_of(ten, FOUND, ten.tasks.sizes)["overloaded"] is not None
     eleven = replace(ten, tasks=replace(ten.tasks, without_usage=2))
     assert room_of(eleven, FOUND, eleven.tasks.sizes)["overloaded"] is None
