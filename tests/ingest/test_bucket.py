@@ -87,7 +87,7 @@ def test_a_copy_that_was_cut_off_is_half_published_and_made_whole_by_the_same_co
     class CutError(Exception):
         """Stands for a kill."""
 
-    put = outputs._put
+    put = outputs.put_file
 
     def cut(source: Path, out: Path) -> None:
         if out.name == "manifest.json":
@@ -95,7 +95,7 @@ def test_a_copy_that_was_cut_off_is_half_published_and_made_whole_by_the_same_co
         put(source, out)
 
     with monkeypatch.context() as patch:
-        patch.setattr(outputs, "_put", cut)
+        patch.setattr(outputs, "put_file", cut)
         with pytest.raises(CutError):
             ingest([raw], URL, IngestOptions(jobs=1))
     with pytest.raises(StoreError) as caught:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ from borgtrace.ingest.progress import Progress
 from borgtrace.schema import DIALECTS, TRACE_TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.store.layout import Layout, source_key
-from borgtrace.store.manifest import SourceEntry
+from borgtrace.store.manifest import Manifest, SourceEntry
 
 
 def entry(
@@ -41,8 +40,20 @@ LATE = entry("late", "collection_events", "job_events", "b")
 EARLY = entry("early", "collection_events", "job_events", "a")
 
 
+def manifest_of(sources: list[SourceEntry]) -> Manifest:
+    return Manifest(
+        generation="2011",
+        cell="",
+        time_zone="America/New_York",
+        code_version="",
+        digest="",
+        tables={},
+        sources=tuple(sources),
+    )
+
+
 def builder(folder: Path, held: list[SourceEntry], staged: list[SourceEntry]) -> Any:
-    present: Any = SimpleNamespace(sources=tuple(held))
+    present = manifest_of(held)
     inputs = BuildInputs(Identity("2011", "", None), present, tuple(staged))
     connection: Any = None
     return store_build.StoreBuild(
@@ -131,7 +142,7 @@ def test_what_a_killed_build_left_is_not_in_the_next(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
+    manifest = manifest_of([])
     monkeypatch.setattr(store_build.StoreBuild, "run", lambda self: manifest)
     layout = Layout(tmp_path)
     (layout.unfinished / "tasks" / "left").mkdir(parents=True)
@@ -145,7 +156,7 @@ def test_a_build_ends_where_nothing_is_left_to_tidy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     layout = Layout(tmp_path)
-    manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
+    manifest = manifest_of([])
 
     def run(_: Any) -> Any:
         # As somebody does who tidies up on a full disk.

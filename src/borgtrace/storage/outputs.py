@@ -52,12 +52,12 @@ def upload(source: Path, out: RemotePath) -> None:
         The bucket cannot be written to.
     """
     if source.is_file():
-        _put(source, out)
+        put_file(source, out)
         return
     names = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
     with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as pool:
         for _, names_of_turn in groupby(sorted(names, key=_turn), _turn):
-            list(pool.map(lambda name: _put(source / name, out / name), names_of_turn))
+            list(pool.map(lambda name: put_file(source / name, out / name), names_of_turn))
 
 
 def download(source: RemotePath, out: Path) -> None:
@@ -87,7 +87,8 @@ def _turn(name: Path) -> int:
     return _TURNS.get(str(name), 0)
 
 
-def _put(source: Path, out: RemotePath) -> None:
+def put_file(source: Path, out: RemotePath) -> None:
+    """Copy one file into a bucket."""
     system, path = out.located
     # Without compression: by the name `.gz` Arrow would compress what is compressed already.
     with (
