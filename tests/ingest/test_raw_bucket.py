@@ -400,7 +400,8 @@ def test_a_file_that_changes_after_it_was_listed_is_refused_and_the_others_stay_
 
     from borgtrace.storage.sparse_copy import SparseCopy
 
-    stage, whole = staging.stage, SparseCopy.whole
+    stage = staging.stage
+    fetch_whole = SparseCopy.fetch_whole
 
     def before_staging(source, folder):  # type: ignore[no-untyped-def]
         if source.table == "task_usage":
@@ -410,13 +411,13 @@ def test_a_file_that_changes_after_it_was_listed_is_refused_and_the_others_stay_
     def before_reading(copy):  # type: ignore[no-untyped-def]
         if copy.path.name == path.name and "task_usage" in str(copy.remote):
             disturb()
-        return whole(copy)
+        return fetch_whole(copy)
 
     with monkeypatch.context() as patch:
         if moment == "listed":
             patch.setattr(staging, "stage", before_staging)
         else:
-            patch.setattr(SparseCopy, "whole", before_reading)
+            patch.setattr(SparseCopy, "fetch_whole", before_reading)
         error = refused(RAW, store=store)
     assert (type(error), str(error)) == (StoreError, f"{RAW}/{name}: the file {what}; {AGAIN}")
     path.write_bytes(content)
