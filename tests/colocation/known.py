@@ -13,6 +13,7 @@ from borgtrace.colocation.packing.grid import GridCell, PackingGrid, PackingOutc
 from borgtrace.colocation.packing.instances import Instance, Instances
 from borgtrace.colocation.sums.sample_sums import SampleSums
 from borgtrace.colocation.tasks.pool import TaskPool
+from borgtrace.placement import Packing
 from tests.colocation.test_pool import make
 
 
@@ -39,6 +40,11 @@ def drawn(usage: Any, number: int = 0, fresh: Any = None, request: Any = None) -
         return values if fresh is None else np.asarray(fresh, np.float32)
 
     return Instance(number, np.arange(len(values)), values, draw, request)
+
+
+def packing_of(bins: list[int], n_machines: int) -> Packing:
+    """Return a packing onto machines of capacity 1."""
+    return Packing(np.array(bins), np.ones((n_machines, 1)), np.arange(n_machines))
 
 
 POOL = make([[0.5], [0.25]])

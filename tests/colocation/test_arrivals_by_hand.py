@@ -116,21 +116,7 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
         start=[5, 5, 17],
         retried=np.array([0, 0, 1]),
     )
-    kept = np.concatenate(
-        [
-            np.arange(36),
-            36 + np.arange(6),
-        ]
-    )
-    fields = {name: getattr(whole, name)[kept] for name in ("inst", "avg", "start", "seconds")}
-    identity = {
-        name: getattr(whole, name) for name in ("collection_id", "instance_index", "retried")
-    }
-    pool = type(whole)(
-        offsets=np.array([0, 18, 36, 42]),
-        **fields,
-        **identity,
-    )
+    pool = whole.during(5, 18)
     first, second = packing_online.hourly_rows(day, pool)
     assert first == {
         "hour": 0,

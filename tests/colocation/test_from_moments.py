@@ -11,7 +11,8 @@ import pytest
 from borgtrace.colocation import TaskPool, fits, overflow_probability, pack
 from borgtrace.colocation.packing.from_moments import NamedTasks, read_moments
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.placement import Gpa, Packing, Percentile, Request, parse_estimator
+from borgtrace.placement import Gpa, Percentile, Request, parse_estimator
+from tests.colocation.known import packing_of
 
 
 @pytest.mark.parametrize(
@@ -84,11 +85,7 @@ def test_a_machine_may_overflow_on_average():
         np.array([0.6, 0.6, 0.5]),
         np.array([0.12, 0.16, 0.0]),
     )
-    packing = Packing(
-        np.array([0, 0, 1]),
-        np.ones((2, 1)),
-        np.arange(2),
-    )
+    packing = packing_of([0, 0, 1], 2)
     assert tasks.overflow(packing) == pytest.approx([0.841345, 0], abs=2e-6)
 
 

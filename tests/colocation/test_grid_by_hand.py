@@ -17,6 +17,7 @@ from borgtrace.colocation.experiments.packing import (
 )
 from borgtrace.colocation.experiments.shared import outcomes
 from borgtrace.colocation.experiments.shared.outcomes import to_table
+from borgtrace.colocation.packing.grid import PackingOutcome
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
 from tests.colocation.known import KnownGrid, study_with_grid
@@ -191,81 +192,58 @@ def capacities(*outcomes: Any) -> pa.Table:
     return to_table(outcomes, packing_capacities.QUESTION.answer)
 
 
+def over_capacities(text: str, overflows: dict[float, int]) -> list[PackingOutcome]:
+    """Outcomes of one way by capacity: ten machines of a hundred draws each."""
+    return [outcome(text, 0, 10, n, capacity=capacity) for capacity, n in overflows.items()]
+
+
 def test_q_over_capacities() -> None:
-    found = {
-        0.5: 40,
-        1.0: 20,
-        5.0: 10,
-    }
-    ways = [outcome("gpa:0.001", 0, 10, n, capacity=c) for c, n in found.items()]
-    ways += [outcome("gpa:0.01", 0, 10, n, capacity=c) for c, n in {0.5: 5, 5.0: 12}.items()]
-    ways += [outcome("gpa:0.001", 0, 10, 900, capacity=1.0, is_rebalanced=False)]
-    ways += [
-        outcome("average:1.25", 0, 10, n, capacity=c)
-        for c, n in {
-            0.5: 24,
-            1.0: 20,
-            5.0: 10,
-        }.items()
+    strict = over_capacities("gpa:0.001", {0.5: 40, 1.0: 20, 5.0: 10})
+    lax = over_capacities("gpa:0.01", {0.5: 5, 5.0: 12})
+    average = over_capacities("average:1.25", {0.5: 24, 1.0: 20, 5.0: 10})
+    others = [
+        outcome("gpa:0.001", 0, 10, 900, capacity=1.0, is_rebalanced=False),
+        outcome("average:1", 0, 10, 900, capacity=0.5),
     ]
-    ways += [outcome("average:1", 0, 10, 900, capacity=0.5)]
-    table = capacities(*ways)
+    table = capacities(*strict, *lax, *average, *others)
     assert measured(packing_capacities, "S1-capacity-average", table) == pytest.approx(2.4)
     # .012 ÷ .01; at .001 it is broken fortyfold.
     assert measured(packing_capacities, "S1-capacity-gpa", table) == pytest.approx(1.2)
     assert measured(packing_capacities, "S1-capacity-trend", table) == pytest.approx(4)
-    never = capacities(
-        *(outcome("gpa:0.001", 0, 10, n, capacity=c) for c, n in {0.5: 4, 5.0: 0}.items())
-    )
+
+
+def test_capacities_at_which_nothing_overflows() -> None:
+    never = capacities(*over_capacities("gpa:0.001", {0.5: 4, 5.0: 0}))
     # .004 over 1e-12 in place of none.
     assert measured(packing_capacities, "S1-capacity-trend", never) == pytest.approx(4e9)
-    never = capacities(
-        *(outcome("average:1.25", 0, 10, n, capacity=c) for c, n in {0.5: 4, 5.0: 0}.items())
-    )
+    never = capacities(*over_capacities("average:1.25", {0.5: 4, 5.0: 0}))
     with pytest.raises(NotApplicable) as caught:
         measured(packing_capacities, "S1-capacity-average", never)
     assert str(caught.value) == "no overflow at some capacity"
 
 
 def test_a_pool_of_bursts_beside_its_twin() -> None:
-    known = {
-        "estimator": "convolution",
-        "is_rebalanced": False,
-        "machines": 12.0,
-        "target": 0.01,
-        "q_error": 0.0,
-    }
-    table = pa.Table.from_pylist(
-        [
-            known
-            | {
-                "pool": packing_rare_events.AS_IT_IS,
-                "q": 0.02,
-                "predicted": 0.016,
-                "matched_machines": 10.0,
-            },
-            known
-            | {
-                "pool": packing_rare_events.HEAVY_TAIL,
-                "q": 0.5,
-                "predicted": 0.1,
-                "matched_machines": 6.0,
-            },
-            known
-            | {
-                "pool": packing_rare_events.AS_IT_IS,
-                "estimator": "gpa",
-                "is_rebalanced": True,
-                "q": 0.03,
-            },
-            known
-            | {
-                "pool": packing_rare_events.AS_IT_IS,
-                "is_rebalanced": True,
-                "q": 0.04,
-            },
-        ]
-    )
+    def way(pool: str, q: float, **more: Any) -> dict[str, Any]:
+        return {
+            "pool": pool,
+            "estimator": "convolution",
+            "is_rebalanced": False,
+            "machines": 12.0,
+            "target": 0.01,
+            "q": q,
+            "q_error": 0.0,
+            **more,
+        }
+
+    plain = packing_rare_events.AS_IT_IS
+    twin = packing_rare_events.HEAVY_TAIL
+    rows = [
+        way(plain, 0.02, predicted=0.016, matched_machines=10.0),
+        way(twin, 0.5, predicted=0.1, matched_machines=6.0),
+        way(plain, 0.03, estimator="gpa", is_rebalanced=True),
+        way(plain, 0.04, is_rebalanced=True),
+    ]
+    table = pa.Table.from_pylist(rows)
     assert measured(packing_rare_events, "promise-machines-pool", table) == pytest.approx(0.2)
     assert measured(packing_rare_events, "promise-machines-heavier", table) == pytest.approx(1.0)
     assert measured(packing_rare_events, "promise-predicted-pool", table) == pytest.approx(1.25)

@@ -20,9 +20,10 @@ from borgtrace.colocation.experiments.packing import (
 from borgtrace.colocation.experiments.shared import answers
 from borgtrace.colocation.experiments.usage import usage_stationarity
 from borgtrace.colocation.packing.grid import GridCell
-from borgtrace.placement import Gpa, Packing
+from borgtrace.placement import Gpa
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured, rows
+from tests.colocation.known import packing_of
 from tests.colocation.observations import constant
 
 PAPER = {
@@ -210,16 +211,8 @@ def test_percentiles_of_a_box() -> None:
 
 
 def test_packings_judged_by_two_kinds_of_usage() -> None:
-    together = Packing(
-        np.array([0, 0]),
-        np.ones((1, 1)),
-        np.zeros(1, np.int64),
-    )
-    apart = Packing(
-        np.array([0, 1]),
-        np.ones((2, 1)),
-        np.arange(2),
-    )
+    together = packing_of([0, 0], 1)
+    apart = packing_of([0, 1], 2)
     usage = {
         "high": np.float32([[0.75, 0.5, 0.5], [0.5, 0.5, 0.75]]),
         "low": np.zeros((2, 4), np.float32),

@@ -25,6 +25,7 @@ from borgtrace.placement.packing import (
     predicted_overflow,
     rebalanced,
 )
+from tests.colocation.known import packing_of
 from tests.colocation.observations import constant
 
 
@@ -211,11 +212,7 @@ def test_failures_count_over_the_whole_run(failures, moved):
 def test_an_emptied_bin_is_skipped_and_not_in_use():
     # {.2}, {.95}, {.5}: .2 moves; its bin is empty, skipped; only .95 keeps failing
     seen = constant(0.2, 0.95, 0.5)
-    plain = Packing(
-        np.array([0, 1, 2]),
-        np.ones((3, 1)),
-        np.arange(3),
-    )
+    plain = packing_of([0, 1, 2], 3)
     after = rebalanced(plain, fit(Average(1), seen))
     assert after.moved == 1
     assert after.bins.tolist() == [2, 1, 2]

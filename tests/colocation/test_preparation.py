@@ -137,61 +137,53 @@ def test_short_tasks_stay_where_they_are_asked_for() -> None:
     assert pool.source == "2 tasks of a store (all there are; 100,000 were asked for)"
 
 
-def test_an_attempt_that_failed_is_a_task_and_what_was_made_again_is_known() -> None:
+def with_attempts() -> Tables:
     """Task 1 is evicted as its third window begins and fails in the fifth; task 2 is killed and never tried again."""
-    events = [
-        {
-            "collection_id": number,
-            "time": at(seconds),
-            "type": kind,
-        }
-        for number, seconds, kind in (
-            (1, 0, "SUBMIT"),
-            (1, 600, "EVICT"),
-            (1, 1201, "FAIL"),
-            (1, 1501, "FINISH"),
-            (2, 3000, "KILL"),
-        )
-    ]
-    tables = tiny(
-        tasks=[
-            task(
-                1,
-                6,
-                n_evict=1,
-                n_fail=1,
-                user="u",
-                disk_request=0.25,
-            ),
-            task(2, 2, n_kill=1),
+
+    def event(number: int, seconds: int, kind: str) -> dict[str, Any]:
+        return {"collection_id": number, "time": at(seconds), "type": kind}
+
+    retried = task(1, 6, n_evict=1, n_fail=1, user="u", disk_request=0.25)
+    killed = task(2, 2, n_kill=1)
+    return tiny(
+        tasks=[retried, killed],
+        instance_events=[
+            event(1, 0, "SUBMIT"),
+            event(1, 600, "EVICT"),
+            event(1, 1201, "FAIL"),
+            event(1, 1501, "FINISH"),
+            event(2, 3000, "KILL"),
         ],
-        instance_events=events,
         instance_usage=[
             *usage(1, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]),
             *usage(2, [0.5, 0.5]),
         ],
     )
-    pool = prepare(tables, include=("failing", "short"))
+
+
+def test_an_attempt_that_failed_is_a_task_and_what_was_made_again_is_known() -> None:
+    pool = prepare(with_attempts(), include=("failing", "short"))
     assert pool.collection_id.tolist() == [1, 1, 1, 2]
     # Windows 0 and 1; 2 to 4, as the fifth began before the failure; the last one.
     assert pool.n_windows.tolist() == [2, 3, 1, 2]
     assert pool.retried is not None
     assert pool.retried.tolist() == [1, 1, 0, 0]
+    # Draws go by identity, which attempts have too.
+    identities = np.column_stack([pool.collection_id, pool.instance_index])
+    assert len(np.unique(identities, axis=0)) == 4
+    left = pool.steps[2]
+    assert left.name[:24] == "attempts left in the poo"
+    assert left.count == 4
+    assert left.of == 4
+    assert pool.source.startswith("4 attempts of a store")
+
+
+def test_attempts_have_the_user_and_the_requests_of_their_task() -> None:
+    pool = prepare(with_attempts(), include=("failing", "short"))
     assert pool.user is not None
     assert pool.user.tolist() == [0, 0, 0, -1]
     assert pool.disk_request is not None
-    np.testing.assert_array_equal(
-        pool.disk_request,
-        np.float32([0.25, 0.25, 0.25, np.nan]),
-    )
-    # Draws go by identity, which attempts have too.
-    assert (
-        len(set(zip(pool.collection_id.tolist(), pool.instance_index.tolist(), strict=True))) == 4
-    )
-    assert pool.steps[2].name[:24] == "attempts left in the poo"
-    assert pool.steps[2].count == 4
-    assert pool.steps[2].of == 4
-    assert pool.source.startswith("4 attempts of a store")
+    np.testing.assert_array_equal(pool.disk_request, np.float32([0.25, 0.25, 0.25, np.nan]))
 
 
 def test_missing_memory_is_that_of_the_window_before_and_never_0() -> None:

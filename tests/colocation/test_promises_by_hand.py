@@ -12,10 +12,10 @@ import pytest
 from borgtrace.colocation import ColocationOptions, Study
 from borgtrace.colocation.experiments.beyond import packing_memory, packing_promises
 from borgtrace.colocation.packing.service_classes import ServiceClasses
-from borgtrace.placement import Observation, Packing
+from borgtrace.placement import Observation
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
-from tests.colocation.known import drawn
+from tests.colocation.known import drawn, packing_of
 from tests.colocation.test_packing_past import on_clock
 
 
@@ -95,31 +95,25 @@ def classes_of(
     return ServiceClasses(names, targets, rank, "by hand")
 
 
+# Machine 0 holds the first two tasks, machine 1 the third; the last fits none, and machine 2 is empty.
+PACKED = packing_of([0, 0, 1, -1], 3)
+LATER = np.float32(
+    [
+        [0.5, 0.75, 0.5, 0.5],
+        [0.25, 0.5, 0.75, 0.25],
+        [1.5, 0.5, 0.5, 1.5],
+        [9, 9, 9, 9],
+    ]
+)
+
+
 def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -> None:
-    classes = classes_of(
-        ("lax", "strict"),
-        (0.1, 0.01),
-        np.array([0, 1, 1, 1]),
-    )
-    packing = Packing(
-        np.array([0, 0, 1, -1]),
-        np.ones((3, 1)),
-        np.arange(3),
-    )
-    later = np.float32(
-        [
-            [0.5, 0.75, 0.5, 0.5],
-            [0.25, 0.5, 0.75, 0.25],
-            [1.5, 0.5, 0.5, 1.5],
-            [9, 9, 9, 9],
-        ]
-    )
-    lax, strict = packing_promises.judge_classes(packing, later, classes)
+    classes = classes_of(("lax", "strict"), (0.1, 0.01), np.array([0, 1, 1, 1]))
+    lax, strict = packing_promises.judge_classes(PACKED, LATER, classes)
     # On machine 0 both together exceed 1 in two of four moments, on machine 1 the strict task alone in two.
-    bound = math.ceil((2.25 + 1.75 + 4) / 4)
     common = {
-        "m_abs": packing.n_bins,
-        "lower_bound": bound,
+        "m_abs": PACKED.n_bins,
+        "lower_bound": math.ceil((2.25 + 1.75 + 4) / 4),
         "n_unplaceable": 1,
     }
     assert lax == common | {
@@ -134,22 +128,16 @@ def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -
         "q": 2 / 8,
         "n_of_tier": 3,
     }
-    # A class of one machine, and one without any.
-    ranks = classes_of(
-        ("none", "one"),
-        (0.1, 0.2),
-        np.array([-1, -1, 1, -1]),
-    )
-    first, last = packing_promises.judge_classes(packing, later, ranks)
-    assert first["n_of_tier"] == 0
-    assert last["n_of_tier"] == 1
-    assert last["q"] == 2 / 4
-    empty = classes_of(
-        ("none",),
-        (0.1,),
-        np.array([-1] * 4),
-    )
-    assert packing_promises.judge_classes(packing, later, empty)[0]["q"] == 0.0
+
+
+def test_a_class_of_one_machine_and_one_without_any() -> None:
+    classes = classes_of(("none", "one"), (0.1, 0.2), np.array([-1, -1, 1, -1]))
+    none, one = packing_promises.judge_classes(PACKED, LATER, classes)
+    assert none["n_of_tier"] == 0
+    assert one["n_of_tier"] == 1
+    assert one["q"] == 2 / 4
+    empty = classes_of(("none",), (0.1,), np.full(4, -1))
+    assert packing_promises.judge_classes(PACKED, LATER, empty)[0]["q"] == 0.0
 
 
 class Drawing:

@@ -8,17 +8,14 @@ import pytest
 from borgtrace.colocation.packing.quality import machine_overflows, overflow_counts
 from borgtrace.errors import UsageError
 from borgtrace.placement import Packing
+from tests.colocation.known import packing_of
 
 APART = Packing(
     np.array([0, 1]),
     np.ones((2, 1)),
     np.zeros(2, np.int64),
 )
-TOGETHER = Packing(
-    np.array([0, 0]),
-    np.ones((1, 1)),
-    np.zeros(1, np.int64),
-)
+TOGETHER = packing_of([0, 0], 1)
 VALUES = np.float32([[0.5, 1.5, 0.75], [0.25, 0.75, 0.75]])
 
 

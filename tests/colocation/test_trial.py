@@ -18,6 +18,7 @@ from borgtrace.colocation.packing.intervals import (
 from borgtrace.colocation.packing.trial import Evidence, JudgedPacking, PackingTrial, RunningTasks
 from borgtrace.colocation.tasks.simultaneous import BusySpan
 from borgtrace.placement import Average, Observation, Packing
+from tests.colocation.known import packing_of
 from tests.colocation.test_packing_past import on_clock
 
 
@@ -33,11 +34,7 @@ def judged(draws: list[int], raw: list[list[int]] | None = None, alone: int = 0)
 
 def test_machines_are_those_in_use_and_one_for_each_task_that_fits_none() -> None:
     # Rebalancing has emptied the second bin.
-    packing = Packing(
-        np.array([0, 0, 2, -1, -1]),
-        np.ones((3, 1)),
-        np.arange(3),
-    )
+    packing = packing_of([0, 0, 2, -1, -1], 3)
     packing_judged = JudgedPacking.of(
         packing,
         np.array([1, 9, 2]),
@@ -109,11 +106,7 @@ def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
 
     def packed(estimator: Any, seen: Observation, *, capacity: float) -> Packing:
         calls.append((estimator, seen.series, capacity))
-        return Packing(
-            np.array([0, 0, 0]),
-            np.ones((1, 1)),
-            np.arange(1),
-        )
+        return packing_of([0, 0, 0], 1)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "pack", packed)
