@@ -21,11 +21,10 @@ from borgtrace.colocation.study import Study
 SCRIPT = """
 import json, resource
 from borgtrace.colocation.experiments.sums.percentile_error import QUESTION as FIGURE_6
-from borgtrace.colocation.tasks.pool import Pool
-from borgtrace.colocation.study import Study
+from borgtrace.colocation import Study, synthetic_pool
 from borgtrace.colocation.experiments.sums.sum_normality import QUESTION as TABLE_1
-tables = Study(synthetic_pool(100_000, seed=0))
-rows = [recipe.run(tables, samples=2000).table.to_pylist() for recipe in (TABLE_1, FIGURE_6)]
+study = Study(synthetic_pool(100_000, seed=0))
+rows = [question.run(study, samples=2000).table.to_pylist() for question in (TABLE_1, FIGURE_6)]
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 print(json.dumps([*rows, peak]))
 """
