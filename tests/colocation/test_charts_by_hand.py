@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation.experiments.packing import packing_averages, packing_base
-from borgtrace.colocation.experiments.shared import overflow_charts
+from borgtrace.colocation.experiments.shared import dot_names, overflow_charts
 from borgtrace.colocation.experiments.usage import relative_difference
 from tests.colocation.test_figures import base, marks
 
@@ -64,7 +64,7 @@ CORNERS = [name("low", 0, 1e-34), name("high", 560, 1.0)]
 def test_a_name_is_left_out_where_it_would_touch_one_before(
     first: dict[str, Any], second: dict[str, Any], touch: bool
 ) -> None:
-    names = packing_base.without_overlaps([*CORNERS, first, second])
+    names = dot_names.without_overlaps([*CORNERS, first, second])
     assert [row["name"] for row in names] == [
         "low",
         "high",
@@ -73,7 +73,7 @@ def test_a_name_is_left_out_where_it_would_touch_one_before(
     ]
     # Whether it touches the first or any later one.
     assert (
-        len(packing_base.without_overlaps([*CORNERS, first, name("c", 300, 1e-20), second]))
+        len(dot_names.without_overlaps([*CORNERS, first, name("c", 300, 1e-20), second]))
         == 5 - touch
     )
 
@@ -84,7 +84,7 @@ def test_what_is_left_out_hides_nobody() -> None:
         name("bb", 111, 1e-10),
         name("cc", 122.5, 1e-10),
     ]
-    assert [row["name"] for row in packing_base.without_overlaps([*CORNERS, *names])] == [
+    assert [row["name"] for row in dot_names.without_overlaps([*CORNERS, *names])] == [
         "low",
         "high",
         "aa",
@@ -128,7 +128,7 @@ def test_which_side_of_its_dots_a_name_is_written_on(
     m: float,
     shown_q: float,
 ) -> None:
-    name_row = packing_base.name_of_dots(dots(estimator, q))
+    name_row = dot_names.name_of_dots(dots(estimator, q))
     assert name_row == {
         "instance": 0,
         "estimator": estimator,

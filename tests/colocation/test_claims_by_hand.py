@@ -18,11 +18,10 @@ from borgtrace.colocation.experiments.beyond import (
 )
 from borgtrace.colocation.experiments.packing import (
     packing_averages,
-    packing_base,
     packing_capacities,
     packing_rare_events,
 )
-from borgtrace.colocation.experiments.shared import overflow_charts
+from borgtrace.colocation.experiments.shared import dot_names, overflow_charts
 from borgtrace.colocation.experiments.shared.outcomes import to_table
 from borgtrace.colocation.experiments.sums import percentile_error, sum_examples, sum_normality
 from borgtrace.colocation.experiments.usage import colocation_preparation, relative_difference
@@ -312,7 +311,7 @@ def apart(*names: tuple[float, float, str, str]) -> list[str]:
         }
         for m, q, side, name in names
     ]
-    return [row["name"] for row in packing_base.without_overlaps(rows)]
+    return [row["name"] for row in dot_names.without_overlaps(rows)]
 
 
 def test_names_in_a_chart_are_left_out_where_they_would_touch() -> None:

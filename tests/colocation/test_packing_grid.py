@@ -310,7 +310,7 @@ def test_every_draw_of_an_instance_waits_for_its_turn(monkeypatch):
         seed,
         column,
     ):
-        drawn.append((column, instances._DRAWING.locked()))
+        drawn.append((column, instances.DRAWING.locked()))
         return taken(pool, tasks, realizations, seed, column)
 
     monkeypatch.setattr(TaskPool, "draw", draw)

@@ -14,11 +14,11 @@ from borgtrace.colocation.tasks.pool import PreparationStep
 from borgtrace.colocation.tasks.pool_file import PoolColumns
 from borgtrace.colocation.tasks.pool_windows import (
     PoolWindows,
-    _whole_seconds,
     from_rows,
     matrix_of_lists,
     merged_percentiles,
     read_windows,
+    whole_seconds,
 )
 from borgtrace.errors import SourceError
 from borgtrace.question import Tables
@@ -106,7 +106,7 @@ def test_percentiles_are_merged_and_ascend() -> None:
 
 
 def test_seconds_are_whole_and_at_least_one() -> None:
-    assert _whole_seconds(np.array([0.0, 0.2, 0.6, 1.4, 1.6, 299.6])).tolist() == [
+    assert whole_seconds(np.array([0.0, 0.2, 0.6, 1.4, 1.6, 299.6])).tolist() == [
         1,
         1,
         1,

@@ -30,8 +30,8 @@ _FRESH = 1 << 32
 Output = TypeVar("Output")
 Data = Literal["inst", "avg"]
 
-# Draws use all threads, so only one runs at a time.
-_DRAWING = Lock()
+DRAWING = Lock()
+"""Held while drawing: draws use all threads, so only one runs at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,7 @@ class Instances:
         salt: int = 0,
     ) -> Values:
         pool = self.judging if salt and self.judging is not None else self.pool
-        with _DRAWING:
+        with DRAWING:
             return pool.draw(tasks, self.realizations, self.seed + salt, column)
 
     def map(

@@ -145,7 +145,7 @@ def _from_arrays(
     windows = PoolWindows(
         task=np.repeat(positions, np.diff(arrays.offsets)),
         start=start,
-        seconds=_whole_seconds(duration),
+        seconds=whole_seconds(duration),
         **usage,
     )
     return windows.take((start > 0) & (duration < ENDLESS))
@@ -169,13 +169,20 @@ def from_rows(rows: pa.Table, seconds: str = "sampled_cpu") -> PoolWindows:
     return PoolWindows(
         task=rows["task"].to_numpy().astype(np.int32),
         start=(start // SECOND).astype(np.int32),
-        seconds=_whole_seconds((end - start) / SECOND),
+        seconds=whole_seconds((end - start) / SECOND),
         quantiles=merged_percentiles(rows) if DECILES in rows.column_names else None,
         **usage,
     )
 
 
-def _whole_seconds(duration: NDArray[Any]) -> Int32s:
+def whole_seconds(duration: NDArray[Any]) -> Int32s:
+    """Round lengths of windows to whole seconds.
+
+    Parameters
+    ----------
+    duration
+        In seconds.
+    """
     rounded = np.rint(duration).astype(np.int32)
     # At least a second: a window without weight could not be drawn, and a task of such windows has no total.
     return np.maximum(rounded, np.int32(1))

@@ -8,7 +8,7 @@ separately, and left out of m's lower bound.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,14 @@ from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row, grouped, rows_where
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
+from borgtrace.colocation.experiments.shared.dot_names import (
+    DOTS_HEIGHT,
+    DOTS_WIDTH,
+    SIDES,
+    NamePlacement,
+    name_of_dots,
+    without_overlaps,
+)
 from borgtrace.colocation.experiments.shared.outcomes import (
     pack_cells,
     paper_estimators,
@@ -32,7 +40,18 @@ from borgtrace.colocation.experiments.shared.overflow_charts import (
     with_floor,
 )
 from borgtrace.colocation.experiments.shared.scopes import PAPER, SHAPE
-from borgtrace.question import Answer, Claim, at_least, at_most, between, charts, equals, near, sql
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Measure,
+    at_least,
+    at_most,
+    between,
+    charts,
+    equals,
+    near,
+    sql,
+)
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,27 +71,6 @@ def cells() -> list[GridCell]:
         for estimator in paper_estimators()
         for packer in ("best-fit", "first-fit")
     ]
-
-
-class NamePlacement(NamedTuple):
-    """How a name stands beside its dots: alignment, and distance in pixels."""
-
-    align: Literal["left", "center", "right"]
-    dx: int
-    dy: int
-
-
-DOTS_WIDTH = 560
-DOTS_HEIGHT = 340
-"""Size of Fig. 8, in pixels."""
-LETTER = 6
-"""Width of a letter of its names."""
-SIDES = {
-    "left": NamePlacement("right", -8, 0),
-    "right": NamePlacement("left", 8, 0),
-    "below": NamePlacement("right", -4, 11),
-    "above": NamePlacement("center", 0, -11),
-}
 
 
 def chart(answer: pa.Table) -> alt.VConcatChart:
@@ -198,71 +196,39 @@ def names_beside_dots(names: list[Row], placement: NamePlacement) -> alt.Chart:
     )
 
 
-def name_of_dots(dots: list[Row]) -> Row:
-    """Return a row with the parameter of some dots, the side on which it is written, and where that side ends.
+def mean_m(estimator: str, parameter: float) -> Measure:
+    """Measure m of an estimator with Best Fit: the mean over instances.
 
     Parameters
     ----------
-    dots
-        Outcomes of one way of packing, one for each instance.
+    estimator, parameter
+        Of the way of packing.
     """
-    m = sorted(row["m"] for row in dots)
-    q = sorted(row["shown_q"] for row in dots)
-    middle = len(dots) // 2
-    first = dots[0]
-    # In the corner where nearly all draws overflow the axes leave room on the right alone.
-    if q[-1] > 0.5:
-        side, x, y = "right", m[-1], q[middle]
-    elif first["estimator"] == "percentile":
-        side, x, y = "above", m[middle], q[-1]
-    elif first["estimator"] == "gpa":
-        side, x, y = "below", m[0], q[middle]
-    else:
-        side, x, y = "left", m[0], q[middle]
-    return first | {
-        "name": f"{first['parameter']:g}",
-        "side": side,
-        "m": x,
-        "shown_q": y,
-    }
+
+    def measure(answer: pa.Table) -> float:
+        rows = rows_where(
+            answer,
+            "not among the cells that were run",
+            estimator=estimator,
+            parameter=parameter,
+            packer="best-fit",
+        )
+        return float(np.mean([row["m"] for row in rows]))
+
+    return measure
 
 
-class NameBox(NamedTuple):
-    """Where a name is written: its middle, and half its width, in pixels."""
-
-    x: float
-    y: float
-    half_width: float
-
-    def touches(self, other: NameBox) -> bool:
-        """Whether two names would be written over each other."""
-        is_near_in_x = abs(self.x - other.x) <= self.half_width + other.half_width
-        return is_near_in_x and abs(self.y - other.y) <= 2 * LETTER
-
-
-def without_overlaps(names: list[Row]) -> list[Row]:
-    """Leave out names that would be written over another: in small cells parameters give equal packings.
+def q_of(estimator: str, parameter: float, published: float) -> Measure:
+    """Measure q of an estimator with Best Fit, where there are enough draws to see what was published.
 
     Parameters
     ----------
-    names
-        From :func:`name_of_dots`.
+    estimator, parameter
+        Of the way of packing.
+    published
+        The q that was published.
     """
-    m = np.array([row["m"] for row in names])
-    log_q = np.log10([row["shown_q"] for row in names])
-    dots_x = np.interp(m, (m.min(), m.max()), (0, DOTS_WIDTH))
-    dots_y = np.interp(log_q, (log_q.min(), log_q.max()), (0, -DOTS_HEIGHT))
-    boxes: list[NameBox] = []
-    kept_names = []
-    for row, dot_x, dot_y in zip(names, dots_x, dots_y, strict=True):
-        placement = SIDES[row["side"]]
-        half_width = 0.5 * LETTER * len(row["name"])
-        shift = {"left": half_width, "right": -half_width, "center": 0}[placement.align]
-        box = NameBox(dot_x + placement.dx + shift, dot_y + placement.dy, half_width)
-        if not any(box.touches(other) for other in boxes):
-            boxes.append(box)
-            kept_names.append(row)
-    return kept_names
+    return rare_overflow(published, estimator=estimator, parameter=parameter, packer="best-fit")
 
 
 CLAIMS = [
@@ -318,14 +284,7 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
         kind="derived",
         scope=PAPER,
-        measure=sql(
-            """
-            select avg(m)
-            from answer
-            where estimator = 'gpa' and parameter = 0.1 and packer = 'best-fit'
-            """,
-            otherwise="not among the cells that were run",
-        ),
+        measure=mean_m("gpa", 0.1),
         criterion=near(1.25, relative=0.03),
     ),
     Claim(
@@ -334,14 +293,7 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
         kind="derived",
         scope=PAPER,
-        measure=sql(
-            """
-            select avg(m)
-            from answer
-            where estimator = 'gpa' and parameter = 0.05 and packer = 'best-fit'
-            """,
-            otherwise="not among the cells that were run",
-        ),
+        measure=mean_m("gpa", 0.05),
         criterion=near(1.34, relative=0.03),
     ),
     Claim(
@@ -350,14 +302,7 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
         kind="derived",
         scope=PAPER,
-        measure=sql(
-            """
-            select avg(m)
-            from answer
-            where estimator = 'gpa' and parameter = 0.001 and packer = 'best-fit'
-            """,
-            otherwise="not among the cells that were run",
-        ),
+        measure=mean_m("gpa", 0.001),
         criterion=near(1.68, relative=0.03),
     ),
     Claim(
@@ -366,14 +311,7 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
         kind="derived",
         scope=PAPER,
-        measure=sql(
-            """
-            select avg(m)
-            from answer
-            where estimator = 'cantelli' and parameter = 4.4 and packer = 'best-fit'
-            """,
-            otherwise="not among the cells that were run",
-        ),
+        measure=mean_m("cantelli", 4.4),
         criterion=near(4.95, relative=0.03),
     ),
     Claim(
@@ -382,14 +320,7 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
         kind="derived",
         scope=PAPER,
-        measure=sql(
-            """
-            select avg(m)
-            from answer
-            where estimator = 'cantelli' and parameter = 1.7 and packer = 'best-fit'
-            """,
-            otherwise="not among the cells that were run",
-        ),
+        measure=mean_m("cantelli", 1.7),
         criterion=near(2.52, relative=0.03),
     ),
     Claim(
@@ -398,14 +329,7 @@ CLAIMS = [
         source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
         kind="derived",
         scope=PAPER,
-        measure=sql(
-            """
-            select avg(m)
-            from answer
-            where estimator = 'cantelli' and parameter = 1 and packer = 'best-fit'
-            """,
-            otherwise="not among the cells that were run",
-        ),
+        measure=mean_m("cantelli", 1.0),
         criterion=near(1.9, relative=0.03),
     ),
     Claim(
@@ -430,12 +354,7 @@ CLAIMS = [
         statement="q of cantelli 1.7",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=rare_overflow(
-            published=2e-06,
-            estimator="cantelli",
-            parameter=1.7,
-            packer="best-fit",
-        ),
+        measure=q_of("cantelli", 1.7, published=2e-06),
         criterion=between(4e-07, 1e-05, published=2e-06),
         format=".1e",
     ),
@@ -444,12 +363,7 @@ CLAIMS = [
         statement="q of cantelli 1",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=rare_overflow(
-            published=0.0003,
-            estimator="cantelli",
-            parameter=1.0,
-            packer="best-fit",
-        ),
+        measure=q_of("cantelli", 1.0, published=0.0003),
         criterion=between(6e-05, 0.0015, published=0.0003),
         format=".1e",
     ),
@@ -458,12 +372,7 @@ CLAIMS = [
         statement="q of percentile 90",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=rare_overflow(
-            published=7e-05,
-            estimator="percentile",
-            parameter=90.0,
-            packer="best-fit",
-        ),
+        measure=q_of("percentile", 90.0, published=7e-05),
         criterion=between(1.4e-05, 0.00035, published=7e-05),
         format=".1e",
     ),
@@ -472,12 +381,7 @@ CLAIMS = [
         statement="q of percentile 95",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=rare_overflow(
-            published=5e-06,
-            estimator="percentile",
-            parameter=95.0,
-            packer="best-fit",
-        ),
+        measure=q_of("percentile", 95.0, published=5e-06),
         criterion=between(1e-06, 2.5e-05, published=5e-06),
         format=".1e",
     ),
@@ -486,12 +390,7 @@ CLAIMS = [
         statement="q of percentile 99",
         source="Janus & Rzadca, §5.2",
         scope=PAPER,
-        measure=rare_overflow(
-            published=2e-08,
-            estimator="percentile",
-            parameter=99.0,
-            packer="best-fit",
-        ),
+        measure=q_of("percentile", 99.0, published=2e-08),
         criterion=between(4e-09, 1e-07, published=2e-08),
         format=".1e",
     ),
