@@ -27,7 +27,7 @@ DOMAINS = (
 N_TIMES = 25 * 12
 
 
-class Cell:
+class PowerCell:
     """A cell of 5 machines and 25 hours, and the power of four domains, of which two are of this cell."""
 
     def __init__(self, folder: Path) -> None:
@@ -84,11 +84,13 @@ class Cell:
 
 
 @pytest.fixture(scope="module")
-def cell(tmp_path_factory: pytest.TempPathFactory) -> Cell:
-    return Cell(tmp_path_factory.mktemp("power"))
+def cell(tmp_path_factory: pytest.TempPathFactory) -> PowerCell:
+    return PowerCell(tmp_path_factory.mktemp("power"))
 
 
-def test_every_row_is_stored_and_no_machine_of_another_cell_is_called_unknown(cell: Cell) -> None:
+def test_every_row_is_stored_and_no_machine_of_another_cell_is_called_unknown(
+    cell: PowerCell,
+) -> None:
     manifest = cell.result.manifest
     assert manifest
     assert manifest.tables["power_measurements"] == len(cell.power) == 4 * N_TIMES
@@ -103,7 +105,7 @@ def test_every_row_is_stored_and_no_machine_of_another_cell_is_called_unknown(ce
     assert "machine_power_domains" not in manifest.time_range
 
 
-def test_the_span_of_a_store_is_that_of_its_trace(cell: Cell) -> None:
+def test_the_span_of_a_store_is_that_of_its_trace(cell: PowerCell) -> None:
     # Power of a month would else make a trace of a day look like one of a month.
     spans = {name: coverage.span for name, coverage in cell.tables.coverage.tables.items()}
     assert cell.tables.coverage.span == max(
@@ -111,7 +113,7 @@ def test_the_span_of_a_store_is_that_of_its_trace(cell: Cell) -> None:
     )
 
 
-def test_pandas_finds_the_same_extremes_and_counts_of_both_readings(cell: Cell) -> None:
+def test_pandas_finds_the_same_extremes_and_counts_of_both_readings(cell: PowerCell) -> None:
     rows = pd.concat([cell.power, cell.power.assign(pdu="all")])
     good = rows[~rows.bad_measurement_data & ~rows.bad_production_power_data]
     by, good_by = (frame.groupby(["cell", "pdu"]) for frame in (rows, good))
@@ -136,7 +138,7 @@ def test_pandas_finds_the_same_extremes_and_counts_of_both_readings(cell: Cell) 
     assert len(domains) == len(DOMAINS) + 3
 
 
-def test_pandas_draws_the_same_hours(cell: Cell) -> None:
+def test_pandas_draws_the_same_hours(cell: PowerCell) -> None:
     rows = cell.power[cell.power.time < START + DAY]
     by = rows.groupby(["cell", "pdu", (rows.time - START) // HOUR])
     means = by[["measured_power_util", "production_power_util"]].mean().sort_index()
@@ -148,7 +150,7 @@ def test_pandas_draws_the_same_hours(cell: Cell) -> None:
     assert np.allclose(hours[["measured_mean", "production_mean"]], means, rtol=1e-8)
 
 
-def test_pandas_draws_the_same_curves_as_the_notebook(cell: Cell) -> None:
+def test_pandas_draws_the_same_curves_as_the_notebook(cell: PowerCell) -> None:
     good = cell.power[~cell.power.bad_measurement_data & ~cell.power.bad_production_power_data]
     good = good[~good.cell.isin(["i", "j"])]
     curves = cell.ask("power_distribution")
@@ -176,7 +178,7 @@ def _tier(priority: float) -> str:
 
 
 @pytest.mark.parametrize("length", [HOUR, DAY])
-def test_pandas_joins_cpu_and_power_as_the_notebook_does(cell: Cell, length: int) -> None:
+def test_pandas_joins_cpu_and_power_as_the_notebook_does(cell: PowerCell, length: int) -> None:
     usage = cell.frame("instance_usage")
     events = cell.frame("instance_events")
     where = ["collection_id", "instance_index", "machine_id"]

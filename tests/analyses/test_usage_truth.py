@@ -19,7 +19,7 @@ from borgtrace.question import EngineTables
 from borgtrace.synth import generate
 
 
-class Cell:
+class SyntheticCell:
     """A synthetic cell: its raw files, its truth, its tables."""
 
     def __init__(self, folder: Path, generation: str) -> None:
@@ -37,16 +37,16 @@ class Cell:
 
 
 @pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> Cell:
-    return Cell(tmp_path_factory.mktemp("old"), "2011")
+def old(tmp_path_factory: pytest.TempPathFactory) -> SyntheticCell:
+    return SyntheticCell(tmp_path_factory.mktemp("old"), "2011")
 
 
 @pytest.fixture(scope="module")
-def new(tmp_path_factory: pytest.TempPathFactory) -> Cell:
-    return Cell(tmp_path_factory.mktemp("new"), "2019")
+def new(tmp_path_factory: pytest.TempPathFactory) -> SyntheticCell:
+    return SyntheticCell(tmp_path_factory.mktemp("new"), "2019")
 
 
-def raw_windows(cell: Cell) -> list[tuple[int, float, float, bool]]:
+def raw_windows(cell: SyntheticCell) -> list[tuple[int, float, float, bool]]:
     """Return (seconds, CPU, memory, runs in an alloc set) of every raw usage row."""
     rows = []
     for path in sorted(cell.raw.glob("task_usage/*.csv.gz")):
@@ -66,7 +66,7 @@ def raw_windows(cell: Cell) -> list[tuple[int, float, float, bool]]:
 
 @pytest.mark.parametrize("which", ["old", "new"])
 def test_tiers_add_up_to_the_cell(which: str, request: pytest.FixtureRequest) -> None:
-    cell: Cell = request.getfixturevalue(which)
+    cell: SyntheticCell = request.getfixturevalue(which)
     windows = raw_windows(cell)
     rows = cell.ask("utilization")
     assert windows
@@ -78,7 +78,7 @@ def test_tiers_add_up_to_the_cell(which: str, request: pytest.FixtureRequest) ->
         assert measured == pytest.approx(expected, rel=1e-4)
 
 
-def test_lengths_of_all_traces(old: Cell) -> None:
+def test_lengths_of_all_traces(old: SyntheticCell) -> None:
     tasks = [row["n_windows"] for row in pq.read_table(old.raw / "truth.parquet").to_pylist()]
     rows = old.ask("trace_lengths")
     assert sum(row["n_windows"] for row in rows) == old.truth["usage_rows"] == sum(tasks)
@@ -88,7 +88,7 @@ def test_lengths_of_all_traces(old: Cell) -> None:
     }
 
 
-def test_every_planted_anomaly_is_found(old: Cell) -> None:
+def test_every_planted_anomaly_is_found(old: SyntheticCell) -> None:
     planted = old.truth["planted"]
     n_by_key = {row["anomaly"]: row["n"] for row in old.ask("data_quality")}
     made_up = len(planted["made_up_events"])
@@ -108,7 +108,7 @@ def test_every_planted_anomaly_is_found(old: Cell) -> None:
     )
 
 
-def test_schedulers_count_every_collection(new: Cell) -> None:
+def test_schedulers_count_every_collection(new: SyntheticCell) -> None:
     rows = new.ask("schedulers")
     events = new.truth["collection_events"]
     assert sum(row["n_collections"] for row in rows) == events["SUBMIT"] - len(
@@ -118,7 +118,7 @@ def test_schedulers_count_every_collection(new: Cell) -> None:
     assert sum(row["n_attempts"] for row in new.ask("queueing")) <= events["QUEUE"]
 
 
-def test_alloc_sets_hold_what_runs_inside(new: Cell) -> None:
+def test_alloc_sets_hold_what_runs_inside(new: SyntheticCell) -> None:
     (row,) = [row for row in new.ask("data_quality") if row["anomaly"] == "alloc_holds_tasks"]
     assert row["verdict"] == "as documented"
     shares = {row["quantity"]: row["share"] for row in new.ask("alloc_sets")}
@@ -153,7 +153,7 @@ def test_rarer_violations_need_larger_margins(which: str, request: pytest.Fixtur
         assert ordered == sorted(ordered)
 
 
-def _tables_of(cell: Cell) -> dict[str, pd.DataFrame]:
+def _tables_of(cell: SyntheticCell) -> dict[str, pd.DataFrame]:
     names = ("instance_usage", "instance_events", "machine_events", "tasks")
     return {name: cell.tables[name].to_pyarrow().to_pandas() for name in names}
 
@@ -170,7 +170,7 @@ def _tier(priority: float) -> str:
     return next(name for highest, name in bounds if priority <= highest)
 
 
-def test_pandas_reads_the_notebook_in_the_same_way(new: Cell) -> None:
+def test_pandas_reads_the_notebook_in_the_same_way(new: SyntheticCell) -> None:
     tables = _tables_of(new)
     hour = 3_600_000_000
     usage = tables["instance_usage"]
@@ -204,7 +204,7 @@ def test_pandas_reads_the_notebook_in_the_same_way(new: Cell) -> None:
         } == {key: pytest.approx(value, rel=1e-6) for key, value in sums.items() if value}
 
 
-def test_pandas_corrects_the_notebook_in_the_same_way(new: Cell) -> None:
+def test_pandas_corrects_the_notebook_in_the_same_way(new: SyntheticCell) -> None:
     tables = _tables_of(new)
     hour = 3_600_000_000
     usage = tables["instance_usage"].merge(

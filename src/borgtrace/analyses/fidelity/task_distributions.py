@@ -433,8 +433,9 @@ def task_class(windows: CpuOfWindows, mean: Numbers, letter: str, default: TaskC
 
 def autocorrelation(between: NDArray[Any], task: Index) -> float:
     """Return how alike neighboring windows of a task are: near 1 where the level wanders over hours."""
-    is_pair = (task[1:] == task[:-1]) & np.isfinite(between[1:] + between[:-1])
-    pairs = np.flatnonzero(is_pair)
+    is_same_task = task[1:] == task[:-1]
+    is_known = np.isfinite(between[1:] + between[:-1])
+    pairs = np.flatnonzero(is_same_task & is_known)
     deviation = between[pairs] - 1.0
     next_deviation = between[pairs + 1] - 1.0
     if not deviation.any():

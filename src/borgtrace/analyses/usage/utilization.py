@@ -250,21 +250,7 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
         usage_by_tier(rows, totals, "cpu", title="CPU (largest machines)"),
         usage_by_tier(rows, totals, "memory", title="memory (largest machines)"),
     ]
-    production = query_answer(
-        answer,
-        """
-        select
-            hour,
-            sum(cpu_used) as cpu_used,
-            sum(cpu_allocated) as cpu_allocated,
-            sum(memory_used) as memory_used,
-            sum(memory_allocated) as memory_allocated
-        from answer
-        where tier in ('production', 'monitoring')
-        group by hour
-        order by hour
-        """,
-    )
+    production = usage_rows_of_production(answer)
     if production:
         panels.append(usage_of_production(production))
     return alt.hconcat(*panels).properties(
@@ -301,6 +287,25 @@ def usage_by_tier(
         tooltip=charts.tooltips(totals, "hour", capacity),
     )
     return alt.layer(areas, allocated_line, capacity_line)
+
+
+def usage_rows_of_production(answer: pa.Table) -> list[Row]:
+    """Return what production uses and is allocated, by hour."""
+    return query_answer(
+        answer,
+        """
+        select
+            hour,
+            sum(cpu_used) as cpu_used,
+            sum(cpu_allocated) as cpu_allocated,
+            sum(memory_used) as memory_used,
+            sum(memory_allocated) as memory_allocated
+        from answer
+        where tier in ('production', 'monitoring')
+        group by hour
+        order by hour
+        """,
+    )
 
 
 def usage_of_production(rows: list[Row]) -> alt.LayerChart:
