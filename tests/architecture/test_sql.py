@@ -13,7 +13,6 @@ SOURCE = Path(borgtrace.__file__).parent
 ALLOWED = {
     "cli/bigquery.py": "names of tables declared in lifecycle",
     "cli/commands/demo.py": "the command of a demo, which is run as one",
-    "datasets/shards.py": "columns of a dataset, declared in its own module",
     "datasets/trace_index.py": "columns of a dataset, declared in its own module",
     "export/files/raw.py": "columns of a dialect of Google's, declared in schema",
     "export/jobs/sqlite.py": "columns of canonical tables, quoted where they are listed",

@@ -84,19 +84,19 @@ def test_a_copy_that_was_cut_off_is_half_published_and_made_whole_by_the_same_co
 ) -> None:
     from borgtrace.storage import outputs
 
-    class CutError(Exception):
+    class CopyCutError(Exception):
         """Stands for a kill."""
 
     put = outputs.put_file
 
     def cut(source: Path, out: Path) -> None:
         if out.name == "manifest.json":
-            raise CutError
+            raise CopyCutError
         put(source, out)
 
     with monkeypatch.context() as patch:
         patch.setattr(outputs, "put_file", cut)
-        with pytest.raises(CutError):
+        with pytest.raises(CopyCutError):
             ingest([raw], URL, IngestOptions(jobs=1))
     with pytest.raises(StoreError) as caught:
         borgtrace.open(URL)

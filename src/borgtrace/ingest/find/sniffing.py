@@ -163,7 +163,7 @@ def sniff(path: Path) -> Draft:
                 way_out="check the file",
             ) from error
         types = {name: str(type_name) for name, type_name, *_ in described}
-        columns = _Columns(connection, types, _find_roles(path, types))
+        columns = _SniffedColumns(connection, types, _find_roles(path, types))
         return _draft(columns)
 
 
@@ -182,7 +182,7 @@ def _reader_sql(path: Path, local_path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _SniffedColumns:
     """The columns of the view ``raw``: their types, and the column of each role."""
 
     connection: duckdb.DuckDBPyConnection
@@ -224,7 +224,7 @@ def _no_column_for(role: str, path: Path, types: Mapping[str, str]) -> SourceErr
     )
 
 
-def _draft(columns: _Columns) -> Draft:
+def _draft(columns: _SniffedColumns) -> Draft:
     draft = Draft({"name": "own"})
     usage: dict[str, Any] = {"task": columns.of_role["task"]}
     _guess_times(columns, draft, usage)
@@ -239,7 +239,7 @@ def _draft(columns: _Columns) -> Draft:
     return draft
 
 
-def _guess_times(columns: _Columns, draft: Draft, usage: dict[str, Any]) -> None:
+def _guess_times(columns: _SniffedColumns, draft: Draft, usage: dict[str, Any]) -> None:
     """Guess the unit of times, their clock, and how long a window is."""
     column = columns.of_role["time"]
     time_sql = columns.quoted("time")
@@ -275,7 +275,7 @@ def _guess_times(columns: _Columns, draft: Draft, usage: dict[str, Any]) -> None
         _guess_step(draft, step)
 
 
-def _usual_step(columns: _Columns, time_sql: str, microseconds: float) -> int:
+def _usual_step(columns: _SniffedColumns, time_sql: str, microseconds: float) -> int:
     """Return the most common time between two rows of a task, in µs; 0 where there is none."""
     keys_sql = columns.quoted("task")
     if "instance" in columns.of_role:
@@ -303,7 +303,7 @@ def _guess_step(draft: Draft, step: int) -> None:
     draft.remarks["label"] = "label start: guessed, a row is about the step that begins at its time"
 
 
-def _guess_cpu(columns: _Columns, draft: Draft) -> dict[str, Any]:
+def _guess_cpu(columns: _SniffedColumns, draft: Draft) -> dict[str, Any]:
     column = columns.of_role["cpu"]
     if re.search(_COUNTERS, column.lower()):
         draft.remarks["usage.cpu"] = (
@@ -332,7 +332,7 @@ def _guess_cpu(columns: _Columns, draft: Draft) -> dict[str, Any]:
     }
 
 
-def _may_be_counter(columns: _Columns) -> bool:
+def _may_be_counter(columns: _SniffedColumns) -> bool:
     """Whether the values of no task ever fall, though they change."""
     cpu_sql = columns.quoted("cpu")
     task_sql = columns.quoted("task")
@@ -353,7 +353,7 @@ def _may_be_counter(columns: _Columns) -> bool:
     )
 
 
-def _guess_memory(columns: _Columns, draft: Draft) -> dict[str, Any]:
+def _guess_memory(columns: _SniffedColumns, draft: Draft) -> dict[str, Any]:
     column = columns.of_role["memory"]
     kind = _kind_in_name(column)
     unit = _unit_in_name("memory", column)

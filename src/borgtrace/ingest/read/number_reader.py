@@ -57,7 +57,7 @@ def read_numbers(stream: BinaryIO, types: Mapping[str, pa.DataType]) -> Iterator
     """
     if not set(types.values()) <= _KINDS.keys():
         raise NotPlainNumbers
-    columns = _Columns(types)
+    columns = _NumberColumns(types)
     for text in _whole_lines(stream):
         offset = 0
         while offset < len(text):
@@ -81,7 +81,7 @@ def _whole_lines(stream: BinaryIO) -> Iterator[Bytes]:
         yield np.frombuffer(rest + b"\n", np.uint8)
 
 
-class _Columns:
+class _NumberColumns:
     """The columns being filled."""
 
     def __init__(self, types: Mapping[str, pa.DataType]) -> None:
