@@ -45,13 +45,13 @@ def tables(*lives: list[dict[str, Any]], generation: str = "2011") -> Tables:
 
 def rows(expr: Any, *key: str) -> list[dict[str, Any]]:
     """Return the rows of a table sorted by a key, NULL first."""
-    found = expr.to_pyarrow().to_pylist()
-    return sorted(found, key=lambda row: [(row[k] is not None, row[k]) for k in key])
+    unsorted_rows = expr.to_pyarrow().to_pylist()
+    return sorted(unsorted_rows, key=lambda row: [(row[k] is not None, row[k]) for k in key])
 
 
 def attempts_of(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Cut one life into attempts with a plain loop: the reference."""
-    found: list[dict[str, Any]] = []
+    attempts: list[dict[str, Any]] = []
     before: str | None = None
     for event in events:
         if event["type"] in UPDATES:
@@ -64,18 +64,18 @@ def attempts_of(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             or STEP[before] == 3
         )
         if back:
-            if found and found[-1]["left_time"] is None:
-                found[-1]["left_time"] = event["time"]
-            found.append(
+            if attempts and attempts[-1]["left_time"] is None:
+                attempts[-1]["left_time"] = event["time"]
+            attempts.append(
                 {
                     "begin_time": event["time"],
                     "left_time": None,
                     "end_type": None,
                 }
             )
-        one = found[-1]
+        attempt = attempts[-1]
         if step == 3:
-            one |= {
+            attempt |= {
                 "end_time": event["time"],
                 "left_time": event["time"],
                 "end_type": event["type"],
@@ -83,11 +83,11 @@ def attempts_of(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             name = f"{event['type'].lower()}_time"
             if name == "queue_time":
-                one.setdefault(name, event["time"])
+                attempt.setdefault(name, event["time"])
             else:
-                one[name] = event["time"]
+                attempt[name] = event["time"]
         before = event["type"]
-    return found
+    return attempts
 
 
 def occupancy_at(lives: Iterable[Sequence[dict[str, Any]]], time: int) -> tuple[int, int]:

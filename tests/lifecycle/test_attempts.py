@@ -128,11 +128,11 @@ def test_attempts_are_what_a_plain_loop_finds_in_any_row_order(
         dict(event, source_row=row) for row, event in enumerate(e for one in lives for e in one)
     ]
     random.shuffle(events)
-    found = rows(tables(events).instance_attempts, "collection_id", "attempt")
+    rows_of_table = rows(tables(events).instance_attempts, "collection_id", "attempt")
     names = ("begin_time", "submit_time", "schedule_time", "end_time", "end_type", "left_time")
     expected = [
         (number, *(one.get(name) for name in names))
         for events_of_one in lives
         for number, one in enumerate(attempts_of(events_of_one), 1)
     ]
-    assert [(row["attempt"], *(row[name] for name in names)) for row in found] == expected
+    assert [(row["attempt"], *(row[name] for name in names)) for row in rows_of_table] == expected

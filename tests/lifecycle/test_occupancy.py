@@ -11,8 +11,8 @@ from tests.lifecycle.test_attempts import histories
 def levels(
     *lives: list[dict[str, Any]], generation: str = "2011"
 ) -> list[tuple[int, int, int, int]]:
-    found = rows(tables(*lives, generation=generation).instance_occupancy, "time")
-    return [(row["time"], row["pending"], row["queued"], row["running"]) for row in found]
+    rows_of_table = rows(tables(*lives, generation=generation).instance_occupancy, "time")
+    return [(row["time"], row["pending"], row["queued"], row["running"]) for row in rows_of_table]
 
 
 def test_every_change_of_state_is_a_step() -> None:

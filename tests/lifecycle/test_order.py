@@ -9,9 +9,9 @@ from tests.lifecycle.lives import life, rows, tables
 
 
 def sequence(events: list[dict[str, Any]], generation: str) -> list[tuple[str | None, str]]:
-    found = rows(tables(events, generation=generation).instance_transitions, "step_time")
+    rows_of_table = rows(tables(events, generation=generation).instance_transitions, "step_time")
     return sorted(
-        (row["from_type"] or "", row["to_type"]) for row in found for _ in range(row["n"])
+        (row["from_type"] or "", row["to_type"]) for row in rows_of_table for _ in range(row["n"])
     )
 
 

@@ -34,5 +34,5 @@ def test_a_piece_ends_with_the_life_that_fills_it(
     size: int,
     expected: list[list[int]],
 ) -> None:
-    found = pieces(ibis.memtable({"collection_id": ids}), size)
-    assert [sorted(piece.to_pyarrow()["collection_id"].to_pylist()) for piece in found] == expected
+    cut = pieces(ibis.memtable({"collection_id": ids}), size)
+    assert [sorted(piece.to_pyarrow()["collection_id"].to_pylist()) for piece in cut] == expected

@@ -29,7 +29,8 @@ def machine(
     noise = np.zeros((20, n_slots))
     shocks = draw.normal(0, spread, (20, n_slots))
     for slot in range(1, n_slots):
-        noise[:, slot] = 0.9 * noise[:, slot - 1] + np.sqrt(1 - 0.81) * shocks[:, slot]
+        remembered = 0.9 * noise[:, slot - 1]
+        noise[:, slot] = remembered + np.sqrt(1 - 0.81) * shocks[:, slot]
     usage = np.clip(0.04 * clock * (1 + noise), 0, 0.1).ravel()
     task = np.repeat(np.arange(20), n_slots)
     slot = np.tile(np.arange(n_slots), 20)

@@ -51,7 +51,7 @@ def test_what_never_varies_is_told_once_enough_was_seen(name: str) -> None:
     usage[3, :40] = np.nan
     usage[4, 45] = np.nan
     usage = np.vstack([usage, usage[0]])
-    found = parse_policy(f"forecast:by={name}").predict(block(usage))
+    prediction = parse_policy(f"forecast:by={name}").predict(block(usage))
     told = np.full(60, 0.1 + 0.2 + 0.3 + 0.1)
     told[51:] += 0.4
     told[40:51] += 1.0
@@ -61,8 +61,8 @@ def test_what_never_varies_is_told_once_enough_was_seen(name: str) -> None:
     told[45] -= 0.0 if told[45] < 5 else 1.0
     told[47:57] += 1.0
     told[57:] += 0.5
-    np.testing.assert_allclose(found.peak, told, atol=1e-6)
-    assert found.n_cold == 47 * 5 - 1 + 11 + 10 + (47 - 47)
+    np.testing.assert_allclose(prediction.peak, told, atol=1e-6)
+    assert prediction.n_cold == 47 * 5 - 1 + 11 + 10 + (47 - 47)
 
 
 def test_the_quantile_by_hand() -> None:
@@ -80,10 +80,10 @@ def test_the_quantile_by_hand() -> None:
 
     z = NormalDist().inv_cdf(0.95)
     three = replace(block(np.full((3, 1), 0.1), limit=0.4), pools={"x": Told()})
-    found = parse_policy("forecast:by=x,rho=0.05").predict(three)
+    prediction = parse_policy("forecast:by=x,rho=0.05").predict(three)
     # Slots of .3 ± .13 and .4 ± 0; the third task counts its limit.
-    assert found.peak.tolist() == pytest.approx([max(0.3 + z * 0.13, 0.4) + 0.4])
-    assert found.n_cold == 1
+    assert prediction.peak.tolist() == pytest.approx([max(0.3 + z * 0.13, 0.4) + 0.4])
+    assert prediction.n_cold == 1
     # At most the limits of both.
     assert parse_policy("forecast:by=x,rho=0.000001").predict(three).peak.tolist() == pytest.approx(
         [0.8 + 0.4]
@@ -92,7 +92,9 @@ def test_the_quantile_by_hand() -> None:
 
 def test_a_rhythm_of_the_day_is_told_before_it_comes() -> None:
     slots = np.arange(3 * DAY)
-    usage = 0.3 + 0.2 * np.sin(2 * np.pi * slots / DAY + np.arange(4)[:, None] / 4)
+    time_of_day = 2 * np.pi * slots / DAY
+    phases = np.arange(4)[:, None] / 4
+    usage = 0.3 + 0.2 * np.sin(time_of_day + phases)
     machine = block(usage)
     peaks = oracle(machine.all, 12, 3 * DAY)
     told = {
@@ -116,15 +118,15 @@ def test_the_future_changes_no_prediction(name: str) -> None:
     usage = noisy(7, tasks=6, slots=400).value.reshape(6, 400)
     usage[2, 60:75] = usage[5, :100] = np.nan
     policy = parse_policy(f"forecast:by={name},rho=0.02")
-    found = policy.predict(block(usage)).peak
+    expected = policy.predict(block(usage)).peak
     for cut in (48, 50, 97, 191, 192, 300, 399):
         planted = usage.copy()
         ended = usage.copy()
         planted[:, cut:] = 0.9 - 0.1 * np.arange(6)[:, None]
         ended[::2, cut:] = np.nan
         for other in (planted, ended, usage[:, :cut]):
-            np.testing.assert_array_equal(policy.predict(block(other)).peak[:cut], found[:cut])
-    assert (found[100:] < 0.9 * 6).all()
+            np.testing.assert_array_equal(policy.predict(block(other)).peak[:cut], expected[:cut])
+    assert (expected[100:] < 0.9 * 6).all()
 
 
 def test_intervals_hold_in_as_many_slots_as_they_say() -> None:

@@ -98,8 +98,8 @@ def test_percentiles_without_decay() -> None:
         histogram = Histogram(TEN, half_life)
         for i in (1, 2, 3, 4):
             histogram.add(i, i, BEGIN)
-        found = [histogram.percentile(i / 10) for i in range(11)]
-        assert found == [2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5]
+        percentiles = [histogram.percentile(i / 10) for i in range(11)]
+        assert percentiles == [2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5]
 
 
 def test_percentiles_out_of_bounds_are_the_least_and_the_highest() -> None:
@@ -130,8 +130,8 @@ def test_percentiles_with_decay() -> None:
     histogram = Histogram(TEN, 1.0)
     for i in (1, 2, 3, 4):
         histogram.add(i, i, BEGIN + i - 1)
-    found = [histogram.percentile(p) for p in (0.0, 0.02, 0.03, 0.10, 0.11, 0.34, 0.35, 1.0)]
-    assert found == [2, 2, 3, 3, 4, 4, 5, 5]
+    percentiles = [histogram.percentile(p) for p in (0.0, 0.02, 0.03, 0.10, 0.11, 0.34, 0.35, 1.0)]
+    assert percentiles == [2, 2, 3, 3, 4, 4, 5, 5]
 
 
 def test_merging_histograms_of_different_ages() -> None:
@@ -198,8 +198,10 @@ def test_buckets_reach_the_highest_value_and_one_more(
     ratio: float,
     n: int,
 ) -> None:
-    found = Buckets.linear(highest, 1.0) if ratio == 1 else Buckets.exponential(highest, 1.0, ratio)
-    assert found == (1.0, ratio, n)
+    buckets = (
+        Buckets.linear(highest, 1.0) if ratio == 1 else Buckets.exponential(highest, 1.0, ratio)
+    )
+    assert buckets == (1.0, ratio, n)
 
 
 def test_a_merged_histogram_spans_both() -> None:

@@ -90,8 +90,8 @@ def test_koordinators_peak_prediction_equals_its_definition(cores: int) -> None:
     for slot in range(0, 700):
         machine.samples.setdefault(slot, {})[99] = (0.05 + 0.1 * (slot % 7 == 0), 0.5)
     machine.n_slots = 701
-    found = parse_policy("koordinator-prod", {"cores": cores}).predict(machine.block()).peak
-    np.testing.assert_allclose(found, koordinator(machine, cores), rtol=1e-12)
+    peak = parse_policy("koordinator-prod", {"cores": cores}).predict(machine.block()).peak
+    np.testing.assert_allclose(peak, koordinator(machine, cores), rtol=1e-12)
 
 
 def test_cores_are_asked_for_and_change_the_answer() -> None:

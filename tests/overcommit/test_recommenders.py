@@ -101,7 +101,7 @@ PLAIN = {
 @pytest.mark.parametrize(("name", "resource"), PLAIN)
 def test_histograms_equal_their_definition(name: str, resource: str) -> None:
     samples = samples_of(random_rows(1, 0.2 if resource == "cpu" else 3e8), resource)
-    found = recommenders()[name]().recommend(samples)
+    limits = recommenders()[name]().recommend(samples)
     past: dict[int, list[Sample]] = defaultdict(list)
     for i, (job, slot, value) in enumerate(
         zip(
@@ -113,7 +113,7 @@ def test_histograms_equal_their_definition(name: str, resource: str) -> None:
     ):
         past[job].append((slot, value, 1.0))
         np.testing.assert_allclose(
-            found[i],
+            limits[i],
             PLAIN[name, resource](past[job]),
             rtol=1e-9,
         )
@@ -135,7 +135,7 @@ def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
     rows = [(0, slot, task, value / (1 + task)) for slot, value in values for task in (0, 1)] + [
         (1, 313, 5, 1e8)
     ]
-    found = recommenders()["katalyst"]().recommend(samples_of(rows, "memory"))
+    limits = recommenders()["katalyst"]().recommend(samples_of(rows, "memory"))
     edge = exponential(1e7)
     peaks = [
         (11, 1e8, 1.0),
@@ -158,7 +158,7 @@ def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
         + [percentile(peaks, 0.9, 288, edge)]
     )
     np.testing.assert_allclose(
-        found,
+        limits,
         [value for value in expected for _ in (0, 1)] + [math.nan],
         rtol=1e-12,
     )
@@ -178,19 +178,19 @@ def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
 def test_crane_forgets_after_seven_days() -> None:
     # A peak of 2 cores in slot 0, then .35: it is gone in slot 2016, and not one slot earlier.
     rows = [(0, slot, 0, 2.0 if slot == 0 else 0.35) for slot in (0, 1, 2015, 2016, 2017)]
-    found = recommenders()["crane"]().recommend(samples_of(rows, "cpu"))
-    assert found.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 2.1, 0.4, 0.4)])
+    limits = recommenders()["crane"]().recommend(samples_of(rows, "cpu"))
+    assert limits.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 2.1, 0.4, 0.4)])
     # With a half-life, too; another job begins with nothing.
     rows += [(1, 5, 1, 0.35), (1, 3000, 1, 0.35)]
-    found = recommenders()["crane-configured"]().recommend(samples_of(rows, "cpu"))
-    assert found[2:].tolist() == pytest.approx(
+    limits = recommenders()["crane-configured"]().recommend(samples_of(rows, "cpu"))
+    assert limits[2:].tolist() == pytest.approx(
         [1.15 * upper for upper in (2.1, 0.4, 0.4, 0.4, 0.4)]
     )
     # After a week without any samples only the new one is there.
-    found = recommenders()["crane"]().recommend(
+    limits = recommenders()["crane"]().recommend(
         samples_of([(0, 0, 0, 2.0), (0, 3, 0, 1.5), (0, 9000, 0, 0.35)], "cpu")
     )
-    assert found.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 0.4)])
+    assert limits.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 0.4)])
 
 
 def test_hpa_by_hand() -> None:
@@ -206,8 +206,8 @@ def test_hpa_by_hand() -> None:
         (1, 0, 5, 0.1),
         (1, 9, 5, 0.0),
     ]
-    found = parse_recommender("hpa").recommend(samples_of(rows, "cpu"))
-    assert found.tolist() == pytest.approx([0.5] * 2 + [0.75] * 4 + [0.25] * 2 + [0.5, 0.5])
+    limits = parse_recommender("hpa").recommend(samples_of(rows, "cpu"))
+    assert limits.tolist() == pytest.approx([0.5] * 2 + [0.75] * 4 + [0.25] * 2 + [0.5, 0.5])
     # A request of nothing has no utilization.
     zero = samples_of(rows[:1], "cpu")
     zero.request[:] = 0

@@ -37,7 +37,7 @@ def used(
     return f"{begin}000000,{begin + 300}000000,{job},0,{machine},{usage},{usage},{zeros},0"
 
 
-def found(
+def predicted_by_job(
     path: Path,
     policy: str,
     until: int | None = None,
@@ -93,9 +93,9 @@ def test_by_hand(
 ) -> None:
     for slot, value in enumerate(values):
         end = 600 * SECOND + (slot + 1) * SLOT
-        assert found(cell, policy, end) == {1: [pytest.approx(value)] * 2}
+        assert predicted_by_job(cell, policy, end) == {1: [pytest.approx(value)] * 2}
         # Until the slot has ended it is not known.
-        assert found(cell, policy, end - 1) == (
+        assert predicted_by_job(cell, policy, end - 1) == (
             {1: [pytest.approx(values[slot - 1])] * 2} if slot else {}
         )
     # On machine 2 it is a task of which little is known.
@@ -104,8 +104,8 @@ def test_by_hand(
         "average:warmup=10m": 0.5,
         "reservation:margin=0,half_life=5m": (0.5 + 0.0625) / 2,
     }
-    assert found(cell, policy) == {1: [pytest.approx(last.get(policy, 0.0625))] * 2}
-    assert found(cell, policy, 0) == {}
+    assert predicted_by_job(cell, policy) == {1: [pytest.approx(last.get(policy, 0.0625))] * 2}
+    assert predicted_by_job(cell, policy, 0) == {}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -149,7 +149,7 @@ def test_the_tasks_of_a_machine_add_up_to_what_is_predicted_for_it(
         lambda step, done, total: None,
     )
     for text in POLICIES:
-        values = found(
+        values = predicted_by_job(
             path,
             text,
             600 * SECOND + 8 * SLOT,
