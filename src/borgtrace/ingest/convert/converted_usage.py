@@ -74,6 +74,7 @@ def instance_usage_sql(terms: Terms) -> str:
     machine_sql = "k.id" if terms.has("usage_rows", "machine") else "NULL"
     cpi = "cycles_per_instruction"
     cpi_sql = cpi if terms.has("usage_rows", cpi) else "NULL"
+    joins_sql = _joins_sql(terms)
     average_cpu_sql = _amount_sql(terms, "average", "cpu")
     sampled_cpu_sql = _amount_sql(terms, "instant", "cpu")
     maximum_cpu_sql = _amount_sql(terms, "maximum", "cpu")
@@ -99,7 +100,7 @@ def instance_usage_sql(terms: Terms) -> str:
         FROM ({windows_sql(terms)}) u
         JOIN task_ids t ON t.name = u.task
         LEFT JOIN machine_ids k ON k.name = u.machine
-        {_joins_sql(terms)}
+        {joins_sql}
     """
     if not terms.conversion.window:
         return rows_sql
