@@ -17,10 +17,16 @@ DATA_FILES = {
     ".js": "what pages do in a browser",
     ".md": "the card of a dataset",
     ".csv": "data: many rows of one shape",
+    ".sql": "whole queries",
+    ".LICENSE": "terms of the libraries that pages bring along",
     ".typed": "says that the package has types",
 }
 """Files beside the code by their ending, and why they are there: each is read by a program that is not ours, or holds
 rows of data."""
+SHARED_NAMES = {"Store": "borgtrace.open returns one that can also be asked questions"}
+"""Names that two classes may have, and why."""
+CACHE_KEYS = "borgtrace.kernels.caching"
+"""Tells compiled functions apart by the module that they are from, in the name of a file."""
 LAZY_MODULES = {
     "borgtrace": "names of the package are imported when they are used",
     "borgtrace.catalog": "a question is imported when it is asked",
@@ -37,6 +43,7 @@ def test_no_file_beside_the_code_is_a_language_of_ours() -> None:
         and path.suffix != ".py"
         and "__pycache__" not in path.parts
         and path.suffix not in DATA_FILES
+        and path.name != "SHA256SUMS"
     ]
     assert not others, "\n".join(others)
 
@@ -59,6 +66,7 @@ def test_nothing_reads_source_text_or_patches_modules() -> None:
     found = [
         f"{name}:{number}: {line.strip()}"
         for name, path in modules().items()
+        if name != CACHE_KEYS
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if forbidden.search(line) and not line.lstrip().startswith(("#", '"""'))
     ]
@@ -72,7 +80,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(name)
     repeated = {name: places for name, places in homes.items() if len(places) > 1}
-    assert not repeated
+    assert repeated.keys() == SHARED_NAMES.keys(), repeated
 
 
 def private(name: str) -> bool:
