@@ -27,6 +27,8 @@ SHARED_NAMES = {"Store": "borgtrace.open returns one that can also be asked ques
 """Names that two classes may have, and why."""
 CACHE_KEYS = "borgtrace.kernels.caching"
 """Tells compiled functions apart by the module that they are from, in the name of a file."""
+OTHERS_NAMES = {"_replace", "_asdict", "_fields", "_repr_html_", "_index_key"}
+"""Names that Python, Jupyter and Numba gave."""
 LAZY_MODULES = {
     "borgtrace": "names of the package are imported when they are used",
     "borgtrace.catalog": "a question is imported when it is asked",
@@ -113,7 +115,7 @@ def private_uses(path: Path) -> Iterator[str]:
         if (
             isinstance(node, ast.Attribute)
             and private(node.attr)
-            and node.attr not in ("_replace", "_asdict", "_fields", "_repr_html_")
+            and node.attr not in OTHERS_NAMES
             and isinstance(node.value, ast.Name)
             and node.value.id in names
         ):
@@ -125,7 +127,8 @@ def private_uses(path: Path) -> Iterator[str]:
                     *names,
                     "borgtrace",
                 }
-                if isinstance(text, str) and is_ours and private(text.rpartition(".")[2]):
+                name = text.rpartition(".")[2] if isinstance(text, str) else ""
+                if is_ours and private(name) and name not in OTHERS_NAMES:
                     yield f"{place}:{node.lineno}: patches {text}"
 
 
