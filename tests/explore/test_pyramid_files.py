@@ -14,7 +14,7 @@ from borgtrace.explore.lives import AFTER, Lives, write_lives
 from borgtrace.explore.windows import (
     NOWHERE,
     MachineRuns,
-    MachineWindows,
+    WindowFiles,
     find_runs,
     write_windows,
 )
@@ -32,7 +32,7 @@ def test_runs_end_with_the_task_or_the_machine(tmp_path: Path, batch_size: int) 
     runs = find_runs(batches, offsets=np.array([0, 5, 5, 7, 8]))
     machines = write_windows(runs, tmp_path, np.array([5, 8]))
     assert machines.tolist() == [5, 7, 8, 9]
-    windows = MachineWindows(tmp_path)
+    windows = WindowFiles(tmp_path)
     rows = [windows.of(place).tolist() for place in range(4)]
     assert rows == [
         [],
@@ -63,7 +63,7 @@ def test_rows_beyond_32_bits_are_counted_by_64(
         n_rows,
     )
     write_windows(runs, tmp_path, np.array([], np.int64))
-    assert MachineWindows(tmp_path).of(2).tolist() == [n_rows - 2, n_rows - 1]
+    assert WindowFiles(tmp_path).of(2).tolist() == [n_rows - 2, n_rows - 1]
     assert pq.read_schema(tmp_path / "windows.parquet").field("first_row").type == kind
 
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from borgtrace.engine import to_batches
 from borgtrace.explore.grid import RESOURCES, ByteGrid, file_name, mean_rows, write_grids
 from borgtrace.explore.lives import Lives, write_lives
-from borgtrace.explore.windows import MachineWindows, find_runs, machine_ids, write_windows
+from borgtrace.explore.windows import WindowFiles, find_runs, machine_ids, write_windows
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.store.cached_folders import cached_folder, code_digest
 
@@ -87,9 +87,9 @@ class Pyramid:
         return {name: mean_rows(self.grid(name, by_hour=True)) for name in RESOURCES}
 
     @cached_property
-    def windows(self) -> MachineWindows:
+    def windows(self) -> WindowFiles:
         """The usage windows of each machine."""
-        return MachineWindows(self.folder)
+        return WindowFiles(self.folder)
 
     @cached_property
     def lives(self) -> Lives:

@@ -26,7 +26,7 @@ NOWHERE = -1
 """Stands for the machine of a row that names none."""
 
 
-class MachineWindows:
+class WindowFiles:
     """The runs of usage rows of each machine, read from a pyramid.
 
     Parameters
