@@ -45,7 +45,12 @@ def chromium(profile: Path) -> Iterator[Any]:
 
 def shape(driver: Any, width: int, *, dark: bool = False, paper: bool = False) -> None:
     """Make the window `width` pixels wide, light or dark, a screen or paper."""
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    size = {
+        "width": width,
+        "height": 900,
+        "deviceScaleFactor": 1,
+        "mobile": width < 600,
+    }
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     driver.execute_cdp_cmd(

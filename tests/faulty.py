@@ -149,7 +149,10 @@ def behind_proxy(patch: pytest.MonkeyPatch, *, is_patient: bool = True) -> Itera
 
         once = AwsStandardS3RetryStrategy(max_attempts=1)
         system = S3FileSystem(
-            retry_strategy=once, endpoint_override=address, scheme="http", region="us-east-1"
+            retry_strategy=once,
+            endpoint_override=address,
+            scheme="http",
+            region="us-east-1",
         )
         patch.setattr(remote, "open_file_system", lambda url: (system, url.removeprefix("s3://")))
     try:
@@ -175,7 +178,11 @@ class Mortal:
     def start(self) -> None:
         """Serve; returns when it listens."""
         here, there = CLEAN.Pipe()
-        self.process = CLEAN.Process(target=_serve, args=(self.root, there), daemon=True)
+        self.process = CLEAN.Process(
+            target=_serve,
+            args=(self.root, there),
+            daemon=True,
+        )
         self.process.start()
         self.address = f"127.0.0.1:{here.recv()}"
 

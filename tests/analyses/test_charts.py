@@ -129,7 +129,11 @@ def test_what_is_used_is_stacked_under_what_is_allocated_and_there() -> None:
     for panel, name in ((cpu, "cpu"), (memory, "memory")):
         assert [layer["mark"]["type"] for layer in panel["layer"]] == ["area", "line", "line"]
         fields = [layer["encoding"]["y"]["field"] for layer in panel["layer"]]
-        assert fields == [f"{name}_used", f"{name}_allocated", f"{name}_capacity"]
+        assert fields == [
+            f"{name}_used",
+            f"{name}_allocated",
+            f"{name}_capacity",
+        ]
     # The lines are those of the whole cell.
     assert [data(layer)[0]["cpu_allocated"] for layer in cpu["layer"][1:2]] == [6.0]
     assert [data(layer)[0]["memory_capacity"] for layer in memory["layer"][2:]] == [8.0]

@@ -351,4 +351,8 @@ def test_what_is_listed_under_a_question_holds_for_its_claims_that_say_nothing_e
     assert first.kind == "published"
     assert first.scope.traces == ("2011",)
     assert last.source == "trace_2018.md"
-    assert last.scope == Scope(traces=("alibaba-2018",), span=7 * DAY, tasks=0)
+    assert last.scope == Scope(
+        traces=("alibaba-2018",),
+        span=7 * DAY,
+        tasks=0,
+    )

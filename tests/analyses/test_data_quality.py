@@ -114,9 +114,30 @@ TABLES: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "instance_usage": [
-        window(1, 0, 0.5, maximum_cpu=0.25, sampled_cpu=0.375, cycles_per_instruction=2.0),
-        window(1, 301, 1.5, length=299, cycles_per_instruction=99.0, mean_disk_io_time=0.0),
-        window(2, 100, 0.5, length=300, maximum_cpu=0.25, aggregation_type=True),
+        window(
+            1,
+            0,
+            0.5,
+            maximum_cpu=0.25,
+            sampled_cpu=0.375,
+            cycles_per_instruction=2.0,
+        ),
+        window(
+            1,
+            301,
+            1.5,
+            length=299,
+            cycles_per_instruction=99.0,
+            mean_disk_io_time=0.0,
+        ),
+        window(
+            2,
+            100,
+            0.5,
+            length=300,
+            maximum_cpu=0.25,
+            aggregation_type=True,
+        ),
         window(2, 15 * 86400, 0.5, mean_disk_io_time=0.5, memory_accesses_per_instruction=2.0),
     ],
 }
@@ -176,7 +197,12 @@ def test_2019_has_its_own_anomalies() -> None:
         instance_usage=[
             window(7, 0, 0.5, collection_type="ALLOC_SET", assigned_memory=0.0),
             window(
-                1, 0, 0.25, alloc_collection_id=7, assigned_memory=0.5, is_on_dedicated_machine=True
+                1,
+                0,
+                0.25,
+                alloc_collection_id=7,
+                assigned_memory=0.5,
+                is_on_dedicated_machine=True,
             ),
         ],
     )

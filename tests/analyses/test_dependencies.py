@@ -262,7 +262,15 @@ def test_placement_limits() -> None:
     def run(
         task: int, machine: int, start: float, end: float | None, **more: Any
     ) -> list[dict[str, Any]]:
-        return life(1, start, end, "FINISH", instance_index=task, machine_id=machine, **more)
+        return life(
+            1,
+            start,
+            end,
+            "FINISH",
+            instance_index=task,
+            machine_id=machine,
+            **more,
+        )
 
     tables = tiny(
         "2019",
@@ -303,11 +311,41 @@ def test_different_machines_of_2011() -> None:
     tables = tiny(
         collection_events=[event(1, 0, "SUBMIT")],
         instance_events=[
-            *life(1, 0, None, "", machine_id=1, instance_index=0, **flag),
-            *life(1, 5, None, "", machine_id=2, instance_index=1, **flag),
-            *life(1, 9, None, "", machine_id=1, instance_index=2, **flag),
             *life(
-                1, 9, None, "", machine_id=2, instance_index=3, priority=2
+                1,
+                0,
+                None,
+                "",
+                machine_id=1,
+                instance_index=0,
+                **flag,
+            ),
+            *life(
+                1,
+                5,
+                None,
+                "",
+                machine_id=2,
+                instance_index=1,
+                **flag,
+            ),
+            *life(
+                1,
+                9,
+                None,
+                "",
+                machine_id=1,
+                instance_index=2,
+                **flag,
+            ),
+            *life(
+                1,
+                9,
+                None,
+                "",
+                machine_id=2,
+                instance_index=3,
+                priority=2,
             ),  # carries no flag itself
             *life(2, 0, None, "", machine_id=1, priority=2),
             *life(2, 0, None, "", machine_id=1, instance_index=1),

@@ -425,7 +425,9 @@ PEAKS = [
 
 def test_moments_of_long_tasks_and_peaks() -> None:
     tables = tiny(
-        tasks=TASKS, instance_usage=PEAKS, instance_events=events(1, 0, FREE, (0, "SUBMIT"))
+        tasks=TASKS,
+        instance_usage=PEAKS,
+        instance_events=events(1, 0, FREE, (0, "SUBMIT")),
     )
     units = Units(np.arange(1, 23), np.empty(0, np.int64))
     measures = usage_measures(tables, units)
@@ -456,7 +458,9 @@ def test_series_of_long_tasks() -> None:
     steady = [window(2, 300 * k, 0.25, 0.25) for k in range(24)]
     usage = [{**row, "sampled_cpu": row["average_cpu"]} for row in (*rises, *steady)]
     tables = tiny(
-        tasks=TASKS[:2], instance_usage=usage, instance_events=events(1, 0, FREE, (0, "SUBMIT"))
+        tasks=TASKS[:2],
+        instance_usage=usage,
+        instance_events=events(1, 0, FREE, (0, "SUBMIT")),
     )
     measures = usage_measures(tables, Units(np.array([1, 2]), np.empty(0, np.int64)))
     measured = {name: measure(np.array([1.0, 0.0])) for (name, _), measure in measures.items()}
@@ -484,7 +488,15 @@ def test_rows_of_2019_beside_the_requests_of_their_tasks() -> None:
     usage = [window(1, 0, 0.1, 0.05, maximum_cpu=0.2, sampled_cpu=0.05)]
     # Instances of alloc sets are no jobs.
     usage.append(
-        window(2, 0, 0.4, 0.05, maximum_cpu=0.4, sampled_cpu=0.4, collection_type="ALLOC_SET")
+        window(
+            2,
+            0,
+            0.4,
+            0.05,
+            maximum_cpu=0.4,
+            sampled_cpu=0.4,
+            collection_type="ALLOC_SET",
+        )
     )
     tasks = [
         {

@@ -63,7 +63,15 @@ def test_tasks_over_their_request() -> None:
     tables = tiny(
         instance_usage=[
             window(1, 0, 0.25, 0.25, maximum_cpu=0.5, maximum_memory=0.5),
-            window(1, 300, 0.75, 0.25, length=100, maximum_cpu=1.0, maximum_memory=0.25),
+            window(
+                1,
+                300,
+                0.75,
+                0.25,
+                length=100,
+                maximum_cpu=1.0,
+                maximum_memory=0.25,
+            ),
             window(2, 0, 0.25, None, maximum_cpu=0.625),
             window(3, 0, 0.25),
         ],

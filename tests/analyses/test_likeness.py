@@ -274,7 +274,12 @@ def test_a_store_of_usage_alone_says_what_it_does_not_tell(tmp_path: Path) -> No
     assert likeness.profile.tiers[0].running == pytest.approx(
         40 / np.ceil(40 * 0.05 / 0.29), rel=0.1
     )
-    generate(tmp_path / "out", machines=3, hours=1, like=likeness)
+    generate(
+        tmp_path / "out",
+        machines=3,
+        hours=1,
+        like=likeness,
+    )
 
 
 def test_a_store_without_events_cannot_be_followed(

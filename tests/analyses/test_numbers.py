@@ -422,12 +422,27 @@ def test_a_trailing_average_is_over_the_last_steps() -> None:
             "n": [2, 1],
         }
     )
-    averages = moving_averages.trailing_averages(sums, first=1, last=5, width=2)
+    averages = moving_averages.trailing_averages(
+        sums,
+        first=1,
+        last=5,
+        width=2,
+    )
     assert averages.n.tolist() == [0, 2, 2, 1, 1]
     assert averages.mean.tolist() == pytest.approx([np.nan, 5, 5, 6, 6], nan_ok=True)
-    of_one_step = moving_averages.trailing_averages(sums, first=2, last=4, width=1)
+    of_one_step = moving_averages.trailing_averages(
+        sums,
+        first=2,
+        last=4,
+        width=1,
+    )
     assert of_one_step.n.tolist() == [2, 0, 1]
-    of_three_steps = moving_averages.trailing_averages(sums, first=2, last=4, width=3)
+    of_three_steps = moving_averages.trailing_averages(
+        sums,
+        first=2,
+        last=4,
+        width=3,
+    )
     assert of_three_steps.mean.tolist() == [5, 5, 16 / 3]
 
 

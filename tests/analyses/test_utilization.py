@@ -56,7 +56,14 @@ def test_two_tiers_over_one_and_a_half_hours() -> None:
             event(1, 0, "SCHEDULE", cpu_request=0.75, memory_request=0.5),
             event(1, 1800, "FINISH"),
             event(2, 3500, "SUBMIT", priority=0),
-            event(2, 3600, "SCHEDULE", priority=0, cpu_request=0.25, memory_request=None),
+            event(
+                2,
+                3600,
+                "SCHEDULE",
+                priority=0,
+                cpu_request=0.25,
+                memory_request=None,
+            ),
         ],
         tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 0}],
     )

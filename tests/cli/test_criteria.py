@@ -28,7 +28,11 @@ def test_criteria_are_lists_ranges_and_spans() -> None:
         "scheduling_class": "0-1",
         "end_type": "KILL",
     }
-    assert parse_criteria(**texts, fraction=0.5, seed=6) == Criteria(
+    assert parse_criteria(
+        **texts,
+        fraction=0.5,
+        seed=6,
+    ) == Criteria(
         jobs=(5, 7, 8),
         machines=(),
         time=(1_000_000, 2_000_000),
@@ -44,4 +48,11 @@ def test_criteria_are_lists_ranges_and_spans() -> None:
 
 
 def test_without_options_all_tasks_are_chosen() -> None:
-    assert parse_criteria(**NONE, fraction=None, seed=0) == Criteria()
+    assert (
+        parse_criteria(
+            **NONE,
+            fraction=None,
+            seed=0,
+        )
+        == Criteria()
+    )

@@ -17,7 +17,11 @@ from borgtrace.placement import Packing
 from tests.colocation.test_pool import make
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(
+    frozen=True,
+    eq=False,
+    kw_only=True,
+)
 class KnownInstances(Instances):
     """Instances whose tasks are given."""
 
@@ -29,7 +33,12 @@ class KnownInstances(Instances):
 
 def instances_with(pool: TaskPool, *chosen: list[int], **more: Any) -> KnownInstances:
     """Return instances of a pool with these tasks."""
-    return KnownInstances(pool, count=len(chosen), chosen=chosen, **more)
+    return KnownInstances(
+        pool,
+        count=len(chosen),
+        chosen=chosen,
+        **more,
+    )
 
 
 def drawn(usage: Any, number: int = 0, fresh: Any = None, request: Any = None) -> Instance:

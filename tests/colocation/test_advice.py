@@ -44,7 +44,11 @@ def test_a_trial_packs_by_some_hours_and_judges_on_others() -> None:
     values = np.full((2, 24), 0.3)
     values[:, 18:] = 0.8
     pool = on_clock(values, cpu_request=np.float32([0.6, 0.6]))
-    options = ColocationOptions(size=2, realizations=4_000, instances=1)
+    options = ColocationOptions(
+        size=2,
+        realizations=4_000,
+        instances=1,
+    )
     trial = RunningTasks.during(pool, busiest_span(pool, 24)).trial(
         slice(0, 12), slice(12, 24), options, seed=1
     )
@@ -73,9 +77,14 @@ def test_tasks_that_fit_no_machine_count_as_one_each() -> None:
             ]
         )
     )
-    ways = PackingTrial(Instances(pool, size=3, realizations=100, count=1)).run(
-        [Percentile(100)], 1.0, np.empty(0, np.int64)
-    )
+    ways = PackingTrial(
+        Instances(
+            pool,
+            size=3,
+            realizations=100,
+            count=1,
+        )
+    ).run([Percentile(100)], 1.0, np.empty(0, np.int64))
     assert ways[0][0].machines == 2
     assert ways[0][0].n_unplaceable == 1
     assert len(ways[0][0].draws) == 1
@@ -84,7 +93,12 @@ def test_tasks_that_fit_no_machine_count_as_one_each() -> None:
 @cache
 def cell(shared: float) -> pa.Table:
     """Six days of 600 tasks that share a part of their variance, and what is advised for 100 of them."""
-    pool = synthetic_pool(600, seed=2, shared_factor=shared, hours=144)
+    pool = synthetic_pool(
+        600,
+        seed=2,
+        shared_factor=shared,
+        hours=144,
+    )
     options = {
         "realizations": 200,
         "instances": 3,

@@ -18,7 +18,12 @@ TARGET = 0.001
 @cache
 def rows_of(shared: float) -> list[dict[str, Any]]:
     """What is measured in a cell whose tasks share a part of their variance."""
-    pool = synthetic_pool(TASKS, seed=1, shared_factor=shared, hours=24 * DAYS)
+    pool = synthetic_pool(
+        TASKS,
+        seed=1,
+        shared_factor=shared,
+        hours=24 * DAYS,
+    )
     result = QUESTION.run(
         Study(pool),
         instances=50,

@@ -112,7 +112,15 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
     day.overflows[17] = 2
     # Two tasks through all of it, and one, made again, through the last six slots.
     whole = on_clock(
-        np.repeat([[0.5], [0.25], [0.75]], 18, axis=1),
+        np.repeat(
+            [
+                [0.5],
+                [0.25],
+                [0.75],
+            ],
+            18,
+            axis=1,
+        ),
         start=[5, 5, 17],
         retried=np.array([0, 0, 1]),
     )

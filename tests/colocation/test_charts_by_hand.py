@@ -247,7 +247,11 @@ def test_whiskers_are_the_outer_percentiles() -> None:
             layer["encoding"].get("y2", {}).get("field"),
         )
         for layer in layers
-    ] == [("rule", "p5", "p95"), ("bar", "p25", "p75"), ("tick", "median", None)]
+    ] == [
+        ("rule", "p5", "p95"),
+        ("bar", "p25", "p75"),
+        ("tick", "median", None),
+    ]
     assert [mark(layer, "size", "opacity", "color")[1:] for layer in layers] == [
         (None, None, None),
         (12, 0.6, None),

@@ -78,7 +78,11 @@ def test_factors_on_requests_go_up_to_three() -> None:
 
 @pytest.mark.parametrize(
     ("target", "twice"),
-    [(0.4, True), (0.5, False), (0.6, False)],
+    [
+        (0.4, True),
+        (0.5, False),
+        (0.6, False),
+    ],
 )
 def test_twice_a_target_is_below_one(target: float, twice: bool) -> None:
     assert (f"gpa {2 * target:g}" in labels(target)) is twice
@@ -110,7 +114,12 @@ def told(
     for number, n_machines in enumerate(machines):
         n_unplaceable = alone if number == 0 else 0
         trial.append(JudgedPacking(n_machines, n_unplaceable, NO_DRAWS, NO_SERIES))
-    evidence = KnownEvidence([trial], blocks=None, realizations=1, target=0.01)
+    evidence = KnownEvidence(
+        [trial],
+        blocks=None,
+        realizations=1,
+        target=0.01,
+    )
     vars(evidence)["on_draws"] = ConfidenceInterval(value, 0.0, high)
     return evidence
 
@@ -134,7 +143,11 @@ class KnownPlan(TrialPlan):
             PackingTrial(instances_with(POOL, [0], [1])),
             "words",
         )
-        vars(self).update(chosen=chosen, judged=judged, asked=[])
+        vars(self).update(
+            chosen=chosen,
+            judged=judged,
+            asked=[],
+        )
 
     def judge(
         self,
@@ -410,7 +423,12 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
 def test_without_a_clock_other_tasks_choose() -> None:
     pool = on_clock(np.full((4, 3), 0.25))
     bare = replace(pool, start=None, seconds=None)
-    options = ColocationOptions(size=2, realizations=100, instances=3, seed=5)
+    options = ColocationOptions(
+        size=2,
+        realizations=100,
+        instances=3,
+        seed=5,
+    )
     plan = TrialPlan.of(bare, options)
     assert plan.words == "chosen and judged on draws alone (the pool has no time stamps)"
     assert plan.why == "the pool has no time stamps"

@@ -212,11 +212,21 @@ def test_tasks_that_never_change_correlate_with_nobody() -> None:
 
 
 def test_machines_as_they_come_largest_and_smallest_first() -> None:
-    inventory = np.array([[0.5, 1.0], [1.0, 0.25], [0.25, 0.5]])
+    inventory = np.array(
+        [
+            [0.5, 1.0],
+            [1.0, 0.25],
+            [0.25, 0.5],
+        ]
+    )
     capacities = [
         packing_machines.in_order(inventory, order).tolist() for order in packing_machines.ORDERS
     ]
-    assert capacities == [[0.5, 1.0, 0.25], [1.0, 0.5, 0.25], [0.25, 0.5, 1.0]]
+    assert capacities == [
+        [0.5, 1.0, 0.25],
+        [1.0, 0.5, 0.25],
+        [0.25, 0.5, 1.0],
+    ]
 
 
 def test_ways_of_the_online_comparison() -> None:
@@ -233,7 +243,15 @@ def test_ways_of_the_online_comparison() -> None:
 def test_classes_on_machines_of_their_own_are_numbered_one_after_the_other() -> None:
     # Without variance as many fit as fill a machine.  The lax class needs two, the last of which is filled from the
     # first; then comes the strict one, of which one task is too large.
-    mean = np.array([[0.5], [0.5], [0.75], [2.0], [0.5]])
+    mean = np.array(
+        [
+            [0.5],
+            [0.5],
+            [0.75],
+            [2.0],
+            [0.5],
+        ]
+    )
     rank = np.array([0, 0, 1, 1, 0])
     classes = ServiceClasses(("lax", "strict"), (0.1, 0.01), rank, "by hand")
     moments = packing_promises.HourlyMoments(mean, np.zeros_like(mean))
@@ -258,7 +276,12 @@ def test_hours_of_the_day_repeat_after_24(monkeypatch: pytest.MonkeyPatch) -> No
         priority=np.zeros(8, int),
         generation="2011",
     )
-    packing_promises.QUESTION.run(Study(pool), size=8, instances=1, hours=72)
+    packing_promises.QUESTION.run(
+        Study(pool),
+        size=8,
+        instances=1,
+        hours=72,
+    )
     # Two days are learned: each hour has twelve slots of both.
     assert np.bincount(hours[-1]).tolist() == [24] * 24
 
@@ -286,7 +309,12 @@ def using(*machines: int) -> Evidence:
     draws = np.zeros(0, np.int64)
     raw = np.zeros((0, 0), np.int64)
     trial = [JudgedPacking(n, 0, draws, raw) for n in machines]
-    return Evidence([trial], blocks=None, realizations=1, target=0.1)
+    return Evidence(
+        [trial],
+        blocks=None,
+        realizations=1,
+        target=0.1,
+    )
 
 
 def test_one_machine_instead_of_one_saves_none() -> None:

@@ -125,9 +125,17 @@ def test_tasks_arrive_and_leave() -> None:
     assert cluster.changed == {0}
     # Neither machine has .75 left; one is summed up anew and one is opened.
     assert cluster.arrive(4)
-    assert cluster.members == [[1], [2], [4]]
+    assert cluster.members == [
+        [1],
+        [2],
+        [4],
+    ]
     assert cluster.changed == set()
-    assert cluster.states.tolist() == [[0.5], [0.5], [0.75]]
+    assert cluster.states.tolist() == [
+        [0.5],
+        [0.5],
+        [0.75],
+    ]
 
 
 def test_an_idle_machine_is_opened_before_another_and_after_all_that_run() -> None:
@@ -145,7 +153,11 @@ def test_an_idle_machine_is_opened_before_another_and_after_all_that_run() -> No
     assert len(cluster.states) == 2
     assert cluster.states.tolist() == [[0.5], [1.0]]
     cluster.arrive(4)
-    assert cluster.members == [[3], [1, 2], [4]]
+    assert cluster.members == [
+        [3],
+        [1, 2],
+        [4],
+    ]
     assert cluster.machine_of.tolist() == [-1, 1, 1, 0, 2]
 
 
@@ -230,7 +242,11 @@ def test_one_that_runs_nowhere_has_no_machine_to_sum_up() -> None:
 def test_a_simulation_slot_by_slot() -> None:
     # From slot 4 on: .5; two slots later .75 that asks for .25, and .1 that asks for two machines.
     values = np.repeat(
-        [[0.5], [0.75], [0.1]],
+        [
+            [0.5],
+            [0.75],
+            [0.1],
+        ],
         3,
         axis=1,
     )

@@ -78,7 +78,11 @@ def test_the_spread_over_tasks_for_each_number_of_samples() -> None:
         ]
     )
     rows = relative_difference.compute(study_of(pool), options(seed=0))
-    assert [(row["n_samples"], row["n_tasks"]) for row in rows] == [(1, 2), (2, 2), (5, 1)]
+    assert [(row["n_samples"], row["n_tasks"]) for row in rows] == [
+        (1, 2),
+        (2, 2),
+        (5, 1),
+    ]
     assert {round(row[name], 6) for row in rows for name in ("p5", "median", "p95")} == {0.9}
     with refused("every task's average usage is 0"):
         relative_difference.compute(

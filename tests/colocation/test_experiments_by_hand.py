@@ -209,12 +209,20 @@ def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
 
 @pytest.mark.parametrize(("draws", "q"), [(3000, 0.0), (2999, 0.5)])
 def test_none_seen_where_three_were_to_be_expected_refutes(draws: int, q: float) -> None:
-    measure = rare_overflow(published=0.001, estimator="gpa", parameter=0.1)
+    measure = rare_overflow(
+        published=0.001,
+        estimator="gpa",
+        parameter=0.1,
+    )
     assert measure(overflowing(draws, q)) == pytest.approx(q, abs=1e-3)
 
 
 def test_none_seen_of_fewer_says_nothing() -> None:
-    measure = rare_overflow(published=0.001, estimator="gpa", parameter=0.1)
+    measure = rare_overflow(
+        published=0.001,
+        estimator="gpa",
+        parameter=0.1,
+    )
     with pytest.raises(NotApplicable) as caught:
         measure(overflowing(2999, 0.0))
     assert str(caught.value) == "none seen in 3.0e+03 draws, 3.0 expected"

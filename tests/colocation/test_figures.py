@@ -237,7 +237,11 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
     ]
     shown = percentile_error.QUESTION.chart(pa.Table.from_pylist(made)).to_dict()["data"]["values"]
     # sizes stand at 0, 1, 2, 3: a violin about 1, .45 wide on both sides where it is widest
-    assert [(row["left"], row["right"]) for row in shown] == [(0.55, 1.45), (1, 1), (0.775, 1.225)]
+    assert [(row["left"], row["right"]) for row in shown] == [
+        (0.55, 1.45),
+        (1, 1),
+        (0.775, 1.225),
+    ]
     assert [row["error"] for row in shown] == pytest.approx([0.05, 0.15, 0.25])
     assert [row["median"] for row in shown] == [0.1, None, None]
 

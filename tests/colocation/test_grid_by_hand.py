@@ -198,9 +198,23 @@ def over_capacities(text: str, overflows: dict[float, int]) -> list[PackingOutco
 
 
 def test_q_over_capacities() -> None:
-    strict = over_capacities("gpa:0.001", {0.5: 40, 1.0: 20, 5.0: 10})
+    strict = over_capacities(
+        "gpa:0.001",
+        {
+            0.5: 40,
+            1.0: 20,
+            5.0: 10,
+        },
+    )
     lax = over_capacities("gpa:0.01", {0.5: 5, 5.0: 12})
-    average = over_capacities("average:1.25", {0.5: 24, 1.0: 20, 5.0: 10})
+    average = over_capacities(
+        "average:1.25",
+        {
+            0.5: 24,
+            1.0: 20,
+            5.0: 10,
+        },
+    )
     others = [
         outcome("gpa:0.001", 0, 10, 900, capacity=1.0, is_rebalanced=False),
         outcome("average:1", 0, 10, 900, capacity=0.5),

@@ -139,6 +139,11 @@ def test_a_mix_is_taken_where_it_is_given() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing_machines, "pack_instance", pack_instance)
         for mix in ("", "0.5:1:2"):
-            options = ColocationOptions(mix=mix, seed=3, instances=1, realizations=100)
+            options = ColocationOptions(
+                mix=mix,
+                seed=3,
+                instances=1,
+                realizations=100,
+            )
             packing_machines.compute(study, options)
     assert calls == [(study.machines().tolist(), 3), ([[0.5, 1.0, 2.0]], 3)]

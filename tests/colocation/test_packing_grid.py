@@ -133,7 +133,13 @@ def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
 
 
 def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
-    inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
+    inst = np.float32(
+        [
+            [0.5, 0.5],
+            [1.6, 1.6],
+            [0.25, 0.25],
+        ]
+    )
     (outcome,) = judge_instance(
         Instance(
             0,
@@ -164,7 +170,13 @@ def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
 
 def test_the_bound_leaves_out_what_fits_nowhere_with_memory_too():
     # 1.6 of CPU fits no machine; .5 and .25 are left, of which the memory, 1.1 together, is scarcer
-    inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
+    inst = np.float32(
+        [
+            [0.5, 0.5],
+            [1.6, 1.6],
+            [0.25, 0.25],
+        ]
+    )
     memory = np.float32(
         [
             [0.6] * 2,
@@ -315,10 +327,20 @@ def test_every_draw_of_an_instance_waits_for_its_turn(monkeypatch):
 
     monkeypatch.setattr(TaskPool, "draw", draw)
     pool = replace(POOL, memory=POOL.avg)
-    made = Instances(pool, size=5, realizations=100, count=1).make(0)
+    made = Instances(
+        pool,
+        size=5,
+        realizations=100,
+        count=1,
+    ).make(0)
     assert (made.draw("memory") == made.avg).all()  # the same windows, whatever the column
     assert made.fresh.shape == (5, 100)
-    assert drawn == [("inst", True), ("memory", True), ("avg", True), ("inst", True)]
+    assert drawn == [
+        ("inst", True),
+        ("memory", True),
+        ("avg", True),
+        ("inst", True),
+    ]
 
 
 def test_a_study_keeps_apart_what_was_drawn_otherwise():

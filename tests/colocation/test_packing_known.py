@@ -195,11 +195,23 @@ def test_rebalancing_by_hand():
 
 @pytest.mark.parametrize(
     ("failures", "moved"),
-    [(1, 1), (2, 2), (5, 3)],
+    [
+        (1, 1),
+        (2, 2),
+        (5, 3),
+    ],
 )
 def test_failures_count_over_the_whole_run(failures, moved):
     # others {.1, .1, .1, …} and {.9, …}: the turns alternate move, fail, move, fail …
-    items = np.array([[0.1], [0.1], [0.1], [0.9], [0.6]])
+    items = np.array(
+        [
+            [0.1],
+            [0.1],
+            [0.1],
+            [0.9],
+            [0.6],
+        ]
+    )
     bins = np.array([0, 0, 0, 1, 2])
     plain = Packing(
         bins,

@@ -412,7 +412,13 @@ def test_online_learns_from_the_user_where_nobody_had_the_name():
 def test_what_retries_cost_by_hand():
     """Two attempts of an hour at .5, the first made again, and an hour of .25 that was not."""
     values = np.repeat(
-        np.float32([[0.5], [0.5], [0.25]]),
+        np.float32(
+            [
+                [0.5],
+                [0.5],
+                [0.25],
+            ]
+        ),
         12,
         axis=1,
     )

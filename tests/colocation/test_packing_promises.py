@@ -78,8 +78,24 @@ def test_one_class_without_hours_is_gpa() -> None:
 
 
 def test_a_task_without_a_past_is_one_drawn_from_its_group() -> None:
-    mean = np.array([[0.2], [0.4], [9.0], [0.6], [9.0]])
-    variance = np.array([[0.1], [0.3], [9.0], [0.5], [9.0]])
+    mean = np.array(
+        [
+            [0.2],
+            [0.4],
+            [9.0],
+            [0.6],
+            [9.0],
+        ]
+    )
+    variance = np.array(
+        [
+            [0.1],
+            [0.3],
+            [9.0],
+            [0.5],
+            [9.0],
+        ]
+    )
     unseen = np.array([False, False, True, False, True])
     # Task 2 has the name of tasks 0 and 1; task 4 has a name of its own, and the job of task 3.
     name = np.array([0, 0, 0, 1, 2])

@@ -51,7 +51,10 @@ MEANS = {
 @pytest.mark.scale
 def test_the_calibrated_pool_at_the_papers_scale() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     table, figure, peak = json.loads(done.stdout)
     assert [row["size"] for row in table] == list(PUBLISHED)
@@ -75,9 +78,12 @@ def calibrated() -> Study:
 def test_the_packings_of_the_paper(calibrated: Study) -> None:
     base = packing_base.QUESTION.run(calibrated, instances=50).table
     cell = {"packer": "best-fit"}
-    assert find(base, estimator="average", parameter=1.0, **cell)[0]["m_abs"] == pytest.approx(
-        28, abs=0.5
-    )
+    assert find(
+        base,
+        estimator="average",
+        parameter=1.0,
+        **cell,
+    )[0]["m_abs"] == pytest.approx(28, abs=0.5)
     published = {
         ("gpa", 0.1): 1.25,
         ("gpa", 0.05): 1.34,
@@ -87,10 +93,22 @@ def test_the_packings_of_the_paper(calibrated: Study) -> None:
         ("cantelli", 1.0): 1.90,
     }
     for (estimator, parameter), m in published.items():
-        assert find(base, estimator=estimator, parameter=parameter, **cell)[0][
-            "m"
-        ] == pytest.approx(m, rel=0.03)
-    assert 1.1e-3 <= find(base, estimator="gpa", parameter=0.001, **cell)[0]["q"] <= 1.8e-3
+        assert find(
+            base,
+            estimator=estimator,
+            parameter=parameter,
+            **cell,
+        )[0]["m"] == pytest.approx(m, rel=0.03)
+    assert (
+        1.1e-3
+        <= find(
+            base,
+            estimator="gpa",
+            parameter=0.001,
+            **cell,
+        )[0]["q"]
+        <= 1.8e-3
+    )
     rare = {
         ("cantelli", 1.7): 2e-6,
         ("cantelli", 1.0): 3e-4,
@@ -99,7 +117,14 @@ def test_the_packings_of_the_paper(calibrated: Study) -> None:
     }
     for (estimator, parameter), q in rare.items():
         assert (
-            q / 5 <= find(base, estimator=estimator, parameter=parameter, **cell)[0]["q"] <= q * 5
+            q / 5
+            <= find(
+                base,
+                estimator=estimator,
+                parameter=parameter,
+                **cell,
+            )[0]["q"]
+            <= q * 5
         )
     (claim,) = packing_rebalancing.QUESTION.claims
     assert (

@@ -29,7 +29,11 @@ def make(windows: list[list[float]], **more: object) -> TaskPool:
     )
 
 
-THREE = [[0, 1, 2, 3], [5, 5], [0.25]]
+THREE = [
+    [0, 1, 2, 3],
+    [5, 5],
+    [0.25],
+]
 
 
 def test_moments_by_hand() -> None:

@@ -355,4 +355,8 @@ def test_machines_count_by_their_last_capacity(tmp_path: Path) -> None:
     cell = store(tmp_path, machine_events=events)
     # Two of a half, whether there or gone; the update of the fourth counts; none without CPU or memory.
     kinds = capacity_table(EngineTables.of(borgtrace.open(cell)))
-    assert kinds.tolist() == [[0.5, 0.25, 2], [1, 0.5, 1], [1, 1, 1]]
+    assert kinds.tolist() == [
+        [0.5, 0.25, 2],
+        [1, 0.5, 1],
+        [1, 1, 1],
+    ]

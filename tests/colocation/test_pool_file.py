@@ -62,7 +62,12 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 def test_a_pool_of_a_part_of_a_store_stays_a_part(tmp_path: Path) -> None:
-    table = Coverage(5, parts=(3, 4), of=500, span=1_000_000)
+    table = Coverage(
+        5,
+        parts=(3, 4),
+        of=500,
+        span=1_000_000,
+    )
     part = StoreCoverage(dialect("2019"), {"instance_usage": table}, n_tasks=2, is_subset=True)
     write_pool(replace(full(), part=part), tmp_path / "p")
     back = read_pool(tmp_path / "p").part

@@ -62,7 +62,13 @@ def cell(generation: str = "2011") -> Tables:
     return tiny(
         generation,
         tasks=[
-            task(1, 24, priority=9, cpu_request=0.5, collection_logical_name="b"),
+            task(
+                1,
+                24,
+                priority=9,
+                cpu_request=0.5,
+                collection_logical_name="b",
+            ),
             task(2, 30, collection_logical_name="a"),
             task(3, 50, n_kill=1),
             task(4, 50, n_lost=2, max_sampled_cpu=0.0),
@@ -141,9 +147,20 @@ def with_attempts() -> Tables:
     """Task 1 is evicted as its third window begins and fails in the fifth; task 2 is killed and never tried again."""
 
     def event(number: int, seconds: int, kind: str) -> dict[str, Any]:
-        return {"collection_id": number, "time": at(seconds), "type": kind}
+        return {
+            "collection_id": number,
+            "time": at(seconds),
+            "type": kind,
+        }
 
-    retried = task(1, 6, n_evict=1, n_fail=1, user="u", disk_request=0.25)
+    retried = task(
+        1,
+        6,
+        n_evict=1,
+        n_fail=1,
+        user="u",
+        disk_request=0.25,
+    )
     killed = task(2, 2, n_kill=1)
     return tiny(
         tasks=[retried, killed],

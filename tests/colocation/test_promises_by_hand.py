@@ -28,7 +28,13 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
 ) -> None:
     cpu = np.full((3, 200), 0.125, np.float32)
     memory = np.repeat(
-        np.float32([[0.25], [0.25], [0.25]]),
+        np.float32(
+            [
+                [0.25],
+                [0.25],
+                [0.25],
+            ]
+        ),
         200,
         axis=1,
     )
@@ -215,7 +221,11 @@ def test_what_is_learned_and_who_has_no_past(
     )
     answer_rows = packing_promises.compute(Study(pool), options)
     # Of random classes, and of each instance.
-    assert drawing.seeds == [[3, 7], [3, 0, 11], [3, 1, 11]]
+    assert drawing.seeds == [
+        [3, 7],
+        [3, 0, 11],
+        [3, 1, 11],
+    ]
     assert len(asked) == 2 * cuts
     assert {tuple(unseen) for _, unseen, _ in asked} == {(False, False, True, False)}
     assert {kin for *_, kin in asked} == {3}

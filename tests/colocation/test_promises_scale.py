@@ -23,7 +23,12 @@ def test_moments_by_hour_keep_what_classes_and_gpa_break(seed: int, tmp_path: Pa
         ("production=0.999,free=0.95", 0.001),
         ("production=0.99,other=0.95,free=0.9", 0.01),
     ):
-        rows = QUESTION.run(study, instances=10, seed=1, promises=promises).table.to_pylist()
+        rows = QUESTION.run(
+            study,
+            instances=10,
+            seed=1,
+            promises=promises,
+        ).table.to_pylist()
         factor = {
             way: mean(row["q"] for row in rows if (row["way"], row["tier"]) == (way, "production"))
             / target

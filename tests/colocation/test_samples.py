@@ -12,7 +12,11 @@ from borgtrace.kernels.hashing import task_keys
 
 @pytest.mark.parametrize(
     ("n", "size"),
-    [(5, 5), (5, 1), (1000, 40)],
+    [
+        (5, 5),
+        (5, 1),
+        (1000, 40),
+    ],
 )
 def test_subsets_hold_different_elements_within_range(n: int, size: int) -> None:
     subsets = draw_subsets(n, size, 200, seed=1)

@@ -48,7 +48,12 @@ def test_a_shape_is_welcome_on_another_trace() -> None:
 
 
 def test_a_pool_made_from_a_part_of_a_store_is_a_part() -> None:
-    part = Coverage(5, parts=(0,), of=500, span=1_000_000)
+    part = Coverage(
+        5,
+        parts=(0,),
+        of=500,
+        span=1_000_000,
+    )
     store = replace(
         whole_trace(dialect("2011")), tables={"instance_usage": part, "instance_events": part}
     )

@@ -35,7 +35,12 @@ from tests.colocation.test_pool import make
 
 POOL = on_clock(
     np.repeat(
-        [[0.25], [0.5], [0.125], [0.75]],
+        [
+            [0.25],
+            [0.5],
+            [0.125],
+            [0.75],
+        ],
         6,
         axis=1,
     )

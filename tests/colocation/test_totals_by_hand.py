@@ -225,7 +225,11 @@ def test_samples_as_large_as_the_pool_allows() -> None:
         table = sum_examples.compute(study_of(pool), options(realizations=100))
         return set(table["size"].to_pylist())
 
-    assert [sizes(10), sizes(49), sizes(50)] == [{10}, {10}, {10, 50}]
+    assert [
+        sizes(10),
+        sizes(49),
+        sizes(50),
+    ] == [{10}, {10}, {10, 50}]
     with refused("the pool has 9 long tasks, the smallest sample needs 10"):
         sizes(9)
     # The same of many samples.

@@ -38,7 +38,13 @@ def test_machines_are_those_in_use_and_one_for_each_task_that_fits_none() -> Non
     packing_judged = JudgedPacking.of(
         packing,
         np.array([1, 9, 2]),
-        np.array([[1, 2], [9, 9], [3, 4]]),
+        np.array(
+            [
+                [1, 2],
+                [9, 9],
+                [3, 4],
+            ]
+        ),
     )
     assert packing_judged.machines == 4
     assert packing_judged.n_unplaceable == 2
@@ -98,7 +104,19 @@ def test_ways_are_judged_on_draws_and_block_by_block(has_series: bool) -> None:
     assert [(one.machines, one.draws.tolist()) for one in second] == [(3, [1, 0, 1])] * 2
     # Task 0 alone, and tasks 2 and 1 together: 2.5, .75, .75 and 2.75, 2.25.
     assert first[0].raw.tolist() == ([[0, 0], [1, 2]] if has_series else [[], []])
-    assert second[0].raw.tolist() == ([[0, 0], [0, 0], [1, 2]] if has_series else [[], [], []])
+    assert second[0].raw.tolist() == (
+        [
+            [0, 0],
+            [0, 0],
+            [1, 2],
+        ]
+        if has_series
+        else [
+            [],
+            [],
+            [],
+        ]
+    )
 
 
 def test_what_was_learned_is_of_the_tasks_of_an_instance() -> None:
@@ -132,7 +150,11 @@ def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
     assert running.first == 5
     assert len(running.tasks) == 2
     assert running.inst.tolist() == values[[0, 2], 1:7].tolist()
-    options = ColocationOptions(size=7, realizations=100, instances=3)
+    options = ColocationOptions(
+        size=7,
+        realizations=100,
+        instances=3,
+    )
     trial = running.trial(
         slice(0, 2),
         slice(3, 6),
@@ -210,7 +232,12 @@ def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
     assert interval.value == pytest.approx(6 / 108)
     assert interval.low is not None
     # 108 trials, or 54 of tasks of their own: 3 ÷ .05 are 60.
-    halves = evidence(*trials, blocks=blocks, target=0.05, distinct=0.5).on_series
+    halves = evidence(
+        *trials,
+        blocks=blocks,
+        target=0.05,
+        distinct=0.5,
+    ).on_series
     assert halves == ConfidenceInterval(pytest.approx(6 / 108))
     assert evidence(*trials).on_series is None
 
@@ -239,7 +266,11 @@ def test_the_stricter_is_the_one_with_the_higher_end(
 
 @pytest.mark.parametrize(
     ("high", "keeps"),
-    [(0.1, True), (0.1001, False), (None, False)],
+    [
+        (0.1, True),
+        (0.1001, False),
+        (None, False),
+    ],
 )
 def test_a_target_is_kept_where_the_upper_end_is(high: float | None, keeps: bool) -> None:
     way = evidence([judged([0])])

@@ -315,7 +315,13 @@ def test_the_median_deviation_is_the_51st_of_the_quantiles() -> None:
 
 
 def test_deviations_of_seconds_and_of_averages_are_quantiles_over_tasks() -> None:
-    pool = make([[0, 1], [0, 3], [0, 9]])  # deviations .5, 1.5, 4.5; ten times as much for averages
+    pool = make(
+        [
+            [0, 1],
+            [0, 3],
+            [0, 9],
+        ]
+    )  # deviations .5, 1.5, 4.5; ten times as much for averages
     answer = usage_deviation.compute(Study(pool), ColocationOptions())
     rows = {(row["series"], row["share"]): row["deviation"] for row in answer}
     assert len(rows) == 206

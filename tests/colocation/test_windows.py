@@ -49,7 +49,11 @@ def test_lists_of_another_length_are_unknown() -> None:
     lists = pa.chunked_array(
         [
             [[1.0, 2.0], [3.0, 4.0, 5.0], None],
-            [[None, 6.0], [7.0], [8.0, 9.0]],
+            [
+                [None, 6.0],
+                [7.0],
+                [8.0, 9.0],
+            ],
         ],
         pa.list_(pa.float64()),
     )
@@ -81,7 +85,13 @@ def test_nothing_is_no_list_of_one() -> None:
     )
     np.testing.assert_array_equal(
         matrix_of_lists(lists, 1),
-        np.float32([[1], [NAN], [2]]),
+        np.float32(
+            [
+                [1],
+                [NAN],
+                [2],
+            ]
+        ),
     )
 
 
@@ -417,8 +427,22 @@ def test_a_task_without_an_instance_is_the_first() -> None:
 
 def test_a_slice_of_lists_begins_at_0() -> None:
     kind = pa.large_list(pa.float64())
-    inst = pa.array([[1.0], [2.0, 3.0], [4.0]], kind)
-    avg = pa.array([[1.0], [2.0], [3.0]], kind)
+    inst = pa.array(
+        [
+            [1.0],
+            [2.0, 3.0],
+            [4.0],
+        ],
+        kind,
+    )
+    avg = pa.array(
+        [
+            [1.0],
+            [2.0],
+            [3.0],
+        ],
+        kind,
+    )
     columns = PoolColumns(
         pa.table({"inst": inst, "avg": avg}).slice(1),
         "p",

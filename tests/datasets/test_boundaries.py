@@ -27,7 +27,15 @@ def _jobs(found: datasets.Dataset) -> dict[str, list[tuple[int, int]]]:
     [
         # Half of four traces is two: the second job begins exactly there, and belongs to the next set.
         ((0.5, 0.5), [0, 0, 1, 1], [[0, 1], [2, 3]]),
-        ((0.25, 0.25, 0.5), [0, 1, 2, 2], [[0], [1], [2, 3]]),
+        (
+            (0.25, 0.25, 0.5),
+            [0, 1, 2, 2],
+            [
+                [0],
+                [1],
+                [2, 3],
+            ],
+        ),
         # A job that begins before the border stays whole in its set.
         ((0.5, 0.5), [0, 1, 1, 1], [[0, 1, 2, 3], []]),
         # What begins where the last set ends is dropped.

@@ -68,8 +68,16 @@ def test_batches_are_cut_by_length_and_padded_to_their_longest() -> None:
         -1.0,
         1,
     )
-    assert [batch.collection_id.tolist() for batch in batches] == [[1, 4], [2, 0], [3]]
-    assert [batch.lengths.tolist() for batch in batches] == [[1, 1], [2, 3], [4]]
+    assert [batch.collection_id.tolist() for batch in batches] == [
+        [1, 4],
+        [2, 0],
+        [3],
+    ]
+    assert [batch.lengths.tolist() for batch in batches] == [
+        [1, 1],
+        [2, 3],
+        [4],
+    ]
     assert [batch.data[:, :, 0].tolist() for batch in batches] == [
         [[4], [10]],
         [
@@ -149,7 +157,14 @@ def test_one_more_than_threads_is_under_way() -> None:
 
 
 def test_parts_are_put_one_after_the_other_and_taken_out_again() -> None:
-    whole = concatenated([part_of([1, 2]), empty(NAMES), part_of([3], [4, 5])], NAMES)
+    whole = concatenated(
+        [
+            part_of([1, 2]),
+            empty(NAMES),
+            part_of([3], [4, 5]),
+        ],
+        NAMES,
+    )
     assert whole.offsets.tolist() == [0, 2, 3, 5]
     assert whole.values[:, 0].tolist() == [1, 2, 3, 4, 5]
     some = whole.take(np.array([2, 0]))
@@ -266,7 +281,13 @@ def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Pat
 
 
 def test_one_value_has_no_deviation() -> None:
-    value = FeatureMoments(count=1, mean=3.0, squares=0.0, minimum=3.0, maximum=3.0)
+    value = FeatureMoments(
+        count=1,
+        mean=3.0,
+        squares=0.0,
+        minimum=3.0,
+        maximum=3.0,
+    )
     scaling = scaling_of("x", "standard", value)
     assert scaling.deviation == 0.0
     assert scaling.divisor == 1.0
@@ -275,7 +296,13 @@ def test_one_value_has_no_deviation() -> None:
 
 
 def test_the_sum_of_squares_of_three_values_is_divided_by_two() -> None:
-    values = FeatureMoments(count=3, mean=3.0, squares=8.0, minimum=1.0, maximum=5.0)
+    values = FeatureMoments(
+        count=3,
+        mean=3.0,
+        squares=8.0,
+        minimum=1.0,
+        maximum=5.0,
+    )
     assert scaling_of("x", "standard", values).divisor == 2.0
     none = scaling_of("x", "none", values)
     assert none.offset == 0.0

@@ -107,7 +107,15 @@ def test_records_of_every_size_are_read(tmp_path: Path, words: tuple[str, ...]) 
     ]
     n = len(lengths)
     whole = _part(lengths, 1)
-    edges_of_varints = [0, 127, 128, 2**14, 2**35, 2**63 - 1, -1]
+    edges_of_varints = [
+        0,
+        127,
+        128,
+        2**14,
+        2**35,
+        2**63 - 1,
+        -1,
+    ]
     whole.identity[:, 0] = np.resize(edges_of_varints, n)
     codes = np.empty((n, 0), np.int64)
     if words:

@@ -238,7 +238,14 @@ def test_torch_has_the_batches_of_numpy_by_number(small: ArrayStore, tmp_path: P
     assert traces[5].to(torch.float64).data.dtype == torch.float64
 
 
-@pytest.mark.parametrize(("workers", "shards"), [(0, 4), (2, 3), (2, 1)])
+@pytest.mark.parametrize(
+    ("workers", "shards"),
+    [
+        (0, 4),
+        (2, 3),
+        (2, 1),
+    ],
+)
 def test_a_loader_goes_on_where_it_was_left(
     small: ArrayStore,
     tmp_path: Path,
@@ -321,4 +328,14 @@ def test_workers_take_turns(done: int, expected: tuple[list[int], int]) -> None:
     pytest.importorskip("torch")
     from borgtrace.datasets.pytorch import count_dealt
 
-    assert count_dealt([[2, 1], [1], []], done) == expected
+    assert (
+        count_dealt(
+            [
+                [2, 1],
+                [1],
+                [],
+            ],
+            done,
+        )
+        == expected
+    )

@@ -51,7 +51,14 @@ def test_standard_is_mean_and_deviation_with_ddof_1(values: np.ndarray) -> None:
 
 
 def test_a_large_mean_does_not_swallow_a_small_deviation() -> None:
-    scaling = scaling_of_values("standard", [2.0**23, 2.0**23 + 1, 2.0**23 + 2])
+    scaling = scaling_of_values(
+        "standard",
+        [
+            2.0**23,
+            2.0**23 + 1,
+            2.0**23 + 2,
+        ],
+    )
     assert scaling.deviation == 1.0
 
 

@@ -213,7 +213,13 @@ def test_the_shuffle_is_that_of_a_list(seed: int, n: int) -> None:
 @settings(deadline=None, max_examples=50)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=60),
-    st.sampled_from([(0.7, 0.1, 0.2), (0.5, 0.25), (1.0,)]),
+    st.sampled_from(
+        [
+            (0.7, 0.1, 0.2),
+            (0.5, 0.25),
+            (1.0,),
+        ]
+    ),
 )
 def test_groups_stay_whole_and_sets_are_disjoint(
     groups: list[int], fractions: tuple[float, ...]

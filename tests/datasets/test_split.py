@@ -20,9 +20,25 @@ from .stores import array_store
     ("fractions", "n", "expected"),
     [
         ((0.5, 0.25), 8, [[0, 1, 2, 3], [4, 5]]),  # what remains is dropped
-        ((0.5, 0.25, 0.25), 7, [[0, 1, 2], [3], [4]]),  # each share is cut to whole traces
+        (
+            (0.5, 0.25, 0.25),
+            7,
+            [
+                [0, 1, 2],
+                [3],
+                [4],
+            ],
+        ),  # each share is cut to whole traces
         ((1.0,), 2, [[0, 1]]),
-        ((0.7, 0.1, 0.2), 1, [[], [], []]),
+        (
+            (0.7, 0.1, 0.2),
+            1,
+            [
+                [],
+                [],
+                [],
+            ],
+        ),
         ((1.0, 0.0), 2, [[0, 1], []]),
     ],
 )
@@ -45,16 +61,45 @@ def test_a_split_by_trace_knows_no_groups_and_no_time() -> None:
 @pytest.mark.parametrize(
     ("groups", "expected"),
     [
-        ([0, 1, 2, 3], [[0, 1], [2], [3]]),  # limits at 2 and 3: each group begins at its own place
-        ([0, 0, 1, 1], [[0, 1], [2, 3], []]),  # begins at 2, at the limit: the next set
+        (
+            [0, 1, 2, 3],
+            [
+                [0, 1],
+                [2],
+                [3],
+            ],
+        ),  # limits at 2 and 3: each group begins at its own place
+        (
+            [0, 0, 1, 1],
+            [
+                [0, 1],
+                [2, 3],
+                [],
+            ],
+        ),  # begins at 2, at the limit: the next set
         (
             [0, 1, 1, 2],
-            [[0, 1, 2], [], [3]],
+            [
+                [0, 1, 2],
+                [],
+                [3],
+            ],
         ),  # begins at 1, below the limit, and stays whole; then 3, at the limit
-        ([2, 0, 0, 1], [[0, 1, 2], [], [3]]),  # the order is that of first traces, not of numbers
+        (
+            [2, 0, 0, 1],
+            [
+                [0, 1, 2],
+                [],
+                [3],
+            ],
+        ),  # the order is that of first traces, not of numbers
         (
             [-1, 0, -1, 1],
-            [[0, 2], [1], [3]],
+            [
+                [0, 2],
+                [1],
+                [3],
+            ],
         ),  # those whose user is unknown stay together: two, so that 0 begins at 2
     ],
 )
@@ -118,7 +163,11 @@ def test_what_two_sets_share(
 def test_each_pair_is_told_once_the_earlier_set_as_the_one_seen() -> None:
     sets = {name: np.array([k]) for k, name in enumerate(("training", "validation", "testing"))}
     found = shared_groups(sets, {kind: np.arange(3) for kind in ("job", "user")})
-    pairs = [("training", "validation"), ("training", "testing"), ("validation", "testing")]
+    pairs = [
+        ("training", "validation"),
+        ("training", "testing"),
+        ("validation", "testing"),
+    ]
     assert [(entry.kind, entry.seen, entry.of) for entry in found] == [
         (kind, *pair) for kind in ("job", "user") for pair in pairs
     ]

@@ -27,7 +27,12 @@ def site(tmp_path_factory):
         str(target),
     ]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return target

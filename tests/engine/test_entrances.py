@@ -208,7 +208,11 @@ def test_the_ids_of_a_predicate_are_those_of_the_store(small: Path) -> None:  # 
     found = to_arrow(
         tables.instance_usage.select("collection_id", "instance_index").distinct()
     ).to_pylist()
-    assert sorted(map(tuple, map(dict.values, found))) == [(10, 0), (10, 1), (30, 7)]
+    assert sorted(map(tuple, map(dict.values, found))) == [
+        (10, 0),
+        (10, 1),
+        (30, 7),
+    ]
     again = to_arrow(tables.filter("instance_index = 1 -- of those").instance_usage).to_pylist()
     assert {(row["collection_id"], row["instance_index"]) for row in again} == {(10, 1)}
     assert tables.origin.where == "collection_id = 10 OR n_windows = 1"

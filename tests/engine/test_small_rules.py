@@ -259,7 +259,11 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("said", "is_java"),
-    [("Java not found", True), ("no master\nat Java.run", False), ("no\n\nJava", False)],
+    [
+        ("Java not found", True),
+        ("no master\nat Java.run", False),
+        ("no\n\nJava", False),
+    ],
 )
 def test_java_is_named_where_it_is_missing(said: str, is_java: bool) -> None:
     def fail() -> None:

@@ -257,8 +257,16 @@ FILES_2019 = {
         # In an order that is not that of their names.
         | {
             "constraint": [
-                {"name": "b", "relation": "3", "value": ""},
-                {"name": "a", "relation": "1", "value": "x,y"},
+                {
+                    "name": "b",
+                    "relation": "3",
+                    "value": "",
+                },
+                {
+                    "name": "a",
+                    "relation": "1",
+                    "value": "x,y",
+                },
             ]
         },
     ],

@@ -75,7 +75,14 @@ def _check(path: Path, expected: pa.RecordBatch) -> None:
         )
 
 
-@pytest.mark.parametrize("batches", [[3100], [1, 2, 96, 3001], [1600, 1500]])
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [3100],
+        [1, 2, 96, 3001],
+        [1600, 1500],
+    ],
+)
 @pytest.mark.parametrize("largest", [1 << 20, 99], ids=["in memory", "the last on disk"])
 def test_files_are_whole_whatever_the_batches(
     tmp_path: Path,

@@ -309,5 +309,13 @@ def archives() -> Callable[..., dict[str, bytes]]:
 @pytest.fixture
 def session() -> Iterator[Session]:
     """Return an impatient session."""
-    with Session(4, backoff=Backoff(seed=7, base=0.001, cap=0.01), timeout=0.4) as session:
+    with Session(
+        4,
+        backoff=Backoff(
+            seed=7,
+            base=0.001,
+            cap=0.01,
+        ),
+        timeout=0.4,
+    ) as session:
         yield session

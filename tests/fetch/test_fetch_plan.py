@@ -51,7 +51,14 @@ def test_a_table_may_begin_with_a_hole(serve, archives, session, tmp_path):
     assert ([file.part for file in plan.files], plan.missing) == ([1, 2], tuple(usage(0)))
 
 
-@pytest.mark.parametrize(("jobs", "n_requests"), [(1, 7), (2, 7), (3, 5)])
+@pytest.mark.parametrize(
+    ("jobs", "n_requests"),
+    [
+        (1, 7),
+        (2, 7),
+        (3, 5),
+    ],
+)
 def test_parts_are_asked_for_as_many_at_a_time_as_jobs_and_at_least_two(
     serve,
     archives,
@@ -358,10 +365,18 @@ def test_checksums_are_read_as_they_are_published():
 
 @given(st.integers(0, 2**32), st.integers(1, 30))
 def test_waits_grow_up_to_the_cap_and_are_repeatable(seed, failures):
-    backoff = Backoff(seed=seed, base=1.0, cap=60.0)
+    backoff = Backoff(
+        seed=seed,
+        base=1.0,
+        cap=60.0,
+    )
     wait = backoff.delay("x", failures)
     ceiling = min(60.0, 2.0 ** (failures - 1))
     assert ceiling / 2 <= wait <= ceiling
-    assert wait == Backoff(seed=seed, base=1.0, cap=60.0).delay("x", failures)
+    assert wait == Backoff(
+        seed=seed,
+        base=1.0,
+        cap=60.0,
+    ).delay("x", failures)
     assert backoff.delay("x", failures, retry_after=90.0) == 90.0
     assert backoff.delay("x", failures, retry_after=1e9) == 600.0

@@ -24,7 +24,16 @@ from borgtrace.fetch.whole import describe, flaw, starts_right
 
 
 def test_the_strongest_digest_that_all_have() -> None:
-    assert strongest({"crc32c": "1", "md5": "2", "sha256": "3"}) == "sha256"
+    assert (
+        strongest(
+            {
+                "crc32c": "1",
+                "md5": "2",
+                "sha256": "3",
+            }
+        )
+        == "sha256"
+    )
     assert strongest({"crc32c": "1", "md5": "2"}, {"crc32c": "1", "sha256": "3"}) == "crc32c"
     assert strongest({"md5": "2"}, {"sha256": "3"}) is None
     assert strongest({}) is None
@@ -63,7 +72,11 @@ def test_versions_differ_by_digest_then_by_tag_never_by_length() -> None:
 
 
 def test_versions_are_read_from_headers() -> None:
-    headers = {"content-length": "7", "etag": '"t"', "x-goog-hash": "crc32c=AAAAAA=="}
+    headers = {
+        "content-length": "7",
+        "etag": '"t"',
+        "x-goog-hash": "crc32c=AAAAAA==",
+    }
     assert version_of(httpx.Response(200, headers=headers)) == Version(
         7, '"t"', {"crc32c": "00000000"}
     )
@@ -110,7 +123,11 @@ def test_beginnings_and_ends_of_files(tmp_path: Path) -> None:
 
 
 def test_waits_double_up_to_a_cap() -> None:
-    backoff = Backoff(seed=3, base=1.0, cap=5.0)
+    backoff = Backoff(
+        seed=3,
+        base=1.0,
+        cap=5.0,
+    )
     for failures, ceiling in (
         (1, 1.0),
         (2, 2.0),

@@ -35,7 +35,14 @@ def test_waits_are_as_long_as_asked_for_and_never_below_nothing(
     assert waits == [0.0, 0.0, 5.0]
 
 
-@pytest.mark.parametrize(("jobs", "n_threads"), [(0, 1), (1, 1), (3, 3)])
+@pytest.mark.parametrize(
+    ("jobs", "n_threads"),
+    [
+        (0, 1),
+        (1, 1),
+        (3, 3),
+    ],
+)
 def test_there_are_as_many_threads_as_jobs_and_at_least_one(jobs: int, n_threads: int) -> None:
     with Session(1) as session, session.threads(jobs) as pool:
         assert isinstance(pool, ThreadPoolExecutor)

@@ -152,7 +152,14 @@ def test_without_hashes_and_tags_the_gzip_end_decides(serve, archives, session, 
     assert_whole(plan.folder, files)
 
 
-@pytest.mark.parametrize("hashes", [("crc32c",), ("md5", "crc32c"), ()])
+@pytest.mark.parametrize(
+    "hashes",
+    [
+        ("crc32c",),
+        ("md5", "crc32c"),
+        (),
+    ],
+)
 def test_a_file_that_changes_mid_way_arrives_in_its_new_version(
     serve,
     archives,

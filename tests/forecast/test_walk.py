@@ -41,7 +41,11 @@ def test_a_forecaster_is_trained_anew_whenever_the_hours_have_doubled() -> None:
         (96, 192),
         (192, 384),
     ]
-    assert trainings(191) == [(24, 48), (48, 96), (96, 192)]
+    assert trainings(191) == [
+        (24, 48),
+        (48, 96),
+        (96, 192),
+    ]
     assert trainings(23) == []
 
 

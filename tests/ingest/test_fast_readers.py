@@ -87,7 +87,11 @@ def test_samples_are_numbered_on_from_block_to_block(
     blocks = list(
         range_queries.sample_blocks(Source(path, next(iter(DIALECTS.values())), name, "json"))
     )
-    assert [block.column("source_row").to_pylist() for block in blocks] == [[0, 1], [2, 3], [4]]
+    assert [block.column("source_row").to_pylist() for block in blocks] == [
+        [0, 1],
+        [2, 3],
+        [4],
+    ]
     times = [
         json.loads(line)["time"] for block in blocks for line in block.column("line").to_pylist()
     ]

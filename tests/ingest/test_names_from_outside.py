@@ -33,7 +33,11 @@ def write_json(path: Path, names: list[str]) -> None:
 
 
 def write_parquet(path: Path, names: list[str]) -> None:
-    columns = [["web"] * 3, [0, 300, 600], [2, 1, 2]]
+    columns = [
+        ["web"] * 3,
+        [0, 300, 600],
+        [2, 1, 2],
+    ]
     pq.write_table(pa.table(dict(zip(names, columns, strict=True))), path)
 
 
@@ -55,7 +59,11 @@ def test_a_name_of_a_column_never_runs(tmp_path: Path, file: str, attack: str) -
     result = ingest([path], tmp_path / "store", OPTIONS)
     assert [(entry.stored, entry.quarantined) for entry in result.staged] == [(3, 0)]
     store = Store.open(tmp_path / "store")
-    assert rows(store, "instance_usage", "average_cpu") == [(0.125,), (0.25,), (0.25,)]
+    assert rows(store, "instance_usage", "average_cpu") == [
+        (0.125,),
+        (0.25,),
+        (0.25,),
+    ]
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [file, "store"]
 
 
@@ -71,7 +79,11 @@ end = {{ column = "end", unit = "s" }}
 status = {{ column = "how it's", codes = {{ {json.dumps(word)} = "FINISH", Failed = "FAIL" }} }}
 """
     names = ["pod", "begin", "end", "how it's"]
-    records = [("a", "1", "2", word), ("b", "1", "3", "Failed"), ("c", "1", "4", "neither")]
+    records = [
+        ("a", "1", "2", word),
+        ("b", "1", "3", "Failed"),
+        ("c", "1", "4", "neither"),
+    ]
     if name == "own.json":
         lines = [json.dumps(dict(zip(names, record, strict=True))) for record in records]
     else:

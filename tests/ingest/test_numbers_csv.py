@@ -91,7 +91,11 @@ def test_empty_fields_are_missing(padding):
         padding=padding,
     )
     assert (status, done) == (PARSED, 3)
-    assert is_there.tolist() == [[True, False, False], [False, True, False], [True, False, False]]
+    assert is_there.tolist() == [
+        [True, False, False],
+        [False, True, False],
+        [True, False, False],
+    ]
     assert (integers[0, 0], integers[1, 0], found[0, 1]) == (1, 3, 0.5)
 
 

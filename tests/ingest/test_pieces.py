@@ -143,7 +143,13 @@ def test_items_of_a_list_are_numbered_and_inherit_their_row():
         ],
     ]
     kind = pa.list_(
-        pa.struct([("name", pa.string()), ("value", pa.string()), ("relation", pa.int32())])
+        pa.struct(
+            [
+                ("name", pa.string()),
+                ("value", pa.string()),
+                ("relation", pa.int32()),
+            ]
+        )
     )
     rows = pa.table(
         {

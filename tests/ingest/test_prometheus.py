@@ -56,7 +56,17 @@ FILES = {
             ],
         ),
     ),
-    "memory.json": _answer(MEMORY, (WEB, [(0, str(GIB)), (60, str(2 * GIB)), (120, str(4 * GIB))])),
+    "memory.json": _answer(
+        MEMORY,
+        (
+            WEB,
+            [
+                (0, str(GIB)),
+                (60, str(2 * GIB)),
+                (120, str(4 * GIB)),
+            ],
+        ),
+    ),
     "requests.json": _answer(
         REQUESTS,
         (WEB | {"resource": "cpu"}, [(0, "1"), (60, "2")]),

@@ -27,7 +27,11 @@ AMOUNT = st.one_of(
 def usage_rows(draw):
     start = draw(st.integers(0, 10**13))
     end = draw(st.one_of(st.integers(start, start + 10**9), st.just(AFTER_TRACE)))
-    ids = [draw(st.integers(0, 3)), draw(st.integers(0, 2)), draw(st.integers(0, 2**40))]
+    ids = [
+        draw(st.integers(0, 3)),
+        draw(st.integers(0, 2)),
+        draw(st.integers(0, 2**40)),
+    ]
     amounts = [draw(AMOUNT) for _ in range(13)]
     flag = draw(st.sampled_from(["0", "1", ""]))
     sampled = draw(AMOUNT)
@@ -124,8 +128,16 @@ def _check_traces(store, rows):
         assert index["n"] == len(mine)
         if len(known):
             np.testing.assert_allclose(
-                [index["mean"], index["std"], index["max"]],
-                [known.mean(), known.std(), known.max()],
+                [
+                    index["mean"],
+                    index["std"],
+                    index["max"],
+                ],
+                [
+                    known.mean(),
+                    known.std(),
+                    known.max(),
+                ],
                 atol=1e-12,
             )
         else:

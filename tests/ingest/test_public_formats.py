@@ -45,7 +45,11 @@ def test_openb_nodes_are_machines_with_gpus_as_attributes(tmp_path):
         "machine_events",
         "machine_id, cpu_capacity, memory_capacity, gpu_capacity",
     ) == sorted(
-        [(hashed("n1"), 0.25, 0.5, 0), (hashed("n2"), 1.0, 1.0, 8), (hashed("n3"), 1.0, 1.0, 4)]
+        [
+            (hashed("n1"), 0.25, 0.5, 0),
+            (hashed("n2"), 1.0, 1.0, 8),
+            (hashed("n3"), 1.0, 1.0, 4),
+        ]
     )
     assert rows(store, "machine_attributes", "name, value") == [
         ("gpu_model", "G7"),
@@ -287,7 +291,11 @@ def test_alibaba_rows_of_an_instance_are_its_attempts_with_the_request_of_its_ta
     ]
     assert not rows(store, "instance_usage", "*", f"collection_id = {hashed('j_1/M1')}")
     before = rows(store, "instance_events", "time, type", f"collection_id = {hashed('j_2/M2')}")
-    assert before == [(0, "SCHEDULE"), (0, "SUBMIT"), (650 * SECOND, "FINISH")]
+    assert before == [
+        (0, "SCHEDULE"),
+        (0, "SUBMIT"),
+        (650 * SECOND, "FINISH"),
+    ]
 
 
 MUTATED = {

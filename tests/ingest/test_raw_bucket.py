@@ -68,7 +68,11 @@ def fetched(bucket: Bucket, ending: str = ".gz") -> list[str]:
 
 @pytest.mark.parametrize(
     ("generation", "kind"),
-    [("2011", "json"), ("2019", "json"), ("2019", "parquet")],
+    [
+        ("2011", "json"),
+        ("2019", "json"),
+        ("2019", "parquet"),
+    ],
 )
 def test_a_cell_of_a_bucket_is_that_of_a_folder(
     generation: str,

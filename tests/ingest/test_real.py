@@ -115,7 +115,11 @@ def test_machines_platforms_and_capacity(store):
         store,
         "select count(distinct machine_id) as n from machine_events where platform_id not like 'JQ1%' "
         "group by platform_id order by n desc",
-    ) == [(11_659,), (798,), (126,)]
+    ) == [
+        (11_659,),
+        (798,),
+        (126,),
+    ]
     cpu, memory = _one(
         store,
         "select sum(cpu_capacity::double), sum(memory_capacity::double) from machine_events where time = 0",
@@ -146,7 +150,11 @@ def test_machines_without_capacity_and_those_that_change_it(store):
         f"select c is distinct from lc as cpu, m is distinct from lm as memory, count(*) as k "
         f"from ({steps}) where type = 'UPDATE' group by all order by k desc",
     )
-    assert updates == [(False, False, 7_341), (True, True, 32), (False, True, 7)]
+    assert updates == [
+        (False, False, 7_341),
+        (True, True, 32),
+        (False, True, 7),
+    ]
     transitions = {
         (before, type_): n
         for before, type_, n in _rows(

@@ -65,7 +65,14 @@ def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
     assert found == sorted(rows, key=in_order)
 
 
-@pytest.mark.parametrize("wide", [2**39, 2**62, 2**63 - 1])
+@pytest.mark.parametrize(
+    "wide",
+    [
+        2**39,
+        2**62,
+        2**63 - 1,
+    ],
+)
 @pytest.mark.parametrize(
     "far",
     [
@@ -190,7 +197,11 @@ def test_files_of_collections_are_cut_and_kept() -> None:
         "collection_id >= 5 AND collection_id < 9",
         "collection_id >= 9",
     ]
-    present = [Path("a"), Path("b"), Path("c")]
+    present = [
+        Path("a"),
+        Path("b"),
+        Path("c"),
+    ]
     # New rows of 5: the first file, which ends before 9, is written anew and split, the others stay.
     assert plan_files(ids, counts, 4, present, [9, 12], np.array([5])) == (
         [5, 9, 12],
@@ -343,8 +354,30 @@ def test_the_last_task_of_a_block_waits_for_its_end(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert usage_index.start_of_last_task(usage_of([(1, 0), (1, 1), (1, 1)])) == 1
-    assert usage_index.start_of_last_task(usage_of([(1, 1), (2, 1), (2, 1)])) == 1
+    assert (
+        usage_index.start_of_last_task(
+            usage_of(
+                [
+                    (1, 0),
+                    (1, 1),
+                    (1, 1),
+                ]
+            )
+        )
+        == 1
+    )
+    assert (
+        usage_index.start_of_last_task(
+            usage_of(
+                [
+                    (1, 1),
+                    (2, 1),
+                    (2, 1),
+                ]
+            )
+        )
+        == 1
+    )
     assert usage_index.start_of_last_task(usage_of([(1, 0), (1, 0)])) == 0
     tasks = [(1, 0)] * 3 + [(1, 1)] + [(2, 0)] * 4 + [(3, 0)]
     kinds = {"collection_type": pa.string()} | dict.fromkeys(
@@ -409,7 +442,15 @@ def test_the_times_of_files_are_those_of_their_table() -> None:
 
     assert whole((5, 8), (7, None), (3, 6)) == [3, 8]
     # A table whose last time is not known, one without times, one without files.
-    assert [whole((5, None)), whole((), ()), whole()] == [[], [], []]
+    assert [
+        whole((5, None)),
+        whole((), ()),
+        whole(),
+    ] == [
+        [],
+        [],
+        [],
+    ]
 
 
 def test_files_beside_a_file_are_those_that_may_have_its_collections(tmp_path: Path) -> None:
@@ -423,7 +464,11 @@ def test_files_beside_a_file_are_those_that_may_have_its_collections(tmp_path: P
     events = files([1, 2], [4, 7], [9, 9])
     assert (usage.rows, usage.starts, events.starts) == ((2, 3, 1), (7, 9), (4, 9))
     beside = [[path.name for path in events.beside(usage, number)] for number in range(3)]
-    assert beside == [["1-2", "4-7"], ["4-7"], ["9-9"]]
+    assert beside == [
+        ["1-2", "4-7"],
+        ["4-7"],
+        ["9-9"],
+    ]
     assert [usage.range_sql(number) for number in range(3)] == [
         "collection_id < 7",
         "collection_id >= 7 AND collection_id < 9",

@@ -671,7 +671,14 @@ def test_windows_may_come_in_pieces_of_any_size(tmp_path: Path) -> None:
 
 
 def test_an_element_of_a_list_may_be_missing_or_unknown() -> None:
-    chunks = [[[0.125, 0.25], None], [[], [0.5], [0.5, None]]]
+    chunks = [
+        [[0.125, 0.25], None],
+        [
+            [],
+            [0.5],
+            [0.5, None],
+        ],
+    ]
     column = pa.chunked_array(chunks, pa.list_(pa.float32()))
     values = Metric("second", "x", is_peak=True, element=1).values(column)
     assert values.dtype == np.float32

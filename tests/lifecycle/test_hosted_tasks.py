@@ -16,7 +16,11 @@ from tests.analyses.tiny import tiny
 # 3 µs at 0.125, then 4 µs: of 0.78125, (0.375 + 3.125) / 7 is 0.5.
 @pytest.mark.parametrize(
     ("end", "cpu", "seconds", "weighted"),
-    [(14, 0.78125, 7e-6, 0.5), (14, None, 7e-6, 0.125), (AFTER_TRACE, 0.78125, 3e-6, 0.125)],
+    [
+        (14, 0.78125, 7e-6, 0.5),
+        (14, None, 7e-6, 0.125),
+        (AFTER_TRACE, 0.78125, 3e-6, 0.125),
+    ],
 )
 def test_a_window_without_a_value_or_an_end_has_no_weight(
     end: int,

@@ -11,7 +11,15 @@ from borgtrace.lifecycle.pieces import pieces
 @pytest.mark.parametrize(
     ("ids", "size", "expected"),
     [
-        ([1, 2, 3, 4, 5], 2, [[1, 2], [3, 4], [5]]),
+        (
+            [1, 2, 3, 4, 5],
+            2,
+            [
+                [1, 2],
+                [3, 4],
+                [5],
+            ],
+        ),
         (
             [5, 4, 3, 2, 1],
             1,

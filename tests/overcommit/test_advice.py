@@ -149,7 +149,11 @@ def test_the_advice_on_a_store(tmp_path: Path) -> None:
     cell = store(
         tmp_path,
         machine_events=["0,1,0,PLATFORM,1,1"],
-        task_events=[event(600, "", 0), event(600, 1, 1), event(third_day + 900, 1, 4)],
+        task_events=[
+            event(600, "", 0),
+            event(600, 1, 1),
+            event(third_day + 900, 1, 4),
+        ],
         task_usage=usage,
     )
     result = ADVICE.run(

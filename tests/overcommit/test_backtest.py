@@ -78,7 +78,14 @@ def test_the_last_task_of_a_slot_says_what_holds_after_it() -> None:
     assert tally.changes[0].tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(("after", "n"), [(1e9 - 1, 0), (1e9 - 2, 1), (1e9 + 2, 1)])
+@pytest.mark.parametrize(
+    ("after", "n"),
+    [
+        (1e9 - 1, 0),
+        (1e9 - 2, 1),
+        (1e9 + 2, 1),
+    ],
+)
 def test_a_billionth_of_the_larger_one_may_be_rounding(after: float, n: int) -> None:
     tally = tally_of(samples_of(ROWS[:2], "memory"), [1e9, after])
     assert tally.changes[0].tolist() == [n]
@@ -131,7 +138,14 @@ def test_a_recommendation_that_is_chosen_out_leaves_no_trace() -> None:
 
 
 def test_a_day_without_a_limit_has_no_slack() -> None:
-    samples = samples_of([(0, 0, 0, 0.1), (0, 288, 0, 0.1), (0, 289, 0, 0.1)], "cpu")
+    samples = samples_of(
+        [
+            (0, 0, 0, 0.1),
+            (0, 288, 0, 0.1),
+            (0, 289, 0, 0.1),
+        ],
+        "cpu",
+    )
     tally = tally_of(samples, [0, 0, 0])
     # The request of .5 holds on the first day.
     assert tally.slack[0].tolist() == pytest.approx([0.8])
@@ -143,5 +157,9 @@ def test_jobs_are_read_whole_once_a_chunk_is_full() -> None:
     # Jobs 5, 6, 7 and 8 of two tasks each, with 4 + 5, 1 + 0, 20 + 1 and 2 + 2 windows: 10 are a chunk, 9 are not.
     offsets = np.cumsum([0, 4, 5, 1, 0, 20, 1, 2, 2])
     collection = np.repeat([5, 6, 7, 8], 2)
-    assert list(ranges_of_jobs(offsets, collection, chunk=10)) == [(0, 4), (4, 6), (6, 8)]
+    assert list(ranges_of_jobs(offsets, collection, chunk=10)) == [
+        (0, 4),
+        (4, 6),
+        (6, 8),
+    ]
     assert list(ranges_of_jobs(offsets, collection[:0], chunk=10)) == []

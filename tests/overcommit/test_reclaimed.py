@@ -256,7 +256,20 @@ def test_rows_are_the_sums_of_machines() -> None:
 
 def test_the_reservation_is_a_policy_of_the_table() -> None:
     """Limit .8, usage .2: .5 after the first slot, as by hand; a new task is reserved its limit."""
-    block = machine([(PRODUCTION, 0.8, {0: 0.2, 1: 0.2, 3: 0.9})], 4)
+    block = machine(
+        [
+            (
+                PRODUCTION,
+                0.8,
+                {
+                    0: 0.2,
+                    1: 0.2,
+                    3: 0.9,
+                },
+            )
+        ],
+        4,
+    )
     policy = parse_policy("reservation:margin=0,half_life=5m")
     assert policy.predict(block).peak == pytest.approx([0.5, 0.35, 0.8])
 

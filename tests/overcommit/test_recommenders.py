@@ -188,7 +188,14 @@ def test_crane_forgets_after_seven_days() -> None:
     )
     # After a week without any samples only the new one is there.
     limits = recommenders()["crane"]().recommend(
-        samples_of([(0, 0, 0, 2.0), (0, 3, 0, 1.5), (0, 9000, 0, 0.35)], "cpu")
+        samples_of(
+            [
+                (0, 0, 0, 2.0),
+                (0, 3, 0, 1.5),
+                (0, 9000, 0, 0.35),
+            ],
+            "cpu",
+        )
     )
     assert limits.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 0.4)])
 

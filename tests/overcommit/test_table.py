@@ -198,7 +198,14 @@ def test_the_priorities_of_a_choice_of_tasks(
 
 def test_a_block_of_priorities_has_both_ends() -> None:
     machine = Machine({0: dict.fromkeys(range(4), (0.1, 0.5))}, 1)
-    block = machine.block(priority={0: 1, 1: 2, 2: 8, 3: 9})
+    block = machine.block(
+        priority={
+            0: 1,
+            1: 2,
+            2: 8,
+            3: 9,
+        }
+    )
     assert block.of_priorities(2, 8).all.task.tolist() == [1, 2]
 
 

@@ -45,7 +45,10 @@ finally:
 
 def _modules(*arguments: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", *arguments], check=True, capture_output=True, text=True
+        [sys.executable, "-c", *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return set((done.stderr if len(arguments) > 1 else done.stdout).split())
 
@@ -69,7 +72,12 @@ def test_help_of_a_command_imports_nothing_heavy(command: str) -> None:
 def test_both_ways_to_start_are_one_program() -> None:
     asked = [[sys.executable, "-m", "borgtrace"], [sys.executable, "-c", _MAIN]]
     told = [
-        subprocess.run([*way, "--help"], check=True, capture_output=True, text=True).stdout
+        subprocess.run(
+            [*way, "--help"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
         for way in asked
     ]
     assert told[0] == told[1]

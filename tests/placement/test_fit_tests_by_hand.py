@@ -311,7 +311,14 @@ def test_a_distribution_that_joins() -> None:
     assert state == pytest.approx([3, 0, 0, *expected])
 
 
-@pytest.mark.parametrize("shape", [(3,), (3, 0), (3, 1, 1)])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (3,),
+        (3, 0),
+        (3, 1, 1),
+    ],
+)
 def test_an_observation_has_values_of_tasks(shape: tuple[int, ...]) -> None:
     expected = f"observation: no observed values: expected shape (tasks, observations), got {shape}"
     with pytest.raises(UsageError) as caught:

@@ -237,8 +237,25 @@ def test_one_machine_is_left_as_it_is() -> None:
 
 
 def test_machines_of_two_resources_without_an_inventory() -> None:
-    memory = Observation(np.float32([[0.5], [0.25], [0.5]]))
-    seen = Observation(np.float32([[0.25], [0.25], [0.25]]), memory=memory)
+    memory = Observation(
+        np.float32(
+            [
+                [0.5],
+                [0.25],
+                [0.5],
+            ]
+        )
+    )
+    seen = Observation(
+        np.float32(
+            [
+                [0.25],
+                [0.25],
+                [0.25],
+            ]
+        ),
+        memory=memory,
+    )
     estimator = MultiResource.of(Average(1), Average(1), memory_capacity=0.75)
     packing = pack(estimator, seen, rebalancing=False)
     assert packing.bins.tolist() == [0, 0, 1]

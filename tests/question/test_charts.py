@@ -11,8 +11,16 @@ import pytest
 from borgtrace.question import charts
 
 ROWS = [
-    {"tier": "production", "wait": 1.5, "n": 3},
-    {"tier": "free", "wait": 2.5, "n": 0},
+    {
+        "tier": "production",
+        "wait": 1.5,
+        "n": 3,
+    },
+    {
+        "tier": "free",
+        "wait": 2.5,
+        "n": 0,
+    },
 ]
 
 
@@ -81,7 +89,11 @@ def test_a_rule_is_drawn_once_across_the_plot() -> None:
     rule = charts.rule_at(y=2.0, color="black").to_dict()
     assert rule["data"] == {"values": [{}]}
     assert rule["encoding"] == {"y": {"datum": 2.0}}
-    assert rule["mark"] == {"type": "rule", "strokeDash": [5, 3], "color": "black"}
+    assert rule["mark"] == {
+        "type": "rule",
+        "strokeDash": [5, 3],
+        "color": "black",
+    }
     assert charts.rule_at(x=1).to_dict()["encoding"] == {"x": {"datum": 1}}
 
 
@@ -118,7 +130,11 @@ def test_a_logarithmic_scale_has_a_line_at_1_2_and_5_of_each_decade() -> None:
 
 
 def test_a_logarithmic_scale_may_leave_its_ticks_to_vega() -> None:
-    scale = charts.log_scale(least=None, type="symlog", constant=0.001)
+    scale = charts.log_scale(
+        least=None,
+        type="symlog",
+        constant=0.001,
+    )
     x = encoding(points(x=alt.X("n:Q", **scale)))["x"]
     assert x["scale"] == {"type": "symlog", "constant": 0.001}
     assert "axis" not in x
@@ -148,14 +164,26 @@ def test_probabilities_have_a_line_per_decade() -> None:
 
 def test_notes_stand_below_a_title() -> None:
     title = charts.subtitled("All", "2,000 rows", "so").to_dict()
-    assert title == {"text": "All", "subtitle": ["2,000 rows", "so"], "anchor": "start"}
+    assert title == {
+        "text": "All",
+        "subtitle": ["2,000 rows", "so"],
+        "anchor": "start",
+    }
 
 
 def test_columns_become_series() -> None:
     melted = charts.melted(ROWS, {"n": "tasks", "wait": "seconds"})
     assert melted[:2] == [
-        {"tier": "production", "series": "tasks", "value": 3},
-        {"tier": "production", "series": "seconds", "value": 1.5},
+        {
+            "tier": "production",
+            "series": "tasks",
+            "value": 3,
+        },
+        {
+            "tier": "production",
+            "series": "seconds",
+            "value": 1.5,
+        },
     ]
     assert charts.melted(ROWS[:1], {"n": "tasks"}, "amount")[0]["amount"] == 3
 
@@ -164,7 +192,13 @@ def test_a_thinned_curve_keeps_its_ends_and_extremes() -> None:
     values = [0.0] * 100
     values[37] = 9.0
     values[62] = -5.0
-    curve = pa.table({"place": range(100), "n": values, "none": [float("nan")] * 100})
+    curve = pa.table(
+        {
+            "place": range(100),
+            "n": values,
+            "none": [float("nan")] * 100,
+        }
+    )
     thinned = charts.thinned(curve, ["n", "none"], 24)
     # 24 ÷ (2 + 2 × 2) = 4 parts of 25 rows: the ends of each, and its extremes where they lie inside.
     assert thinned["place"].to_pylist() == [0, 24, 25, 37, 49, 50, 62, 74, 75, 99]

@@ -72,12 +72,20 @@ def test_the_docstring() -> None:
 
 
 def test_the_columns() -> None:
-    answer = Answer(grain="type", key=ANSWER.key, columns=[Column("n", "int64", "", "Events")])
+    answer = Answer(
+        grain="type",
+        key=ANSWER.key,
+        columns=[Column("n", "int64", "", "Events")],
+    )
     assert told(answer=answer) == (
         "events_by_type: the doc of column n is not a sentence: 'Events'; "
         "column n has no unit ('id' or '1' where there is none)"
     )
-    twice = Answer(grain="type", key=ANSWER.key, columns=ANSWER.key)
+    twice = Answer(
+        grain="type",
+        key=ANSWER.key,
+        columns=ANSWER.key,
+    )
     assert told(answer=twice, claims=[]).startswith("events_by_type: column type is declared twice")
 
 

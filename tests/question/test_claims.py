@@ -132,7 +132,15 @@ def test_a_claim_is_judged_where_its_scope_allows_it() -> None:
 
 
 def test_claims_about_all_tasks_are_not_judged_on_some() -> None:
-    tables = tiny(tasks=[{"collection_id": 1, "instance_index": 0, "priority": 9}])
+    tables = tiny(
+        tasks=[
+            {
+                "collection_id": 1,
+                "instance_index": 0,
+                "priority": 9,
+            }
+        ]
+    )
     assert isinstance(tables, EngineTables)
     (finding,) = question(claim()).run(tables.filter("priority > 8")).findings
     assert finding.outcome == "not applicable: is about all tasks, not a selection (--where)"

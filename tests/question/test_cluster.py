@@ -99,7 +99,14 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with (folder / "log").open("wb") as log:
         try:
             for number, command in enumerate(commands):
-                running.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+                running.append(
+                    subprocess.Popen(
+                        command,
+                        env=environment,
+                        stdout=log,
+                        stderr=log,
+                    )
+                )
                 if number == 0 and not _listens(port):
                     pytest.fail(
                         f"the master does not listen: {(folder / 'log').read_text()[-2000:]}"

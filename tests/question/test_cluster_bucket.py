@@ -42,7 +42,13 @@ def bucket(cells: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 def command(*words: str) -> str:
     run = [sys.executable, "-W", "ignore", "-m", "borgtrace", *words, "--memory", "900MB"]
-    ended = subprocess.run(run, capture_output=True, text=True, timeout=1500, check=False)
+    ended = subprocess.run(
+        run,
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr[-3000:]
     return ended.stdout
 
@@ -94,7 +100,10 @@ def test_what_a_task_is_refused_is_one_line(bucket: Bucket, cells: dict[str, Pat
     )
     asked = [sys.executable, "-W", "ignore", "-c", script, f"{bucket.url}/store"]
     with subprocess.Popen(
-        asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        asked,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -132,14 +132,44 @@ def _result(table: pa.Table, *key: str) -> Result:
 
 def test_answers_are_aligned_by_their_key() -> None:
     tables = (
-        pa.table({"tier": ["a", "b"], "n": [1, 2], "x": [[1.0], [2.0]]}),
-        pa.table({"tier": ["c", "b"], "n": [5, 4], "x": [[], [3.0]]}),
+        pa.table(
+            {
+                "tier": ["a", "b"],
+                "n": [1, 2],
+                "x": [[1.0], [2.0]],
+            }
+        ),
+        pa.table(
+            {
+                "tier": ["c", "b"],
+                "n": [5, 4],
+                "x": [[], [3.0]],
+            }
+        ),
     )
     answers = {label: _result(table, "tier") for label, table in zip("pq", tables, strict=True)}
     assert aligned(answers).to_pylist() == [
-        {"tier": "a", "n p": 1, "n q": None, "x p": [1.0], "x q": None},
-        {"tier": "b", "n p": 2, "n q": 4, "x p": [2.0], "x q": [3.0]},
-        {"tier": "c", "n p": None, "n q": 5, "x p": None, "x q": []},
+        {
+            "tier": "a",
+            "n p": 1,
+            "n q": None,
+            "x p": [1.0],
+            "x q": None,
+        },
+        {
+            "tier": "b",
+            "n p": 2,
+            "n q": 4,
+            "x p": [2.0],
+            "x q": [3.0],
+        },
+        {
+            "tier": "c",
+            "n p": None,
+            "n q": 5,
+            "x p": None,
+            "x q": [],
+        },
     ]
 
 
@@ -201,7 +231,11 @@ def test_a_store_that_uses_nothing_has_no_ratio() -> None:
 
 def _waits(**curves: dict[float, float | None]) -> Result:
     rows = [
-        {"tier": tier, "percent": p, "seconds": s}
+        {
+            "tier": tier,
+            "percent": p,
+            "seconds": s,
+        }
         for tier, curve in curves.items()
         for p, s in curve.items()
     ]
@@ -210,21 +244,46 @@ def _waits(**curves: dict[float, float | None]) -> Result:
 
 def test_tails_cross_where_the_order_changes_for_the_last_time() -> None:
     old = _waits(
-        all={50.0: 10.0, 80.0: 20.0, 90.0: 40.0, 99.0: 50.0},
+        all={
+            50.0: 10.0,
+            80.0: 20.0,
+            90.0: 40.0,
+            99.0: 50.0,
+        },
         mid={50.0: 1.0, 99.0: 2.0},
         free={50.0: 3.0},
     )
     # Longer at 50 %, shorter at 80 and 90 %, longer at 99 %: from −30 to +60 the line is 0 after a third of the way.
     new = _waits(
-        all={50.0: 11.0, 80.0: 5.0, 90.0: 10.0, 99.0: 110.0},
+        all={
+            50.0: 11.0,
+            80.0: 5.0,
+            90.0: 10.0,
+            99.0: 110.0,
+        },
         mid={50.0: 0.5, 99.0: 2.0},
         free={50.0: 3.0, 99.0: None},
     )
     same = {"store": "new", "against": "old"}
     assert crossings({"old": old, "new": new}).to_pylist() == [
-        {"tier": "all", **same, "percent": 93.0, "tail_is_longer": True},
-        {"tier": "mid", **same, "percent": None, "tail_is_longer": False},
-        {"tier": "free", **same, "percent": None, "tail_is_longer": None},
+        {
+            "tier": "all",
+            **same,
+            "percent": 93.0,
+            "tail_is_longer": True,
+        },
+        {
+            "tier": "mid",
+            **same,
+            "percent": None,
+            "tail_is_longer": False,
+        },
+        {
+            "tier": "free",
+            **same,
+            "percent": None,
+            "tail_is_longer": None,
+        },
     ]
 
 

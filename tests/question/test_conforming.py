@@ -21,14 +21,32 @@ DECLARED = Table(
 
 def test_a_result_is_cast_put_into_order_and_sorted() -> None:
     found = conform(
-        pa.table({"share": [0.5, None], "n": pa.array([2, 1], pa.int8()), "name": ["b", "a"]}),
+        pa.table(
+            {
+                "share": [0.5, None],
+                "n": pa.array([2, 1], pa.int8()),
+                "name": ["b", "a"],
+            }
+        ),
         DECLARED,
     )
     assert found.schema.names == ["name", "n", "share"]
-    assert found.schema.types == [pa.string(), pa.int64(), pa.float32()]
+    assert found.schema.types == [
+        pa.string(),
+        pa.int64(),
+        pa.float32(),
+    ]
     assert found.to_pylist() == [
-        {"name": "a", "n": 1, "share": None},
-        {"name": "b", "n": 2, "share": 0.5},
+        {
+            "name": "a",
+            "n": 1,
+            "share": None,
+        },
+        {
+            "name": "b",
+            "n": 2,
+            "share": 0.5,
+        },
     ]
 
 
@@ -40,11 +58,19 @@ def test_a_result_is_cast_put_into_order_and_sorted() -> None:
             "column n is missing; column share is missing; column m is not declared",
         ),
         (
-            {"name": ["a"], "n": [1.0], "share": ["x"]},
+            {
+                "name": ["a"],
+                "n": [1.0],
+                "share": ["x"],
+            },
             "column n is double, declared int64; column share is string, declared float",
         ),
         (
-            {"name": ["a", "a"], "n": [1, None], "share": [1.0, 2.0]},
+            {
+                "name": ["a", "a"],
+                "n": [1, None],
+                "share": [1.0, 2.0],
+            },
             "column n holds 1 NULLs; 1 rows repeat the key (name)",
         ),
     ],

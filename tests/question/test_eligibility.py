@@ -16,7 +16,11 @@ from tests.analyses.tiny import at, tiny
 
 
 def machine(id_: int, time: int, type_: str) -> dict[str, Any]:
-    return {"machine_id": id_, "time": time, "type": type_}
+    return {
+        "machine_id": id_,
+        "time": time,
+        "type": type_,
+    }
 
 
 def attribute(id_: int, time: int, value: str | None, name: str = "kernel") -> dict[str, Any]:
@@ -50,7 +54,19 @@ KERNELS = [
     attribute(10, 0, "7", name="disk"),
     attribute(20, at(12) + 1, "5", name="disk"),
 ]
-TIMES = np.array([0, at(5) - 1, at(5), at(7) - 1, at(7), at(9), at(10), at(19), at(20)])
+TIMES = np.array(
+    [
+        0,
+        at(5) - 1,
+        at(5),
+        at(7) - 1,
+        at(7),
+        at(9),
+        at(10),
+        at(19),
+        at(20),
+    ]
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +97,18 @@ def test_how_many_machines_meet_a_demand(
 def test_a_machine_that_is_asked_for_by_its_id(cell: Eligibility) -> None:
     assert cell.machines.tolist() == [10, 20, 30]
     assert cell.knows(np.array([10, 15, 30, 40])).tolist() == [True, False, True, False]
-    machines, times = np.array([10, 20, 30, 30, 20]), np.array([0, 0, at(5), at(7), at(20)])
+    machines, times = (
+        np.array([10, 20, 30, 30, 20]),
+        np.array(
+            [
+                0,
+                0,
+                at(5),
+                at(7),
+                at(20),
+            ]
+        ),
+    )
     assert cell.allows((("kernel", "EQUAL", "3"),), machines, times).tolist() == [
         True,
         False,
@@ -98,14 +125,23 @@ def test_a_machine_that_is_asked_for_by_its_id(cell: Eligibility) -> None:
         (
             (("kernel", "EQUAL", "3"),),
             [10, 30],
-            [(0, 0, True), (0, 1, False), (at(7), 1, True), (at(9), 1, False)],
+            [
+                (0, 0, True),
+                (0, 1, False),
+                (at(7), 1, True),
+                (at(9), 1, False),
+            ],
         ),
         # What is absent counts as 0: the demand is met all the time, and no change is told.
         ((("kernel", "LESS_THAN", "9"),), [30], [(0, 0, True)]),
         (
             (("disk", "EQUAL", "5"),),
             [10, 20],
-            [(0, 0, False), (0, 1, False), (at(12) + 1, 1, True)],
+            [
+                (0, 0, False),
+                (0, 1, False),
+                (at(12) + 1, 1, True),
+            ],
         ),
         ((), [20], [(0, 0, True)]),
     ],
@@ -137,7 +173,13 @@ def test_demands_are_looked_up_set_by_set(cell: Eligibility) -> None:
 
 
 def constraint(task: int, name: str, value: str | None) -> dict[str, Any]:
-    return {"collection_id": task, "time": at(1), "name": name, "relation": "EQUAL", "value": value}
+    return {
+        "collection_id": task,
+        "time": at(1),
+        "name": name,
+        "relation": "EQUAL",
+        "value": value,
+    }
 
 
 def test_equal_sets_have_one_fingerprint_whatever_their_order() -> None:

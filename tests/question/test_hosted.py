@@ -118,7 +118,11 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables]:
         held(con, table, view_sql(table, "a"))
     held(con, TABLES["tasks"], tasks_sql())
     store = EngineTables.of(folder / "store")
-    origin = Provenance(generation="2019", cell="a", is_synthetic=True)
+    origin = Provenance(
+        generation="2019",
+        cell="a",
+        is_synthetic=True,
+    )
     hosted = Hosted({name: con.table(name) for name in (*HOSTED, "tasks")}, origin)
     # As in a plan: what is printed is SQL alone.
     hosted.has_blocks = False

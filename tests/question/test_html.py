@@ -17,7 +17,13 @@ def test_values_of_a_result_are_escaped() -> None:
     result = find("machine_attributes").run(
         tiny(
             machine_attributes=[
-                {"machine_id": 1, "time": at(0), "name": EVIL, "value": "1", "is_deleted": False}
+                {
+                    "machine_id": 1,
+                    "time": at(0),
+                    "name": EVIL,
+                    "value": "1",
+                    "is_deleted": False,
+                }
             ]
         )
     )
@@ -28,7 +34,15 @@ def test_values_of_a_result_are_escaped() -> None:
 
 def test_names_reasons_findings_and_the_place_of_the_store_are_escaped() -> None:
     result = find("machine_removals").run(
-        tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}])
+        tiny(
+            machine_events=[
+                {
+                    "machine_id": 1,
+                    "time": 0,
+                    "type": "ADD",
+                }
+            ]
+        )
     )
     finding = replace(
         result.findings[0],
@@ -56,7 +70,15 @@ def test_names_reasons_findings_and_the_place_of_the_store_are_escaped() -> None
 
 def test_missing_values_and_long_tables_say_so() -> None:
     result = find("machine_removals").run(
-        tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}])
+        tiny(
+            machine_events=[
+                {
+                    "machine_id": 1,
+                    "time": 0,
+                    "type": "ADD",
+                }
+            ]
+        )
     )
     ten = replace(result, table=pa.table({"n": [*range(9), None]}), findings=())
     assert "<td>–</td>" in ten._repr_html_()

@@ -156,10 +156,25 @@ def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
     task = {"instance_index": 0, "collection_type": "JOB"}
     both = tiny(
         instance_events=[*LIFE, *life("SUBMIT 5", 2)],
-        collection_events=[{"collection_id": c, "time": 5, "type": "SUBMIT"} for c in (1, 2)],
+        collection_events=[
+            {
+                "collection_id": c,
+                "time": 5,
+                "type": "SUBMIT",
+            }
+            for c in (1, 2)
+        ],
         tasks=[
-            {"collection_id": 1, "priority": 9, **task},
-            {"collection_id": 2, "priority": 0, **task},
+            {
+                "collection_id": 1,
+                "priority": 9,
+                **task,
+            },
+            {
+                "collection_id": 2,
+                "priority": 0,
+                **task,
+            },
         ],
     )
     kept = both.filter("priority >= 9")
@@ -175,9 +190,21 @@ def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
 def test_a_filter_leaves_earlier_ones_of_the_same_connection_alone() -> None:
     tables = tiny(
         tasks=[
-            {"collection_id": 1, "priority": 9, "cpu_request": 0.5},
-            {"collection_id": 2, "priority": 9, "cpu_request": 0.25},
-            {"collection_id": 3, "priority": 0, "cpu_request": 0.5},
+            {
+                "collection_id": 1,
+                "priority": 9,
+                "cpu_request": 0.5,
+            },
+            {
+                "collection_id": 2,
+                "priority": 9,
+                "cpu_request": 0.25,
+            },
+            {
+                "collection_id": 3,
+                "priority": 0,
+                "cpu_request": 0.5,
+            },
         ]
     )
     wide = tables.filter("cpu_request >= 0.5")
@@ -206,7 +233,10 @@ def test_a_question_enters_only_its_own_module() -> None:
         "print(*(name for name, module in sys.modules.items() if hasattr(module, 'QUESTION')))"
     )
     imported = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     assert imported == ["borgtrace.analyses.machines.machine_shapes"]
 
@@ -236,7 +266,14 @@ def test_questions_of_one_kind_share_their_subject() -> None:
 
     first, second = replace(QUESTION), replace(QUESTION)
     others = [
-        Other(name="other", doc=None, answer=ANSWER, compute=compute, chart=chart) for _ in range(2)
+        Other(
+            name="other",
+            doc=None,
+            answer=ANSWER,
+            compute=compute,
+            chart=chart,
+        )
+        for _ in range(2)
     ]
     found = list(with_subjects([first, others[0], second, others[1]], "tables"))
     assert [question for question, _ in found] == [first, others[0], second, others[1]]

@@ -72,7 +72,11 @@ def test_machines_come_whole_with_the_first_part():
 def test_nothing_is_said_beyond_the_most_that_was_asked_about():
     # The eighteenth part would bring a claim.
     found = reaches([question(Scope(is_whole=False))], dialect("2011"), {"task_events": 500}, 17)
-    assert [(one.parts, one.claims) for one in found] == [(1, 0), (10, 0), (17, 0)]
+    assert [(one.parts, one.claims) for one in found] == [
+        (1, 0),
+        (10, 0),
+        (17, 0),
+    ]
 
 
 def test_parts_of_no_table_cover_no_time():

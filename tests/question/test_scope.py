@@ -15,11 +15,21 @@ from borgtrace.store.coverage import DECLARED_WHOLE, Coverage, StoreCoverage, co
 from borgtrace.store.manifest import Manifest, SourceEntry
 
 READS = ("tasks", "instance_usage")
-EVENTS = Coverage(5_000, parts=tuple(range(500)), of=500, span=29 * DAY)
+EVENTS = Coverage(
+    5_000,
+    parts=tuple(range(500)),
+    of=500,
+    span=29 * DAY,
+)
 ALL_2011 = StoreCoverage(
     dialect("2011"), {"instance_events": EVENTS, "instance_usage": EVENTS}, n_tasks=1000
 )
-SHARDS = Coverage(5_000, parts=(0, 1, 2), of=3, span=31 * DAY)
+SHARDS = Coverage(
+    5_000,
+    parts=(0, 1, 2),
+    of=3,
+    span=31 * DAY,
+)
 ALL_2019 = StoreCoverage(
     dialect("2019"), {"instance_events": SHARDS, "instance_usage": SHARDS}, n_tasks=1000
 )
@@ -97,7 +107,12 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
         (Scope(is_whole=False, is_row_wise=True), held(ALL_2019, parts=(0, 2), of=None), ""),
         (
             Scope(is_whole=False, is_row_wise=True),
-            held(ALL_2019, parts=(0,), of=None, span=HOUR),
+            held(
+                ALL_2019,
+                parts=(0,),
+                of=None,
+                span=HOUR,
+            ),
             "needs instance_usage of 24 h or more, the store has 60 min",
         ),
         (Scope(), replace(ALL_2011, n_tasks=999), "needs 1,000 tasks or more, there are 999"),
@@ -167,7 +182,13 @@ def test_a_whole_table_speaks_about_the_whole_trace() -> None:
 )
 def test_what_was_asked(scope: Scope, where: str, changed: dict[str, Any], expected: str) -> None:
     assert (
-        scope.objection(ALL_2011, READS, where=where, changed=changed, defaults={"size": 1000})
+        scope.objection(
+            ALL_2011,
+            READS,
+            where=where,
+            changed=changed,
+            defaults={"size": 1000},
+        )
         == expected
     )
 

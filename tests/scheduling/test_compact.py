@@ -34,7 +34,14 @@ def test_of_eleven_seeds_the_second_most_machines_count(
 
 def test_users_with_ten_tebibytes_get_a_cell_of_their_own() -> None:
     # In a machine of 10,240 GiB: users 0 and 1 ask for 10 TiB, the second in two tasks, user 2 for a unit less.
-    memory = np.array([UNIT, UNIT // 2, UNIT - 1, UNIT // 2])
+    memory = np.array(
+        [
+            UNIT,
+            UNIT // 2,
+            UNIT - 1,
+            UNIT // 2,
+        ]
+    )
     nothing = np.zeros(4, np.int64)
     workload = CellWorkload(
         Demand(np.column_stack([nothing, memory]), nothing - 1, nothing),
@@ -50,7 +57,11 @@ def test_users_with_ten_tebibytes_get_a_cell_of_their_own() -> None:
         gib=10 * 1024,
     )
     cells = what_if.make(moment, np.random.default_rng(0))
-    assert [cell.jobs.tolist() for cell in cells] == [[2], [0], [1, 3]]
+    assert [cell.jobs.tolist() for cell in cells] == [
+        [2],
+        [0],
+        [1, 3],
+    ]
 
 
 def test_a_plan_that_is_none_is_refused_before_a_store_is_opened() -> None:
@@ -101,7 +112,11 @@ def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:
     given["tasks"] = [{"collection_id": job, "instance_index": 0} for job in jobs]
     # Of two windows the larger means count; one that ends at that moment is over, a later one has not begun.
     usage = [window(job, 600, 0.25, 0.125) for job in range(1, 10)]
-    usage += [window(1, 450, 0.125, 0.5), window(10, 300, 0.5, 0.5), window(10, 601, 0.5, 0.5)]
+    usage += [
+        window(1, 450, 0.125, 0.5),
+        window(10, 300, 0.5, 0.5),
+        window(10, 601, 0.5, 0.5),
+    ]
     # Job 99 has no event.
     tables = tiny(
         "2011",

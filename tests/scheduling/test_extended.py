@@ -83,7 +83,11 @@ def test_who_holds_what_is_missing_is_evicted() -> None:
         (100, 1),
         (200, 1),
     ]
-    assert starts(trace) == [(0, 0), (1, 1), (900, 1)]
+    assert starts(trace) == [
+        (0, 0),
+        (1, 1),
+        (900, 1),
+    ]
     # What production holds is not taken from it.
     held = [(*attempts[1][:-1], PRODUCTION), attempts[2]]
     assert starts(with_gpus(trace_of(held), [1, 1], [1]), "best-fit+preempt") == [(1, 0), (900, 0)]

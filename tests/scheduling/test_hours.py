@@ -111,7 +111,11 @@ def test_the_chart_leaves_out_what_is_not_known() -> None:
     }
     row |= {"cpu": 0.5, "memory": 0.5}
     for used, shown in ((0.25, {"asked for", "used"}), (None, {"asked for"})):
-        used_row = {**row, "cpu_used": used, "memory_used": used}
+        used_row = {
+            **row,
+            "cpu_used": used,
+            "memory_used": used,
+        }
         table = table_of([used_row], SIMULATE_HOURS.schema)
         drawn = hours.chart(table).to_json()
         assert {name for name in ("asked for", "used") if f'"series": "{name}"' in drawn} == shown

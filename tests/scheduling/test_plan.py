@@ -61,7 +61,11 @@ def test_a_task_without_a_request_is_planned_with_the_most_that_it_used() -> Non
         for time, type_ in ((0, "SUBMIT"), (1, "SCHEDULE"), (900, "FINISH"))
     ]
     tasks = [{"collection_id": id_, "instance_index": 0} for id_ in (1, 2)]
-    usage = [window(1, 0, 0.25, 0.0625), window(1, 300, 0.75, 0.125), window(2, 0, 0.125, 0.125)]
+    usage = [
+        window(1, 0, 0.25, 0.0625),
+        window(1, 300, 0.75, 0.125),
+        window(2, 0, 0.125, 0.125),
+    ]
     tables = tiny(
         "2011",
         instance_events=events,

@@ -469,8 +469,16 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for type_ in (0, 1)
     ]
     begin += [event(0, 3, type_, 77 if type_ else "") for type_ in (0, 1)]
-    later = [event(700, 4, 0), event(701, 4, 1, 1), event(900, 4, 4, 1)]
-    later += [event(700, 5, 0), event(700, 5, 1, 1), event(901, 5, 4, 1)]
+    later = [
+        event(700, 4, 0),
+        event(701, 4, 1, 1),
+        event(900, 4, 4, 1),
+    ]
+    later += [
+        event(700, 5, 0),
+        event(700, 5, 1, 1),
+        event(901, 5, 4, 1),
+    ]
     later += [
         event(700, 6, 0, priority=9),
         event(900, 6, 1, 3, 9),

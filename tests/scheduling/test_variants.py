@@ -47,7 +47,11 @@ def test_machines_of_one_shape_become_others() -> None:
     made = trace_of([(1, 0, 0, 0, -1, 0.5, 0)], (1.0, 0.5, 0.5))
     made.machines.capacity[2] = (UNIT // 2, round(0.2493 * UNIT))
     found = with_upgrade(made, parse_upgrade("0.5:0.25=0.75:1")).machines
-    assert (found.capacity / UNIT).tolist() == [[1, 1], [0.5, 0.5], [0.75, 1]]
+    assert (found.capacity / UNIT).tolist() == [
+        [1, 1],
+        [0.5, 0.5],
+        [0.75, 1],
+    ]
     with pytest.raises(UsageError) as caught:
         with_upgrade(made, parse_upgrade("0.5:0.251=1:1"))
     assert str(caught.value) == (
@@ -68,8 +72,16 @@ def test_the_constraints_that_cost_most_waiting_are_those_whose_absence_saves_mo
         row("recorded", 9.0),
     ]
     # Hours of all tiers together: 10 without a change, 4 and 7 with one.
-    rows += [row("a without x", 3.0), row("a without x", 1.0), row("a without y", 7.0)]
-    rows += [row("b without x", 1.0), row("b without y", 2.0), row("c without x", 4.5)]
+    rows += [
+        row("a without x", 3.0),
+        row("a without x", 1.0),
+        row("a without y", 7.0),
+    ]
+    rows += [
+        row("b without x", 1.0),
+        row("b without y", 2.0),
+        row("c without x", 4.5),
+    ]
     assert costliest(rows) == [
         "a (simulated): of 2 attributes, constraints on x cost the most waiting, 6.00 of 10.00 task-hours",
         "b (simulated): constraints on none of 2 attributes cost any waiting",

@@ -44,10 +44,18 @@ def test_a_task_with_half_a_request_or_half_of_its_usage_counts_as_one_without()
             tasks=tasks,
         )
     )
-    assert (found.sizes / UNIT).tolist() == [[0.5, 0.25], [0.5, 0.0], [0.0, 0.0]]
+    assert (found.sizes / UNIT).tolist() == [
+        [0.5, 0.25],
+        [0.5, 0.0],
+        [0.0, 0.0],
+    ]
     assert found.without_request == 2
     # The second and the third take what they ask for.
-    assert (found.used / UNIT).tolist() == [[0.125, 0.0625], [0.5, 0.0], [0.0, 0.0]]
+    assert (found.used / UNIT).tolist() == [
+        [0.125, 0.0625],
+        [0.5, 0.0],
+        [0.0, 0.0],
+    ]
     assert found.without_usage == 2
 
 

@@ -31,7 +31,12 @@ def test_every_format_fits_the_declared_tables(known):
 def own_dialect(fields=(), table="instance_events", **facts):
     """A format with one raw table, which fits the declared tables unless a test says otherwise."""
     raw = RawTable("log", table, (RawField("ts", "time"), *fields))
-    return Dialect(name="own", title="Own trace", tables={"log": raw}, **facts)
+    return Dialect(
+        name="own",
+        title="Own trace",
+        tables={"log": raw},
+        **facts,
+    )
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,12 @@ def test_a_place_that_is_free_is_none_or_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "got"), [((), "a file"), (("one",), "1 entries"), (("one", "two"), "2 entries")]
+    ("names", "got"),
+    [
+        ((), "a file"),
+        (("one",), "1 entries"),
+        (("one", "two"), "2 entries"),
+    ],
 )
 def test_a_place_that_holds_something_is_refused(
     tmp_path: Path, names: tuple[str, ...], got: str

@@ -57,7 +57,13 @@ def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(
 
 @pytest.mark.parametrize(
     ("text", "path"),
-    [("file:///d/x", "/d/x"), ("d/x", "d/x"), ("/d/x", "/d/x"), ("c:/x", "c:/x"), ("./s3", "s3")],
+    [
+        ("file:///d/x", "/d/x"),
+        ("d/x", "d/x"),
+        ("/d/x", "/d/x"),
+        ("c:/x", "c:/x"),
+        ("./s3", "s3"),
+    ],
 )
 def test_any_other_place_is_a_path_of_this_machine(text: str, path: str) -> None:
     place = as_path(text)

@@ -56,7 +56,12 @@ def test_a_task_runs_from_its_schedule_until_just_before_its_end(store, microsec
 
 
 @pytest.mark.parametrize(
-    ("microseconds", "is_up"), [(1500 * SECOND - 1, True), (1500 * SECOND, False), (None, False)]
+    ("microseconds", "is_up"),
+    [
+        (1500 * SECOND - 1, True),
+        (1500 * SECOND, False),
+        (None, False),
+    ],
 )
 def test_a_machine_is_away_from_the_instant_of_its_removal(store, microseconds, is_up):
     assert capacity_at(borgtrace.open(store), 5, microseconds).is_up is is_up

@@ -44,8 +44,18 @@ ROWS = {
     "value": [0.5, None, float("nan"), -1.25],
     "mean": [0.0, 2.5, None, 1e300],
     "kind": ["JOB", "é", None, "JOB"],
-    "spread": [[0.25, 0.5], [], None, [None, 0.5]],
-    "after": [None, [7], [-8, 9], []],
+    "spread": [
+        [0.25, 0.5],
+        [],
+        None,
+        [None, 0.5],
+    ],
+    "after": [
+        None,
+        [7],
+        [-8, 9],
+        [],
+    ],
 }
 
 
@@ -192,7 +202,12 @@ def test_sums_recorded_while_a_file_is_written_are_those_of_its_rows(
 def test_recorded_sums_are_believed_only_by_an_ingest_and_where_rows_have_not_moved(tmp_path):
     first = write_with_sums(tmp_path / "first.parquet", first=0, n_rows=2)
     others = pa.table({**ROWS, "id": [1, 2, 3, 4]}, schema=arrow_schema(TABLE)).slice(2)
-    wrong = write_with_sums(tmp_path / "wrong.parquet", first=2, n_rows=2, sums_of=others)
+    wrong = write_with_sums(
+        tmp_path / "wrong.parquet",
+        first=2,
+        n_rows=2,
+        sums_of=others,
+    )
     assert recorded_digest([first, wrong]) == _expected({**ROWS, "id": [7, 8, 3, 4]})
     assert table_digest(TABLE, [first, wrong]) == _expected(ROWS)
     # With one row before them, the sums are of other rows: the file is read.
@@ -218,7 +233,12 @@ def test_minus_zero_is_zero_and_every_nan_the_same(tmp_path):
         rows = {
             **ROWS,
             "value": [value, 1.0, 1.0, 1.0],
-            "spread": [[value], [], [], []],
+            "spread": [
+                [value],
+                [],
+                [],
+                [],
+            ],
         }
         return digest(tmp_path, rows)
 
@@ -240,11 +260,43 @@ def test_minus_zero_is_zero_and_every_nan_the_same(tmp_path):
         ("mean", [0.0, 2.5, None, 1.0000000000000002e300]),
         ("kind", ["JOB", "é", None, "JOBS"]),
         ("kind", ["JOB", "é", "", "JOB"]),
-        ("spread", [[0.5, 0.25], [], None, [None, 0.5]]),
+        (
+            "spread",
+            [
+                [0.5, 0.25],
+                [],
+                None,
+                [None, 0.5],
+            ],
+        ),
         ("spread", [[0.25, 0.5], None, None, [None, 0.5]]),
-        ("spread", [[0.25, 0.5], [], None, [0.5]]),
-        ("spread", [[0.25, 0.5], [], None, [0.5, None]]),
-        ("after", [None, [7, -8], [9], []]),
+        (
+            "spread",
+            [
+                [0.25, 0.5],
+                [],
+                None,
+                [0.5],
+            ],
+        ),
+        (
+            "spread",
+            [
+                [0.25, 0.5],
+                [],
+                None,
+                [0.5, None],
+            ],
+        ),
+        (
+            "after",
+            [
+                None,
+                [7, -8],
+                [9],
+                [],
+            ],
+        ),
     ],
 )
 def test_what_a_table_holds_matters(tmp_path, column, values):

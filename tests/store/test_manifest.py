@@ -100,7 +100,13 @@ def test_a_manifest_comes_back_with_what_a_later_version_wrote(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("version", "is_read"),
-    [("1.0", True), ("1.7", True), ("1.7.2", True), ("2.0", False), ("11", False)],
+    [
+        ("1.0", True),
+        ("1.7", True),
+        ("1.7.2", True),
+        ("2.0", False),
+        ("11", False),
+    ],
 )
 def test_another_major_version_is_refused(tmp_path: Path, version: str, is_read: bool) -> None:
     replace(EMPTY, format_version=version).write(tmp_path / "manifest.json")

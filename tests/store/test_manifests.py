@@ -131,7 +131,19 @@ def test_a_manifest_without_a_digest_of_its_own_leaves_no_traceback(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "null", "[]", "5", '"x"', "[" * 100_000, '{"a":' * 5000, "\udcff", "{}" * 2]
+    "text",
+    [
+        "",
+        "{",
+        "null",
+        "[]",
+        "5",
+        '"x"',
+        "[" * 100_000,
+        '{"a":' * 5000,
+        "\udcff",
+        "{}" * 2,
+    ],
 )
 def test_what_is_no_manifest(store: Path, text: str) -> None:  # noqa: F811
     (store / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))

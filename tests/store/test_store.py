@@ -29,7 +29,12 @@ def store(small):
 def test_tasks_say_what_usage_and_events_say(store):
     tasks = store.sql("select * from tasks").to_pylist()
     rows = {(task["collection_id"], task["instance_index"]): task for task in tasks}
-    assert sorted(rows) == [(10, 0), (10, 1), (20, 0), (30, 7)]
+    assert sorted(rows) == [
+        (10, 0),
+        (10, 1),
+        (20, 0),
+        (30, 7),
+    ]
     first = rows[10, 0]
     assert first["n_windows"] == 3
     assert first["n_gaps"] == 1

@@ -50,7 +50,14 @@ def test_order_holds_across_files_and_the_row_that_breaks_it_is_named(tmp_path: 
         rows = pa.table({"collection_id": collections, "instance_index": instances})
         pq.write_table(rows, layout.table("tasks") / part_name(number), row_group_size=2)
 
-    write(0, [(1, 0), (1, 1), (2, 0)])
+    write(
+        0,
+        [
+            (1, 0),
+            (1, 1),
+            (2, 0),
+        ],
+    )
     write(1, [(2, 1), (3, 0)])
     assert check_order(table, layout) == (
         True,
@@ -58,7 +65,15 @@ def test_order_holds_across_files_and_the_row_that_breaks_it_is_named(tmp_path: 
     )
     write(1, [(2, 0), (3, 0)])
     assert check_order(table, layout) == (False, "row 0 of part-00001.parquet does not follow")
-    write(1, [(2, 1), (3, 0), (3, 1), (3, 0)])
+    write(
+        1,
+        [
+            (2, 1),
+            (3, 0),
+            (3, 1),
+            (3, 0),
+        ],
+    )
     assert check_order(table, layout) == (False, "row 3 of part-00001.parquet does not follow")
     assert check_order(TABLES["machine_events"], layout)[0]
 

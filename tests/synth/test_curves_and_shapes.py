@@ -27,7 +27,13 @@ def test_a_curve_is_straight_in_the_logarithm_and_has_steps() -> None:
 
 
 def test_a_curve_goes_through_its_points() -> None:
-    curve = QuantileCurve.through({0.0: 1.0, 0.5: 10.0, 1.0: 100.0})
+    curve = QuantileCurve.through(
+        {
+            0.0: 1.0,
+            0.5: 10.0,
+            1.0: 100.0,
+        }
+    )
     assert curve == QuantileCurve((0.0, 0.5, 1.0), (1.0, 10.0, 100.0))
 
 

@@ -311,7 +311,12 @@ def test_requests_are_forgotten_at_the_start_alone_and_of_whole_tasks(
 
 
 def test_what_identifies_a_trace() -> None:
-    plain = SynthOptions(machines=3, hours=2, parts=2, jobs=7).parameters()
+    plain = SynthOptions(
+        machines=3,
+        hours=2,
+        parts=2,
+        jobs=7,
+    ).parameters()
     assert plain["parts"] == 2
     assert plain["machines"] == 3
     assert "cell" not in plain

@@ -81,7 +81,11 @@ def test_tables_of_machines_are_one_file_however_many_parts(tmp_path: Path) -> N
     machines = draw_machines(GOOGLE_2011, 2, 1)
     files = PartFiles(tmp_path, dialect("2011"), machines, names, 3)
     files.close()
-    assert files.n_files == {"task_events": 3, "machine_events": 1, "machine_attributes": 1}
+    assert files.n_files == {
+        "task_events": 3,
+        "machine_events": 1,
+        "machine_attributes": 1,
+    }
 
 
 def test_a_part_without_rows_is_no_file(tmp_path: Path) -> None:

@@ -197,7 +197,11 @@ def test_a_cancelled_job_loses_who_runs_and_who_waits() -> None:
     waiting.state = "ENABLE"
     between.state = "FAIL"
     life.cancel(job)
-    assert life.log.events == [("usage", 0, 0), ("KILL", 0, 0), ("KILL", 1, -1)]
+    assert life.log.events == [
+        ("usage", 0, 0),
+        ("KILL", 0, 0),
+        ("KILL", 1, -1),
+    ]
     assert (job.alive, job.is_cancelled) == (1, True)
     life.submit(between)
     assert life.log.events[3:] == [("KILL", 7)]
@@ -212,7 +216,12 @@ def test_the_last_window_runs_over_the_end_of_a_run_but_not_of_the_trace(
 ) -> None:
     life = RecordingLifecycle(0.1, 4.0, 0.5, 0.0, end=end)
     life.clock.now = 5
-    job = job_of(1, id=7, is_cancelled=True, worst=0)
+    job = job_of(
+        1,
+        id=7,
+        is_cancelled=True,
+        worst=0,
+    )
     life.place(job.tasks[0], 5)
     life.finish(job.tasks[0], 0, "KILL")
     assert life.log.events[0] == ("usage", 0, usage_end)
@@ -292,9 +301,19 @@ def test_the_end_of_a_job_releases_its_followers_and_kills_its_children() -> Non
     follower.tasks[0].state = "QUEUE"
     child = job_of(1, id=9)
     child.tasks[0].state = "FAIL"
-    job = job_of(1, id=7, worst=0, followers=[follower], children=[child])
+    job = job_of(
+        1,
+        id=7,
+        worst=0,
+        followers=[follower],
+        children=[child],
+    )
     life.count_out(job, "KILL")
-    assert life.log.events == [("KILL", 7), ("ENABLE", 8), ("ENABLE", 0, -1)]
+    assert life.log.events == [
+        ("KILL", 7),
+        ("ENABLE", 8),
+        ("ENABLE", 0, -1),
+    ]
     assert life.waits == [(8, 0, 5)]
     assert child.is_cancelled
     assert (job.followers, job.children) == ([], [])
@@ -362,7 +381,11 @@ def test_a_wait_ends_as_drawn_and_may_be_updated_halfway(
 def test_an_eviction_is_owed_where_its_task_no_longer_waits() -> None:
     # Whether the task comes back; here its job is canceled.
     life = RecordingLifecycle(0.5)
-    job = job_of(id=7, is_cancelled=True, worst=0)
+    job = job_of(
+        id=7,
+        is_cancelled=True,
+        worst=0,
+    )
     task = job.tasks[0]
     life.end_wait(task, 0, "EVICT")
     assert life.log.events == [("EVICT", 0, -1), ("EVICT", 7)]

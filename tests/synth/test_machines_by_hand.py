@@ -169,7 +169,12 @@ class FullMachine:
         self.scheduler = scheduler(1)
         self.scheduler.cpu_limit = [1.0]
         self.scheduler.memory_limit = [1.0]
-        self.inside_alloc_set = self.add(1, priority=0, start=99, host=job_of())
+        self.inside_alloc_set = self.add(
+            1,
+            priority=0,
+            start=99,
+            host=job_of(),
+        )
         self.old = self.add(2, priority=0, start=5)
         self.young = self.add(3, priority=0, start=9)
         self.other = self.add(4, priority=4, start=1)

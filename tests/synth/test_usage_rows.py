@@ -208,7 +208,11 @@ def test_rows_of_2011_have_codes_and_empty_fields() -> None:
         "missing_type": "EXISTS_BUT_NO_CREATION",
     }
     assert rows.csv_line(row) == "7,2,3,0,5,1,u=,2,9,0.0625,,,\n"
-    row |= {"needs_different_machine": False, "missing_type": None, "disk_request": 0.0}
+    row |= {
+        "needs_different_machine": False,
+        "missing_type": None,
+        "disk_request": 0.0,
+    }
     assert rows.csv_line(row) == "7,,3,0,5,1,u=,2,9,0.0625,,0,0\n"
 
 
@@ -235,7 +239,13 @@ def test_records_of_2019_leave_nothing_but_numbers_for_no_alloc() -> None:
         },
     }
     row |= {
-        "constraints": [{"name": "n", "value": "1", "relation": "LESS_THAN"}],
+        "constraints": [
+            {
+                "name": "n",
+                "value": "1",
+                "relation": "LESS_THAN",
+            }
+        ],
         "cpu_request": 0.5,
     }
     line = rows.json_line(row)

@@ -163,7 +163,11 @@ def test_only_short_tasks_of_2011_use_little(
 
 
 def test_rows_of_jobs() -> None:
-    job = job_of(different=True, is_batch=True, parent=job_of(id=9))
+    job = job_of(
+        different=True,
+        is_batch=True,
+        parent=job_of(id=9),
+    )
     row = collection_row(CollectionEvent(5, "SUBMIT", job))
     assert row["max_per_machine"] == 1
     assert row["scheduler"] == "BATCH"
