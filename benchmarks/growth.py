@@ -63,7 +63,7 @@ def questions(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
     asked = {
         name: question for name, question in questions().items() if isinstance(question, Question)
     }
-    return {name: cost(partial(recipe.run, tables)) for name, recipe in asked.items()}
+    return {name: cost(partial(question.run, tables)) for name, question in asked.items()}
 
 
 def pool(raw: Path, store: Path) -> dict[str, tuple[float, float]]:

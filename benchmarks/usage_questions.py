@@ -1,7 +1,7 @@
 """Questions about usage windows at two sizes, two of them beside the same question as hand-written SQL.
 
 Both sides read the same Parquet files, in one process, with the same memory limit and threads.  The hand-written
-SQL adds floats; the recipes add integers in fixed point, so that every engine and every order of rows gives the
+SQL adds floats; the questions add integers in fixed point, so that every engine and every order of rows gives the
 same bytes.
 
     python benchmarks/usage_questions.py --machines 60 240 --hours 48
@@ -117,8 +117,8 @@ def main() -> None:
         )
         print("|---|--:|--:|--:|--:|--:|")
         for name in QUESTIONS:
-            recipe = find(name)
-            first, second = (clock(lambda t=t: recipe.run(t)) for t in (small, large))  # noqa: B023
+            question = find(name)
+            first, second = (clock(lambda t=t: question.run(t)) for t in (small, large))  # noqa: B023
             ratio = f"{second / peer(name):.2f}" if name in SQL else "–"
             print(
                 f"| {name} | {ratio} | {second / first:.2f} | {second:.2f} | {rows[1] / second / 1e6:.2f} "

@@ -96,9 +96,9 @@ def both_seconds(events: Path, folder: Path) -> dict[str, tuple[float, float]]:
         theirs = timed(lambda name=name: keep(sql, name, folder))  # type: ignore[misc]
         seconds[name] = timed(lambda name=name: tables[name]), theirs  # type: ignore[misc]
     for name in QUESTIONS:
-        recipe, query = find(name), (SQL / f"{name}.sql").read_text()
+        question, query = find(name), (SQL / f"{name}.sql").read_text()
         pairs = [
-            (timed(lambda: recipe.run(tables)), timed(lambda: sql.sql(query).to_arrow_table()))  # noqa: B023
+            (timed(lambda: question.run(tables)), timed(lambda: sql.sql(query).to_arrow_table()))  # noqa: B023
             for _ in range(REPETITIONS)
         ]
         seconds[name] = min(ours for ours, _ in pairs), min(theirs for _, theirs in pairs)

@@ -1,4 +1,4 @@
-"""Small stores that every recipe is run on."""
+"""Small stores that every question is run on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One suite for every recipe: a new one costs no new line here."""
+"""One suite for every question: a new one costs no new line here."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from borgtrace.catalog import experiments, questions
 from borgtrace.question import EngineTables, Provenance, Question, Result, Tables
 from borgtrace.schema import TABLES
 
-EVERY = [pytest.param(recipe, id=name) for name, recipe in questions().items()]
+EVERY = [pytest.param(question, id=name) for name, question in questions().items()]
 WORKLOAD = [
-    pytest.param(recipe, id=name)
-    for name, recipe in questions().items()
+    pytest.param(question, id=name)
+    for name, question in questions().items()
     if name not in experiments()
 ]
 """Those that read tables; what packs tasks has suites of its own."""
@@ -31,57 +31,57 @@ BRIEF = [
 """Questions about events alone take a second each on Spark's local threads; the large suite takes all."""
 
 
-@pytest.mark.parametrize("recipe", EVERY)
-def test_declaration(recipe: Question) -> None:
-    assert recipe.title[-1] == "?" or recipe.title[-1].isalnum()  # a question, or a noun phrase
-    assert recipe.method
-    assert recipe.reference
-    assert set(recipe.reads) <= {*TABLES, "instance_attempts", "collection_attempts"}
-    for column in recipe.schema.columns:
+@pytest.mark.parametrize("question", EVERY)
+def test_declaration(question: Question) -> None:
+    assert question.title[-1] == "?" or question.title[-1].isalnum()  # a question, or a noun phrase
+    assert question.method
+    assert question.reference
+    assert set(question.reads) <= {*TABLES, "instance_attempts", "collection_attempts"}
+    for column in question.schema.columns:
         assert column.doc.endswith("."), column.name
         assert column.unit, column.name
-    assert set(recipe.schema.key) <= set(recipe.schema.names)
-    assert all(claim.source or claim.statement for claim in recipe.claims)
+    assert set(question.schema.key) <= set(question.schema.names)
+    assert all(claim.source or claim.statement for claim in question.claims)
 
 
 def test_claims_have_ids_of_their_own() -> None:
-    ids = [claim.id for recipe in questions().values() for claim in recipe.claims]
+    ids = [claim.id for question in questions().values() for claim in question.claims]
     assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
-@pytest.mark.parametrize("recipe", EVERY)
-def test_empty_store(recipe: Question, generation: str) -> None:
-    result = recipe.run(EngineTables({}, Provenance(generation=generation)))
+@pytest.mark.parametrize("question", EVERY)
+def test_empty_store(question: Question, generation: str) -> None:
+    result = question.run(EngineTables({}, Provenance(generation=generation)))
     assert result.not_applicable
     assert {finding.verdict for finding in result.findings} <= {"not applicable"}
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
-@pytest.mark.parametrize("recipe", [param for param in WORKLOAD if param not in WITH_CLAIMS])
+@pytest.mark.parametrize("question", [param for param in WORKLOAD if param not in WITH_CLAIMS])
 def test_synthetic_store(
-    recipe: Question, generation: str, duckdb_tables: dict[str, Tables]
+    question: Question, generation: str, duckdb_tables: dict[str, Tables]
 ) -> None:
-    check(recipe.run(duckdb_tables[generation]))
+    check(question.run(duckdb_tables[generation]))
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
-@pytest.mark.parametrize("recipe", WITH_CLAIMS)
+@pytest.mark.parametrize("question", WITH_CLAIMS)
 def test_synthetic_store_and_claims_say_which_tables_decide_them(
-    recipe: Question, generation: str, cells: dict[str, Path]
+    question: Question, generation: str, cells: dict[str, Path]
 ) -> None:
     # What a question reads beside its `reads` decides its claims too, unless these name their tables themselves.
     tables = Watched.of(cells[generation] / "store")
     tables.seen = set()
-    check(recipe.run(tables))
+    check(question.run(tables))
     known = {
         "instance_events" if name in ("tasks", "instance_attempts") else name
-        for name in recipe.reads
+        for name in question.reads
     }
     known = {"collection_events" if name == "collection_attempts" else name for name in known}
     unsaid = tables.seen - known - {"tasks"}
-    assert not unsaid or all(claim.scope.tables for claim in recipe.claims), (
-        f"{recipe.name} reads {unsaid}"
+    assert not unsaid or all(claim.scope.tables for claim in question.claims), (
+        f"{question.name} reads {unsaid}"
     )
 
 
@@ -95,16 +95,16 @@ class Watched(EngineTables):
         return super().canonical(name)
 
 
-@pytest.mark.parametrize("recipe", WORKLOAD)
-def test_one_machine_for_one_hour(recipe: Question, tiny_tables: list[Tables]) -> None:
+@pytest.mark.parametrize("question", WORKLOAD)
+def test_one_machine_for_one_hour(question: Question, tiny_tables: list[Tables]) -> None:
     for tables in tiny_tables:
-        check(recipe.run(tables))
+        check(question.run(tables))
 
 
-@pytest.mark.parametrize("recipe", WORKLOAD)
-def test_without_usage(recipe: Question, without_usage: list[Tables]) -> None:
+@pytest.mark.parametrize("question", WORKLOAD)
+def test_without_usage(question: Question, without_usage: list[Tables]) -> None:
     for tables in without_usage:
-        check(recipe.run(tables))
+        check(question.run(tables))
 
 
 def check(result: Result) -> None:
@@ -127,11 +127,11 @@ def check(result: Result) -> None:
 
 
 @pytest.mark.parametrize("generation", ["2019"])
-@pytest.mark.parametrize("recipe", WORKLOAD)
-def test_stages_compile_for_bigquery(recipe: Question, generation: str) -> None:
+@pytest.mark.parametrize("question", WORKLOAD)
+def test_stages_compile_for_bigquery(question: Question, generation: str) -> None:
     from borgtrace.engine.bigquery import compile_sql, parse
 
-    stages = recipe.stages(generation) or recipe.stages(
+    stages = question.stages(generation) or question.stages(
         "2011"
     )  # a question may be about one generation
     assert stages
@@ -139,28 +139,28 @@ def test_stages_compile_for_bigquery(recipe: Question, generation: str) -> None:
         assert parse(compile_sql(stage))
 
 
-@pytest.mark.parametrize("recipe", BRIEF)
+@pytest.mark.parametrize("question", BRIEF)
 def test_spark_agrees(
-    recipe: Question, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
+    question: Question, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
 ) -> None:
-    agree(recipe, duckdb_tables["2011"], spark_tables["2011"])
+    agree(question, duckdb_tables["2011"], spark_tables["2011"])
 
 
 @pytest.mark.scale
 @pytest.mark.parametrize("generation", ["2011", "2019"])
-@pytest.mark.parametrize("recipe", WORKLOAD)
+@pytest.mark.parametrize("question", WORKLOAD)
 def test_spark_agrees_on_everything(
-    recipe: Question,
+    question: Question,
     generation: str,
     duckdb_tables: dict[str, Tables],
     spark_tables: dict[str, Tables],
 ) -> None:
-    agree(recipe, duckdb_tables[generation], spark_tables[generation])
+    agree(question, duckdb_tables[generation], spark_tables[generation])
 
 
-def agree(recipe: Question, first: Tables, second: Tables) -> None:
+def agree(question: Question, first: Tables, second: Tables) -> None:
     """Integers and texts agree exactly, floats within 1e-9."""
-    one, other = recipe.run(first), recipe.run(second)
+    one, other = question.run(first), question.run(second)
     assert one.not_applicable == other.not_applicable
     assert one.table.num_rows == other.table.num_rows
     for left, right in zip(one.table.to_pylist(), other.table.to_pylist(), strict=True):

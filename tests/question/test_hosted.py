@@ -40,8 +40,8 @@ BRIEF = (
     "reservation",
 )
 WORKLOAD = [
-    pytest.param(recipe, id=name, marks=[] if name in BRIEF else [pytest.mark.scale])
-    for name, recipe in questions().items()
+    pytest.param(question, id=name, marks=[] if name in BRIEF else [pytest.mark.scale])
+    for name, question in questions().items()
     if name not in experiments()
 ]
 
@@ -129,11 +129,11 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables]:
     return store, hosted
 
 
-@pytest.mark.parametrize("recipe", WORKLOAD)
+@pytest.mark.parametrize("question", WORKLOAD)
 def test_the_statements_of_a_question_give_its_answer(
-    recipe: Question, both: tuple[Tables, Tables]
+    question: Question, both: tuple[Tables, Tables]
 ) -> None:
-    one, other = (recipe.run(tables) for tables in both)
+    one, other = (question.run(tables) for tables in both)
     assert one.not_applicable == other.not_applicable
     assert one.table.num_rows == other.table.num_rows
     for left, right in zip(one.table.to_pylist(), other.table.to_pylist(), strict=True):

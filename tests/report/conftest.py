@@ -51,9 +51,9 @@ def manifest(**changes: Any) -> Manifest:
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of the test recipes."""
+    """The report of the test questions."""
     tables = EngineTables({}, Provenance("store", "ab" * 32))
-    sections = [section(recipe.run(tables)) for recipe in questions.QUESTIONS]
+    sections = [section(question.run(tables)) for question in questions.QUESTIONS]
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_file(path, report_html(manifest(synthetic={"seed": 0}), "store", sections))
     return path

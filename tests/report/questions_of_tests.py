@@ -1,6 +1,6 @@
 """How large is the queue, and which shapes can a chart have?
 
-Recipes made for these tests: *one* for each shape of chart, with ``code`` and <angle brackets>.
+Questions made for these tests: *one* for each shape of chart, with ``code`` and <angle brackets>.
 
 - a list
 - of two items

@@ -71,7 +71,7 @@ def test_one_zoom_per_view_on_continuous_axes_only() -> None:
     )
 
 
-def test_a_recipes_own_zoom_leaves_wheel_and_touch_to_the_page() -> None:
+def test_a_questions_own_zoom_leaves_wheel_and_touch_to_the_page() -> None:
     spec = spec_of(questions.interactive(questions.rows(10)))
     (param,) = spec["params"]
     assert param["bind"] == "scales"

@@ -22,7 +22,7 @@ NO_DISTANCES = pa.Table.from_pylist([], arrow_schema(DISTANCES))
 
 def page(*numbers: int, name: str = "queue_steps", **changes: Any) -> str:
     """Compare answers of so many steps; what is changed is the manifest of the last store."""
-    recipe = next(recipe for recipe in questions.QUESTIONS if recipe.name == name)
+    question = next(question for question in questions.QUESTIONS if question.name == name)
     stores = {
         label: SimpleNamespace(manifest=manifest())
         for label, _ in zip("pqr", numbers, strict=False)
@@ -30,7 +30,7 @@ def page(*numbers: int, name: str = "queue_steps", **changes: Any) -> str:
     stores |= {list(stores)[-1]: SimpleNamespace(manifest=manifest(**changes))}
     answers = {
         label: (
-            recipe if name == "no_answer" else replace(recipe, compute=questions.answer(n))
+            question if name == "no_answer" else replace(question, compute=questions.answer(n))
         ).run(EngineTables({}))
         for label, n in zip(stores, numbers, strict=True)
     }

@@ -90,14 +90,14 @@ def test_claims_are_tallied(html: str) -> None:
 
 def test_same_input_same_bytes(html: str) -> None:
     tables = EngineTables({}, Provenance("store", "ab" * 32))
-    sections = [section(recipe.run(tables)) for recipe in questions.QUESTIONS]
+    sections = [section(question.run(tables)) for question in questions.QUESTIONS]
     assert report_html(manifest(synthetic={"seed": 0}), "store", sections) == html
 
 
 def test_refused_question_says_why() -> None:
-    recipe = questions.QUESTIONS[0]
+    question = questions.QUESTIONS[0]
     html = report_html(
-        manifest(), "store", [refused(recipe, EngineError("query", "memory <exhausted>"))]
+        manifest(), "store", [refused(question, EngineError("query", "memory <exhausted>"))]
     )
     assert "Not answered: query: memory &lt;exhausted&gt;" in html
 
@@ -295,11 +295,11 @@ def test_a_chart_of_too_many_points_is_left_out_and_said_so(
 
 
 def test_an_answer_of_one_row_has_no_chart_and_an_open_table() -> None:
-    recipe = replace(questions.QUESTIONS[0], compute=questions.answer(1), claims=())
-    section_of_question = section(recipe.run(EngineTables({})))
+    question = replace(questions.QUESTIONS[0], compute=questions.answer(1), claims=())
+    section_of_question = section(question.run(EngineTables({})))
     # Two series of one step each are two rows.
     assert section_of_question.figure is not None
-    single = replace(recipe, compute=lambda tables: questions.rows(1).slice(0, 1))
+    single = replace(question, compute=lambda tables: questions.rows(1).slice(0, 1))
     section_of_question = section(single.run(EngineTables({})))
     assert (section_of_question.figure, section_of_question.note) == (
         None,

@@ -17,8 +17,8 @@ from . import questions_of_tests as questions
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Question]:
-    """The test recipes instead of all real ones."""
-    questions_by_name = {recipe.name: recipe for recipe in questions.QUESTIONS[1:3]}
+    """The test questions instead of all real ones."""
+    questions_by_name = {question.name: question for question in questions.QUESTIONS[1:3]}
     monkeypatch.setattr("borgtrace.catalog.questions", lambda: questions_by_name)
     return questions_by_name
 
