@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from borgtrace.datasets.formats.arrays import (
     BufferedTraces,
     TraceArrays,
 )
-from borgtrace.datasets.padding import pad
+from borgtrace.datasets.padding import PaddedRows, pad
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Values
 
@@ -187,13 +187,11 @@ def batches_of(
     batches = []
     for low in range(0, n, size):
         high = min(low + size, n)
+        data = series_of_batch(padded, low, high, features)
         own_rows = slice(low, high)
-        own_points = slice(int(padded.first[low]), int(padded.first[high]))
-        # Rows are sorted by length: the last is the longest.
-        shape = (high - low, int(padded.lengths[high - 1]), features)
         batch = Batch(
-            data=padded.values[own_points].reshape(shape),
-            mask=padded.mask[own_points].reshape(shape),
+            data=data.values,
+            mask=data.mask,
             lengths=padded.lengths[own_rows],
             identity=padded.identity[own_rows],
             numbers=numbers[own_rows],
@@ -204,6 +202,26 @@ def batches_of(
         return batches
     # Batches, too: in order of length a model would see all short traces first.
     return [batches[k] for k in rng.permutation(len(batches)).tolist()]
+
+
+class BatchSeries(NamedTuple):
+    """Series of a batch and which of their values were measured, as of :class:`Batch`."""
+
+    values: Values
+    mask: Flags
+
+
+def series_of_batch(
+    padded: PaddedRows,
+    low: int,
+    high: int,
+    features: int,
+) -> BatchSeries:
+    """Return views of the series of some rows, from one row to before another, as a batch has them."""
+    points = slice(int(padded.first[low]), int(padded.first[high]))
+    # Rows are sorted by length: the last is the longest.
+    shape = (high - low, int(padded.lengths[high - 1]), features)
+    return BatchSeries(padded.values[points].reshape(shape), padded.mask[points].reshape(shape))
 
 
 def batch_of(traces: TraceArrays, fill: float = 0.0) -> Batch:

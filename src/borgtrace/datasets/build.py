@@ -166,30 +166,42 @@ def build(
         threads=threads or os.cpu_count() or 1,
         progress=progress or (lambda *_: None),
     )
-    # Leakage is counted while files are written: nothing needs it earlier.
-    with (
-        new_folder(out, replaces=is_replacing) as folder,
-        ThreadPoolExecutor(1) as background,
-    ):
-        leakage = background.submit(measure_leakage, options, dataset.traces, dataset.sets)
-        scalings = dataset.measure()
+    with new_folder(out, replaces=is_replacing) as folder:
         # Executors copy their own files to a bucket: they may not see a folder of this machine.
         is_shared = isinstance(threads, SparkTasks) and isinstance(out, RemotePath)
-        files = dataset.write(out if is_shared else folder.absolute(), scalings)
-        about = metadata.describe(
+        about = write_sets(store, dataset, out if is_shared else folder.absolute())
+        metadata.write(folder, about)
+        (folder / card.FILE).write_text(card.card(about, store.manifest.dialect))
+        if options.is_original:
+            metadata.write_original(folder, about)
+    return BuildResult.of(out, True, about)
+
+
+def write_sets(
+    store: Store,
+    dataset: DatasetBuild,
+    folder: Path,
+) -> Metadata:
+    """Scale and write the traces of all sets, and return the metadata of the dataset."""
+    # Leakage is counted while files are written: nothing needs it earlier.
+    with ThreadPoolExecutor(1) as background:
+        leakage = background.submit(
+            measure_leakage,
+            dataset.options,
+            dataset.traces,
+            dataset.sets,
+        )
+        scalings = dataset.measure()
+        files = dataset.write(folder, scalings)
+        return metadata.describe(
             store,
-            options,
+            dataset.options,
             names=dataset.names,
             scalings=scalings,
             files=files,
             leakage=leakage.result(),
             selected=dataset.count_selected(),
         )
-        metadata.write(folder, about)
-        (folder / card.FILE).write_text(card.card(about, store.manifest.dialect))
-        if options.is_original:
-            metadata.write_original(folder, about)
-    return BuildResult.of(out, True, about)
 
 
 def check_new_folder(out: Path) -> None:

@@ -1,6 +1,6 @@
 """The chosen traces: where each begins in the store's columns, how long it is, and what it is part of."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -168,17 +168,11 @@ def select_traces(
             way_out="see borgtrace dataset STORE --histogram",
         )
     drawn = shuffled(matching, seed)[: selection.sample]
-    removed = count_removed(store, selection) | count_not_drawn(candidates, drawn, selection)
+    removed = count_removed(store, selection)
+    removed |= count_not_drawn(candidates, drawn, selection)
     removed = {option: counts for option, counts in removed.items() if option == ALL or any(counts)}
     details = fetch_details(store, selection, statics, candidates.first_row, drawn)
-    static_numbers = {}
-    static_words = {}
-    for name in statics:
-        column = details.column(f"static {name}")
-        if pa.types.is_string(column.type):
-            static_words[name] = encode_words(column)
-        else:
-            static_numbers[name] = column.to_numpy().astype(np.float32)
+    static_columns = take_statics(details, statics)
     # Copied, because Arrow's own memory is read-only.
     columns = {name: details.column(name).to_numpy().copy() for name in DETAILS}
     return TraceIndex(
@@ -187,11 +181,31 @@ def select_traces(
         length=candidates.length[drawn],
         slot=candidates.slot[drawn],
         **columns,
-        static_numbers=static_numbers,
-        static_words=static_words,
+        static_numbers=static_columns.numbers,
+        static_words=static_columns.words,
         n_matched=len(matching),
         removed=removed,
     )
+
+
+class StaticColumns(NamedTuple):
+    """Static features by name: those that are numbers, and those that are text."""
+
+    numbers: dict[str, Values]
+    words: dict[str, StaticWords]
+
+
+def take_statics(details: pa.Table, names: Iterable[str]) -> StaticColumns:
+    """Take the static features from what was fetched; its types tell which are text."""
+    numbers = {}
+    words = {}
+    for name in names:
+        column = details.column(f"static {name}")
+        if pa.types.is_string(column.type):
+            words[name] = encode_words(column)
+        else:
+            numbers[name] = column.to_numpy().astype(np.float32)
+    return StaticColumns(numbers, words)
 
 
 def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:

@@ -92,8 +92,7 @@ def merge(
     first = parts[0].manifest
     with new_store(out, memory, None) as (connection, work):
         for part in parts:
-            paths = [part.layout.root / name for name in part.manifest.files]
-            check_unchanged(part.layout, part.manifest, paths)
+            _check_files(part)
             _copy_quarantine(part, Layout(work))
         files = _merge_tables(connection, parts, entries, work, progress)
         rows_of_tables = {name: count_rows(paths) for name, paths in files.items()}
@@ -184,6 +183,12 @@ def _distinct_sources(manifests: Mapping[Layout, Manifest]) -> list[MergedStore]
 
 def _file_key(entry: SourceEntry) -> tuple[str, str]:
     return name_alone(entry.name), entry.sha256
+
+
+def _check_files(part: MergedStore) -> None:
+    """Refuse a store whose files are not those of its manifest any more."""
+    paths = [part.layout.root / name for name in part.manifest.files]
+    check_unchanged(part.layout, part.manifest, paths)
 
 
 def _copy_quarantine(part: MergedStore, target: Layout) -> None:

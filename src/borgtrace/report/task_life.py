@@ -246,17 +246,7 @@ def usage_panel(life: Life, resource: str) -> charts.Chart | None:
         return None
     bands = band_rows(life) if resource == "cpu" else []
     series = list(dict.fromkeys(row["series"] for row in (*bands, *rows)))
-    colors = [SERIES_COLORS[name] for name in series]
-    encoding = {
-        "x": hour_axis(life),
-        "y": alt.Y("value:Q", title="of the largest machine"),
-        "color": alt.Color(
-            "series:N",
-            title=None,
-            sort=series,
-            scale=alt.Scale(domain=series, range=colors),
-        ),
-    }
+    encoding = usage_encoding(life, series)
     layers: list[alt.Chart] = []
     if bands:
         # Behind the lines, the widest band first.
@@ -282,6 +272,23 @@ def usage_panel(life: Life, resource: str) -> charts.Chart | None:
         layers.append(charts.rule_at(y=request, color="black"))
     panel = alt.layer(*layers) if len(layers) > 1 else layers[0]
     return panel.properties(title="CPU" if resource == "cpu" else "Memory")
+
+
+def usage_encoding(life: Life, series: list[str]) -> dict[str, Any]:
+    """Return the axes of usage, and the color of each series, the same for lines and bands."""
+    import altair as alt
+
+    colors = [SERIES_COLORS[name] for name in series]
+    return {
+        "x": hour_axis(life),
+        "y": alt.Y("value:Q", title="of the largest machine"),
+        "color": alt.Color(
+            "series:N",
+            title=None,
+            sort=series,
+            scale=alt.Scale(domain=series, range=colors),
+        ),
+    }
 
 
 def usage_rows(life: Life, resource: str) -> Rows:

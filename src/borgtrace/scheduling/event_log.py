@@ -1,7 +1,9 @@
 """Write a simulated schedule as a store of its own, so that every question can be asked of it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -143,6 +145,11 @@ def events_of(trace: ScheduleInput, submissions: Index) -> pa.Table:
         "source_part": np.zeros(n_events, np.int64),
         "source_row": np.arange(n_events),
     }
+    return event_table(columns, n_events)
+
+
+def event_table(columns: Mapping[str, Any], n_events: int) -> pa.Table:
+    """Return ``instance_events`` of some columns, without values in all others."""
     schema = arrow_schema(TABLES["instance_events"])
     arrays = []
     for field in schema:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import choose, choose_of_k, is_open
 from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, CellState, Demand, place, release
@@ -94,12 +94,8 @@ def gangs_of(
         Of all attempts: int64 (n,).
     """
     order = firsts[np.lexsort((firsts, arrivals[firsts], priority[firsts], jobs[firsts]))]
-    before = order[:-1]
-    after = order[1:]
-    is_same = (jobs[before] == jobs[after]) & (priority[before] == priority[after])
-    is_late = arrivals[after] - arrivals[before] > TOGETHER
     # Groups of attempts that arrive together: a gang each, unless it is only one.
-    begins = np.append(True, ~is_same | is_late)[: len(order)]
+    begins = begins_group(order, arrivals, jobs, priority)
     starts = np.flatnonzero(begins)
     sizes = np.diff(starts, append=len(order))
     group = np.cumsum(begins) - 1
@@ -127,6 +123,15 @@ def gangs_of(
     first_of_group = order[starts]
     in_order = np.lexsort((first_of_group[group], times[order]))
     return GangArrivals(times, order[in_order], gangs)
+
+
+def begins_group(order: Index, arrivals: Index, jobs: Index, priority: Index) -> Flags:
+    """Whether each attempt, in an order, does not start together with the one before."""
+    before = order[:-1]
+    after = order[1:]
+    is_same = (jobs[before] == jobs[after]) & (priority[before] == priority[after])
+    is_late = arrivals[after] - arrivals[before] > TOGETHER
+    return np.append(True, ~is_same | is_late)[: len(order)]
 
 
 class GangParts(NamedTuple):

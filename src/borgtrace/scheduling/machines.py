@@ -168,10 +168,7 @@ def make_cell(
     order = np.lexsort((rank, *capacity.T[::-1]))
     sorted_capacity = capacity[order]
     n = len(order)
-    is_first = np.empty(0, np.bool_)
-    if n:
-        differs = np.diff(sorted_capacity, axis=0) != 0
-        is_first = np.append(True, differs.any(axis=1))
+    is_first = begins_class(sorted_capacity)
     first = np.append(np.flatnonzero(is_first), n).astype(np.int64)
     n_classes = len(first) - 1
     places = np.full((n, 4), -1, np.int64)
@@ -202,6 +199,14 @@ def make_cell(
         safety=demand.safety,
     )
     return cell, order
+
+
+def begins_class(sorted_capacity: Index) -> Flags:
+    """Whether each machine is the first of its class: machines of one capacity, which follow each other."""
+    if not len(sorted_capacity):
+        return np.empty(0, np.bool_)
+    differs = np.diff(sorted_capacity, axis=0) != 0
+    return np.append(True, differs.any(axis=1))
 
 
 def to_units(values: npt.NDArray[np.floating]) -> Index:

@@ -99,7 +99,8 @@ def pack(
     n_pending = 0
 
     def place_part(part: Index) -> int:
-        shared = (cell, heap, policy.kind, policy.k, starts, part, limit - n_pending, machines)
+        most_left = limit - n_pending
+        shared = (cell, heap, policy.kind, policy.k, starts, part, most_left, machines)
         if jobs is None:
             return pack_tasks(*shared)
         return pack_jobs(*shared, jobs)
@@ -110,9 +111,14 @@ def pack(
         n_pending = place_part(order[: reserved.n_first])
         resize(cell, machines, reserved.sizes)
         n_pending += place_part(order[reserved.n_first :])
+    return CellPacking(to_lines(machines, lines), n_pending)
+
+
+def to_lines(machines: Index, lines: Index) -> Index:
+    """Return the line of the capacities behind each machine of a cell; −1 for none."""
     if not len(lines):
-        return CellPacking(np.full(n, -1), n_pending)
-    return CellPacking(np.where(machines >= 0, lines[machines], -1), n_pending)
+        return np.full(len(machines), -1)
+    return np.where(machines >= 0, lines[machines], -1)
 
 
 def resize(cell: CellState, machines: Index, sizes: Index) -> None:

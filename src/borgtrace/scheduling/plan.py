@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -67,6 +67,11 @@ class Planner:
     is_decaying: bool = False
     is_cpi_aware: bool = False
     policy: Any = None
+
+    @property
+    def is_gpa(self) -> bool:
+        """Whether the estimator is the Gaussian one, which tests room by variances, too."""
+        return self.estimator.name == "gpa"
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,15 +253,71 @@ def plan_of(
     until
         A policy sees what has ended by then, µs; None: it sees all, as estimators do.
     """
-    sizes = tasks.sizes.copy()
-    variances = np.zeros_like(tasks.sizes)
-    is_measured = np.ones(len(tasks), np.bool_)
-    is_gpa = planner.estimator.name == "gpa"
     predicted = None
     if planner.policy:
         from borgtrace.overcommit.reservations import reservations
 
         predicted = values_of(reservations(store, tables, planner.policy, until), tasks)
+    estimated = estimated_sizes(planner, tables, tasks, predicted)
+    safety = 0.0
+    if planner.is_gpa:
+        safety = NormalDist().inv_cdf(1 - planner.estimator.parameter) ** 2
+    plan = TaskPlan(
+        label=planner.label,
+        sizes=estimated.sizes,
+        variances=estimated.variances,
+        safety=safety,
+        unmeasured=int((~estimated.is_measured).sum()),
+        lasting=estimated.sizes,
+        by_policy=bool(planner.policy),
+    )
+    if planner.is_decaying or planner.policy:
+        share = estimated.is_measured.mean()
+        NotApplicable.unless(share >= COVERED, f"{planner.label} needs usage of nine tasks in ten")
+    if planner.is_decaying:
+        plan = decaying(plan, tasks)
+    if planner.is_cpi_aware:
+        plan = plan.slowed_by(slowdown(tables, tasks))
+    return plan
+
+
+class EstimatedSizes(NamedTuple):
+    """What an estimator says that tasks take.
+
+    Attributes
+    ----------
+    sizes, variances
+        Of CPU and memory, int64 (n, 2), in units and in squared units.  Where nothing is known a task takes what it
+        asks for.
+    is_measured
+        Whether both are known, bool (n,).
+    """
+
+    sizes: Index
+    variances: Index
+    is_measured: Flags
+
+
+def estimated_sizes(
+    planner: Planner,
+    tables: Tables,
+    tasks: TaskAttempts,
+    predicted: Numbers | None,
+) -> EstimatedSizes:
+    """Estimate what tasks take, from their usage or from predictions.
+
+    Parameters
+    ----------
+    planner
+        With the estimator.
+    tables, tasks
+        Of one store.
+    predicted
+        What a policy predicts of CPU and memory, float64 (n, 2); None: there is no policy, and usage says it.
+    """
+    sizes = tasks.sizes.copy()
+    variances = np.zeros_like(tasks.sizes)
+    is_measured = np.ones(len(tasks), np.bool_)
     for place, resource in enumerate(("cpu", "memory")):
         if predicted is not None:
             # A prediction stands for mean, deviation, maximum and percentile.
@@ -266,30 +327,10 @@ def plan_of(
         is_known: Flags = ~np.isnan(values.sum(axis=1))
         items = estimated_items(planner, values[is_known], tasks.sizes[is_known, place])
         sizes[is_known, place] = to_units(items[:, 0])
-        if is_gpa:
+        if planner.is_gpa:
             variances[is_known, place] = np.rint(items[:, 1] * UNIT**2)
         is_measured &= is_known
-    safety = 0.0
-    if is_gpa:
-        safety = NormalDist().inv_cdf(1 - planner.estimator.parameter) ** 2
-    plan = TaskPlan(
-        label=planner.label,
-        sizes=sizes,
-        variances=variances,
-        safety=safety,
-        unmeasured=int((~is_measured).sum()),
-        lasting=sizes,
-        by_policy=bool(planner.policy),
-    )
-    if planner.is_decaying or planner.policy:
-        NotApplicable.unless(
-            is_measured.mean() >= COVERED, f"{planner.label} needs usage of nine tasks in ten"
-        )
-    if planner.is_decaying:
-        plan = decaying(plan, tasks)
-    if planner.is_cpi_aware:
-        plan = plan.slowed_by(slowdown(tables, tasks))
-    return plan
+    return EstimatedSizes(sizes, variances, is_measured)
 
 
 def estimated_items(planner: Planner, values: Numbers, requested: Index) -> Numbers:

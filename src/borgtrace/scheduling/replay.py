@@ -18,7 +18,14 @@ from borgtrace.scheduling.changes import (
 from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.events import run
 from borgtrace.scheduling.gangs import Gangs, gangs_of, no_gangs, with_stand_ins
-from borgtrace.scheduling.machines import ANYWHERE, EXTENDED, Demand, make_cell, settle
+from borgtrace.scheduling.machines import (
+    ANYWHERE,
+    EXTENDED,
+    CellState,
+    Demand,
+    make_cell,
+    settle,
+)
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import TaskPlan
 from borgtrace.scheduling.policies import PlacementPolicy
@@ -284,14 +291,7 @@ def replayed(
     whole_jobs
         Whether tasks of a job that arrive together start together or not at all.
     """
-    tasks = trace.tasks
-    demand = Demand(
-        sizes=with_factor(tasks, factor),
-        groups=tasks.groups,
-        sets=tasks.sets,
-        allowed=trace.allowed,
-        extended=tasks.extended,
-    )
+    demand = demand_of(trace, factor)
     capacity = trace.machines.capacity
     if plan:
         demand = plan.of(demand)
@@ -300,7 +300,7 @@ def replayed(
     if plan and plan.is_decaying:
         reserved = np.stack([demand.sizes, plan.lasting], axis=1)
     jobs = arrivals_of(trace, demand)
-    gangs = no_gangs(len(tasks))
+    gangs = no_gangs(len(trace.tasks))
     if whole_jobs:
         jobs, gangs = gather_gangs(trace, jobs)
         demand = with_stand_ins(demand, gangs)
@@ -308,25 +308,60 @@ def replayed(
     cell.is_up[:] = False
     for machine in range(len(lines)):
         settle(cell, machine)
-    n_kinds = int(jobs.kinds.max()) + 1
-    n_tiers = len(tasks.tiers) + 1
-    n_held = VARIED + cell.sizes.shape[1]
-    state = ReplayState(
-        cell=cell,
-        jobs=jobs,
-        queue=make_queue(n_kinds + len(gangs.closed), len(tasks)),
-        held=np.zeros((n_tiers, len(lines), n_held), np.int64),
-        row_of=np.full(len(tasks), NEVER),
-        changes=changes_of_cell(trace.changes, lines),
-        reserved=reserved,
-        gangs=gangs,
-    )
+    state = make_state(trace, cell, lines, jobs, gangs, reserved)
     rule = ReplayRule(policy.kind, policy.k, policy.preempts, PAUSE)
     rows = run(state, rule, trace.until, seed)
     set_first_arrivals(rows, gangs, trace.arrivals)
     ran_on = rows[:, RAN_ON]
     rows[:, RAN_ON] = np.where(ran_on >= 0, lines[ran_on], NEVER)
     return rows
+
+
+def demand_of(trace: ScheduleInput, factor: float) -> Demand:
+    """Return what the tasks of a trace take, those below production so much of what they ask for."""
+    tasks = trace.tasks
+    return Demand(
+        sizes=with_factor(tasks, factor),
+        groups=tasks.groups,
+        sets=tasks.sets,
+        allowed=trace.allowed,
+        extended=tasks.extended,
+    )
+
+
+def make_state(
+    trace: ScheduleInput,
+    cell: CellState,
+    lines: Index,
+    jobs: ReplayArrivals,
+    gangs: Gangs,
+    reserved: Index,
+) -> ReplayState:
+    """Return the state in which a replay begins: nothing has arrived.
+
+    Parameters
+    ----------
+    trace
+        What arrives.
+    cell, lines
+        As :func:`borgtrace.scheduling.machines.make_cell` returns them.
+    jobs, gangs, reserved
+        As of :class:`borgtrace.scheduling.state.ReplayState`.
+    """
+    n_tasks = len(trace.tasks)
+    n_kinds = int(jobs.kinds.max()) + 1
+    n_tiers = len(trace.tasks.tiers) + 1
+    n_held = VARIED + cell.sizes.shape[1]
+    return ReplayState(
+        cell=cell,
+        jobs=jobs,
+        queue=make_queue(n_kinds + len(gangs.closed), n_tasks),
+        held=np.zeros((n_tiers, len(lines), n_held), np.int64),
+        row_of=np.full(n_tasks, NEVER),
+        changes=changes_of_cell(trace.changes, lines),
+        reserved=reserved,
+        gangs=gangs,
+    )
 
 
 def gather_gangs(trace: ScheduleInput, jobs: ReplayArrivals) -> tuple[ReplayArrivals, Gangs]:

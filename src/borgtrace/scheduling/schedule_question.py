@@ -164,12 +164,6 @@ class ScheduleQuestion(StoreQuestion):
             factor = options.factor or calibrated(trace)
         self.note(describe_input(trace, plan))
         runs = list(runs_of(trace, tables, options))
-
-        def reported_runs() -> Iterator[PolicyRun]:
-            for done, run in enumerate(runs):
-                self.report(run.label, done, len(runs))
-                yield run
-
         schedule = partial(
             rows_of_run,
             options=options,
@@ -180,23 +174,39 @@ class ScheduleQuestion(StoreQuestion):
         rows: list[Row] = []
         for result in map_processes(
             schedule,
-            reported_runs(),
+            self._report_each(runs),
             options.jobs,
             place=str(store.path),
         ):
             rows += result.rows
             if result.submissions is not None:
-                write_event_log(
-                    store,
-                    trace,
-                    result.submissions,
-                    policy=options.policies[0],
-                    seed=options.seed,
-                    out=options.event_log,
-                )
+                log_schedule(store, trace, result.submissions, options)
         for sentence in costliest(rows):
             self.note(sentence)
         return rows
+
+    def _report_each(self, runs: Sequence[PolicyRun]) -> Iterator[PolicyRun]:
+        """Yield the schedules to make, reporting each before."""
+        for done, run in enumerate(runs):
+            self.report(run.label, done, len(runs))
+            yield run
+
+
+def log_schedule(
+    store: Store,
+    trace: ScheduleInput,
+    submissions: Index,
+    options: SimulateOptions,
+) -> None:
+    """Write the one schedule that was asked for as a store."""
+    write_event_log(
+        store,
+        trace,
+        submissions,
+        policy=options.policies[0],
+        seed=options.seed,
+        out=options.event_log,
+    )
 
 
 def runs_of(

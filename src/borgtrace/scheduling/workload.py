@@ -242,15 +242,6 @@ def tasks_of(
 ) -> TaskAttempts:
     """Return attempts as arrays; `demanded` has the sets of constraints by their fingerprint, ascending."""
     priority = integers(rows, "priority")
-    tier = np.full(rows.num_rows, NONE, np.int64)
-    for place, (_, low, high) in enumerate(dialect.tiers):
-        tier[(priority >= low) & (priority <= high)] = place
-    sets = np.zeros(rows.num_rows, np.int64)
-    if demanded:
-        # Fingerprints are above 0.
-        fingerprint = integers(rows, "fingerprint")
-        places = np.searchsorted(list(demanded), fingerprint)
-        sets = np.where(fingerprint == NONE, 0, places + 1)
     user = rows["user"].combine_chunks().fill_null("").dictionary_encode().indices.to_numpy()
     requests = float_columns(rows, "cpu_request", "memory_request")
     requested = quantities(rows, columns_of(dialect, "request"))
@@ -261,11 +252,11 @@ def tasks_of(
         instance=integers(rows, "instance_index"),
         attempt=integers(rows, "attempt"),
         priority=priority,
-        tier=tier,
+        tier=tiers_of(priority, dialect),
         tiers=tuple(name for name, _, _ in dialect.tiers),
         sizes=requested[:, :EXTENDED],
         is_apart=rows["is_apart"].fill_null(False).to_numpy().astype(np.bool_),
-        sets=sets,
+        sets=sets_of(rows, demanded),
         demanded=tuple(demanded.values()),
         user=user.astype(np.int64),
         times={name: integers(rows, name) for name in TIMES},
@@ -276,6 +267,24 @@ def tasks_of(
         ends=rows["end_type"].fill_null("LOST").to_numpy().astype(np.str_),
         extended=requested[:, EXTENDED:],
     )
+
+
+def tiers_of(priority: Index, dialect: Dialect) -> Index:
+    """Return the place of each priority's tier among those of the format, −1 where it has none."""
+    tier = np.full(len(priority), NONE, np.int64)
+    for place, (_, low, high) in enumerate(dialect.tiers):
+        tier[(priority >= low) & (priority <= high)] = place
+    return tier
+
+
+def sets_of(rows: pa.Table, demanded: dict[int, tuple[Constraint, ...]]) -> Index:
+    """Return the number of each row's set of constraints, from 1 in the order of `demanded`; 0: it has none."""
+    if not demanded:
+        return np.zeros(rows.num_rows, np.int64)
+    # Fingerprints are above 0.
+    fingerprint = integers(rows, "fingerprint")
+    places = np.searchsorted(list(demanded), fingerprint)
+    return np.where(fingerprint == NONE, 0, places + 1)
 
 
 def matched(rows: pa.Table, tasks: TaskAttempts) -> Index:

@@ -5,9 +5,10 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -63,20 +64,7 @@ def demo(
         markup=False,
         soft_wrap=True,
     ).print
-    finished = []
-    for number, step in enumerate(steps, 1):
-        # Shown before it runs: a step takes up to minutes.
-        say(f"{number}/{len(steps)} {step.title}")
-        say(f"    $ borgtrace {step.command}")
-        seconds = run_step(step, folder / "log" / f"{number}-{step.name}.txt")
-        say(f"    {seconds:.0f} s; try next: {step.next}")
-        finished.append(
-            {
-                "title": step.title,
-                "command": f"borgtrace {step.command}",
-                "seconds": round(seconds, 3),
-            }
-        )
+    finished = run_steps(steps, folder / "log", say)
     say(folder / "report.html")
     if as_json:
         print_json({"report": str(folder / "report.html"), "steps": finished}, indent=1)
@@ -103,16 +91,22 @@ def steps_of_demo(
     seed: int,
 ) -> list[DemoStep]:
     """Return the steps of a demo in `folder`."""
+    return [
+        *steps_to_store(folder, machines, hours, seed),
+        *steps_on_store(folder),
+    ]
 
-    def within(name: str) -> str:
-        # To be copied into a shell, whatever the folder is called.
-        return shlex.quote(str(folder / name))
 
-    raw = within("raw")
-    store = within("store")
+def steps_to_store(
+    folder: Path,
+    machines: int,
+    hours: int,
+    seed: int,
+) -> list[DemoStep]:
+    """Return the steps that make a store."""
+    raw = quoted_path(folder, "raw")
+    store = quoted_path(folder, "store")
     size = f"--machines {machines} --hours {hours}"
-    # A small cell has a few hundred long tasks, so experiments draw instances of that size.
-    packing_size = "--realizations 1000 --instances 10 --size 100"
     return [
         DemoStep(
             title=(
@@ -129,32 +123,47 @@ def steps_of_demo(
                 f'borgtrace sql {store} "select type, count(*) from instance_events group by type"'
             ),
         ),
+    ]
+
+
+def steps_on_store(folder: Path) -> list[DemoStep]:
+    """Return the steps that use the store."""
+    store = quoted_path(folder, "store")
+    # A small cell has a few hundred long tasks, so experiments draw instances of that size.
+    packing_size = "--realizations 1000 --instances 10 --size 100"
+    return [
         DemoStep(
             title="Analyze the life of tasks, and compare it with published claims",
             command=(
-                f"analyze {store} transitions queue_length machine_shapes --out {within('answers')}"
+                f"analyze {store} transitions queue_length machine_shapes "
+                f"--out {quoted_path(folder, 'answers')}"
             ),
             next=f"borgtrace analyze {store} --list",
         ),
         DemoStep(
             title="Build a learning dataset: select, split, standardize, shard",
-            command=f"dataset {store} {within('dataset')} --format npz",
+            command=f"dataset {store} {quoted_path(folder, 'dataset')} --format npz",
             next=f"borgtrace dataset {store} OUT --format tfrecord",
         ),
         DemoStep(
             title="Pack tasks by their CPU usage in single seconds, to choose an overcommit value",
             command=(
                 f"colocate {store} --experiment packing_base {packing_size} "
-                f"--out {within('packing')}"
+                f"--out {quoted_path(folder, 'packing')}"
             ),
             next="borgtrace colocate --synthetic 20000 --estimators",
         ),
         DemoStep(
             title="Write the report: everything on one page",
-            command=f"report {store} {within('report.html')}",
+            command=f"report {store} {quoted_path(folder, 'report.html')}",
             next=f"borgtrace explore {store}   (the same cell in your browser)",
         ),
     ]
+
+
+def quoted_path(folder: Path, name: str) -> str:
+    """Return a path in the folder, to be copied into a shell, whatever the folder is called."""
+    return shlex.quote(str(folder / name))
 
 
 def claim_folder(folder: Path) -> None:
@@ -171,6 +180,29 @@ def claim_folder(folder: Path) -> None:
         shutil.rmtree(folder)
     (folder / "log").mkdir(parents=True)
     (folder / MARK).touch()
+
+
+def run_steps(
+    steps: Sequence[DemoStep],
+    logs: Path,
+    say: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Run the steps, saying what each does, and return title, command and seconds of each."""
+    finished = []
+    for number, step in enumerate(steps, 1):
+        # Shown before it runs: a step takes up to minutes.
+        say(f"{number}/{len(steps)} {step.title}")
+        say(f"    $ borgtrace {step.command}")
+        seconds = run_step(step, logs / f"{number}-{step.name}.txt")
+        say(f"    {seconds:.0f} s; try next: {step.next}")
+        finished.append(
+            {
+                "title": step.title,
+                "command": f"borgtrace {step.command}",
+                "seconds": round(seconds, 3),
+            }
+        )
+    return finished
 
 
 def run_step(step: DemoStep, log: Path) -> float:

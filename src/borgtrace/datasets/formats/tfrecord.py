@@ -109,6 +109,64 @@ def read_buffered(
     feature_names = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
     # A record lacks words that are unknown.
     n_usual = len(feature_names) - len(names.words)
+    places = find_features(path, buffer, feature_names, n_usual, is_verified)
+    position = places.position
+    size = places.size
+    first_number = reading.LISTS + len(IDENTITY)
+    codes = [
+        read_codes(buffer, position[n_usual + k], size[n_usual + k], words)
+        for k, words in enumerate(names.words.values())
+    ]
+    return BufferedTraces(
+        buffer=buffer,
+        position=position[0],
+        lengths=size[0] // (4 * len(names.series)),
+        identity=places.identity,
+        numbers=read_numbers(buffer, position[first_number:n_usual]),
+        codes=side_by_side(codes, np.int64, len(places.identity)),
+    )
+
+
+class FeaturePlaces(NamedTuple):
+    """Where the features of the records of a file lie, in this thread's reused memory.
+
+    Attributes
+    ----------
+    position, size
+        First byte and bytes of each feature in each record, int64 (features, records).
+    identity
+        Numbers that tell the records apart, int64 (records, 4): see
+        :data:`~borgtrace.datasets.formats.arrays.IDENTITY`.
+    """
+
+    position: Index
+    size: Index
+    identity: Index
+
+
+def find_features(
+    path: Path,
+    buffer: Buffer,
+    feature_names: tuple[str, ...],
+    n_usual: int,
+    is_verified: bool,
+) -> FeaturePlaces:
+    """Find the features of each record of a file.
+
+    Parameters
+    ----------
+    path, buffer
+        The file, and its bytes.
+    feature_names, n_usual
+        All that a record may have, and how many of these each record has.
+    is_verified
+        Whether checksums are checked.
+
+    Raises
+    ------
+    StoreError
+        The file is cut short or damaged.
+    """
     # As many records as there can be: counting them first would read the file twice.
     room = buffer.size // smallest_record(feature_names[:n_usual]) + 1
     position = reused_table("position", len(feature_names), room)
@@ -133,21 +191,7 @@ def read_buffered(
             got=f"a bad one at {-1 - count}",
             way_out="build the dataset again",
         )
-    position = position[:, :count]
-    size = size[:, :count]
-    first_number = reading.LISTS + len(IDENTITY)
-    codes = [
-        read_codes(buffer, position[n_usual + k], size[n_usual + k], words)
-        for k, words in enumerate(names.words.values())
-    ]
-    return BufferedTraces(
-        buffer=buffer,
-        position=position[0],
-        lengths=size[0] // (4 * len(names.series)),
-        identity=identity[:count],
-        numbers=read_numbers(buffer, position[first_number:n_usual]),
-        codes=side_by_side(codes, np.int64, count),
-    )
+    return FeaturePlaces(position[:, :count], size[:, :count], identity[:count])
 
 
 def smallest_record(names: tuple[str, ...]) -> int:

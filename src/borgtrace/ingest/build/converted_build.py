@@ -106,17 +106,12 @@ def convert(
         files[name] = _sort_table(connection, name, f"FROM {files_sql([unsorted])}", work, terms)
         unsorted.unlink()
     _check_units(connection, files["instance_usage"], terms.basis)
-    quality = {}
-    for name, paths in files.items():
-        broken = count_broken_rows(dialect, name, paths)
-        if broken:
-            quality[name] = dict(broken)
     return ConvertedTables(
         files,
         _entries_with_rows(connection, ordered_entries, files),
         terms.basis,
         derivations(connection, terms),
-        quality,
+        _count_broken_by_table(dialect, files),
     )
 
 
@@ -169,6 +164,16 @@ def _entries_with_rows(
             rows_of_entry[part][name] = rows
     pairs = zip(entries, rows_of_entry, strict=True)
     return tuple(replace(entry, also=rows) for entry, rows in pairs)
+
+
+def _count_broken_by_table(dialect: Dialect, files: Files) -> dict[str, dict[str, int]]:
+    """Count the rows that break a rule and are stored all the same, by table and reason."""
+    quality = {}
+    for name, paths in files.items():
+        broken = count_broken_rows(dialect, name, paths)
+        if broken:
+            quality[name] = dict(broken)
+    return quality
 
 
 def count_broken_rows(dialect: Dialect, name: str, paths: Sequence[Path]) -> Counter[str]:

@@ -85,38 +85,11 @@ def _show_rows(
 def _tasks_sql(dialect: Dialect, first_row: int) -> str:
     """Write the query that joins ``usage_index`` with the events of each instance."""
     tasks = TABLES["tasks"]
-    zero_counts_sql = ", ".join(
-        f"coalesce({quoted(name)}, 0) AS {quoted(name)}" for name in _COUNTS
-    )
     values_sql = columns_sql(tasks, {name: quoted(name) for name in tasks.names})
     return f"""
         WITH instances AS ({_instances_sql(dialect)}),
         names AS ({_NAMES_SQL}),
-        joined AS (
-            SELECT
-                coalesce(u.collection_id, e.collection_id) AS collection_id,
-                coalesce(u.instance_index, e.instance_index) AS instance_index,
-                coalesce(u.collection_type, e.collection_type) AS collection_type,
-                u.* EXCLUDE (
-                    collection_id, instance_index, collection_type, first_row,
-                    n_windows, n_gaps, n_machines, seconds, first_time, last_time
-                ),
-                coalesce(u.n_windows, 0) AS n_windows,
-                coalesce(u.n_gaps, 0) AS n_gaps,
-                coalesce(u.n_machines, 0) AS n_machines,
-                coalesce(u.seconds, 0) AS seconds,
-                coalesce(u.first_time, e.first_event) AS first_time,
-                coalesce(u.last_time, e.last_event) AS last_time,
-                e.* EXCLUDE (
-                    collection_id, instance_index, collection_type, first_event, last_event, user
-                ) REPLACE ({zero_counts_sql}),
-                coalesce(e.user, n.user) AS user,
-                n.collection_logical_name
-            FROM usage_index u
-            FULL JOIN instances e
-                ON u.collection_id = e.collection_id AND u.instance_index = e.instance_index
-            LEFT JOIN names n ON n.collection_id = coalesce(u.collection_id, e.collection_id)
-        ),
+        joined AS ({_joined_sql()}),
         ordered AS (SELECT * FROM joined ORDER BY collection_id, instance_index),
         placed AS (
             -- Without an order of its own, the window runs over the rows as they come.
@@ -128,6 +101,38 @@ def _tasks_sql(dialect: Dialect, first_row: int) -> str:
             FROM ordered
         )
         SELECT {values_sql} FROM placed
+    """
+
+
+def _joined_sql() -> str:
+    """Write the rows of ``usage_index`` and of ``instances`` side by side, one per task, with the names of both."""
+    zero_counts_sql = ", ".join(
+        f"coalesce({quoted(name)}, 0) AS {quoted(name)}" for name in _COUNTS
+    )
+    return f"""
+        SELECT
+            coalesce(u.collection_id, e.collection_id) AS collection_id,
+            coalesce(u.instance_index, e.instance_index) AS instance_index,
+            coalesce(u.collection_type, e.collection_type) AS collection_type,
+            u.* EXCLUDE (
+                collection_id, instance_index, collection_type, first_row,
+                n_windows, n_gaps, n_machines, seconds, first_time, last_time
+            ),
+            coalesce(u.n_windows, 0) AS n_windows,
+            coalesce(u.n_gaps, 0) AS n_gaps,
+            coalesce(u.n_machines, 0) AS n_machines,
+            coalesce(u.seconds, 0) AS seconds,
+            coalesce(u.first_time, e.first_event) AS first_time,
+            coalesce(u.last_time, e.last_event) AS last_time,
+            e.* EXCLUDE (
+                collection_id, instance_index, collection_type, first_event, last_event, user
+            ) REPLACE ({zero_counts_sql}),
+            coalesce(e.user, n.user) AS user,
+            n.collection_logical_name
+        FROM usage_index u
+        FULL JOIN instances e
+            ON u.collection_id = e.collection_id AND u.instance_index = e.instance_index
+        LEFT JOIN names n ON n.collection_id = coalesce(u.collection_id, e.collection_id)
     """
 
 
