@@ -254,25 +254,11 @@ def rolling_percentiles(
         while time[oldest] <= time[i] - history:
             # The exact weight, unlike `subtract`: what stays must equal a history without the sample.
             bucket = find_bucket(value[oldest], buckets)
-            add(
-                weights,
-                state,
-                bucket,
-                -weight[oldest],
-                time[oldest],
-                half_life,
-            )
+            add(weights, state, bucket, -weight[oldest], time[oldest], half_life)
             _find_used_buckets(weights, state)
             oldest += 1
         bucket = find_bucket(value[i], buckets)
-        add(
-            weights,
-            state,
-            bucket,
-            weight[i],
-            time[i],
-            half_life,
-        )
+        add(weights, state, bucket, weight[i], time[i], half_life)
         out[i] = percentile(weights, state, share, buckets)
     return out
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.block import MachineBlock, SampleColumns
-from borgtrace.overcommit.oracle import SLACK, judge
+from borgtrace.overcommit.oracle import SLACK, Judgement, judge
 from borgtrace.overcommit.policies import Prediction
 
 SEVERITIES = 1000
@@ -64,29 +64,17 @@ def scores(
         `SCORE` of shape (policies,).
     """
     predicted = np.stack([prediction.peak for prediction in predictions])
-    judgement = judge(
-        block.all,
-        horizon,
-        block.n_slots,
-        predicted,
-    )
+    judgement = judge(block.all, horizon, block.n_slots, predicted)
     actual = judgement.peaks
     n = len(actual)
     predicted = predicted[:, :n]
     limits = block.limits[:n]
-    capacity = block.capacity[:n]
     is_limited = limits > 0
-    has_capacity = capacity > 0
     is_next_slot = np.diff(block.all.slots[:n]) == 1
     short = is_short(actual, predicted)
-    severity = np.where(
-        short,
-        (actual - predicted) / np.where(short, actual, 1.0),
-        0.0,
-    )
+    severity = _severities(actual, predicted, short)
     saved = (limits - predicted)[:, is_limited] / limits[is_limited]
     has_changed = np.abs(np.diff(predicted)) > CHANGE * predicted[:, :-1]
-    excess = judgement.excess[:, has_capacity] / capacity[has_capacity]
     out = np.zeros(len(predictions), SCORE)
     out["instants"] = n
     out["limited"] = is_limited.sum()
@@ -101,13 +89,37 @@ def scores(
     out["clipped"] = (predicted >= limits * (1 - SLACK)).sum(axis=1)
     out["changes"] = (has_changed & is_next_slot).sum(axis=1)
     out["overload"] = judgement.over.sum(axis=1) / horizon
-    out["over"] = judgement.over[:, has_capacity].sum(axis=1)
-    out["excess"] = excess.sum(axis=1)
+    _score_excess(out, judgement, block.capacity[:n])
     out["cold"] = [prediction.n_cold for prediction in predictions]
     # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
     if block.resource == "memory":
         out["kills"] = kills(block.all.columns, block.priority, predicted)
     return out
+
+
+def _severities(
+    actual: Numbers,
+    predicted: Numbers,
+    short: Flags,
+) -> Numbers:
+    """Return what predictions that are short lack of the actual peak, as a share of it; 0 for the others."""
+    return np.where(
+        short,
+        (actual - predicted) / np.where(short, actual, 1.0),
+        0.0,
+    )
+
+
+def _score_excess(
+    out: npt.NDArray[np.void],
+    judgement: Judgement,
+    capacity: Numbers,
+) -> None:
+    """Write how often usage exceeds predictions, and by what share of the capacity, where that is known."""
+    has_capacity = capacity > 0
+    excess = judgement.excess[:, has_capacity] / capacity[has_capacity]
+    out["over"] = judgement.over[:, has_capacity].sum(axis=1)
+    out["excess"] = excess.sum(axis=1)
 
 
 def _count_severities(severity: Numbers) -> Index:

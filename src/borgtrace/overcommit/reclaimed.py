@@ -171,18 +171,7 @@ def admit_best_effort(
     lowest
         Lowest priority of production.
     """
-    # A task that was not measured may have used anything up to its limit.
-    usage = np.where(
-        block.is_known,
-        block.all.usage,
-        block.all.limit,
-    )
-    samples = replace(block.all, usage=usage)
-    block = replace(
-        block,
-        all=samples,
-        is_known=np.ones(len(usage), np.bool_),
-    )
+    block = _assume_limits(block)
     is_production = block.priority >= lowest
     production = block.take(is_production).all
     best_effort = block.take(~is_production)
@@ -206,6 +195,20 @@ def admit_best_effort(
             sums,
         )
     return out
+
+
+def _assume_limits(block: MachineBlock) -> MachineBlock:
+    """Return a machine on which all usage is known: a task that was not measured may have used all of its limit."""
+    usage = np.where(
+        block.is_known,
+        block.all.usage,
+        block.all.limit,
+    )
+    return replace(
+        block,
+        all=replace(block.all, usage=usage),
+        is_known=np.ones(len(usage), np.bool_),
+    )
 
 
 def _sum_in_slots(
@@ -287,13 +290,7 @@ def _admit(
         room = (capacity - machine.reserved[j]) + SLACK * capacity
         tasks = _AdmittedTasks(is_in, priority, since)
         n_for_limits, admitted_limits = _evict(present, tasks, limit, admitted_limits, 0.0, room)
-        # The best first; a task that was evicted in this slot waits for the next.
-        rank = -priority[present] * 2.0**31 + since[present]
-        for p in np.argsort(rank, kind="mergesort"):
-            i = present[p]
-            if not is_in[i] and not was_in[p] and admitted_limits + limit[i] <= room:
-                is_in[i] = True
-                admitted_limits += limit[i]
+        _admit_waiting(present, tasks, was_in, limit, admitted_limits, room)
         running = 0.0
         for i in present:
             running += columns.usage[i] * is_in[i]
@@ -305,16 +302,26 @@ def _admit(
             machine.used[j],
             capacity * (1 + SLACK),
         )
-        sums[SLOTS] += 1
-        sums[CAPACITY] += capacity
-        sums[LIMITS] += machine.limits[j]
-        sums[RESERVED] += machine.reserved[j]
-        sums[EXCEEDED] += machine.used[j] > machine.reserved[j] * (1 + SLACK)
+        _add_slot(machine, j, sums)
         sums[EVICTIONS] += n_for_limits + n_for_usage
         for i in present:
             sums[REQUESTED] += limit[i]
             sums[ADMITTED] += limit[i] * is_in[i]
             sums[TASK_SLOTS] += is_in[i]
+
+
+@compiled()
+def _add_slot(
+    machine: MachineSeries,
+    j: int,
+    sums: Numbers,
+) -> None:
+    """Add up a slot of a machine and its production tasks."""
+    sums[SLOTS] += 1
+    sums[CAPACITY] += machine.capacity[j]
+    sums[LIMITS] += machine.limits[j]
+    sums[RESERVED] += machine.reserved[j]
+    sums[EXCEEDED] += machine.used[j] > machine.reserved[j] * (1 + SLACK)
 
 
 @compiled()
@@ -340,6 +347,24 @@ class _AdmittedTasks(NamedTuple):
     is_in: Flags
     priority: Index
     since: Index
+
+
+@compiled()
+def _admit_waiting(
+    present: Index,
+    tasks: _AdmittedTasks,
+    was_in: Flags,
+    limit: Numbers,
+    admitted_limits: float,
+    room: float,
+) -> None:
+    """Admit tasks into the room that is left, the best first; one evicted in this slot waits for the next."""
+    rank = -tasks.priority[present] * 2.0**31 + tasks.since[present]
+    for p in np.argsort(rank, kind="mergesort"):
+        i = present[p]
+        if not tasks.is_in[i] and not was_in[p] and admitted_limits + limit[i] <= room:
+            tasks.is_in[i] = True
+            admitted_limits += limit[i]
 
 
 @compiled()

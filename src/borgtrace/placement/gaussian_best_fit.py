@@ -74,14 +74,8 @@ def gaussian_best_fit(
                 best = b
                 least = left
         if best < 0:
-            if (
-                fit_bin(
-                    capacity - mean[i],
-                    variance[i],
-                    target,
-                )
-                < 0
-            ):
+            left_alone = fit_bin(capacity - mean[i], variance[i], target)
+            if left_alone < 0:
                 bins[i] = -1
                 continue
             best = n_bins

@@ -185,14 +185,8 @@ def gaussian_first_fit(
             target,
         )
         if leaf < 0:
-            if (
-                fit_bin(
-                    capacity - mean[i],
-                    variance[i],
-                    target,
-                )
-                < 0
-            ):
+            left_alone = fit_bin(capacity - mean[i], variance[i], target)
+            if left_alone < 0:
                 bins[i] = -1
                 continue
             if n_bins == n_leaves:

@@ -150,12 +150,7 @@ def _choose_bin(  # type: ignore[no-untyped-def]
         if room >= 0:
             if stops:
                 return b
-            preference = score(
-                states[b],
-                item,
-                capacities[b],
-                room,
-            )
+            preference = score(states[b], item, capacities[b], room)
             # `best < 0` first: a bin that fits is taken even if its score is NaN.  Ties stay with the bin opened first.
             if best < 0 or preference > best_score:
                 best = b

@@ -149,7 +149,13 @@ def measures_of_runs(attempts: pa.Table, units: Units) -> Measures:
             measures[f"delay_p{q}", name] = weighted.quantile(
                 wait[waiting], job[waiting], q / 100.0
             )
+    return measures | _measures_of_resubmissions(attempts, ends, job)
+
+
+def _measures_of_resubmissions(attempts: pa.Table, ends: NDArray[np.str_], job: Index) -> Measures:
+    """Measure how many of the runs that end in some way are submitted again."""
     is_resubmitted = ~np.isnan(column(attempts, "next_time"))
+    measures: Measures = {}
     for kind in ENDS:
         is_kind = ends == kind
         measures[f"resubmitted_after_{kind}", "all"] = weighted.share(

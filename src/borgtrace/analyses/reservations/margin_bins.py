@@ -1,5 +1,7 @@
 """Margins over a past usage: their bins, and how much time would have needed which margin."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -68,15 +70,34 @@ def margin_bin(usage: float, base: float) -> int:
     return N_BINS - 1
 
 
+class MeasuredWindows(NamedTuple):
+    """Windows of tasks with their usage.
+
+    Attributes
+    ----------
+    task, slot
+        Task number and 300 s slot of each window, both ascending; shape (n,).
+    seconds, average
+        Length and mean usage of each window; NaN where it is not known.
+    fine, weights
+        Usage of single seconds inside each window, shape (n, q), NaN where unknown, and the weight of
+        each of the q, which add up to 100.
+    group
+        The group in which each window counts, shape (n,).
+    """
+
+    task: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    seconds: NDArray[np.int64]
+    average: NDArray[np.float64]
+    fine: NDArray[np.float64]
+    weights: NDArray[np.int64]
+    group: NDArray[np.int64]
+
+
 @compiled()
 def needed_margins(
-    task: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    seconds: NDArray[np.int64],
-    average: NDArray[np.float64],
-    fine: NDArray[np.float64],
-    weights: NDArray[np.int64],
-    group: NDArray[np.int64],
+    windows: MeasuredWindows,
     n_groups: int,
     periods: NDArray[np.int64],
 ) -> NDArray[np.int64]:
@@ -86,15 +107,10 @@ def needed_margins(
 
     Parameters
     ----------
-    task, slot
-        Task number and 300 s slot of each window, both ascending; shape (n,).
-    seconds, average
-        Length and mean usage of each window; NaN where it is not known.
-    fine, weights
-        Usage of single seconds inside each window, shape (n, q), NaN where unknown, and the weight of
-        each of the q, which add up to 100.
-    group, n_groups
-        The group in which each window counts, shape (n,), and how many groups there are.
+    windows
+        What was measured.
+    n_groups
+        How many groups of windows there are.
     periods
         Sampling periods in slots.
 
@@ -104,6 +120,10 @@ def needed_margins(
         Hundredths of a second.  First axis: demand of whole windows, of single seconds.  Second: each
         period, then "as if the mean of the running window were known" (only for single seconds).
     """
+    task = windows.task
+    slot = windows.slot
+    seconds = windows.seconds
+    average = windows.average
     counts = np.zeros((2, periods.size + 1, n_groups, N_BINS), dtype=np.int64)
     for k in range(periods.size):
         period = periods[k]
@@ -122,28 +142,23 @@ def needed_margins(
                 end += 1
             # Only the very next period has a reservation: after a gap there is no usage to start from.
             if previous_number == number - 1 and not np.isnan(previous_mean):
-                count_margins(
-                    counts[:, k], start, end, previous_mean, seconds, average, fine, weights, group
-                )
+                count_margins(counts[:, k], start, end, previous_mean, windows)
             previous_mean = total / weight if weight > 0 else np.nan
             # The history ends with the task: the next one starts without.
             is_same_task = end < task.size and task[end] == task[start]
             previous_number = number if is_same_task else NO_PERIOD
             start = end
-    count_margins_within_windows(counts[1, periods.size], seconds, average, fine, weights, group)
+    count_margins_within_windows(counts[1, periods.size], windows)
     return counts
 
 
 @compiled()
 def count_margins_within_windows(
     counts: NDArray[np.int64],
-    seconds: NDArray[np.int64],
-    average: NDArray[np.float64],
-    fine: NDArray[np.float64],
-    weights: NDArray[np.int64],
-    group: NDArray[np.int64],
+    windows: MeasuredWindows,
 ) -> None:
     """Add all windows as if the mean of the running window were known: what is left is variation within it."""
+    _, _, seconds, average, fine, weights, group = windows
     for i in range(fine.shape[0]):
         for j in range(fine.shape[1]):
             if not np.isnan(fine[i, j]) and not np.isnan(average[i]):
@@ -157,13 +172,10 @@ def count_margins(
     start: int,
     end: int,
     base: float,
-    seconds: NDArray[np.int64],
-    average: NDArray[np.float64],
-    fine: NDArray[np.float64],
-    weights: NDArray[np.int64],
-    group: NDArray[np.int64],
+    windows: MeasuredWindows,
 ) -> None:
     """Add the windows `start` … `end` − 1, whose reservation is based on `base`, to both demands."""
+    _, _, seconds, average, fine, weights, group = windows
     for i in range(start, end):
         if not np.isnan(average[i]):
             # In hundredths of a second, for the weights of single seconds add up to 100.

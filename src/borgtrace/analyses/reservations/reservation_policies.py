@@ -67,24 +67,21 @@ def replay(
     for i in range(usage.size):
         g = group[i]
         is_first = not continues[i]
-        is_warm = False
-        previous_usage = 0.0
-        fading = 1.0
         if is_first:
             start_of_run = start[i]
-        else:
-            # The first window of all continues nothing (`continues[0]` is false), so `i - 1` is never −1.
-            previous_usage = usage[i - 1]
-            is_warm = start[i] - start_of_run >= WARM_UP
+        # The first window of all begins a run (`continues[0]` is false), so `i - 1` is never −1.
+        previous_usage = 0.0 if is_first else usage[i - 1]
+        is_warm = start[i] - start_of_run >= WARM_UP
+        fading = 1.0
+        if is_warm:
             # Once for all policies: a power takes longer than all the rest of one.
-            fading = 0.5 ** (float(start[i] - start[i - 1]) / half_life) if is_warm else 1.0
+            fading = 0.5 ** (float(start[i] - start[i - 1]) / half_life)
         # Integers, so that blocks add up to the same sum in any order.
         common[g, LIMITED] += scaled(limit[i]) * seconds[i]
         common[g, USED] += scaled(usage[i]) * seconds[i]
         common[g, SECONDS] += seconds[i]
         for k in range(policy.size):
-            reserves_limit = is_first or (policy[k] == BORG and not is_warm)
-            kind = LIMIT if reserves_limit else policy[k]
+            kind = _policy_in_force(policy[k], is_first, is_warm)
             target = previous_usage * factor[g, k]
             reserved[k] = reservation(kind, limit[i], target, reserved[k], fading)
             # Indexed one by one: a view of the six sums would take as long as all the rest.
@@ -92,9 +89,15 @@ def replay(
             if usage[i] > reserved[k]:
                 sums[g, k, VIOLATED] += seconds[i]
                 sums[g, k, OVERLOAD] += scaled(usage[i] - reserved[k]) * seconds[i]
-    for k in range(policy.size):
-        sums[:, k] += common
+    sums += common[:, np.newaxis]
     return sums.transpose(1, 0, 2)
+
+
+@compiled(inline=True)
+def _policy_in_force(policy: int, is_first: bool, is_warm: bool) -> int:
+    """Return the policy of a window: the first of a run has its limit, and with Borg all do until it is warm."""
+    reserves_limit = is_first or (policy == BORG and not is_warm)
+    return LIMIT if reserves_limit else policy
 
 
 @compiled(inline=True)

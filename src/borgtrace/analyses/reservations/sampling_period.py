@@ -17,7 +17,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses.reservations.margin_bins import margin_for, needed_margins
+from borgtrace.analyses.reservations.margin_bins import MeasuredWindows, margin_for, needed_margins
 from borgtrace.analyses.shared import window_blocks as blocks
 from borgtrace.analyses.shared.windows import SLOT_SECONDS
 from borgtrace.kernels.arrays import Index, Numbers
@@ -123,19 +123,16 @@ def count_needed_margins(
         weights = SAMPLE_WEIGHTS
     tier = blocks.integers(block, "tier", n_tiers - 1)
     duration = blocks.integers(block, "duration")
-    return np.asarray(
-        needed_margins(
-            blocks.task_numbers(block),
-            blocks.integers(block, "slot"),
-            blocks.integers(block, "seconds"),
-            blocks.column(block, "average_cpu"),
-            fine,
-            weights,
-            tier * len(DURATIONS) + duration,
-            n_tiers * len(DURATIONS),
-            periods,
-        )
+    windows = MeasuredWindows(
+        task=blocks.task_numbers(block),
+        slot=blocks.integers(block, "slot"),
+        seconds=blocks.integers(block, "seconds"),
+        average=blocks.column(block, "average_cpu"),
+        fine=fine,
+        weights=weights,
+        group=tier * len(DURATIONS) + duration,
     )
+    return np.asarray(needed_margins(windows, n_tiers * len(DURATIONS), periods))
 
 
 def percentiles_of_windows(block: pa.Table) -> Numbers:

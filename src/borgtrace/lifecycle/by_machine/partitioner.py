@@ -179,14 +179,7 @@ class MachinePartitioner:
     ) -> Rows:
         """Return the rows of the windows of some tasks, and add what was counted."""
         part = slice(tasks.first, tasks.end + 1)
-        cpu, memory = self.metrics
-        windows = MachineWindows(
-            start=_writable(table["start_time"].to_numpy(), np.int64),
-            end=_writable(table["end_time"].to_numpy(), np.int64),
-            machine=_writable(table["machine_id"].to_numpy(), np.int64),
-            cpu=_writable(cpu.values(table[cpu.column]), np.float32),
-            memory=_writable(memory.values(table[memory.column]), np.float32),
-        )
+        windows = _windows_of(table, self.metrics)
         window_start = self.store.offsets[part]
         stay_start = self.stay_start[part]
         stays = _writable(self.stays[stay_start[0] : stay_start[-1]], STAY)
@@ -286,6 +279,18 @@ def _combine(
     sums = np.add.reduceat(np.nan_to_num(values).astype(np.float64), first)
     has_value = np.logical_or.reduceat(~np.isnan(values), first)
     return np.where(has_value, sums, np.nan).astype(np.float32)
+
+
+def _windows_of(table: pa.Table, metrics: tuple[Metric, Metric]) -> MachineWindows:
+    """Return windows of the store as compiled functions take them."""
+    cpu, memory = metrics
+    return MachineWindows(
+        start=_writable(table["start_time"].to_numpy(), np.int64),
+        end=_writable(table["end_time"].to_numpy(), np.int64),
+        machine=_writable(table["machine_id"].to_numpy(), np.int64),
+        cpu=_writable(cpu.values(table[cpu.column]), np.float32),
+        memory=_writable(memory.values(table[memory.column]), np.float32),
+    )
 
 
 def _writable(values: npt.NDArray[Any], kind: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -172,9 +172,7 @@ def machine_peaks(
             n_still_warm += was_warm[i]
         is_anew = n_still_warm < n_warm
         if is_anew:
-            sums.usage[begin:end] = 0.0
-            sums.limit[begin:end] = 0.0
-            sums.has_any[begin:end] = 0.0
+            _clear(sums, begin, end)
         warm_limits = 0.0
         cold_limits = 0.0
         n_warm = 0
@@ -189,17 +187,23 @@ def machine_peaks(
                 sums.limit[end - 1] += known.limit[i]
                 sums.has_any[end - 1] = 1.0
             else:
-                _add_history(
-                    known,
-                    low[i],
-                    i,
-                    sums,
-                )
+                _add_history(known, low[i], i, sums)
         n = _write_ratios(sums, begin, end) if n_warm else 0
         peaks[j] = cold_limits
         if n:
-            share = min(1.0, _evaluate(statistic, sums.ratio[:n]))
-            peaks[j] = cold_limits + share * warm_limits
+            peaks[j] += min(1.0, _evaluate(statistic, sums.ratio[:n])) * warm_limits
+
+
+@compiled(makes_arrays=False)
+def _clear(
+    sums: WarmSums,
+    begin: int,
+    end: int,
+) -> None:
+    """Set the sums of some slots to zero."""
+    sums.usage[begin:end] = 0.0
+    sums.limit[begin:end] = 0.0
+    sums.has_any[begin:end] = 0.0
 
 
 @compiled(makes_arrays=False)

@@ -78,15 +78,14 @@ class Tally:
         task_day, number = np.unique(task * n_days + day, return_inverse=True)
         short_samples = np.bincount(number, is_short)
         self.slack.append((mean_limit - high)[has_limit] / mean_limit[has_limit])
-        self.changes.append(
-            _count_changes(
-                job,
-                slot,
-                recommended[chosen],
-                job_day,
-                first,
-            )
+        changes = _count_changes(
+            job,
+            slot,
+            recommended[chosen],
+            job_day,
+            first,
         )
+        self.changes.append(changes)
         self.jobs += len(np.unique(job))
         self.samples += n
         self.unused += float((limit - value).sum())

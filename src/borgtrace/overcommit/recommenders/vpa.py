@@ -222,23 +222,11 @@ def percentiles_of_daily_peaks(
             n_passed = np.floor((slot[i] - end[k]) / day)
             end[k] += n_passed * day + day
         elif value[i] > peak[k]:
-            subtract(
-                weights,
-                state,
-                find_bucket(peak[k], buckets),
-                1.0,
-                end[k],
-                day,
-            )
+            bucket = find_bucket(peak[k], buckets)
+            subtract(weights, state, bucket, 1.0, end[k], day)
         if is_new or value[i] > peak[k]:
             peak[k] = value[i]
-            add(
-                weights,
-                state,
-                find_bucket(peak[k], buckets),
-                1.0,
-                end[k],
-                day,
-            )
+            bucket = find_bucket(peak[k], buckets)
+            add(weights, state, bucket, 1.0, end[k], day)
         out[i] = percentile(weights, state, share, buckets)
     return out

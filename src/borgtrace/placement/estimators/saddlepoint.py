@@ -29,6 +29,15 @@ class _Cumulants(NamedTuple):
     variance: float
 
 
+class _Cubic(NamedTuple):
+    """K′ in a cell of the grid: value + slope·t + c2·t² + c3·t³, for t from 0 to 1."""
+
+    value: float
+    slope: float
+    c2: float
+    c3: float
+
+
 @compiled(inline=True)
 def _cumulants(
     state: Row,
@@ -74,13 +83,7 @@ def _tail(
     width = theta_of[right] - theta_of[left]
     begin = _cumulants(state, item, left)
     end = _cumulants(state, item, right)
-    # Hermite: values and slopes of K′ at both ends, in t from 0 to 1.
-    f0 = begin.mean
-    f1 = end.mean
-    d0 = width * begin.variance
-    d1 = width * end.variance
-    c2 = 3 * (f1 - f0) - 2 * d0 - d1
-    c3 = 2 * (f0 - f1) + d0 + d1
+    f0, d0, c2, c3 = _interpolate(begin, end, width)
     t = _saddle_in_cell(
         f0,
         d0,
@@ -114,6 +117,25 @@ def _cell_of_saddle(
         else:
             right = middle
     return left
+
+
+@compiled(inline=True)
+def _interpolate(
+    begin: _Cumulants,
+    end: _Cumulants,
+    width: float,
+) -> _Cubic:
+    """Return Hermite's cubic through the values and slopes of K′ at both ends of a cell."""
+    f0 = begin.mean
+    f1 = end.mean
+    d0 = width * begin.variance
+    d1 = width * end.variance
+    return _Cubic(
+        value=f0,
+        slope=d0,
+        c2=3 * (f1 - f0) - 2 * d0 - d1,
+        c3=2 * (f0 - f1) + d0 + d1,
+    )
 
 
 @compiled(inline=True)
