@@ -10,6 +10,8 @@ import pytest
 import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.overcommit import ReplayInput, ReplayOptions, open_replay, parse_policy
+from borgtrace.overcommit.policies.registry import policies
+from borgtrace.overcommit.policies.tasks import TaskPolicy
 from borgtrace.overcommit.reservations import parse_task_policy, reservations
 from borgtrace.question import EngineTables
 from borgtrace.scheduling import COMPACT, SIMULATE
@@ -189,9 +191,11 @@ def test_only_policies_of_single_tasks(policy: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_plan(f"overcommit:{policy}")
     name = policy.partition(":")[0]
+    of_tasks = [name for name, kind in policies().items() if issubclass(kind, TaskPolicy)]
+    assert {"average", "max", "reservation", "task-percentile"} <= set(of_tasks)
     assert str(caught.value) == (
-        "--plan overcommit: no policy that predicts single tasks: expected average or max or reservation or "
-        f"task-percentile, got {name}"
+        "--plan overcommit: no policy that predicts single tasks: "
+        f"expected {' or '.join(of_tasks)}, got {name}"
     )
 
 
