@@ -1,10 +1,11 @@
-"""Hooks and targets: the package alone for the demo, no foreign host in a hook, lists of edits that read."""
+"""Hooks and targets: the package alone for the demo, no foreign host in a hook, a sample of changes."""
 
 from __future__ import annotations
 
-import tomllib
 from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,31 +27,21 @@ def test_the_demo_needs_the_package_alone() -> None:
     assert not any("[test]" in line for line in recipe)
 
 
-def test_every_edit_names_its_tests() -> None:
-    for name in ("former_survivors.toml", "edits.toml"):
-        edits = tomllib.loads((ROOT / "tests" / "mutants" / name).read_text())["edit"]
-        ids = [edit["id"] for edit in edits]
-        assert len(ids) == len(set(ids))
-        for edit in edits:
-            assert edit["old"] != edit["new"], edit["id"]
-            files = [test for test in edit["tests"] if test.startswith(("tests/", "src/"))]
-            assert files, edit["id"]
-            assert all((ROOT / file).exists() for file in files), edit["id"]
-
-
-def test_every_survivor_has_a_reason() -> None:
-    found = tomllib.loads((ROOT / "tests" / "mutants" / "survivors.toml").read_text()).get(
-        "survivor", []
-    )
-    assert all(len(entry["reason"]) > 10 for entry in found)
-
-
-def test_reasons_for_changes_that_can_no_longer_be_made_are_told(monkeypatch, tmp_path) -> None:
+def test_a_sample_of_changes_is_the_same_for_a_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "scripts")
     sample = import_module("mutation.sample")
-    assert sample.outdated() == []
-    listed = (ROOT / "tests" / "mutants" / "survivors.toml").read_text("utf-8")
-    of_gone = 'file = "src/borgtrace/errors.py"\nfunction = "gone"\nwas = "a < b"\nnow = "a <= b"\nreason = "R."\n'
-    (tmp_path / "survivors.toml").write_text(f"{listed}\n[[survivor]]\n{of_gone}")
-    monkeypatch.setattr(sample, "REASONS", tmp_path / "survivors.toml")
-    assert sample.outdated() == ["src/borgtrace/errors.py: gone: no 'a < b'"]
+    drawn = sample.draw("storage", 20, seed=0)
+    assert drawn == sample.draw("storage", 20, seed=0)
+    assert drawn != sample.draw("storage", 20, seed=1)
+    assert len(drawn.tried) == 20
+    assert all((ROOT / site.file).is_file() for site in drawn.tried)
+
+
+def test_each_package_has_tests_that_its_changes_are_tried_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    sample = import_module("mutation.sample")
+    assert "question" in sample.packages()
+    for package in sample.packages():
+        assert f"tests/{package}" in sample.folders(package)
