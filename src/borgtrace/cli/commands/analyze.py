@@ -116,7 +116,7 @@ def check_store_comes_first(store: Path | None) -> None:
     from borgtrace.catalog import names
     from borgtrace.errors import UsageError
 
-    if store is not None and str(store) in names() and not store.exists():
+    if store is not None and not store.exists() and str(store) in names():
         raise UsageError(
             "STORE",
             "not a store",
