@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from borgtrace.forecast import UsageSeries, examples, walks
-from borgtrace.forecast.backtest import ForecastOptions, backtests_of, load
+from borgtrace.forecast.backtest import ForecastOptions, backtests_of
 from borgtrace.forecast.forecasters import Autoregression, Persistence, Seasonal
+from borgtrace.forecast.saved import load
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.forecast.walk import Walk, walks_of
 from borgtrace.kernels.arrays import Index, Numbers

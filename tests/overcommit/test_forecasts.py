@@ -151,7 +151,7 @@ def test_forecasts_of_a_store(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    path = str(tmp_path / "model.joblib")
+    path = str(tmp_path / "model.npz")
     FORECAST.run(
         cell,
         forecasters=("boosting", "seasonal"),

@@ -6,13 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
-
-from borgtrace.errors import SourceError, UsageError, check_names
+from borgtrace.errors import UsageError, check_names
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
+from borgtrace.forecast.saved import SavedForecasters, load, save
 from borgtrace.forecast.series import COLUMNS, Examples, UsageSeries, examples
 from borgtrace.question.store_question import Report, StoreQuestion
-from borgtrace.storage import replacing
 from borgtrace.store import Store
 
 MIN_TARGETS = 100
@@ -132,8 +130,7 @@ def backtests_of(
                 continue
             trained = train_all(known, resource, options, report)
         if options.save:
-            with replacing(Path(options.save)) as draft:
-                joblib.dump((store_digest, resource, cut, trained), draft)
+            save(Path(options.save), store_digest, resource, cut, trained)
         begin = max(cut, saved.begin)
         later = examples(series, begin - 1, next_cut, options.examples, options.seed)
         if len(later):
@@ -161,50 +158,3 @@ def train_all(
         trained[name].train(known, options.seed)
         report(step, (n_done + 1) * len(known), total)
     return trained
-
-
-class SavedForecasters(NamedTuple):
-    """Forecasters by name, and the slot from which on they may be judged."""
-
-    begin: int
-    forecasters: dict[str, Forecaster]
-
-
-def load(
-    path: str,
-    store_digest: str,
-    resource: str,
-) -> SavedForecasters:
-    """Load saved forecasters.
-
-    Parameters
-    ----------
-    path
-        What ``borgtrace forecast --save`` wrote.
-    store_digest, resource
-        What they will be judged on.
-
-    Raises
-    ------
-    SourceError
-        Where there is no such file, or it holds something else.
-    UsageError
-        Where they were trained on another resource.
-    """
-    way_out = "make one: borgtrace forecast STORE --save FILE"
-    if not Path(path).is_file():
-        raise SourceError(path, "no such file", way_out=way_out)
-    try:
-        digest, trained_resource, cut, trained = joblib.load(path)
-    # Another file may make a pickle fail in any way.
-    except Exception as error:
-        raise SourceError(
-            path,
-            "not forecasters that were saved",
-            got=type(error).__name__,
-            way_out=way_out,
-        ) from error
-    check_names("--resource", [resource], [trained_resource])
-    # Of another store they have seen nothing: there all hours may be judged.
-    begin = cut if digest == store_digest else 0
-    return SavedForecasters(begin, trained)

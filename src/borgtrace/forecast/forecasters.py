@@ -7,15 +7,19 @@ hour; the factor is measured on the last fifth of the training hours, to which t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from borgtrace.errors import EngineError
-from borgtrace.forecast.series import HORIZONS, Examples
+from borgtrace.forecast.series import HORIZONS, PAST, Examples
+from borgtrace.forecast.trees import Trees
 from borgtrace.kernels.arrays import Index, Numbers
 
+Array = NDArray[Any]
 UNITS = 32
 EPOCHS = 5
 BATCH = 512
@@ -75,6 +79,41 @@ class Forecaster(ABC):
     def mean(self, seen: Examples) -> Numbers:
         """Return the forecasts: (n, HORIZONS)."""
 
+    def arrays(self) -> dict[str, Array]:
+        """Return what was learned, as arrays by name: what a file holds of it."""
+        return {"factor": self.factor, "floor": np.array(self.floor)}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over what was learned from :meth:`arrays` of another process.
+
+        Parameters
+        ----------
+        arrays
+            By name; a file may hold any.
+
+        Raises
+        ------
+        ValueError, KeyError
+            Where they cannot be what a forecaster of this kind learned.
+        """
+        self.factor = array_of_shape(arrays["factor"], (HORIZONS,))
+        self.floor = float(array_of_shape(arrays["floor"], ()))
+
+
+def array_of_shape(array: Array, shape: tuple[int, ...]) -> Numbers:
+    """Return an array as numbers, once it is sure that it has a shape.
+
+    Examples
+    --------
+    >>> array_of_shape(np.zeros(3), (2,))
+    Traceback (most recent call last):
+    ...
+    ValueError: an array of shape (3,) in place of (2,)
+    """
+    if array.shape != shape:
+        raise ValueError(f"an array of shape {array.shape} in place of {shape}")
+    return array.astype(np.float64)
+
 
 class Persistence(Forecaster):
     """The newest value stays."""
@@ -124,6 +163,15 @@ class Autoregression(Forecaster):
             total = total + values[:, None] * weights
         return np.maximum(total, 0.0)
 
+    def arrays(self) -> dict[str, Array]:
+        """Add the weights."""
+        return {**super().arrays(), "weights": self.weights}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over the weights."""
+        super().restore(arrays)
+        self.weights = array_of_shape(arrays["weights"], (PAST + 1, HORIZONS))
+
 
 class Boosting(Forecaster):
     """Gradient boosting (scikit-learn's by histograms) from the last hour, the day before and the horizon.
@@ -145,17 +193,27 @@ class Boosting(Forecaster):
         regressors = with_day_before(known, horizon)
         # One thread: those of OpenMP spin while others use the machine, for minutes instead of a second.
         with threadpool_limits(1):
-            self.model = HistGradientBoostingRegressor(early_stopping=False, random_state=seed)
-            self.model.fit(regressors[is_known], change[is_known])
+            model = HistGradientBoostingRegressor(early_stopping=False, random_state=seed)
+            model.fit(regressors[is_known], change[is_known])
+        self.trees = Trees.of(model)
 
     def mean(self, seen: Examples) -> Numbers:
         """Add the changes that the model predicts."""
         changes = []
-        with threadpool_limits(1):
-            for horizon in range(HORIZONS):
-                regressors = with_day_before(seen, np.full(len(seen), horizon))
-                changes.append(self.model.predict(regressors))
+        for horizon in range(HORIZONS):
+            regressors = with_day_before(seen, np.full(len(seen), horizon))
+            changes.append(self.trees.predict(regressors))
         return np.maximum(seen.past[:, -1:] + np.stack(changes, axis=1), 0.0)
+
+    def arrays(self) -> dict[str, Array]:
+        """Add the trees."""
+        return {**super().arrays(), **self.trees._asdict()}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over the trees."""
+        super().restore(arrays)
+        self.trees = Trees.from_arrays(arrays)
+        self.trees.check(PAST + 2)
 
 
 def with_day_before(seen: Examples, horizon: Index) -> Numbers:
@@ -188,9 +246,7 @@ class Recurrent(Forecaster):
         # The program's own generator stays as it was.
         with threadpool_limits(1), torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            recurrent = torch.nn.LSTM(1, UNITS, batch_first=True)
-            head = torch.nn.Linear(UNITS, HORIZONS)
-            self.layers = torch.nn.ModuleList([recurrent, head])
+            self.layers = untrained_layers()
             optimizer = torch.optim.Adam(self.layers.parameters(), 3e-3)
             for _ in range(EPOCHS):
                 for rows in torch.randperm(len(known)).split(BATCH):
@@ -217,6 +273,29 @@ class Recurrent(Forecaster):
         recurrent, head = self.layers
         outputs, _ = recurrent(past[:, :, None])
         return head(outputs[:, -1])
+
+    def arrays(self) -> dict[str, Array]:
+        """Add the parameters of the layers."""
+        parameters = self.layers.state_dict().items()
+        return {**super().arrays(), **{name: values.numpy() for name, values in parameters}}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take over the parameters of the layers; PyTorch checks their names and shapes."""
+        super().restore(arrays)
+        torch = import_torch()
+        self.layers = untrained_layers()
+        parameters = {}
+        for name in self.layers.state_dict():
+            parameters[name] = torch.as_tensor(arrays[name], dtype=torch.float32)
+        self.layers.load_state_dict(parameters)
+
+
+def untrained_layers() -> Any:
+    """Return the layers of the network with random parameters."""
+    torch = import_torch()
+    recurrent = torch.nn.LSTM(1, UNITS, batch_first=True)
+    head = torch.nn.Linear(UNITS, HORIZONS)
+    return torch.nn.ModuleList([recurrent, head])
 
 
 def scaled_past(seen: Examples) -> tuple[Numbers, Numbers]:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.forecast.backtest import MIN_TARGETS, SavedForecasters, load
+from borgtrace.forecast.backtest import MIN_TARGETS
 from borgtrace.forecast.forecasters import Autoregression, Forecaster, Persistence, Seasonal
+from borgtrace.forecast.saved import SavedForecasters, load
 from borgtrace.forecast.series import HORIZONS, PAST, SLOTS, UsageSeries, examples
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.store import Store

@@ -63,7 +63,7 @@ def forecast(
         Option(
             "--model",
             metavar="FILE",
-            help="Judge such a file, of your own, instead of training; it is a pickle, which can run code.",
+            help="Judge such a file instead of training; it holds numbers, and nothing in it is run.",
         ),
     ] = None,
     seed: SeedOption = 0,

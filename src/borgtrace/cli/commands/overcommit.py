@@ -104,8 +104,7 @@ def overcommit(
         Option(
             "--model",
             metavar="FILE",
-            help="Trained forecasters for the policy forecast (borgtrace forecast --save); "
-            "a pickle, which can run code.",
+            help="Trained forecasters for the policy forecast (borgtrace forecast --save).",
         ),
     ] = None,
     reclaim: Annotated[
