@@ -12,6 +12,7 @@ import pytest
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
+from borgtrace.store import Store
 from borgtrace.store.names import find_id
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
 
@@ -418,3 +419,17 @@ def test_gpus_are_thousandths_of_all_devices_and_nothing_is_asked_where_nothing_
         capacity="",
     )
     assert rows(silent, "tasks", "gpu_request") == [(None,)] * 3
+
+
+def test_numbers_alone_are_not_taken_for_machines_of_google(tmp_path):
+    """Five columns of numbers are as many as those of attributes of machines in 2011."""
+    path = tmp_path / "own.csv"
+    windows = range(1_767_225_600, 1_767_225_600 + 3 * 300, 300)
+    lines = [f"{task},{start},{2 + task},1000000000,7" for start in windows for task in (1, 2)]
+    path.write_text("task,time,cpu,memory,machine\n" + "\n".join(lines) + "\n")
+    options = IngestOptions(jobs=1, capacity="8cores,16GiB")
+    result = ingest([path], tmp_path / "store", options)
+    assert [(entry.stored, entry.quarantined) for entry in result.staged] == [(6, 0)]
+    assert result.manifest.generation != "2011"
+    averages = rows(Store.open(tmp_path / "store"), "instance_usage", "average_cpu")
+    assert averages == [(3 / 8,)] * 3 + [(4 / 8,)] * 3

@@ -69,6 +69,31 @@ def test_delimited_text_is_known_by_its_fields(
     )
 
 
+OWN_HEADERS = [
+    "task,time,cpu,memory,machine",
+    "timestamp,vm,cpu,memory_bytes,active",
+    '"time","pod","cpu","memory","node"',
+    "a,b,c,d,e",
+]
+
+
+@pytest.mark.parametrize("header", OWN_HEADERS)
+@pytest.mark.parametrize("width", [5, 6, 8, 13, 19, 20])
+def test_a_file_with_a_header_is_read_by_its_header(tmp_path, header, width):
+    """All numbers: as many columns as a table of Google's of 2011 make no such table of it."""
+    extra = [f"extra{number}" for number in range(width - 5)]
+    rows = [[str(number), "1", *["0"] * (width - 2)] for number in (600, 900, 1200)]
+    lines = [",".join([header, *extra]), *(",".join(row) for row in rows)]
+    path = tmp_path / "part-00000-of-00001.csv"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(SourceError, match="not part of a trace"):
+        classify(path)
+    # Without it, places say what they can.
+    path.write_text("\n".join(lines[1:]) + "\n")
+    if width in (19, 20):
+        assert classify(path).table == "task_usage"
+
+
 def test_a_record_with_few_names_is_what_the_file_is_called(tmp_path):
     record = {
         "time": "0",

@@ -31,6 +31,9 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _AVRO_MAGIC = b"Obj\x01"
 _ANSWER = re.compile(rb'\s*\{\s*"status"\s*:')
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_ROWS_BELOW = 3
+"""Rows that a header is compared with."""
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
 
 
@@ -214,9 +217,13 @@ def _recognize(
         return _by_names(path, "json", _json_keys(lines), dialects)
     if path.name.removesuffix(".gz").endswith(".swf") or lines[0].startswith(";"):
         return _workload_format(path, dialects)
-    source = _by_header(path, _header(lines[0]), dialects)
+    header = _header(lines[0])
+    source = _by_header(path, header, dialects)
     if source is not None:
         return source
+    # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
+    if _names_columns(header, lines[1:]):
+        raise not_a_trace(path, lines[0])
     widths = [line.count(",") + 1 for line in lines]
     # Not only the first line: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
@@ -251,6 +258,16 @@ def _header(line: str) -> list[str]:
     # A "field" of more than 128 KB, or a return inside it: no header of ours.
     except csv.Error:
         return []
+
+
+def _names_columns(header: Sequence[str], rows: Sequence[str]) -> bool:
+    """Return whether a first line names the columns of the rows below: words alone, one for each field."""
+    names = {name.strip() for name in header}
+    if len(header) < 2 or len(names) < len(header):
+        return False
+    if any(not name or _NUMBER.fullmatch(name) for name in names):
+        return False
+    return bool(rows) and all(len(_header(row)) == len(header) for row in rows[:_ROWS_BELOW])
 
 
 def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
