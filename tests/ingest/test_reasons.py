@@ -112,7 +112,8 @@ COUNTED_2019 = [
 
 def test_every_reason_has_a_row_here():
     seen = {code for code, *_ in (*REFUSED_2011, *REFUSED_2019, *COUNTED_2011, *COUNTED_2019)}
-    assert seen == set(REASONS)
+    # Google's amounts are stored and counted; those of other formats are bounded (`test_odd_numbers`).
+    assert seen | {"amount_out_of_range"} == set(REASONS)
 
 
 @pytest.mark.parametrize(("code", "table", "line"), REFUSED_2011)

@@ -362,8 +362,9 @@ def _build_store(
     inputs = BuildInputs(identity, present, waiting)
     try:
         manifest = build(layout, inputs, options.memory, _n_jobs(options), progress, options.spark)
-    except UsageError:
-        # An option about the files is wrong: they have to be read again when it is right.
+    except (UsageError, SourceError):
+        # An option about the files, or what is in them, is wrong: they are read again when it is right.  A corrected
+        # file must not be taken for a changed source.
         for folder in (layout.staging, layout.unfinished, layout.spill):
             remove(folder)
         raise

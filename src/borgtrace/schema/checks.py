@@ -48,12 +48,19 @@ INTEGER_NOT_NEGATIVE = ColumnCheck("integer_out_of_range", "at_least")
 AMOUNT_NOT_NEGATIVE = ColumnCheck("negative_resource", "at_least")
 NOT_NEGATIVE = (INTEGER_NOT_NEGATIVE, AMOUNT_NOT_NEGATIVE)
 """Rules that unsigned numbers keep by themselves."""
+FURTHEST_TIME = 10**16
+"""Largest instant and longest time of a converted row, in µs: 317 years, so that a sum of two stays an int64."""
 
 # The sentinel itself is the one value beyond the bound.
 NOT_AFTER_TRACE = ColumnCheck("after_trace_time", "at_most", AFTER_TRACE - 1)
 CPU_AT_MOST_1 = ColumnCheck("cpu_above_1", "at_most", 1)
 LIST_NOT_EMPTY = ColumnCheck("percentiles_empty", "not_empty")
 LIST_ASCENDING = ColumnCheck("percentiles_unordered", "ascending")
+
+
+def amount_at_most(largest: int) -> ColumnCheck:
+    """Check that an amount is not beyond what any machine or job has."""
+    return ColumnCheck("amount_out_of_range", "at_most", largest)
 
 
 def code_at_most(largest: int) -> ColumnCheck:

@@ -58,6 +58,11 @@ _REFUSED = (
         "A capacity, request or usage is below zero.",
     ),
     Reason(
+        "amount_out_of_range",
+        "data_loss",
+        "A capacity, request or usage is more than any machine or job has.",
+    ),
+    Reason(
         "wrong_list_length",
         "data_loss",
         "A percentile list is neither empty nor complete.",

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import files_sql
 from borgtrace.engine.identifiers import literal, number, quoted
-from borgtrace.errors import StoreError, UsageError
+from borgtrace.errors import SourceError, StoreError, UsageError, first_line
 from borgtrace.ingest.build.clustering import MOST_ROWS, Refinement, cluster
 from borgtrace.ingest.build.completion import count_rows
 from borgtrace.ingest.build.staged import StagedPaths
@@ -89,7 +89,30 @@ def convert(
     ------
     UsageError
         Usage cannot be in the unit that it is said to be in, or the size of the largest machine is not known.
+    SourceError
+        Two names have one id, or what follows from several rows is beyond the range of its column.
     """
+    try:
+        return _convert(connection, layout, entries, dialect, capacity, work, progress)
+    except (duckdb.ConversionException, duckdb.OutOfRangeException) as error:
+        # Each row is in range by itself: sums of windows, and shares of a machine without size, need not be.
+        raise SourceError(
+            ", ".join(sorted(entry.file for entry in entries)[:3]),
+            "amounts or times that are out of range together",
+            got=first_line(error),
+            way_out="look for windows of centuries, or for machines without CPU or memory",
+        ) from error
+
+
+def _convert(
+    connection: duckdb.DuckDBPyConnection,
+    layout: Layout,
+    entries: Sequence[SourceEntry],
+    dialect: Dialect,
+    capacity: Capacity,
+    work: Path,
+    progress: Progress,
+) -> ConvertedTables:
     ordered_entries = sorted(entries, key=lambda entry: entry.name)
     terms = open_rows(connection, dialect, _staged_parts(layout, ordered_entries), capacity)
     # A query over all rows, which no range of collections makes smaller, is run once and not for each file.

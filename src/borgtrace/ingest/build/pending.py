@@ -52,7 +52,9 @@ def find_pending(
         When a source has changed since, unless `replace`, or two files claim to be the same part.
     """
     # A staged source replaces one of the same name in the store: it is newer.
-    entry_of_name = {entry.name: entry for entry in (*ledger, *staged_entries(staging))}
+    staged = staged_entries(staging)
+    staged_names = {entry.name for entry in staged}
+    entry_of_name = {entry.name: entry for entry in (*ledger, *staged)}
     entries_alike: dict[str, list[SourceEntry]] = defaultdict(list)
     for entry in entry_of_name.values():
         entries_alike[_key_without_folder(entry)].append(entry)
@@ -81,7 +83,7 @@ def find_pending(
         for entry in entries:
             if source_key(entry.name) == source_key(named.name):
                 if not replace:
-                    raise _changed(source, entry)
+                    raise _changed(source, entry, is_staged=entry.name in staged_names)
                 StagedPaths.of(staging, entry.name).discard()
         others.append(named)
     return Pending(tuple(chain(*new_alike.values())), tuple(known))
@@ -150,13 +152,13 @@ def _same_part_twice(first: Source, second: Source) -> SourceError:
     )
 
 
-def _changed(source: Source, entry: SourceEntry) -> SourceError:
+def _changed(source: Source, entry: SourceEntry, *, is_staged: bool) -> SourceError:
     way_out = "accept the new content with --replace"
     if not folder_of(entry.name):
         way_out = f"if it is another part, name the folder above both; else {way_out}"
     return SourceError(
         str(source.path),
-        "the source has changed since it was ingested",
+        f"the source has changed since it was {'staged' if is_staged else 'ingested'}",
         expected=f"{entry.size} bytes, sha256 {entry.sha256[:12]}…",
         got=f"{source.size} bytes of other content",
         way_out=way_out,

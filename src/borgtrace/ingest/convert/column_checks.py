@@ -125,17 +125,19 @@ def _broken_rows(column: Column, check: ColumnCheck, data: pa.Table) -> pa.Chunk
     values = pc.list_flatten(own_values) if column.length else own_values
     if check.minus:
         values = pc.subtract(values, data.column(check.minus))
+    # Arrow compares amounts with no integer above 2⁵³.
+    bound = float(check.bound) if pa.types.is_floating(values.type) else check.bound
     # In nearly every chunk nothing is broken, and a minimum is cheaper than a mask.
     if check.rule == "at_least":
         lowest = pc.min(values).as_py()
-        if lowest is None or not lowest < check.bound:
+        if lowest is None or not lowest < bound:
             return None
-        is_broken = pc.less(values, check.bound)
+        is_broken = pc.less(values, bound)
     else:
         highest = pc.max(values).as_py()
-        if highest is None or not highest > check.bound:
+        if highest is None or not highest > bound:
             return None
-        is_broken = pc.greater(values, check.bound)
+        is_broken = pc.greater(values, bound)
     if check.minus and column.unit == "us":
         # A window that ends after the trace has no length.
         is_broken = pc.and_(is_broken, pc.not_equal(own_values, AFTER_TRACE))

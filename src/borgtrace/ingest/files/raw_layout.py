@@ -10,9 +10,12 @@ from borgtrace.ingest.files.sources import Source
 from borgtrace.schema import Column, Dialect, RawField, RawTable, Table
 from borgtrace.schema.dialects import Codes
 from borgtrace.schema.records import row_of
+from borgtrace.schema.records.shared_columns import SHARE
+from borgtrace.schema.types import Unit
 
 MACHINE = "machine_id"
 DEDICATED = "is_on_dedicated_machine"
+_UNIT_OF_RESOURCE: dict[str, Unit] = {"cpu": "cores", "memory": "bytes"}
 
 
 class NeedsValidation(Exception):  # noqa: N818 - a signal between two readers, not an error of the user's
@@ -100,7 +103,7 @@ class RawLayout:
     @property
     def table(self) -> Table:
         """The table of its rows: a canonical one, or a kind of rows that are converted."""
-        return row_of(self.raw.table)
+        return table_of(self.dialect, self.raw)
 
     @property
     def is_converted(self) -> bool:
@@ -119,6 +122,33 @@ class RawLayout:
         if self.derives_dedicated:
             names.insert(names.index(MACHINE) + 1, DEDICATED)
         return tuple(names)
+
+
+@cache
+def table_of(dialect: Dialect, raw: RawTable) -> Table:
+    """Return the table of the rows of a raw table, with the rules of shares where its amounts are shares.
+
+    Examples
+    --------
+    >>> from borgtrace.schema.dialects import dialect
+    >>> readings = dialect("azure-2019").tables["vm_cpu_readings"]
+    >>> [check.bound for check in table_of(dialect("azure-2019"), readings).column("average_cpu").checks]
+    [0, 1000000]
+    """
+    table = row_of(raw.table)
+    if dialect.conversion is None:
+        return table
+    shared_units = {_UNIT_OF_RESOURCE[resource] for resource in dialect.conversion.shares}
+    if raw.table == "usage_rows":
+        # A share of the clock is not one yet: it comes in MHz.
+        for resource, whole in dialect.conversion.share_of.items():
+            if whole != "clock":
+                shared_units.add(_UNIT_OF_RESOURCE[resource])
+    columns = []
+    for column in table.columns:
+        is_share = column.unit in shared_units
+        columns.append(replace(column, checks=SHARE) if is_share else column)
+    return replace(table, columns=tuple(columns))
 
 
 def layout_of(source: Source) -> RawLayout:
@@ -149,7 +179,7 @@ def raw_layout(dialect: Dialect, name: str, order: Sequence[str] = ()) -> RawLay
 
 
 def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLayout:
-    table = row_of(raw.table)
+    table = table_of(dialect, raw)
     names = order or [item.name for item in raw.fields]
     place_of_name = {name: place for place, name in enumerate(names, 1)}
     fields = []

@@ -1,6 +1,6 @@
 """Machines in formats that are converted."""
 
-from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, INTEGER_NOT_NEGATIVE
+from borgtrace.schema.records.shared_columns import BYTES, CORES, COUNT, TIME
 from borgtrace.schema.types import Column, Table
 
 MACHINE_ROWS = Table(
@@ -20,21 +20,21 @@ MACHINE_ROWS = Table(
             "int64",
             "us",
             "When it was added; before the trace where it is not said.",
-            checks=(INTEGER_NOT_NEGATIVE,),
+            checks=TIME,
         ),
         Column(
             "cpu",
             "float64",
             "cores",
             "Its CPU.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=CORES,
         ),
         Column(
             "memory",
             "float64",
             "bytes",
             "Its memory.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=BYTES,
         ),
         Column(
             "platform",
@@ -47,7 +47,7 @@ MACHINE_ROWS = Table(
             "float64",
             "1",
             "Its GPUs.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=COUNT,
         ),
         Column(
             "gpu_model",

@@ -1,7 +1,28 @@
 """Columns that several kinds of rows of converted formats have."""
 
-from borgtrace.schema.checks import INTEGER_NOT_NEGATIVE
+from borgtrace.schema.checks import (
+    AMOUNT_NOT_NEGATIVE,
+    FURTHEST_TIME,
+    INTEGER_NOT_NEGATIVE,
+    ColumnCheck,
+    amount_at_most,
+)
 from borgtrace.schema.types import Column
+
+TIME = (INTEGER_NOT_NEGATIVE, ColumnCheck("integer_out_of_range", "at_most", FURTHEST_TIME))
+"""Rules of an instant, and of a length of time."""
+CORES = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**9))
+"""Rules of an amount of CPU: all supercomputers together have fewer cores."""
+BYTES = (AMOUNT_NOT_NEGATIVE, amount_at_most(2**60))
+"""Rules of an amount of memory: 1 EiB, below what stands for "unlimited" (2⁶³)."""
+CPU_SECONDS = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**15))
+"""Rules of CPU time since the start of a task: a million cores for 31 years."""
+SHARE = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**6))
+"""Rules of an amount that is a share of a request or of a machine."""
+MEGAHERTZ = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**14))
+"""Rules of the clock of all cores together."""
+COUNT = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**9))
+"""Rules of a number of devices, a share in thousandths and a ratio."""
 
 TASK_OF_ROW = (
     Column(

@@ -1,7 +1,14 @@
 """Lives of tasks in formats that are converted."""
 
-from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, INTEGER_NOT_NEGATIVE
-from borgtrace.schema.records.shared_columns import TASK_OF_ROW
+from borgtrace.schema.checks import INTEGER_NOT_NEGATIVE
+from borgtrace.schema.records.shared_columns import (
+    BYTES,
+    CORES,
+    COUNT,
+    MEGAHERTZ,
+    TASK_OF_ROW,
+    TIME,
+)
 from borgtrace.schema.types import Column, Table
 
 TASK_ROWS = Table(
@@ -46,35 +53,35 @@ TASK_ROWS = Table(
             "int64",
             "us",
             "When it was submitted.",
-            checks=(INTEGER_NOT_NEGATIVE,),
+            checks=TIME,
         ),
         Column(
             "wait",
             "int64",
             "us",
             "How long it waited.",
-            checks=(INTEGER_NOT_NEGATIVE,),
+            checks=TIME,
         ),
         Column(
             "start",
             "int64",
             "us",
             "When it started.",
-            checks=(INTEGER_NOT_NEGATIVE,),
+            checks=TIME,
         ),
         Column(
             "run",
             "int64",
             "us",
             "How long it ran.",
-            checks=(INTEGER_NOT_NEGATIVE,),
+            checks=TIME,
         ),
         Column(
             "end",
             "int64",
             "us",
             "When it ended.",
-            checks=(INTEGER_NOT_NEGATIVE,),
+            checks=TIME,
         ),
         Column(
             "status",
@@ -88,35 +95,35 @@ TASK_ROWS = Table(
             "float64",
             "cores",
             "Requested CPU.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=CORES,
         ),
         Column(
             "cpu_clock",
             "float64",
             "MHz",
             "Clock of all its cores together.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=MEGAHERTZ,
         ),
         Column(
             "memory_request",
             "float64",
             "bytes",
             "Requested memory.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=BYTES,
         ),
         Column(
             "gpus",
             "float64",
             "1",
             "Requested GPUs, whole or shared.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=COUNT,
         ),
         Column(
             "gpu_share",
             "float64",
             "1",
             "Requested share of each, in thousandths of a device.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=COUNT,
         ),
         Column(
             "gpu_model",

@@ -1,8 +1,16 @@
 """Power of each power domain, every five minutes."""
 
-from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, INTEGER_NOT_NEGATIVE, NOT_AFTER_TRACE
+from borgtrace.schema.checks import (
+    AMOUNT_NOT_NEGATIVE,
+    INTEGER_NOT_NEGATIVE,
+    NOT_AFTER_TRACE,
+    amount_at_most,
+)
 from borgtrace.schema.tables.shared_columns import POWER_DOMAIN, PROVENANCE
 from borgtrace.schema.types import Column, Table
+
+SHARE_OF_SUPPLY = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**6))
+"""Rules of a share: far more than any domain draws, and far less than what a damaged file may say."""
 
 POWER_MEASUREMENTS = Table(
     name="power_measurements",
@@ -23,14 +31,14 @@ POWER_MEASUREMENTS = Table(
             "float64",
             "fraction",
             "Power drawn, cooling included, as a share of what the domain can supply.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=SHARE_OF_SUPPLY,
         ),
         Column(
             "production_power_util",
             "float64",
             "fraction",
             "Estimated power of production, as a share of what the domain can supply.",
-            checks=(AMOUNT_NOT_NEGATIVE,),
+            checks=SHARE_OF_SUPPLY,
         ),
         # Official names. The document says that false means low confidence. But Google's notebook keeps the rows
         # where it is false, and of 508,896 published rows 24 have the first true: true means bad.
