@@ -6,9 +6,9 @@
     ├─ UsageError(ValueError)            2     a parameter, its value, what is allowed
     ├─ SourceError                       3     a raw file: not found, truncated, not a trace
     ├─ SchemaError                       4     every failure at once, with reason codes
-    ├─ StoreError                        5     missing, half-written, other version, locked
+    ├─ StoreError                        5     missing, half-written, other version, locked; a full disk
     ├─ QualityError                      6     only under --strict
-    └─ EngineError                       7     an engine is missing or refused
+    └─ EngineError                       7     an engine is missing or refused; memory or open files are short
 
 Bad rows are data, not exceptions (see :mod:`borgtrace.schema.reasons`). A message reads
 ``where: what: expected …, got …; the way out``; the command line prints it as one line.
@@ -20,6 +20,8 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
+
+from borgtrace.redaction import without_secrets
 
 
 class BorgtraceError(Exception):
@@ -70,7 +72,8 @@ class BorgtraceError(Exception):
             contrasts.append(f"got {self.got}")
         parts = [self.where, self.what, ", ".join(contrasts)]
         message = ": ".join(part for part in parts if part)
-        return f"{message}; {self.way_out}" if self.way_out else message
+        # Each part may quote a URL.
+        return without_secrets(f"{message}; {self.way_out}" if self.way_out else message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts, so that an error raised in a worker process arrives whole."""
@@ -102,7 +105,7 @@ class SchemaError(BorgtraceError):
 
 
 class StoreError(BorgtraceError):
-    """A store is missing, half-written, locked or of another format version."""
+    """A store is missing, half-written, locked or of another format version, or there is no room for an output."""
 
     exit_code = 5
 
@@ -118,7 +121,7 @@ class QualityError(BorgtraceError):
 
 
 class EngineError(BorgtraceError):
-    """An engine is not installed, or refused the work."""
+    """An engine is not installed, or refused the work, or the machine lacks what the work needs."""
 
     exit_code = 7
 

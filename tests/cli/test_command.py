@@ -13,13 +13,8 @@ import pytest
 import typer
 
 from borgtrace.cli import command as module
-from borgtrace.cli.command import (
-    command,
-    damage_behind,
-    refusal_to_write,
-    remote_places,
-    resolve_places,
-)
+from borgtrace.cli.command import command, remote_places, resolve_places
+from borgtrace.cli.failures import damage_behind, refusal_to_write
 from borgtrace.errors import EngineError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from tests.ingest.raw import write_cell

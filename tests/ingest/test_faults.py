@@ -209,8 +209,9 @@ def test_a_full_disk_says_so_and_the_next_run_goes_on(tmp_path):
     )
     assert full.returncode == 5
     assert full.stderr.splitlines()[-1] == (
-        f"borgtrace: {tmp_path / 'store'}: the disk is full; "
-        "free some disk and run the same command again: staged files are kept"
+        f"borgtrace: {tmp_path / 'store'}: a file is larger than this system allows: "
+        "got a limit of 0.1 MB; allow more (ulimit -f unlimited) and run the same command again: "
+        "staged files are kept"
     )
     subprocess.run(command, capture_output=True, check=True)
     ingest([tmp_path / "raw"], tmp_path / "fresh", ONE)
@@ -225,11 +226,12 @@ def test_only_a_full_disk_is_told_for_one(tmp_path, monkeypatch, number):
     monkeypatch.setattr(ingestion, "tidy", fail)
     with pytest.raises(OSError if number == errno.EIO else StoreError) as caught:
         ingest([], tmp_path / "store", ONE)
-    way_out = "free some disk and run the same command again: staged files are kept"
-    full = f"{tmp_path / 'store'}: the disk is full; {way_out}"
-    assert str(caught.value) == (
-        f"[Errno {errno.EIO}] as the system says" if number == errno.EIO else full
-    )
+    if number == errno.EIO:
+        assert str(caught.value) == f"[Errno {errno.EIO}] as the system says"
+        return
+    what = "the disk is full" if number == errno.ENOSPC else "the disk quota is used up"
+    assert str(caught.value).startswith(f"{tmp_path / 'store'}: {what}: got ")
+    assert str(caught.value).endswith(" and run the same command again: staged files are kept")
 
 
 def _mutated(line: str, generator: random.Random) -> bytes:

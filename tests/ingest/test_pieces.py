@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -291,9 +289,3 @@ def test_cores_where_no_affinity_is_told(monkeypatch, counted, cores):
     monkeypatch.delattr(ingestion.os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(ingestion.os, "cpu_count", lambda: counted)
     assert ingestion.available_cores() == cores
-
-
-def test_a_full_disk_is_an_error_of_the_store():
-    assert str(staging.disk_full(Path("store"))).startswith(
-        "store: the disk is full; free some disk"
-    )

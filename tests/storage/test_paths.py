@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,18 +10,32 @@ import pytest
 import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import UsageError
-from borgtrace.storage import as_local_path, write_file
+from borgtrace.storage import as_local_path, as_path, write_file
 
 REFUSAL = (
     "a URL: expected a file or folder of this machine; copy it here first, or mount the bucket"
 )
 
 
-@pytest.mark.parametrize(
-    "place", ["store", "/data/a:b/store", "./s3", "a: b/c", "c:/store", "time=00:10/part"]
-)
+@pytest.mark.parametrize("place", ["store", "/data/a:b/store", "./s3", "data/~/c:d"])
 def test_a_path_is_a_path(place: str) -> None:
     assert as_local_path(place) == Path(place)
+
+
+@pytest.mark.parametrize("place", ["~", "~/store", "x:y", "a: b/c", "c:/store", "time=00:10/part"])
+def test_a_path_that_libraries_take_for_something_else_is_absolute(place: str) -> None:
+    """Of the home directory or a URL."""
+    assert as_local_path(place) == Path.cwd() / place
+
+
+def test_a_name_that_is_not_utf_8_is_refused() -> None:
+    for refuse in (as_local_path, as_path):
+        with pytest.raises(UsageError) as caught:
+            refuse(Path(os.fsdecode(b"store/caf\xe9")))
+        assert str(caught.value) == (
+            "store/caf\\xe9: the name is not UTF-8: expected a name that all programs can read; "
+            "rename it, or make a link to it"
+        )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from borgtrace.errors import StoreError
 from borgtrace.store import columns, swap
 from borgtrace.store.layout import Layout
 
@@ -39,5 +40,5 @@ def test_an_array_that_does_not_fit_on_the_disk_is_no_store_that_may_not_be_writ
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(columns, "file_digest", fail)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(StoreError, match="the disk is full"):
         columns.add_array(Layout(tmp_path), "maximum_cpu")

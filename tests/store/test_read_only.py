@@ -110,7 +110,7 @@ def test_without_a_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     def none() -> str:
         raise FileNotFoundError("No usable temporary directory found")
 
-    monkeypatch.setattr(embedded.tempfile, "gettempdir", none)
+    monkeypatch.setattr(tempfile, "gettempdir", none)
     with pytest.raises(EngineError) as caught:
         embedded.raw_connection()
     assert str(caught.value) == (

@@ -11,31 +11,24 @@ from typing import Any, ParamSpec
 
 import typer
 
-from borgtrace.errors import BorgtraceError, StoreError, UsageError
-from borgtrace.storage import NOT_WRITABLE, RemotePath, as_local_path, as_path, expect_unchanged
+from borgtrace.cli.failures import explanation_of
+from borgtrace.storage import RemotePath, as_local_path, as_path, expect_unchanged
 
 P = ParamSpec("P")
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 + SIGINT, as shells have it."""
 
-# DuckDB's errors that begin so are about the query or the machine; others may come from a damaged file.
-ERRORS_OF_QUERIES = (
-    "Parser",
-    "Binder",
-    "Catalog",
-    "Permission",
-    "Out of Memory",
-    "Conversion",
-    "Not implemented",
-)
-
 
 def command(
     *,
     on_interrupt: str = "nothing was written",
     reads: Collection[str] = ("store", "stores"),
+    raw: Collection[str] = (),
     writes: Collection[str] = ("out",),
+    writes_here: Collection[str] = (),
+    adds_to: Collection[str] = (),
+    adds_to_here: Collection[str] = (),
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Make a function a command: the only place that catches errors and prints them.
 
@@ -45,10 +38,15 @@ def command(
     ----------
     on_interrupt
         What is true after Ctrl-C: what was kept, and how to go on.
-    reads, writes
-        Parameters that may be URLs of a bucket that is read or written; other parameters refuse URLs.
-        A bucket that is read is compared before and after. Raw files are not among them, since each is
-        checked when it is staged.
+    reads
+        Parameters that may be URLs of a bucket that is read, and compared before and after.
+    raw
+        Those that may be URLs of raw files, each of which is checked when it is staged.
+    writes, writes_here
+        Those that are written: to a bucket, too, or only on this machine. None goes into a store or over what is read.
+    adds_to, adds_to_here
+        Those that are stores to which the command adds: of a bucket, too, or only of this machine. Parameters in
+        none of these are read on this machine.
     """
 
     def decorate(function: Callable[P, None]) -> Callable[P, None]:
@@ -58,7 +56,13 @@ def command(
                 with ExitStack() as stack:
                     stack.enter_context(notices_in_one_line())
                     # Before the command says that there is no such file, or makes a folder of the URL's name.
-                    options = resolve_places(options, urls=(*reads, *writes))
+                    urls = (*reads, *raw, *writes, *adds_to)
+                    options = resolve_places(options, urls=urls)
+                    options = check_targets(
+                        options,
+                        (*writes, *writes_here),
+                        (*adds_to, *adds_to_here),
+                    )
                     for remote in remote_places(options, reads):
                         stack.enter_context(expect_unchanged(remote))
                     function(*arguments, **options)
@@ -69,7 +73,7 @@ def command(
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:
                 # The reader of our output has had enough (``| head``); that is no failure.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                discard_output()
             except (typer.Exit, typer.Abort):
                 raise
             except Exception as error:
@@ -78,6 +82,7 @@ def command(
                 if explained is None:
                     raise
                 print(f"borgtrace: {explained}", file=sys.stderr)
+                finish_output()
                 raise typer.Exit(explained.exit_code) from error
 
         return run
@@ -117,6 +122,54 @@ def resolve_places(options: dict[str, Any], urls: Collection[str]) -> dict[str, 
     return resolved
 
 
+def check_targets(
+    options: dict[str, Any],
+    targets: Collection[str],
+    adds_to: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return the options with links of what is written followed.
+
+    Parameters
+    ----------
+    options
+        All options, whose paths are places.
+    targets, adds_to
+        Names of those that are written, and of stores to which the command adds.
+
+    Raises
+    ------
+    UsageError
+        An output would go into a store, or over what is read.
+    """
+    # Late: a command without an output need not load what a store is.
+    from borgtrace.store.targets import checked_target
+
+    written = {*targets, *adds_to}
+    inputs: list[Path] = []
+    for name, value in options.items():
+        if name not in written:
+            items = value if isinstance(value, list) else [value]
+            inputs += [item for item in items if isinstance(item, Path)]
+    checked = dict(options)
+    for name, value in options.items():
+        if name in written and isinstance(value, Path):
+            checked[name] = checked_target(value, inputs, may_be_store=name in adds_to)
+    return checked
+
+
+def discard_output() -> None:
+    """Write to nowhere what is still to be printed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def finish_output() -> None:
+    """Print what a failed command has answered; discard it where printing is what failed."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        discard_output()
+
+
 def remote_places(options: dict[str, Any], names: Collection[str]) -> list[RemotePath]:
     """Return the places in buckets among the options of these names."""
     remote = []
@@ -125,72 +178,3 @@ def remote_places(options: dict[str, Any], names: Collection[str]) -> list[Remot
             items = value if isinstance(value, list) else [value]
             remote += [item for item in items if isinstance(item, RemotePath)]
     return remote
-
-
-def explanation_of(error: Exception, store: object) -> BorgtraceError | None:
-    """Return what a user is told of an error; None where it is a mistake of ours.
-
-    Parameters
-    ----------
-    error
-        What the command raised.
-    store
-        The command's argument of this name.
-    """
-    explained = refusal_to_write(error) or damage_behind(error, store) or error
-    return explained if isinstance(explained, BorgtraceError) else None
-
-
-def refusal_to_write(error: Exception) -> UsageError | None:
-    """Return the error of a place that cannot be written to, where that is what happened."""
-    if not isinstance(error, OSError) or error.errno not in NOT_WRITABLE:
-        return None
-    return UsageError(
-        str(error.filename or "output"),
-        (error.strerror or "").lower(),
-        way_out="choose another place, or open this one",
-    )
-
-
-def damage_behind(error: Exception, store: object) -> StoreError | None:
-    """Return the error of a damaged store on which a command failed; None where the store is whole.
-
-    Every file is read, so this is only asked when the command's own error does not explain the failure.
-
-    Parameters
-    ----------
-    error
-        What the command raised.
-    store
-        The command's argument of this name.
-    """
-    # Skip buckets: they may be too large to read.
-    if not isinstance(store, Path) or isinstance(store, RemotePath) or explains_itself(error):
-        return None
-    from borgtrace.cli.console import talk
-    from borgtrace.store.layout import Layout
-    from borgtrace.store.verify import as_error, verify
-
-    if not Layout(store).manifest.is_file():
-        return None
-    with talk.status("looking whether the store is damaged"):
-        try:
-            checks = verify(store, threads=os.cpu_count() or 1)
-        except StoreError as damaged:
-            return damaged
-    return as_error(store, checks)
-
-
-def explains_itself(error: Exception) -> bool:
-    """Return whether an error says all there is to say: it is ours, and not about reading a file."""
-    if not isinstance(error, BorgtraceError):
-        return False
-    if isinstance(error, StoreError) or error.__cause__ is None:
-        return True
-    import duckdb
-    import pyarrow as pa
-
-    cause = error.__cause__
-    if not isinstance(cause, OSError | duckdb.Error | pa.ArrowException):
-        return True
-    return str(cause).startswith(ERRORS_OF_QUERIES)

@@ -26,6 +26,7 @@ from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.placement import estimators, packers
 from borgtrace.question import EngineTables, NotApplicable, Tables
+from borgtrace.storage import scratch_folder
 
 
 def print_estimators() -> None:
@@ -129,7 +130,7 @@ def open_study(
             )
         yield Study(synthetic_pool(source.synthetic, seed), workers)
     elif source.usage is not None:
-        with tempfile.TemporaryDirectory(prefix="borgtrace-") as folder:
+        with tempfile.TemporaryDirectory(dir=scratch_folder()) as folder:
             store = Path(folder) / source.usage.name
             ingest_own_usage(source.usage, store, dialect, capacity)
             yield Study.of_store(store)

@@ -13,6 +13,7 @@ from borgtrace.datasets.options import DatasetOptions
 from borgtrace.datasets.scaling import Scaling
 from borgtrace.datasets.trace_index import Counts
 from borgtrace.errors import StoreError
+from borgtrace.storage import read_text
 from borgtrace.store import Store
 
 FILE = "meta.json"
@@ -196,13 +197,13 @@ def write_original(folder: Path, metadata: Metadata) -> None:
 def is_dataset(folder: Path) -> bool:
     """Return whether a folder holds a dataset, whole or not, that borgtrace may replace."""
     path = folder / FILE
-    return path.is_file() and f'"{KIND}"' in path.read_text(errors="replace")
+    return path.is_file() and f'"{KIND}"' in read_text(path, errors="replace")
 
 
 def identity_of(folder: Path) -> str | None:
     """Return the identity of the dataset in `folder`, None where there is no whole one."""
     try:
-        raw = json.loads((folder / FILE).read_text())
+        raw = json.loads(read_text(folder / FILE))
         # Of another format version it is another dataset, though made from the same store in the same way.
         return str(raw["identity"]) if is_readable(raw) else None
     # Whatever is damaged counts as none: the caller goes on to refuse a folder that holds something.
@@ -228,7 +229,7 @@ def read(folder: Path) -> Metadata:
             way_out=f"build one: borgtrace dataset STORE {folder}",
         )
     try:
-        metadata = Metadata(json.loads(path.read_text()))
+        metadata = Metadata(json.loads(read_text(path)))
     except ValueError as error:
         raise StoreError(
             str(path),

@@ -4,9 +4,6 @@ Ibis takes half a second to import, so what only needs SQL (ingest, per-task tra
 comes through here.
 """
 
-import itertools
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -19,11 +16,9 @@ import pyarrow as pa
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import stored_names
-from borgtrace.errors import EngineError
 from borgtrace.schema import Table
-from borgtrace.storage import RemotePath, as_path
+from borgtrace.storage import RemotePath, as_path, new_scratch
 
-_SERIAL = itertools.count()
 SQL_TYPES = {
     "int64": "BIGINT",
     "int32": "INTEGER",
@@ -57,7 +52,7 @@ def raw_connection(
     threads
         Number of threads; all cores where None.
     temp_directory
-        Where to spill; a directory of this connection under the system's temporary one where
+        Where to spill; a directory of this connection in the scratch folder of this process where
         None.  DuckDB creates it when it first spills and removes it when the connection closes.
     preserve_insertion_order
         Whether results without ORDER BY keep the order of the files; off, sorts need less memory.
@@ -70,7 +65,7 @@ def raw_connection(
     config: dict[str, str | bool | int | float | list[str]] = {
         # In bytes: `parse_memory` has decided what the unit means, for Spark in the same way.
         "memory_limit": f"{parse_memory(memory)}B",
-        "temp_directory": str(temp_directory or _spill_directory()),
+        "temp_directory": str(temp_directory or new_scratch("spill")),
         "preserve_insertion_order": preserve_insertion_order,
         # Nothing is fetched from the network behind the user's back.
         "autoinstall_known_extensions": False,
@@ -256,16 +251,3 @@ def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
     if numbered:
         options_sql += ", file_row_number = true"
     return f"read_parquet([{paths_sql}], {options_sql})"
-
-
-def _spill_directory() -> Path:
-    """Name a directory that no other connection uses: DuckDB's own file names would collide."""
-    try:
-        folder = tempfile.gettempdir()
-    except FileNotFoundError as error:
-        raise EngineError(
-            "temporary folder",
-            "none can be written to",
-            way_out="set TMPDIR to a folder that can be written to",
-        ) from error
-    return Path(folder) / f"borgtrace-spill-{os.getpid()}-{next(_SERIAL)}"

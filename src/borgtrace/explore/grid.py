@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
+from borgtrace.storage import reserve
 
 RESOURCES = ("cpu", "memory")
 STEPS = 200
@@ -41,12 +42,15 @@ def create_grid(
 ) -> np.memmap[Any, np.dtype[np.uint8]]:
     """Create the file of a grid, memory-mapped."""
     path = folder / file_name(resource, by_hour=by_hour)
-    return np.lib.format.open_memmap(
+    grid = np.lib.format.open_memmap(
         path,
         mode="w+",
         dtype=np.uint8,
         shape=shape,
     )
+    with path.open("r+b") as file:
+        reserve(file, path.stat().st_size)
+    return grid
 
 
 def write_grids(

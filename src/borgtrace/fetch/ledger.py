@@ -12,7 +12,7 @@ from typing import IO, Literal, Self
 
 from borgtrace.errors import UsageError
 from borgtrace.fetch.version import Version
-from borgtrace.storage import RemotePath, upload, user_cache, write_file
+from borgtrace.storage import RemotePath, read_regular, upload, user_cache, write_file
 from borgtrace.storage.remote import short_digest
 
 LEDGER = ".fetch.jsonl"
@@ -56,7 +56,7 @@ class Ledger:
     def read(cls, folder: Path) -> Ledger:
         """Read the ledger of a folder without locking or making anything."""
         path = folder / LEDGER
-        content = path.read_bytes() if path.exists() else b""
+        content = read_regular(path) if path.exists() else b""
         return cls(_parse(content))
 
     @classmethod
@@ -81,7 +81,7 @@ class Ledger:
                 "another fetch is writing here",
                 way_out="wait for it, or fetch to another folder",
             ) from None
-        content = (here / LEDGER).read_bytes()
+        content = read_regular(here / LEDGER)
         # The last line was cut by a kill.
         if content and not content.endswith(b"\n"):
             file.write(b"\n")

@@ -15,7 +15,7 @@ from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import DAMAGE
 from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.schema.records import row_of
-from borgtrace.storage import RemotePath
+from borgtrace.storage import RemotePath, open_regular
 from borgtrace.store.parts import describe_numbers
 
 _UNPACKED = {
@@ -204,7 +204,7 @@ def _measure_sample(sources: Sequence[Source]) -> _Sample:
     largest = max(packed, key=lambda source: source.size)
     # A file that cannot be read is for the ingest to name.
     with suppress(OSError, ValueError, *DAMAGE):
-        with largest.path.open("rb") as file:
+        with open_regular(largest.path) as file:
             head = file.read(_SAMPLE)
         started = time.perf_counter()
         text = isal_zlib.decompressobj(wbits=31).decompress(head)

@@ -15,7 +15,7 @@ from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreErr
 from borgtrace.ingest.build.identity import Identity, forget, identify
 from borgtrace.ingest.build.leftovers import clear, tidy
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
-from borgtrace.ingest.build.staging import DISK_FULL, disk_full, stage_all
+from borgtrace.ingest.build.staging import refuse_staging_shortage, stage_all
 from borgtrace.ingest.build.store_build import BuildInputs, build
 from borgtrace.ingest.convert.capacity import parse_capacity
 from borgtrace.ingest.find.discovery import Discovery
@@ -234,12 +234,10 @@ def _run_under_lock(prepared: PreparedIngest, layout: Layout, progress: Progress
 def _run_or_forget(prepared: PreparedIngest, layout: Layout, progress: Progress) -> IngestResult:
     try:
         return _run(prepared, layout, progress)
-    except OSError as error:
-        if error.errno in DISK_FULL:
-            raise disk_full(layout.root) from error
-        raise
-    except BorgtraceError:
-        if not staged_entries(layout.staging):
+    except Exception as error:
+        # Also where a part of the store says that there was no room for it: what was staged is kept.
+        refuse_staging_shortage(error, layout.root)
+        if isinstance(error, BorgtraceError) and not staged_entries(layout.staging):
             forget(layout)
         raise
 

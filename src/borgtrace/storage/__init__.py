@@ -3,35 +3,76 @@
 from borgtrace.storage.folder import check_free, is_writable, new_folder, replacing_once
 from borgtrace.storage.lock import locked
 from borgtrace.storage.outputs import download, upload, uploading
-from borgtrace.storage.paths import BUCKETS, as_local_path, as_path, user_cache
-from borgtrace.storage.remote import RemotePath, expect_unchanged, readable, translate_bucket_errors
+from borgtrace.storage.paths import (
+    BUCKETS,
+    as_local_path,
+    as_path,
+    is_utf8,
+    printable_name,
+    user_cache,
+)
+from borgtrace.storage.regular_files import (
+    NotRegularError,
+    describe_kind,
+    open_regular,
+    read_regular,
+    read_text,
+    readable,
+    require_regular,
+)
+from borgtrace.storage.remote import RemotePath, expect_unchanged, translate_bucket_errors
 from borgtrace.storage.replacing import (
     INCOMPLETE,
-    NOT_WRITABLE,
     incomplete_path,
     remove,
     replacing,
     write_file,
 )
+from borgtrace.storage.scratch import new_scratch, scratch_folder
+from borgtrace.storage.shortage import (
+    DISK_FULL,
+    NOT_WRITABLE,
+    disk_full,
+    refuse_shortage,
+    reserve,
+    shortage_behind,
+    shortage_error,
+)
 
 __all__ = [
     "BUCKETS",
+    "DISK_FULL",
     "INCOMPLETE",
     "NOT_WRITABLE",
+    "NotRegularError",
     "RemotePath",
     "as_local_path",
     "as_path",
     "check_free",
+    "describe_kind",
+    "disk_full",
     "download",
     "expect_unchanged",
     "incomplete_path",
     "is_writable",
+    "is_utf8",
     "locked",
     "new_folder",
+    "new_scratch",
+    "open_regular",
+    "printable_name",
+    "read_regular",
+    "read_text",
     "readable",
+    "refuse_shortage",
     "remove",
     "replacing",
     "replacing_once",
+    "require_regular",
+    "reserve",
+    "scratch_folder",
+    "shortage_behind",
+    "shortage_error",
     "translate_bucket_errors",
     "upload",
     "uploading",

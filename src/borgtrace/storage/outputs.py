@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from borgtrace.storage.remote import RemotePath, translate_bucket_errors
+from borgtrace.storage.scratch import scratch_folder
 
 _TURNS = {
     # Without it, files of a synthetic trace look like Google's.
@@ -30,7 +31,7 @@ _CHUNK = 1 << 23
 @contextmanager
 def uploading(out: RemotePath) -> Iterator[Path]:
     """Yield a local path; what was written there is copied to `out` when the block ends without an error."""
-    with TemporaryDirectory(prefix="borgtrace-") as folder:
+    with TemporaryDirectory(dir=scratch_folder()) as folder:
         draft = Path(folder) / out.name
         yield draft
         upload(draft, out)

@@ -1,10 +1,10 @@
 """Texts as paths: of this machine, or of a bucket where that is possible; any other URL is refused."""
 
 import os
-import re
 from pathlib import Path
 
 from borgtrace.errors import UsageError
+from borgtrace.redaction import without_secrets
 from borgtrace.storage.remote import SCHEME, RemotePath
 
 BUCKETS = ("s3://", "gs://", "abfs://", "abfss://")
@@ -17,7 +17,7 @@ def as_local_path(text: str | Path) -> Path:
     Raises
     ------
     UsageError
-        For a URL, of any scheme.
+        For a URL, of any scheme, or a name that is not UTF-8.
 
     Examples
     --------
@@ -35,7 +35,44 @@ first, or mount the bucket
             expected="a file or folder of this machine",
             way_out="copy it here first, or mount the bucket",
         )
-    return Path(text)
+    path = Path(text)
+    if not is_utf8(path):
+        raise UsageError(
+            printable_name(path),
+            "the name is not UTF-8",
+            expected="a name that all programs can read",
+            way_out="rename it, or make a link to it",
+        )
+    # DuckDB takes ~ for the home directory and Arrow x:y for a URL; an absolute path is neither.
+    first_name = path.parts[0] if path.parts else ""
+    is_ambiguous = first_name.startswith("~") or ":" in first_name
+    return path.absolute() if is_ambiguous else path
+
+
+def is_utf8(path: Path) -> bool:
+    r"""Return whether a path is UTF-8: libraries can open no other.
+
+    Examples
+    --------
+    >>> is_utf8(Path("café")), is_utf8(Path(os.fsdecode(b"caf\xe9")))
+    (True, False)
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable_name(path: Path) -> str:
+    r"""Return a path as text that can be printed, whatever its bytes.
+
+    Examples
+    --------
+    >>> print(printable_name(Path(os.fsdecode(b"caf\xe9"))))
+    caf\xe9
+    """
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def as_path(text: str | Path) -> Path:
@@ -55,10 +92,10 @@ def as_path(text: str | Path) -> Path:
     """
     url = SCHEME.sub(lambda match: f"{match[1].lower()}://", str(text))
     if url.startswith("file:"):
-        return Path(url.removeprefix("file:/"))
+        return as_local_path(url.removeprefix("file:/"))
     if not url.startswith(BUCKETS):
         return as_local_path(text)
-    if re.match("[a-z0-9]+://[^@/]*:[^/]*@", url):
+    if without_secrets(url) != url:
         scheme = url.partition("/")[0]
         raise UsageError(
             f"{scheme}//…",

@@ -228,11 +228,6 @@ def short_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def readable(path: Path) -> Any:
-    """Return what Arrow reads: the path, or an opened file of a bucket, since Arrow makes a new client for each URL."""
-    return path.open() if isinstance(path, RemotePath) else path
-
-
 @cache
 def open_file_system(url: str) -> tuple[Any, str]:
     """Return Arrow's file system of a bucket, and the bucket's path in it."""

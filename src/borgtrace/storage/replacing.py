@@ -1,21 +1,21 @@
 """Write beside, then rename: a reader sees what was there before or what is new, never half of it."""
 
-import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from borgtrace.errors import UsageError
 from borgtrace.storage.outputs import uploading
 from borgtrace.storage.paths import as_local_path
+from borgtrace.storage.regular_files import describe_kind
 from borgtrace.storage.remote import RemotePath
+from borgtrace.storage.shortage import DISK_FULL, disk_full, shortage_behind
 
 INCOMPLETE = ".incomplete"
 """Suffix of everything that is not finished: nobody reads such a file, and any process may remove it."""
-
-NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
-"""Errors of the operating system where nothing may be written: no permission, or a read-only file system."""
 
 
 @contextmanager
@@ -31,6 +31,13 @@ def replacing(path: Path) -> Iterator[Path]:
     ------
     Path
         A name beside `path`, of which the block makes a file or a folder.
+
+    Raises
+    ------
+    UsageError
+        `path` is a pipe, a device or a socket, which a file would take the place of.
+    StoreError
+        The disk is full; what was there before stays.
 
     Notes
     -----
@@ -51,6 +58,7 @@ def replacing(path: Path) -> Iterator[Path]:
         with uploading(path) as draft:
             yield draft
         return
+    require_replaceable(path)
     as_local_path(path).parent.mkdir(parents=True, exist_ok=True)
     draft = incomplete_path(path)
     # Process numbers are reused: a draft of this name is from a process that died.
@@ -61,9 +69,39 @@ def replacing(path: Path) -> Iterator[Path]:
         # so the draft lies beside its target.
         draft.replace(path)
     # An interrupt from the keyboard too must leave nothing behind.
-    except BaseException:
+    except BaseException as error:
+        n_written = size_on_disk(draft)
         remove(draft)
+        number = shortage_behind(error)
+        if number in DISK_FULL:
+            raise disk_full(path, number, needed=n_written) from error
         raise
+
+
+def require_replaceable(path: Path) -> None:
+    """Refuse a path that a new file or folder must not take the place of.
+
+    Raises
+    ------
+    UsageError
+        It is a pipe, a device or a socket.
+    """
+    mode = path.stat().st_mode if path.exists() else stat.S_IFREG
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise UsageError(
+            str(path),
+            "cannot be written to",
+            expected="a file or folder, new or old",
+            got=describe_kind(mode),
+            way_out="name another place",
+        )
+
+
+def size_on_disk(path: Path) -> int:
+    """Return the bytes of a file, or of all files of a folder; 0 where there is none."""
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return path.stat().st_size if path.exists() else 0
 
 
 def write_file(path: Path, content: bytes | str) -> None:
@@ -92,7 +130,8 @@ def incomplete_path(path: Path) -> Path:
 
 def remove(path: Path) -> None:
     """Remove a file or a whole folder, if it is there."""
-    if path.is_dir():
+    # Of a link the link: what it names is not ours.
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

@@ -24,6 +24,8 @@ from borgtrace.storage.remote import (
     version_of,
 )
 from borgtrace.storage.replacing import remove
+from borgtrace.storage.scratch import scratch_folder
+from borgtrace.storage.shortage import reserve
 
 BLOCK = 1 << 18
 """Bytes of a block: what arrives within a few milliseconds, the time that a request takes by itself."""
@@ -73,6 +75,7 @@ class SparseCopy:
         # One byte for each block, not one bit: processes that fetch different blocks write different bytes.
         with flags_path.open("ab") as flags:
             flags.truncate(max(1, n_blocks))
+            reserve(flags, max(1, n_blocks))
         with flags_path.open("r+b") as flags:
             return np.frombuffer(mmap.mmap(flags.fileno(), 0), np.uint8)
 
@@ -197,7 +200,7 @@ def local_copy(path: Path, version: str) -> Iterator[Path]:
         yield path
         return
     _check_version(path, version)
-    with TemporaryDirectory(prefix="borgtrace-") as folder:
+    with TemporaryDirectory(dir=scratch_folder()) as folder:
         yield SparseCopy(path, Path(folder)).fetch_whole()
 
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from borgtrace.storage import is_writable, replacing_once, user_cache
+from borgtrace.storage import is_writable, replacing_once, scratch_folder, user_cache
 from borgtrace.store.store import Store
 
 
@@ -50,7 +50,7 @@ def _first_writable(folders: Iterable[Path]) -> Path:
     for folder in folders:
         if is_writable(folder):
             return folder
-    return Path(tempfile.mkdtemp(prefix="borgtrace-"))
+    return Path(tempfile.mkdtemp(dir=scratch_folder()))
 
 
 def code_digest(packages: Iterable[Path]) -> str:

@@ -14,7 +14,16 @@ from borgtrace.engine.stored import footers, stored_names
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.time import AFTER_TRACE, SECOND
-from borgtrace.storage import NOT_WRITABLE, RemotePath, readable, replacing, write_file
+from borgtrace.storage import (
+    NOT_WRITABLE,
+    RemotePath,
+    read_text,
+    readable,
+    refuse_shortage,
+    replacing,
+    require_regular,
+    write_file,
+)
 from borgtrace.storage.sparse_copy import SparseCopy
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digest
@@ -72,12 +81,13 @@ def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, Spar
             copy.fetch(np.zeros(1, np.int64), np.ones(1, np.int64))
             path = copy.path
         # An empty array cannot be mapped.
-        array = np.load(path, mmap_mode="r" if rows else None)
+        array = np.load(require_regular(path), mmap_mode="r" if rows else None)
         size = path.stat().st_size
         # To the byte: NumPy maps a file that is longer than its array.
         is_whole = not rows or size == array.offset + array.nbytes
     # A damaged header is Python text, in which anything may go wrong.
     except Exception as error:
+        refuse_shortage(error, path)
         raise _damaged(layout, column, first_line(error)) from error
     dtype = _dtype(column)
     if array.shape != (rows,) or array.dtype != dtype or not is_whole:
@@ -94,7 +104,7 @@ def _check_digest(layout: Layout, column: str) -> None:
     # An array of an earlier version has no digest: it is used as it is, and `verify` compares it with its column.
     if column in DEFAULT_COLUMNS or not recorded.exists():
         return
-    expected = recorded.read_text(errors="replace")
+    expected = read_text(recorded, errors="replace")
     name = layout.array(column).relative_to(layout.root).as_posix()
     got = changed_files(layout.root, {name: expected}).get(name)
     if got is not None:

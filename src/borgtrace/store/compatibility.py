@@ -9,7 +9,7 @@ from borgtrace.engine.stored import stored_types
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns, names_in_files, schema_digest
-from borgtrace.storage import RemotePath
+from borgtrace.storage import RemotePath, refuse_shortage
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
 
@@ -89,7 +89,8 @@ def _stored_types(layout: Layout) -> Iterator[tuple[Table, dict[str, str]]]:
             try:
                 yield table, stored_types(part)
             # Damage is for `verify` and the engine to report.
-            except (OSError, pa.ArrowException):
+            except (OSError, pa.ArrowException) as error:
+                refuse_shortage(error, part)
                 continue
 
 

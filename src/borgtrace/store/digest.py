@@ -6,6 +6,8 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 
+from borgtrace.storage import open_regular
+
 
 def file_digests(paths: Mapping[str, Path], threads: int = 1) -> dict[str, str]:
     """Return the SHA-256 of each file of a store, by its path in the store (``tasks/part-00000.parquet``).
@@ -25,7 +27,7 @@ def file_digests(paths: Mapping[str, Path], threads: int = 1) -> dict[str, str]:
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

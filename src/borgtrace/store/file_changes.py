@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from borgtrace.errors import StoreNotice
-from borgtrace.storage import RemotePath, user_cache, write_file
+from borgtrace.storage import RemotePath, read_text, user_cache, write_file
 from borgtrace.store.digest import file_digests
 
 CLOCK_STEP = 20_000_000
@@ -98,7 +98,8 @@ def _read_digests(root: Path, names: Iterable[str], size: int) -> dict[str, str]
 def _state(path: Path) -> FileState | None:
     try:
         status = path.stat()
-    except OSError:
+    # Another error says nothing about whether it is there.
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
@@ -106,7 +107,7 @@ def _state(path: Path) -> FileState | None:
 def read_comparisons(root: Path) -> Comparisons:
     """Return the comparisons made before; none where they cannot be read, for whatever reason."""
     try:
-        comparisons = json.loads(comparisons_file(root).read_text())
+        comparisons = json.loads(read_text(comparisons_file(root)))
     except (OSError, ValueError):
         return {}
     return comparisons if isinstance(comparisons, dict) else {}

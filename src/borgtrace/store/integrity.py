@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
-from borgtrace.storage import readable
+from borgtrace.storage import readable, refuse_shortage
 from borgtrace.storage.sparse_copy import local_copies
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digests
@@ -56,7 +56,13 @@ def _changed_file(layout: Layout, manifest: Manifest) -> StoreError | None:
         return None
     for name in sorted(unknown_parts(layout, manifest)):
         return unreadable(layout.root, f"{name} is none of the files that the manifest lists", "")
-    for name, digest in sorted(changed_files(layout.root, manifest.files).items()):
+    try:
+        changed = sorted(changed_files(layout.root, manifest.files).items())
+    # A pipe or a device in place of a file, or a disk that fails.
+    except OSError as error:
+        refuse_shortage(error, layout.root)
+        return unreadable(layout.root, "a file cannot be read", first_line(error))
+    for name, digest in changed:
         return _has_changed(layout, manifest, name, digest)
     return None
 
@@ -100,7 +106,8 @@ def _wrong_number_of_rows(layout: Layout, manifest: Manifest) -> StoreError | No
         for path in paths:
             try:
                 n_rows += footers[path].result().num_rows
-            except (OSError, ValueError, pa.ArrowException) as error:
+            except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
+                refuse_shortage(error, path)
                 what = f"{name}/{path.name} cannot be read"
                 return unreadable(layout.root, what, first_line(error))
         expected = manifest.tables.get(name, 0)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_type_hints
 from borgtrace.errors import StoreError, UsageError, first_line
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.schema.dialects import declare
-from borgtrace.storage import as_path, write_file
+from borgtrace.storage import as_path, read_text, refuse_shortage, write_file
 from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.json_types import has_type
 from borgtrace.store.layout import FORMAT_VERSION, Layout
@@ -187,7 +187,7 @@ def read_manifest(root: Path) -> Manifest:
     """
     layout = Layout(as_path(root))
     try:
-        data = json.loads(layout.manifest.read_text())
+        data = json.loads(read_text(layout.manifest))
         return _from_json(layout.root, data)
     except FileNotFoundError:
         # There was none, or an ingest has just begun to put the next version in place.
@@ -199,7 +199,9 @@ def read_manifest(root: Path) -> Manifest:
         TypeError,
         AttributeError,
         RecursionError,
+        MemoryError,
     ) as error:
+        refuse_shortage(error, layout.manifest)
         raise unreadable(root, "manifest.json is damaged", first_line(error)) from error
 
 

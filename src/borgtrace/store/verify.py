@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
-from borgtrace.storage import as_path
+from borgtrace.storage import as_path, refuse_shortage
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
@@ -75,7 +75,7 @@ def verify(
     layout = Layout(as_path(root))
     progress("files")
     changed: list[str] = []
-    results = [_run("files", partial(check_files, manifest, layout, threads, changed))]
+    results = [_run(root, "files", partial(check_files, manifest, layout, threads, changed))]
     for check in _checks(manifest, layout, threads):
         progress(check.name)
         unread = [name for name in changed if name.startswith(check.reads)]
@@ -83,7 +83,7 @@ def verify(
             found = f"not read: {unread[0]} is not as it was written"
             results.append(CheckResult(check.name, False, found))
         else:
-            results.append(_run(check.name, check.run))
+            results.append(_run(root, check.name, check.run))
     return results
 
 
@@ -95,11 +95,13 @@ class _Check(NamedTuple):
     reads: tuple[str, ...] = ()
 
 
-def _run(name: str, check: Callable[[], CheckOutcome]) -> CheckResult:
+def _run(root: Path, name: str, check: Callable[[], CheckOutcome]) -> CheckResult:
     try:
         finding = check()
     # Damage is what we look for: whatever a library says of a file is a finding, and the other checks still run.
     except Exception as error:
+        # What the machine lacks is no damage.
+        refuse_shortage(error, root)
         return CheckResult(name, False, first_line(error))
     return CheckResult(name, finding.holds, finding.found)
 

@@ -17,7 +17,10 @@ from borgtrace.cli.options import (
 )
 
 
-@command(on_interrupt="answers that were written stay")
+@command(
+    on_interrupt="answers that were written stay",
+    writes_here=["placement", "export_pool"],
+)
 def colocate(
     store: Annotated[
         Path | None,

@@ -21,7 +21,7 @@ from borgtrace.errors import BorgtraceError, UsageError
 MARK = ".borgtrace-demo"
 
 
-@command(on_interrupt="run the same command again to start over")
+@command(on_interrupt="run the same command again to start over", writes_here=["folder"])
 def demo(
     folder: Annotated[
         Path, Argument(metavar="[DIR]", help="Folder for everything the demo makes.")

@@ -13,6 +13,7 @@ from borgtrace.cli.options import CellOption, JsonOption, TablesOption
     on_interrupt="what has arrived is kept; run the same command again to go on",
     reads=[],
     writes=["dest"],
+    adds_to_here=["store"],
 )
 def fetch(
     generation: Annotated[str, Argument(metavar="2011|2019", help="Which trace.")],

@@ -16,7 +16,7 @@ from borgtrace.cli.options import (
 )
 
 
-@command()
+@command(writes_here=["save"])
 def forecast(
     store: StoreArgument,
     forecaster: Annotated[

@@ -12,7 +12,8 @@ from borgtrace.cli.options import EngineOption, JsonOption, MemoryOption
 @command(
     on_interrupt="files that were checked are kept; run the same command again to go on",
     reads=[],
-    writes=["sources", "store"],
+    raw=["sources"],
+    adds_to=["store"],
 )
 def ingest(
     sources: Annotated[

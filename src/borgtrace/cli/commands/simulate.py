@@ -1,5 +1,6 @@
 """``borgtrace simulate``: the trace scheduled again, by other policies."""
 
+from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -15,7 +16,7 @@ from borgtrace.cli.options import (
 )
 
 
-@command()
+@command(writes=["out", "event_log"])
 def simulate(
     store: StoreArgument,
     policy: Annotated[
@@ -69,13 +70,13 @@ def simulate(
         ),
     ] = None,
     event_log: Annotated[
-        str,
+        Path | None,
         Option(
             "--event-log",
             metavar="DIR",
             help="Folder or URL for the schedule as a store of its own, for one policy.",
         ),
-    ] = "",
+    ] = None,
     by_hour: Annotated[
         bool,
         Option(
@@ -126,7 +127,7 @@ def simulate(
         each_constraint=each_constraint,
         add_machines=tuple(add_machines or ()),
         upgrade_machines=tuple(upgrade_machines or ()),
-        event_log=event_log,
+        event_log=str(event_log or ""),
         jobs=jobs,
     )
     question = SIMULATE_HOURS if by_hour else SIMULATE

@@ -9,7 +9,7 @@ from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, StoreArgument
 
 
-@command(on_interrupt="the store is as it was")
+@command(on_interrupt="the store is as it was", writes_here=["plot"])
 def trace(
     store: StoreArgument,
     name: Annotated[str, Argument(metavar="COLLECTION", help="Job (collection) id, or its name.")],

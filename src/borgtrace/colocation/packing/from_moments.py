@@ -34,6 +34,7 @@ from borgtrace.placement import (
     require_capacity,
 )
 from borgtrace.placement.estimators.features import MAXIMUM, N_MOMENTS
+from borgtrace.storage import open_regular
 
 _REQUIRED_COLUMNS = ("task", "mean", "std")
 _OPTIONAL_COLUMNS = ("maximum", "request")
@@ -343,7 +344,9 @@ def read_moments(path: Path) -> NamedTasks:
     if not path.is_file():
         raise SourceError(str(path), "no such file", way_out="check the path")
     try:
-        table = pq.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
+        with open_regular(path) as file:
+            is_parquet = path.suffix == ".parquet"
+            table = pq.read_table(file) if is_parquet else pyarrow.csv.read_csv(file)
     except pa.ArrowInvalid as error:
         raise SourceError(str(path), "not a table", way_out=way_out) from error
     for name in _REQUIRED_COLUMNS:

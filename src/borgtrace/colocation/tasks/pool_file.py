@@ -21,7 +21,7 @@ from borgtrace.colocation.tasks.pool import LEVELS, PER_TASK, PreparationStep, T
 from borgtrace.errors import SourceError
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.dialects import dialect
-from borgtrace.storage import as_local_path, replacing
+from borgtrace.storage import as_local_path, readable, replacing
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
 _METADATA_KEY = b"borgtrace.pool"
@@ -150,7 +150,7 @@ def _open(path: Path) -> pa.Table:
     if not path.is_file():
         raise SourceError(str(path), "no such file", way_out=_WAY_OUT)
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(readable(path))
     except pa.ArrowInvalid as error:
         raise SourceError(str(path), "not a Parquet file", way_out=_WAY_OUT) from error
     if not table.num_rows:

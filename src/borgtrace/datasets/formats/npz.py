@@ -16,6 +16,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, concatenated, trace_columns
+from borgtrace.storage import open_regular, require_regular
 
 SERIES = "data"
 MASK = "mask"
@@ -68,7 +69,7 @@ def read(
 ) -> TraceArrays:
     """Map one file; zip's check sums are verified when a file is compressed, and cannot be when mapped."""
     arrays = {}
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(require_regular(path)) as archive:
         for info in archive.infolist():
             name = info.filename.removesuffix(".npy")
             arrays[name] = map_member(path, archive, info)
@@ -129,7 +130,7 @@ def map_member(
 
 def data_start(path: Path, info: zipfile.ZipInfo) -> int:
     """Return where the content of a member begins in the file."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         file.seek(info.header_offset)
         # From the local header: the directory at the end may give another extra field.
         name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))

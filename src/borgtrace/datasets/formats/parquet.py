@@ -19,6 +19,7 @@ from borgtrace.datasets.formats.arrays import (
 )
 from borgtrace.errors import StoreError, first_line
 from borgtrace.kernels.arrays import Index
+from borgtrace.storage import readable
 
 
 def schema(names: FeatureNames) -> pa.Schema:
@@ -74,7 +75,7 @@ def read(
     """
     try:
         table = pq.read_table(
-            path,
+            readable(path),
             page_checksum_verification=is_verified,
             memory_map=True,
         )

@@ -29,6 +29,7 @@ from borgtrace.datasets.formats.arrays import (
 )
 from borgtrace.errors import StoreError
 from borgtrace.kernels.arrays import Index
+from borgtrace.storage import open_regular, read_regular
 
 SERIES = "data"
 MASK = "mask"
@@ -305,8 +306,8 @@ def field(number: int, content: bytes) -> bytes:
 def file_bytes(path: Path) -> Buffer:
     """Read a whole file, into this thread's reused memory where it is not compressed."""
     if path.suffix == ".gz":
-        return np.frombuffer(zlib.decompress(path.read_bytes(), GZIP), np.uint8)
-    with path.open("rb") as file:
+        return np.frombuffer(zlib.decompress(read_regular(path), GZIP), np.uint8)
+    with open_regular(path) as file:
         buffer = reused_array("file", os.fstat(file.fileno()).st_size, np.uint8)
         return buffer[: file.readinto(buffer.data)]
 

@@ -32,7 +32,7 @@ from borgtrace.ingest.build.row_order import sorted_batches
 from borgtrace.ingest.build.staged_relation import PartsByColumns, show_parts
 from borgtrace.schema import ENUMS, Table
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.storage import replacing
+from borgtrace.storage import remove, replacing
 from borgtrace.store.content import ContentSums
 from borgtrace.store.layout import part_name
 
@@ -75,7 +75,10 @@ def sorting_connection(
         Where it spills; made here.  None: in the temporary folder.
     """
     if spill is not None:
-        spill.mkdir(parents=True, exist_ok=True)
+        spill.parent.mkdir(parents=True, exist_ok=True)
+        # What is left of a process that died, or a link to elsewhere.
+        remove(spill)
+        spill.mkdir(mode=0o700)
     connection = raw_connection(memory, threads, spill)
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     # The footers of staged parts are read for each range of collections.

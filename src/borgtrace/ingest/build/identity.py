@@ -10,7 +10,7 @@ from borgtrace.errors import SourceError, StoreError
 from borgtrace.ingest.build.pending import staged_entries
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.find.discovery import Discovery, origin
-from borgtrace.storage import write_file
+from borgtrace.storage import read_text, write_file
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
 
@@ -167,7 +167,7 @@ def _known_identity(present: Manifest | None, layout: Layout) -> Identity | None
     path = _file(layout)
     if not path.exists():
         return None
-    fields = json.loads(path.read_text())
+    fields = json.loads(read_text(path))
     # Earlier versions wrote no capacity.
     capacity = Capacity(*fields.pop("capacity", ()))
     return Identity(**fields, capacity=capacity)

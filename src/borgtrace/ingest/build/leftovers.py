@@ -1,6 +1,5 @@
 """Leftovers of a killed ingest in the folder of a store: finish or remove them."""
 
-import shutil
 from pathlib import Path
 
 from borgtrace.storage import INCOMPLETE, RemotePath, remove
@@ -19,8 +18,8 @@ def tidy(layout: Layout) -> None:
     if _is_being_cleared(layout):
         clear(layout)
     finish_swap(layout)
-    shutil.rmtree(layout.unfinished, ignore_errors=True)
-    shutil.rmtree(layout.spill, ignore_errors=True)
+    remove(layout.unfinished)
+    remove(layout.spill)
     if isinstance(layout.staging, RemotePath):
         # Copies of parts for a build that was interrupted.
         remove(layout.root / layout.staging.name)

@@ -20,7 +20,7 @@ from borgtrace.ingest.files.raw_layout import RawLayout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.schema import TRACE_TABLES
 from borgtrace.schema.records import RECORDS
-from borgtrace.storage import incomplete_path, write_file
+from borgtrace.storage import incomplete_path, read_text, write_file
 from borgtrace.store.layout import source_key
 from borgtrace.store.manifest import SourceEntry, entry_from
 
@@ -267,4 +267,4 @@ def write_entry(path: Path, entry: SourceEntry) -> None:
 
 def read_entry(path: Path) -> SourceEntry:
     """Read a ledger entry back."""
-    return entry_from(json.loads(path.read_text()))
+    return entry_from(json.loads(read_text(path)))

@@ -5,7 +5,6 @@ understand or that must be refused sends the whole file to the validating reader
 """
 
 import csv
-import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ import pyarrow as pa
 
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.processes import map_processes
-from borgtrace.errors import BorgtraceError, EngineError, SourceError, StoreError, first_line
+from borgtrace.errors import EngineError, SourceError, first_line
 from borgtrace.ingest.build.flattened import stage_flattened
 from borgtrace.ingest.build.staged import (
     STAGED_TABLES,
@@ -37,7 +36,15 @@ from borgtrace.ingest.read.parquet import parquet_blocks, read_parquet
 from borgtrace.ingest.read.range_queries import sample_blocks
 from borgtrace.ingest.read.records import json_lines
 from borgtrace.ingest.read.validating_reader import LineFormat, line_blocks, validate
-from borgtrace.storage import RemotePath, uploading
+from borgtrace.storage import (
+    DISK_FULL,
+    NOT_WRITABLE,
+    RemotePath,
+    disk_full,
+    refuse_shortage,
+    shortage_behind,
+    uploading,
+)
 from borgtrace.storage.sparse_copy import local_copy
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
@@ -141,8 +148,6 @@ def _read_fast(source: Source, container: Container, output: StagedOutput) -> bo
 
 WORTH_A_PROCESS = 32_000_000
 """Bytes beside the largest file below which starting processes costs more than it saves."""
-DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-"""No space left, file too large, quota exceeded: one message, since the way out is the same."""
 
 Outcome = SourceEntry | SourceError
 
@@ -208,12 +213,12 @@ def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
     except SourceError as fault:
         return source, fault
     except OSError as error:
-        # The disk is the store's, not this file's: every other file would fail as well.
-        if error.errno in DISK_FULL:
-            raise disk_full(staging.parent) from None
+        # The machine's, not this file's: every other file would fail as well.
+        refuse_staging_shortage(error, staging.parent)
         return source, SourceError(str(source.path), f"cannot be read ({error.strerror or error})")
     # Errors of libraries on bytes that no reader foresaw.
-    except (duckdb.Error, pa.ArrowException, csv.Error, RecursionError) as error:
+    except (duckdb.Error, pa.ArrowException, csv.Error, RecursionError, MemoryError) as error:
+        refuse_staging_shortage(error, staging.parent)
         return source, SourceError(
             str(source.path),
             f"cannot be read ({first_line(error)})",
@@ -221,10 +226,26 @@ def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
         )
 
 
-def disk_full(store: Path) -> BorgtraceError:
-    """Return the error for a full disk."""
-    return StoreError(
-        str(store),
-        "the disk is full",
-        way_out="free some disk and run the same command again: staged files are kept",
-    )
+def refuse_staging_shortage(error: BaseException, store: Path) -> None:
+    """Raise what the machine was short of while a store was made, where that is why it failed.
+
+    Parameters
+    ----------
+    error
+        What failed.
+    store
+        The store; what is staged stays.
+
+    Raises
+    ------
+    StoreError
+        The disk is full, or permission is lacking.
+    EngineError
+        Memory or open files were short.
+    """
+    number = shortage_behind(error)
+    if number in DISK_FULL:
+        raise disk_full(store, number, kept="staged files are kept") from error
+    # A file that may not be read is a fault of this file.
+    if number is not None and number not in NOT_WRITABLE:
+        refuse_shortage(error, store)

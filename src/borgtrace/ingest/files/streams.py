@@ -15,6 +15,7 @@ from isal import igzip, isal_zlib
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.sources import Source
+from borgtrace.storage import open_regular, scratch_folder
 
 READ_SIZE = 1 << 18
 LONGEST_LINE = 1 << 24
@@ -36,7 +37,7 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
     """
     path = source.path
     try:
-        with source.here.open("rb", buffering=READ_SIZE) as raw:
+        with open_regular(source.here, buffering=READ_SIZE) as raw:
             # ISA-L inflates faster than zlib and DuckDB do, and verifies the checksum at the end.
             stream: Any = igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
             if source.is_zstd:
@@ -188,7 +189,7 @@ def plain_file(source: Source) -> Iterator[Path]:
     if not (is_packed or is_pattern or _has_byte_order_mark(source.here)):
         yield source.here
         return
-    with tempfile.NamedTemporaryFile(prefix="borgtrace-") as copy:
+    with tempfile.NamedTemporaryFile(dir=scratch_folder()) as copy:
         with open_stream(source) as stream:
             shutil.copyfileobj(stream, copy, READ_SIZE)
         copy.flush()
@@ -196,7 +197,7 @@ def plain_file(source: Source) -> Iterator[Path]:
 
 
 def _has_byte_order_mark(path: Path) -> bool:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(3) == BOM_UTF8
 
 

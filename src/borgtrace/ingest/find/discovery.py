@@ -13,7 +13,7 @@ from borgtrace.ingest.files.sources import Source, tell_apart
 from borgtrace.ingest.find.recognition import classify
 from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema import Dialect
-from borgtrace.storage import INCOMPLETE, RemotePath
+from borgtrace.storage import INCOMPLETE, RemotePath, read_text
 
 _SCHEMA = "schema.csv"
 _BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
@@ -182,7 +182,7 @@ def truth_about(path: Path) -> dict[str, Any] | None:
     if nearest is None:
         return None
     try:
-        truth = dict(json.loads(nearest.read_text()))
+        truth = dict(json.loads(read_text(nearest)))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise SourceError(
             str(nearest),

@@ -12,7 +12,7 @@ from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.find.discovery import Discovery, discover
 from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.schema.dialects import declare, dialect
-from borgtrace.storage import as_path
+from borgtrace.storage import as_path, read_text
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def read_declaration(path: Path) -> dict[str, Any]:
         It is not there, or not TOML.
     """
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(read_text(path))
     except OSError as error:
         reason = os.strerror(error.errno or errno.EIO).lower()
         way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"

@@ -8,8 +8,8 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
-import stat
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +24,13 @@ from borgtrace.ingest.files.sources import Format, Source
 from borgtrace.ingest.files.streams import DAMAGE, damaged, open_stream
 from borgtrace.ingest.read.range_queries import metric_of
 from borgtrace.schema import DIALECTS, Dialect, RawTable
-from borgtrace.storage import RemotePath
+from borgtrace.storage import (
+    NotRegularError,
+    RemotePath,
+    describe_kind,
+    open_regular,
+    refuse_shortage,
+)
 
 HEAD = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -129,18 +135,17 @@ def _open(path: Path) -> _OpenedFile:
     if isinstance(path, RemotePath):
         return _OpenedFile(*path.head(HEAD))
     try:
-        status = path.stat()
-        # Checked before it is opened: to open a pipe is to wait for whoever writes to it.
-        if not stat.S_ISREG(status.st_mode):
-            raise SourceError(
-                str(path),
-                "not a file",
-                expected=_EXPECTED,
-                got=describe_kind(status.st_mode),
-                way_out="remove it, or name the file itself",
-            )
-        with path.open("rb") as file:
-            return _OpenedFile(status.st_size, file.read(HEAD), "")
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            return _OpenedFile(size, file.read(HEAD), "")
+    except NotRegularError as error:
+        raise SourceError(
+            str(path),
+            "not a file",
+            expected=_EXPECTED,
+            got=describe_kind(path.stat().st_mode),
+            way_out="remove it, or name the file itself",
+        ) from error
     except PermissionError as error:
         raise SourceError(
             str(path),
@@ -154,22 +159,12 @@ def _open(path: Path) -> _OpenedFile:
             way_out="remove it, or correct it",
         ) from error
     except OSError as error:  # a link to itself, a disk that fails
+        refuse_shortage(error, path)
         raise SourceError(
             str(path),
             f"cannot be read ({error.strerror})",
             way_out="remove it, or correct it",
         ) from error
-
-
-def describe_kind(mode: int) -> str:
-    """Describe a path that is no file, by its mode."""
-    if stat.S_ISFIFO(mode):
-        return "a pipe"
-    if stat.S_ISDIR(mode):
-        return "a folder"
-    if stat.S_ISSOCK(mode):
-        return "a socket"
-    return "a device"
 
 
 def _inflate(path: Path, head: bytes) -> bytes:
@@ -272,7 +267,7 @@ def _names_columns(header: Sequence[str], rows: Sequence[str]) -> bool:
 
 def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             stream = io.BytesIO(gzip.decompress(file.read())) if is_gzip else file
             return list(pq.read_schema(stream).names)
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid … for damaged footers

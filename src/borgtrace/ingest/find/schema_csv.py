@@ -8,6 +8,7 @@ from pathlib import Path
 from borgtrace.errors import SchemaError
 from borgtrace.schema import RawTable
 from borgtrace.schema.dialects import GOOGLE_2011
+from borgtrace.storage import read_text
 
 _TABLES = GOOGLE_2011.tables  # the one trace that describes itself so
 
@@ -49,7 +50,7 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    text = path.read_bytes().decode("utf-8", "replace")
+    text = read_text(path, errors="replace")
     try:
         return list(csv.reader(io.StringIO(text, newline="")))
     # It describes no field, and the message names the missing ones.

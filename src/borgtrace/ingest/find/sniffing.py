@@ -18,6 +18,7 @@ from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
 from borgtrace.schema.dialects.units import ISO
 from borgtrace.schema.time import write_time
+from borgtrace.storage import open_regular
 from borgtrace.storage.sparse_copy import local_copies
 
 
@@ -169,7 +170,7 @@ def sniff(path: Path) -> Draft:
 
 def _reader_sql(path: Path, local_path: Path) -> str:
     file_sql = literal(str(local_path))
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(4)
     if head == b"PAR1":
         return f"read_parquet({file_sql})"

@@ -13,6 +13,7 @@ from borgtrace.ingest.files.streams import LONGEST_LINE, LineLengths, plain_file
 from borgtrace.ingest.read.json_token_counts import Tokens, tokens_in, tokens_of
 from borgtrace.ingest.read.records import read_flat, record_types
 from borgtrace.ingest.read.strange_text import is_strange
+from borgtrace.storage import open_regular
 
 _BLOCK = 1 << 19
 _QUOTED = re.compile(rb'"(?:start_)?time"\s*:\s*"')
@@ -63,7 +64,7 @@ def _count_tokens(path: Path, named: Path) -> Tokens:
     """Count the tokens of a copy of the file `named`, or raise `NeedsValidation` where they cannot be relied on."""
     last = b"\n"
     lengths = LineLengths(named)
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         # Tokens tell only where integers are in quotes, as BigQuery writes them.
         if not _QUOTED.search(stream.read(1 << 14)):
             raise NeedsValidation

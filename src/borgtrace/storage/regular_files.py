@@ -1,0 +1,128 @@
+"""Opens files that strangers name or made: regular ones only, since a pipe waits for ever and a device has no end."""
+
+import errno
+import os
+import stat
+from contextlib import AbstractContextManager, nullcontext
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from borgtrace.storage.remote import RemotePath, translate_bucket_errors
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+class NotRegularError(OSError):
+    """A path is a pipe, a device, a socket or a folder, where a file is read."""
+
+
+def describe_kind(mode: int) -> str:
+    """Describe what is no regular file, by its mode.
+
+    Examples
+    --------
+    >>> describe_kind(os.stat("/dev/null").st_mode)
+    'a device'
+    """
+    for is_kind, name in _KINDS:
+        if is_kind(mode):
+            return name
+    return "a device"
+
+
+def open_regular(path: Path, *, buffering: int = -1) -> BufferedReader:
+    """Open a regular file for reading, here or in a bucket, without waiting for anybody who writes to it.
+
+    Parameters
+    ----------
+    path
+        The file; a link is followed.
+    buffering
+        As for `open`; of a file of this machine.
+
+    Raises
+    ------
+    NotRegularError
+        It is a pipe, a device, a socket or a folder.
+    OSError
+        It cannot be opened.
+    """
+    if isinstance(path, RemotePath):
+        remote_file: BufferedReader = path.open()
+        return remote_file
+    # Asked first: to open some devices has an effect.
+    require_regular(path)
+    # Without waiting, and asked again: the name may stand for something else meanwhile.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise _not_regular(path, mode)
+        file: BufferedReader = os.fdopen(descriptor, "rb", buffering)  # type: ignore[assignment]
+        return file
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def require_regular(path: Path) -> Path:
+    """Return a path that a library is to open, unless it is no regular file.
+
+    Raises
+    ------
+    NotRegularError
+        It is a pipe, a device, a socket or a folder.
+    OSError
+        It is not there.
+    """
+    if isinstance(path, RemotePath):
+        return path
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise _not_regular(path, mode)
+    return path
+
+
+def _not_regular(path: Path, mode: int) -> NotRegularError:
+    return NotRegularError(errno.EINVAL, f"{describe_kind(mode)}, not a file", str(path))
+
+
+def readable(path: Path) -> Any:
+    """Return what Arrow reads: the path, or an opened file of a bucket, since Arrow makes a new client for each URL.
+
+    Raises
+    ------
+    NotRegularError
+        It is a pipe, a device, a socket or a folder.
+    """
+    return path.open() if isinstance(path, RemotePath) else require_regular(path)
+
+
+def read_regular(path: Path) -> bytes:
+    """Return all bytes of a regular file, as :func:`open_regular` opens it."""
+    with _bucket_errors_of(path), open_regular(path) as file:
+        return file.read()
+
+
+def read_text(path: Path, *, errors: str = "strict") -> str:
+    """Return the text of a regular file, which is UTF-8.
+
+    Parameters
+    ----------
+    path
+        The file, here or in a bucket.
+    errors
+        What happens to bytes that are none; as for `bytes.decode`.
+    """
+    return read_regular(path).decode("utf-8", errors)
+
+
+def _bucket_errors_of(path: Path) -> AbstractContextManager[None]:
+    if isinstance(path, RemotePath):
+        return translate_bucket_errors(path)
+    return nullcontext()
