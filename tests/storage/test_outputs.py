@@ -7,16 +7,27 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.storage import RemotePath, as_path, new_folder, replacing, upload, write_file
+from borgtrace.storage import (
+    RemotePath,
+    as_path,
+    new_folder,
+    outputs,
+    replacing,
+    upload,
+    write_file,
+)
+from borgtrace.storage.outputs import put_file
 from tests.bucket import Bucket
 
 
 def put(bucket: Bucket) -> list[str]:
-    return [
-        path.partition("?")[0].removeprefix("/cells/")
-        for method, path, _ in bucket.requests
-        if method == "PUT"
-    ]
+    """Return what was written, without the mark of an unfinished folder and the folder that Arrow keeps."""
+    names = []
+    for method, path, _ in bucket.requests:
+        name = path.partition("?")[0].removeprefix("/cells/")
+        if method == "PUT" and not name.endswith(("/upload.incomplete", "/")):
+            names.append(name)
+    return names
 
 
 def test_a_file_is_copied_when_it_is_whole(bucket: Bucket) -> None:
@@ -67,6 +78,51 @@ def test_nothing_is_left_of_a_folder_that_failed(bucket: Bucket) -> None:
     with pytest.raises(ZeroDivisionError), new_folder(as_path(f"{bucket.url}/out")) as draft:
         (draft / "x").write_text(str((draft / "y").write_text("") / 0))
     assert list(bucket.root.iterdir()) == []
+
+
+@pytest.mark.parametrize("ends", [OSError, KeyboardInterrupt])
+def test_what_was_copied_of_a_folder_that_failed_is_removed(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, ends: type[BaseException]
+) -> None:
+    """The command can be run again: the place is free."""
+    copied = []
+
+    def cut_off(source: Path, out: RemotePath) -> None:
+        copied.append(out.name)
+        if len(copied) == 3:
+            raise ends
+        put_file(source, out)
+
+    out = as_path(f"{bucket.url}/out")
+    with monkeypatch.context() as patched:
+        patched.setattr(outputs, "put_file", cut_off)
+        with pytest.raises(ends):
+            write_three(out)
+    assert not [path for path in bucket.root.rglob("*") if path.is_file()]
+    with new_folder(out) as draft:
+        (draft / "a").write_text("again")
+    assert files_of(bucket) == ["out/a"]
+
+
+def write_three(out: Path) -> None:
+    with new_folder(out) as draft:
+        for name in ("a", "b", "c"):
+            (draft / name).write_text(name)
+
+
+def test_what_a_killed_command_left_is_replaced(bucket: Bucket) -> None:
+    """Nobody could clean up, so the mark tells whose it is."""
+    (bucket.root / "out").mkdir()
+    for name in ("upload.incomplete", "old"):
+        (bucket.root / "out" / name).write_text(name)
+    with new_folder(as_path(f"{bucket.url}/out")) as draft:
+        (draft / "new").write_text("")
+    assert files_of(bucket) == ["out/new"]
+
+
+def files_of(bucket: Bucket) -> list[str]:
+    paths = bucket.root.rglob("*")
+    return sorted(path.relative_to(bucket.root).as_posix() for path in paths if path.is_file())
 
 
 def test_a_bucket_that_cannot_be_written_to_is_named(bucket: Bucket, tmp_path: Path) -> None:

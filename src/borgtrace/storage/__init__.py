@@ -1,6 +1,6 @@
 """Paths, files and folders, local or in a bucket: whatever is written appears whole or not at all."""
 
-from borgtrace.storage.folder import check_free, is_writable, new_folder, replacing_once
+from borgtrace.storage.folder import check_free, is_free, is_writable, new_folder, replacing_once
 from borgtrace.storage.lock import locked
 from borgtrace.storage.outputs import download, upload, uploading
 from borgtrace.storage.paths import (
@@ -55,6 +55,7 @@ __all__ = [
     "expect_unchanged",
     "incomplete_path",
     "is_writable",
+    "is_free",
     "is_utf8",
     "locked",
     "new_folder",

@@ -4,14 +4,17 @@ import errno
 import glob
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import StoreError, UsageError
 from borgtrace.storage.lock import locked
 from borgtrace.storage.outputs import uploading
 from borgtrace.storage.remote import RemotePath
-from borgtrace.storage.replacing import INCOMPLETE, remove, replacing
+from borgtrace.storage.replacing import INCOMPLETE, remove, replacing, write_file
+
+UNFINISHED = f"upload{INCOMPLETE}"
+"""Lies in a folder of a bucket while it is written, since a bucket has no rename."""
 
 
 @contextmanager
@@ -36,8 +39,7 @@ def new_folder(out: Path, *, replaces: bool = False) -> Iterator[Path]:
     """
     if isinstance(out, RemotePath):
         check_free(out)
-        with uploading(out) as draft:
-            draft.mkdir()
+        with _new_remote_folder(out) as draft:
             yield draft
         return
     # The lock lies beside, not inside: the folder must be empty to be renamed over.
@@ -53,6 +55,26 @@ def new_folder(out: Path, *, replaces: bool = False) -> Iterator[Path]:
             yield incomplete
             if replaces:
                 remove(out)
+
+
+@contextmanager
+def _new_remote_folder(out: RemotePath) -> Iterator[Path]:
+    """Yield an empty folder that is copied to `out`; where that fails, nothing stays that the next run would refuse."""
+    mark = out / UNFINISHED
+    if mark.exists():
+        remove(out)
+    # Before the work: a bucket that may not be written to says so at once, and what is left after a kill is known.
+    write_file(mark, "The command that writes here has not finished, or was killed.\n")
+    try:
+        with uploading(out) as draft:
+            draft.mkdir()
+            yield draft
+        mark.unlink()
+    except BaseException:
+        # The bucket may be what failed: then the mark stays as well, and the next run goes on.
+        with suppress(StoreError):
+            remove(out)
+        raise
 
 
 @contextmanager
@@ -75,11 +97,9 @@ def check_free(out: Path) -> None:
     Raises
     ------
     UsageError
-        `out` is a file, or a folder that is not empty.
+        `out` is a file, or a folder that is not empty, unless a bucket holds it and it is marked as unfinished.
     """
-    if out.is_dir() and not any(out.iterdir()):
-        return
-    if out.exists():
+    if not is_free(out):
         n_entries = len(list(out.glob("*")))
         raise UsageError(
             str(out),
@@ -88,6 +108,14 @@ def check_free(out: Path) -> None:
             got=f"{n_entries} entries" if n_entries else "a file",
             way_out="name another folder, or remove this one",
         )
+
+
+def is_free(out: Path) -> bool:
+    """Return whether there is nothing, an empty folder, or a folder of a bucket that a command left unfinished."""
+    if isinstance(out, RemotePath) and (out / UNFINISHED).exists():
+        return True
+    is_empty_folder = out.is_dir() and not any(out.iterdir())
+    return is_empty_folder or not out.exists()
 
 
 def is_writable(folder: Path) -> bool:

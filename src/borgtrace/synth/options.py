@@ -10,7 +10,7 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects import Dialect, dialect
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.storage import RemotePath
+from borgtrace.storage import RemotePath, is_free
 from borgtrace.synth.model.fault_rates import NO_FAULTS, PUBLISHED, FaultRates
 from borgtrace.synth.model.hashing import key
 from borgtrace.synth.model.profile import CONSTRAINED, Likeness, Profile
@@ -237,8 +237,7 @@ def check_shared_factor(where: str, value: float) -> None:
 
 def check_output(out: Path) -> None:
     """Raise UsageError unless `out` is a new or empty folder whose parent exists; in a bucket any parent does."""
-    is_empty_folder = out.is_dir() and not any(out.iterdir())
-    if out.exists() and not is_empty_folder:
+    if not is_free(out):
         raise UsageError(
             str(out),
             "not an empty folder",
