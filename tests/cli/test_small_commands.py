@@ -267,7 +267,7 @@ def test_a_question_that_was_refused_is_named(
         refused=refused,
     )
     monkeypatch.setattr("borgtrace.report.write", lambda *_, **__: summary)
-    assert run("report", store, store / "page.html") == EngineError.exit_code
+    assert run("report", store, store.parent / "page.html") == EngineError.exit_code
     assert capsys.readouterr().err.splitlines() == [
         "queue_length: query: memory exhausted",
         "2 questions, 1 charts, 1.0 MB",

@@ -12,7 +12,7 @@ import numpy as np
 
 from borgtrace.errors import SourceError, check_names, first_line
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
-from borgtrace.storage import replacing
+from borgtrace.storage import open_regular, refuse_shortage, replacing
 
 FORMAT = "borgtrace forecasters 1"
 """What a file says of itself; the number goes up when files can no longer be read."""
@@ -85,7 +85,7 @@ def load(
     """
     if not Path(path).is_file():
         raise SourceError(path, "no such file", way_out=_WAY_OUT)
-    with Path(path).open("rb") as file:
+    with open_regular(Path(path)) as file:
         if file.read(1) == _PICKLE:
             raise SourceError(
                 path,
@@ -101,6 +101,7 @@ def load(
         trained_resource = str(header["resource"])
     # Another file may be wrong in any way.
     except Exception as error:
+        refuse_shortage(error, Path(path))
         raise SourceError(
             path,
             "not forecasters that were saved",

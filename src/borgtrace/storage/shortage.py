@@ -33,6 +33,10 @@ _TEXTS = {
 _ANY_TEXT = re.compile("|".join(map(re.escape, _TEXTS)))
 
 
+class DiskFullError(StoreError, OSError):
+    """There is no room for what is written: for those who can do without it, the `OSError` that it was."""
+
+
 def shortage_behind(error: BaseException) -> int | None:
     """Return the number of the operating system of what was short; None where an error has another cause.
 
@@ -145,7 +149,7 @@ def disk_full(
     *,
     needed: int = 0,
     kept: str = "",
-) -> StoreError:
+) -> DiskFullError:
     """Return the error of a full disk: that of a place, or of the temporary folder where that one has less.
 
     Parameters
@@ -163,7 +167,7 @@ def disk_full(
     if kept:
         again += f": {kept}"
     if number == errno.EFBIG:
-        return StoreError(
+        return DiskFullError(
             str(place),
             "a file is larger than this system allows",
             got=_limit_of_size(),
@@ -179,7 +183,7 @@ def disk_full(
         way_out += ", or set TMPDIR to a folder elsewhere"
     elif not kept:
         way_out += ", or name another place"
-    return StoreError(
+    return DiskFullError(
         str(place),
         "the disk is full" if number == errno.ENOSPC else "the disk quota is used up",
         # At least what there is: that was too little.

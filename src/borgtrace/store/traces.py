@@ -15,6 +15,7 @@ from borgtrace.errors import UsageError, first_line
 from borgtrace.kernels.arrays import Index, ShortIndex
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema import with_percentiles
+from borgtrace.storage import refuse_shortage
 from borgtrace.storage.sparse_copy import SparseCopy, fetch_all
 from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, add_array, open_array
 from borgtrace.store.compatibility import unreadable
@@ -332,6 +333,7 @@ def _read_index(layout: Layout) -> _TaskIndex:
     try:
         tasks = layout.tasks(["collection_id", "instance_index", "first_row", "n_windows"])
     except (OSError, ValueError, LookupError, pa.ArrowException) as error:
+        refuse_shortage(error, layout.root)
         what = "the index of tasks cannot be read"
         raise unreadable(layout.root, what, first_line(error)) from error
     first_rows = _numbers(tasks, "first_row", np.int64)

@@ -19,7 +19,7 @@ from borgtrace.datasets.formats.arrays import (
 )
 from borgtrace.errors import StoreError, first_line
 from borgtrace.kernels.arrays import Index
-from borgtrace.storage import readable
+from borgtrace.storage import readable, refuse_shortage
 
 
 def schema(names: FeatureNames) -> pa.Schema:
@@ -81,6 +81,7 @@ def read(
         )
         table = table.combine_chunks()
     except (OSError, pa.ArrowException) as error:
+        refuse_shortage(error, path)
         raise StoreError(
             str(path),
             "damaged",

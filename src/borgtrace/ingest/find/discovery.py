@@ -13,7 +13,7 @@ from borgtrace.ingest.files.sources import Source, tell_apart
 from borgtrace.ingest.find.recognition import classify
 from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema import Dialect
-from borgtrace.storage import INCOMPLETE, RemotePath, read_text
+from borgtrace.storage import INCOMPLETE, RemotePath, read_text, refuse_shortage
 
 _SCHEMA = "schema.csv"
 _BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
@@ -184,6 +184,7 @@ def truth_about(path: Path) -> dict[str, Any] | None:
     try:
         truth = dict(json.loads(read_text(nearest)))
     except (OSError, ValueError, TypeError, RecursionError) as error:
+        refuse_shortage(error, nearest)
         raise SourceError(
             str(nearest),
             "not the account of a synthetic trace",

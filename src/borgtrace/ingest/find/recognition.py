@@ -271,6 +271,7 @@ def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
             stream = io.BytesIO(gzip.decompress(file.read())) if is_gzip else file
             return list(pq.read_schema(stream).names)
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid … for damaged footers
+        refuse_shortage(error, path)
         raise SourceError(str(path), "damaged Parquet file", way_out="fetch it again") from error
 
 
