@@ -10,12 +10,16 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 
+from borgtrace.engine.answer_text import cell_text
+
 GAP = 2
 """Blanks between two columns."""
 WIDEST = 40
 """A text takes no more while others need the room: ids and hashes have 44 characters."""
 NARROWEST = 16
 """A heading or a text that is cut further is unreadable."""
+LONGEST = 10_000
+"""A text takes no more even where the line has no end: nobody reads on, and laying it out takes minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,7 @@ def grid_columns(table: pa.Table) -> list[TextColumn]:
     """Return the columns of a table of Arrow as text."""
     columns = []
     for field, values in zip(table.schema, table.columns, strict=True):
-        cells = [cell_text(value) for value in values.to_pylist()]
+        cells = [grid_text(value) for value in values.to_pylist()]
         columns.append(TextColumn(field.name, cells, is_number=is_number(field.type)))
     return columns
 
@@ -182,11 +186,10 @@ def is_number(type_: pa.DataType) -> bool:
     return kinds.is_integer(type_) or kinds.is_floating(type_) or kinds.is_decimal(type_)
 
 
-def cell_text(value: Any) -> str:
+def grid_text(value: Any) -> str:
     """Return a value as the text of a cell."""
     if value is None:
         return "NULL"
-    if isinstance(value, float):
-        return f"{value:.12g}"
     # A line break would tear the row apart.
-    return str(value).replace("\n", "\\n")
+    text = cell_text(value, "{:.12g}".format).replace("\n", "\\n")
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -1,6 +1,5 @@
 """Rows of ``borgtrace sql``, written as they arrive, so that an answer may be larger than memory."""
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,7 +8,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from borgtrace.cli.grid import grid_columns, print_grid
-from borgtrace.cli.printing import json_value
+from borgtrace.engine.answer_text import json_text, short_floats, write_csv
 from borgtrace.errors import UsageError
 
 
@@ -79,7 +78,7 @@ def first_rows(answer: pa.RecordBatchReader, rows: int) -> tuple[pa.Table, bool]
     batches: list[pa.RecordBatch] = []
     n_read = 0
     for batch in answer:
-        batches.append(with_short_floats(batch.slice(0, rows - n_read)))
+        batches.append(short_floats(batch.slice(0, rows - n_read)))
         n_read += batch.num_rows
         if n_read > rows:
             break
@@ -93,38 +92,11 @@ def write_rows(answer: pa.RecordBatchReader, format: str, out: IO[bytes]) -> Non
         write_csv(answer, out)
     elif format == "json":
         for batch in answer:
-            for row in with_short_floats(batch).to_pylist():
+            for row in short_floats(batch).to_pylist():
                 out.write(f"{json_text(row)}\n".encode())
     else:
         write_parquet(answer, out)
     out.flush()
-
-
-def write_csv(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
-    """Write all rows as CSV."""
-    from pyarrow import csv
-
-    fields = []
-    for field in answer.schema:
-        is_nested = pa.types.is_nested(field.type)
-        fields.append((field.name, pa.string() if is_nested else field.type))
-    flat = pa.schema(fields)
-    options = csv.WriteOptions(quoting_style="needed")
-    # Batch by batch with one schema, so that the heading is written once.
-    with csv.CSVWriter(out, flat, write_options=options) as writer:
-        for batch in answer:
-            columns = [flattened(column) for column in batch.columns]
-            writer.write_batch(pa.record_batch(columns, schema=flat))
-
-
-def flattened(column: pa.Array) -> pa.Array:
-    """Write lists and records, which CSV cannot hold, as JSON."""
-    if not pa.types.is_nested(column.type):
-        return column
-    texts = []
-    for value in with_short_decimals(column).to_pylist():
-        texts.append(None if value is None else json_text(value))
-    return pa.array(texts, pa.string())
 
 
 def write_parquet(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
@@ -134,25 +106,3 @@ def write_parquet(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
     with pq.ParquetWriter(out, answer.schema, compression="zstd") as writer:
         for batch in answer:
             writer.write_batch(batch)
-
-
-def json_text(value: Any) -> str:
-    """Return a value as JSON."""
-    # Decimals, dates and times as text, which JSON has no types for.
-    return json.dumps(json_value(value), ensure_ascii=False, default=str)
-
-
-def with_short_floats(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Widen float32 by its shortest decimal form, as it was published: 0.2493, not 0.24930000305."""
-    columns = [with_short_decimals(column) for column in batch.columns]
-    return pa.record_batch(columns, names=batch.schema.names)
-
-
-def with_short_decimals(column: pa.Array) -> pa.Array:
-    """Widen a column of float32, or of lists of them, by its shortest decimal form."""
-    if column.type == pa.float32():
-        # Arrow writes a float32 by the shortest text that reads back as the same.
-        return column.cast(pa.string()).cast(pa.float64())
-    if column.type == pa.list_(pa.float32()):
-        return column.cast(pa.list_(pa.string())).cast(pa.list_(pa.float64()))
-    return column

@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from borgtrace.engine.answer_columns import Carrier, for_carrier
 from borgtrace.engine.embedded import add_view, raw_connection
 from borgtrace.engine.identifiers import literal
 from borgtrace.engine.stoppable import Stoppable
@@ -171,6 +172,7 @@ def query(
     sql: str,
     timeout: float | None = None,
     parameters: Mapping[str, Any] | None = None,
+    carrier: Carrier = "arrow",
 ) -> pa.Table:
     """Check `sql`, run it on a connection from :func:`open_store`, and return all rows.
 
@@ -184,6 +186,8 @@ def query(
         Seconds it may take; any number where None.
     parameters
         Values of ``$name`` in the query: they are never read as SQL.
+    carrier
+        Who takes the rows: columns of types that it lacks come as text.  No two columns share a name.
 
     Raises
     ------
@@ -198,7 +202,7 @@ def query(
         checked_sql = check(cursor, sql)
         running = Stoppable(cursor, timeout)
         answer: pa.Table = running.step(
-            lambda: cursor.sql(checked_sql, params=parameters or None).to_arrow_table()
+            lambda: _answer(cursor, checked_sql, parameters, carrier).to_arrow_table()
         )
     return answer.combine_chunks()
 
@@ -209,6 +213,7 @@ def stream(
     batch_rows: int = 100_000,
     timeout: float | None = None,
     parameters: Mapping[str, Any] | None = None,
+    carrier: Carrier = "arrow",
 ) -> pa.RecordBatchReader:
     """Check `sql` at once, then return its rows in batches, for results larger than memory.
 
@@ -224,7 +229,7 @@ def stream(
         Most rows of a batch.
     timeout
         Seconds until the last batch is taken; any number where None.
-    parameters
+    parameters, carrier
         As for :func:`query`.
     """
     cursor = con.cursor()  # several streams may be open at once
@@ -232,9 +237,18 @@ def stream(
     with refusals():
         checked_sql = check(cursor, sql)
         reader = running.step(
-            lambda: cursor.sql(checked_sql, params=parameters or None).to_arrow_reader(batch_rows)
+            lambda: _answer(cursor, checked_sql, parameters, carrier).to_arrow_reader(batch_rows)
         )
     return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, running))
+
+
+def _answer(
+    cursor: duckdb.DuckDBPyConnection,
+    checked_sql: str,
+    parameters: Mapping[str, Any] | None,
+    carrier: Carrier,
+) -> duckdb.DuckDBPyRelation:
+    return for_carrier(cursor.sql(checked_sql, params=parameters or None), carrier)
 
 
 def _batches(reader: pa.RecordBatchReader, running: Stoppable) -> Iterator[pa.RecordBatch]:
@@ -326,6 +340,10 @@ def _not_a_select(what: str, got: str, way_out: str = "only a query can be answe
     )
 
 
+def _too_deep() -> UsageError:
+    return UsageError("query", "nested too deeply", way_out="name inner queries with WITH")
+
+
 @contextmanager
 def refusals() -> Iterator[None]:
     """Turn DuckDB's errors into UsageError (the query is wrong) or EngineError (the work failed).
@@ -356,6 +374,9 @@ def _refusal(line: str, *more: str) -> BorgtraceError:
             got=line,
             way_out=way_out,
         )
+    # DuckDB would suggest a setting, which nobody can change here.
+    if "Max expression depth limit" in line:
+        return _too_deep()
     missing_table = _NO_TABLE.match(line)
     if missing_table:
         name = missing_table[1]
@@ -372,7 +393,11 @@ def _refusal(line: str, *more: str) -> BorgtraceError:
 
 def _parse_tree(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
     ((text,),) = con.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
-    tree = json.loads(text)
+    try:
+        tree = json.loads(text)
+    # Python reads no deeper, and nobody writes a query that is.
+    except RecursionError as error:
+        raise _too_deep() from error
     if tree["error"]:
         raise _not_a_select("cannot be checked", str(tree.get("error_message")))
     return tree["statements"]

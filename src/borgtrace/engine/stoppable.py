@@ -55,7 +55,7 @@ class Stoppable:
                 raise
             if not done:
                 self._stop(future)
-                raise _timed_out(self._timeout)
+                raise timed_out(self._timeout)
             return future.result()
 
     def _seconds_left(self) -> float | None:
@@ -88,13 +88,13 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
     """
     if timeout is None:
         return work()
-    timed_out = _timed_out(timeout)
+    error_of_time = timed_out(timeout)
     is_over = threading.Event()
     ended = threading.Event()
 
     def stop(*_: Any) -> None:
         if not ended.is_set():
-            raise timed_out
+            raise error_of_time
 
     def watch(main: int) -> None:
         if ended.wait(timeout):
@@ -117,8 +117,8 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
             ended.set()
     except Exception as error:
         # The interrupted query's own error may arrive before the signal does.
-        if is_over.is_set() and error is not timed_out:
-            raise timed_out from error
+        if is_over.is_set() and error is not error_of_time:
+            raise error_of_time from error
         raise
     finally:
         ended.set()
@@ -126,7 +126,8 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
         signal.signal(signal.SIGALRM, handler_before)
 
 
-def _timed_out(timeout: float | None) -> EngineError:
+def timed_out(timeout: float | None) -> EngineError:
+    """Return the error for a query whose time is over."""
     return EngineError(
         "query",
         f"stopped after {timeout:g} s",

@@ -194,10 +194,10 @@ class DataViews:
         query = request.query_params.get("q", "")
         form = form_of(request)
         if form == "csv":
-            lines = sql_box.stream_csv(self.explored.store, query)
+            lines = self.explored.sql_box.stream_csv(query)
             return StreamingResponse(lines, media_type=MEDIA_TYPES[form])
-        rows = sql_box.answer(self.explored.store, query, sql_box.MOST_ROWS)
-        return data_response(rows.table, form)
+        content = sql_box.to_browser_json(self.explored.sql_box.answer(query, sql_box.MOST_ROWS))
+        return Response(content, media_type=MEDIA_TYPES[form])
 
 
 def data_response(data: Data, form: str) -> Response:

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 
-LARGEST_EXACT = 2**53
-"""Largest integer that a browser keeps: above it, ids become text."""
+from borgtrace.engine.answer_text import LARGEST_EXACT, write_csv
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +92,6 @@ def plain_value(value: Any) -> Any:
 
 def to_csv(table: pa.Table) -> bytes:
     """Write a table as CSV, lists as their JSON."""
-    columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_nested(column.type):
-            columns[name] = pa.array([json.dumps(item) for item in column.to_pylist()])
-        else:
-            columns[name] = column
     out = io.BytesIO()
-    pyarrow.csv.write_csv(pa.table(columns), out)
+    write_csv(table.to_reader(), out)
     return out.getvalue()

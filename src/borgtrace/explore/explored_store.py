@@ -12,6 +12,7 @@ import pyarrow as pa
 from borgtrace.errors import UsageError
 from borgtrace.explore.pyramid import Pyramid
 from borgtrace.explore.span import TimeSpan, whole_span
+from borgtrace.explore.sql_box import SqlBox
 from borgtrace.explore.tiers import UNKNOWN, tier_colors
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema import Dialect
@@ -85,6 +86,11 @@ class ExploredStore:
     def tasks(self) -> TaskColumns:
         """Columns of all tasks, read when they are first needed."""
         return TaskColumns(self.store.layout.tasks(TaskColumns.COLUMNS), self.dialect)
+
+    @cached_property
+    def sql_box(self) -> SqlBox:
+        """Answers queries of the reader's."""
+        return SqlBox(self.store)
 
     def place(self, machine_id: int) -> int:
         """Return the position of a machine among all.

@@ -200,7 +200,7 @@ class Pages:
         error = None
         if query:
             try:
-                first_rows = sql_box.answer(self.explored.store, query, sql_box.SHOWN_ROWS)
+                first_rows = self.explored.sql_box.answer(query, sql_box.SHOWN_ROWS)
                 answer = page_table(first_rows.table)
                 is_cut = first_rows.is_cut
             except BorgtraceError as refusal:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from borgtrace.engine.answer_text import cell_text
 from borgtrace.report.values import integer
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
@@ -21,6 +22,8 @@ PAGE_OF_COLUMN = {
 """The page that a value leads to, by its column."""
 NAME_SUFFIXES = ("_id", "_index", "priority", "scheduling_class")
 """Integers that name something and count nothing: written without commas."""
+LONGEST = 10_000
+"""Characters of a value that a page shows."""
 EDGES = {BEFORE_TRACE: "before the trace", AFTER_TRACE: "after the trace"}
 
 
@@ -83,10 +86,9 @@ def text(name: str, value: Any) -> str:
     """Write one value: times of the trace as hours, ids and ranks as they are."""
     if value is None:
         return "–"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, float):
-        return f"{value:.6g}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        shown = cell_text(value, "{:.6g}".format)
+        return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
     if name.endswith("time"):
         return EDGES.get(value) or f"{value / HOUR:.4f} h"
     if name.endswith(NAME_SUFFIXES):

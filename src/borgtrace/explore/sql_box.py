@@ -1,18 +1,28 @@
 """The SQL box: one query of the reader's own, through the guard that `borgtrace sql` uses."""
 
+import json
+import threading
+import weakref
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from borgtrace.explore.charts import to_csv
+from borgtrace.engine.answer_text import browser_value, csv_pieces, short_floats
+from borgtrace.errors import EngineError
 from borgtrace.schema import TABLES
 from borgtrace.store import Store
 
 SHOWN_ROWS = 200
 MOST_ROWS = 10_000
 """Rows that a browser is given as JSON; CSV is streamed and has them all."""
+MOST_BYTES = 50_000_000
+"""Of them; a text may be long."""
 TIMEOUT_SECONDS = 30.0
+MOST_AT_ONCE = 2
+"""Queries that run; each may take the memory of the explorer."""
+PATIENCE_SECONDS = 10.0
+"""How long a query waits for others to end."""
 EXAMPLE = "SELECT type, count(*) AS n\nFROM instance_events\nGROUP BY type\nORDER BY n DESC"
 WORDS = {name: list(table.names) for name, table in TABLES.items()}
 """Tables and columns, for completion."""
@@ -25,51 +35,116 @@ class FirstRows(NamedTuple):
     is_cut: bool
 
 
-def answer(store: Store, query: str, limit: int) -> FirstRows:
-    """Return the first rows of an answer: the rest is never computed.
+class SqlBox:
+    """Answers queries of the reader's, each in a process of its own, a few at once.
 
     Parameters
     ----------
     store
         What is asked.
-    query
-        One SELECT, or EXPLAIN of one.
-    limit
-        Rows to take.
-
-    Raises
-    ------
-    UsageError
-        Where it is something else, or wrong.
-    EngineError
-        Where the engine refuses the work, or it takes longer than `TIMEOUT_SECONDS`.
     """
-    return take_rows(store.stream(query, timeout=TIMEOUT_SECONDS), limit)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._free = threading.Semaphore(MOST_AT_ONCE)
+
+    def answer(self, query: str, limit: int) -> FirstRows:
+        """Return the first rows of an answer: the rest is never computed.
+
+        Parameters
+        ----------
+        query
+            One SELECT, or EXPLAIN of one.
+        limit
+            Rows to take.
+
+        Raises
+        ------
+        UsageError
+            Where it is something else, or wrong.
+        EngineError
+            Where the engine refuses the work, it takes longer than `TIMEOUT_SECONDS`, or the rows are larger than
+            `MOST_BYTES`.
+        """
+        # One more tells that there are more.
+        return take_rows(self._stream(query, limit + 1), limit)
+
+    def stream_csv(self, query: str) -> Iterator[bytes]:
+        """Return a whole answer as CSV, batch by batch; refuses what `answer` refuses."""
+        # Before the first byte is sent: a query that is wrong is told of, not cut off.
+        return csv_lines(self._stream(query))
+
+    def _stream(self, query: str, most_rows: int | None = None) -> pa.RecordBatchReader:
+        if not self._free.acquire(timeout=PATIENCE_SECONDS):
+            raise EngineError(
+                "query",
+                "other queries are still running",
+                expected=f"at most {MOST_AT_ONCE} at once",
+                way_out="try again when one has ended",
+            )
+        try:
+            reader = self._store.stream(
+                query,
+                timeout=TIMEOUT_SECONDS,
+                carrier="text",
+                most_rows=most_rows,
+            )
+        except BaseException:
+            self._free.release()
+            raise
+        # With the reader: a browser may go away before it has taken the first row.
+        weakref.finalize(reader, self._free.release)
+        return reader
 
 
 def take_rows(reader: pa.RecordBatchReader, limit: int) -> FirstRows:
-    """Read batches until there are more rows than the limit, and return the first rows."""
+    """Read batches until there are more rows than the limit, and return the first rows.
+
+    Raises
+    ------
+    EngineError
+        Where they are larger than `MOST_BYTES`.
+    """
     batches = []
     n_rows = 0
+    n_bytes = 0
     for batch in reader:
-        batches.append(batch)
+        batches.append(short_floats(batch))
         n_rows += batch.num_rows
+        n_bytes += batch.nbytes
+        if n_bytes > MOST_BYTES:
+            raise EngineError(
+                "query",
+                "the answer is too large for a page",
+                expected=f"at most {MOST_BYTES / 1e6:.0f} MB",
+                way_out="ask for less, or for CSV",
+            )
         if n_rows > limit:
             break
-    table = pa.Table.from_batches(batches, reader.schema)
+    table = pa.Table.from_batches(batches) if batches else reader.schema.empty_table()
     return FirstRows(table.slice(0, limit), is_cut=n_rows > limit)
-
-
-def stream_csv(store: Store, query: str) -> Iterator[bytes]:
-    """Return an answer as CSV, batch by batch; refuses what `answer` refuses."""
-    # Before the first byte is sent: a query that is wrong is told of, not cut off.
-    return csv_lines(store.stream(query, timeout=TIMEOUT_SECONDS))
 
 
 def csv_lines(reader: pa.RecordBatchReader) -> Iterator[bytes]:
     """Yield the heading, then the rows of each batch."""
-    header = to_csv(reader.schema.empty_table())
-    yield header
-    for batch in reader:
-        with_header = to_csv(pa.Table.from_batches([batch]))
-        yield with_header[len(header) :]
+    for piece in csv_pieces(reader):
+        yield piece.to_pybytes()
+
+
+def to_browser_json(rows: FirstRows) -> bytes:
+    """Write the columns of an answer as JSON.
+
+    Raises
+    ------
+    EngineError
+        Where the answer has more rows.
+    """
+    if rows.is_cut:
+        raise EngineError(
+            "query",
+            "the answer is too long for JSON",
+            expected=f"at most {rows.table.num_rows:,} rows",
+            way_out="add a LIMIT, or ask for CSV",
+        )
+    columns = browser_value(rows.table.to_pydict())
+    return json.dumps(columns, separators=(",", ":"), ensure_ascii=False).encode()

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from borgtrace.engine.answer_columns import Carrier
+    from borgtrace.engine.query_request import QueryRequest
     from borgtrace.store.ibis_tables import StoreTables
 
 
@@ -128,10 +130,31 @@ class Store:
     def _connection(self) -> duckdb.DuckDBPyConnection:
         from borgtrace.engine.guard import open_store
 
-        files = {}
-        for name, table in TABLES.items():
-            files[table] = [str(part) for part in self.layout.parts(name)]
+        files = {TABLES[name]: parts for name, parts in self._parts().items()}
         return open_store(self.path, files, memory=self.memory)
+
+    def _parts(self) -> dict[str, list[str]]:
+        return {name: [str(part) for part in self.layout.parts(name)] for name in TABLES}
+
+    def _request(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None,
+        carrier: Carrier = "arrow",
+        most_rows: int | None = None,
+    ) -> QueryRequest:
+        from borgtrace.engine.query_request import QueryRequest
+
+        # Another process works in another folder.
+        return QueryRequest(
+            self.path.absolute(),
+            self._parts(),
+            self.memory,
+            query,
+            parameters,
+            carrier,
+            most_rows,
+        )
 
     def sql(
         self,
@@ -149,7 +172,8 @@ class Store:
         parameters
             Values of ``$name`` in the query, which are never read as SQL.
         timeout
-            Seconds it may take; any number where None.
+            Seconds it may take; any number where None. With one, the query runs in a process of its own, which is
+            ended when the time is over or when it holds an eighth (at least 250 MB) more than the store's `memory`.
 
         Raises
         ------
@@ -160,10 +184,14 @@ class Store:
         StoreError
             When the bucket of the store cannot be read.
         """
+        if timeout is not None:
+            from borgtrace.engine.query_process import table_apart
+
+            return table_apart(self._request(query, parameters), timeout)
         from borgtrace.engine.guard import query as guarded_query
 
         with translate_bucket_errors(self.path):
-            return guarded_query(self._connection, query, timeout, parameters)
+            return guarded_query(self._connection, query, parameters=parameters)
 
     def stream(
         self,
@@ -171,11 +199,31 @@ class Store:
         parameters: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
+        is_bounded: bool = False,
+        carrier: Carrier = "arrow",
+        most_rows: int | None = None,
     ) -> pa.RecordBatchReader:
-        """Answer one SELECT in batches, for answers larger than memory; refuses what `sql` refuses."""
+        """Answer one SELECT in batches, for answers larger than memory; refuses what `sql` refuses.
+
+        Parameters
+        ----------
+        query, parameters, timeout
+            As for :meth:`sql`; the time is over when the last batch is taken.
+        is_bounded
+            Whether the query runs in a process of its own without a `timeout`, too: for queries of strangers.
+        carrier
+            Who takes the rows: columns of types that it lacks come as text, ``"text"`` knows numbers, texts, lists
+            and records only.
+        most_rows
+            Rows after which the answer of such a process ends; all where None.
+        """
+        if is_bounded or timeout is not None:
+            from borgtrace.engine.query_process import stream_apart
+
+            return stream_apart(self._request(query, parameters, carrier, most_rows), timeout)
         from borgtrace.engine.guard import stream
 
-        return stream(self._connection, query, timeout=timeout, parameters=parameters)
+        return stream(self._connection, query, parameters=parameters, carrier=carrier)
 
     @cached_property
     def _reader(self) -> TraceReader:

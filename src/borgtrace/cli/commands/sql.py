@@ -1,11 +1,14 @@
 """``borgtrace sql``: questions in SQL over the tables of a store."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, MemoryOption, StoreArgument, TimeoutOption
+
+if TYPE_CHECKING:
+    from borgtrace.engine.answer_columns import Carrier
 
 
 @command(on_interrupt="the store is as it was")
@@ -53,6 +56,10 @@ def sql(
     import sys
 
     from borgtrace.cli.options import seconds_of
+    from borgtrace.engine.query_process import prepare
+
+    # It starts while this process opens the store.
+    prepare()
     from borgtrace.cli.query_rows import parse_parameters, print_answer
     from borgtrace.store import open as open_store
 
@@ -60,9 +67,20 @@ def sql(
     parameters = parse_parameters(param or [])
     opened = open_store(store, memory=memory)
     shape = "json" if as_json else format
+    carrier: Carrier = "parquet" if shape == "parquet" else "text"
+    # One more than is shown tells that there are more.
+    most_rows = rows + 1 if shape == "table" else None
 
     def answer(text: str) -> None:
-        print_answer(opened.stream(text, parameters, timeout=seconds), shape, rows)
+        reader = opened.stream(
+            text,
+            parameters,
+            timeout=seconds,
+            is_bounded=True,
+            carrier=carrier,
+            most_rows=most_rows,
+        )
+        print_answer(reader, shape, rows)
 
     if query or not sys.stdin.isatty():
         answer(sys.stdin.read() if query in ("", "-") else query)
