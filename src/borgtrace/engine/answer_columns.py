@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import duckdb
 
-from borgtrace.engine.identifiers import quoted
+from borgtrace.engine.identifiers import number, quoted
 
 Carrier = Literal["arrow", "parquet", "text"]
 """Who takes an answer: Arrow itself, a Parquet file, or what knows numbers, texts, lists and records only."""
@@ -75,7 +75,9 @@ def for_carrier(
         type_sql = carried_type(type_, _UNKNOWN[carrier])
         is_changed |= type_sql is not None
         # By position, which tells columns of one name apart.
-        value_sql = f"#{position}" if type_sql is None else f"CAST(#{position} AS {type_sql})"
+        value_sql = f"#{number(position)}"
+        if type_sql is not None:
+            value_sql = f"CAST({value_sql} AS {type_sql})"
         columns_sql.append(f"{value_sql} AS {quoted(name)}")
     return answer.project(", ".join(columns_sql)) if is_changed else answer
 
