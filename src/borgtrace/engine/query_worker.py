@@ -167,9 +167,10 @@ def pieces(
         A row is larger than `row_bytes`.
     """
     n_left = most_rows
+    small_bytes = min(piece_bytes, row_bytes)
     for batch in reader:
         wanted = batch if n_left is None else batch.slice(0, n_left)
-        yield from _halved(wanted, row_bytes, piece_bytes)
+        yield from _halved(wanted, row_bytes, small_bytes)
         if n_left is not None:
             n_left -= wanted.num_rows
             if not n_left:
