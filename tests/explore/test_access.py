@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 import borgtrace
 from borgtrace.explore.application import application
@@ -182,3 +186,52 @@ def test_every_answer_has_the_headers(cell: TestClient, path: str) -> None:
 )
 def test_only_files_of_the_page_are_served(cell: TestClient, path: str) -> None:
     assert cell.get(path).status_code == 404
+
+
+VALUES = {"machine": "7", "job": "100", "task": "0", "name": "cpu", "form": "json"}
+"""Values for the places in an address."""
+
+
+def every_path(app: Starlette) -> list[str]:
+    """An address of each route: pages, data and files."""
+    paths = []
+    for route in app.routes:
+        if isinstance(route, Mount):
+            paths.append(f"{route.path}/explore.js")
+        elif isinstance(route, Route):
+            paths.append(re.sub(r"\{(\w+)\}", lambda place: VALUES[place[1]], route.path))
+    return paths
+
+
+STRANGERS = {
+    "another name of this machine": {"host": "evil.example:8321"},
+    "another page": {"origin": "http://evil.example"},
+    "a page of another port": {"origin": "http://127.0.0.1:9999"},
+    "a frame or a script of another site": {"sec-fetch-site": "cross-site"},
+    "somebody without the cookie": {"cookie": ""},
+}
+
+
+@pytest.mark.parametrize("headers", STRANGERS.values(), ids=STRANGERS)
+def test_every_route_refuses_strangers(cell: TestClient, headers: dict[str, str]) -> None:
+    assert isinstance(cell.app, Starlette)
+    paths = every_path(cell.app)
+    assert len(paths) >= 15
+    cookie = "; ".join(f"{name}={value}" for name, value in cell.cookies.items())
+    for path in [*paths, "/no/such/page"]:
+        answer = cell.get(path, headers={"cookie": cookie} | headers)
+        assert (path, answer.status_code) == (path, 403)
+        assert "access-control-allow-origin" not in answer.headers
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_every_route_answers_its_own_pages(cell: TestClient) -> None:
+    """That the paths above lead somewhere at all; not every chart has the name."""
+    assert isinstance(cell.app, Starlette)
+    answers = {path: cell.get(path).status_code for path in every_path(cell.app)}
+    assert set(answers.values()) <= {200, 400}, answers
+
+
+def test_no_socket_is_opened(cell: TestClient) -> None:
+    with pytest.raises(WebSocketDisconnect), cell.websocket_connect("/"):
+        pass

@@ -69,8 +69,12 @@ class Access:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+            return
+        # The pages open no sockets, so whoever does is a stranger.
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
             return
 
         async def send_with_headers(message: Message) -> None:

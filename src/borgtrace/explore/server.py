@@ -6,8 +6,10 @@ import webbrowser
 from collections.abc import Callable
 
 import uvicorn
+from starlette.applications import Starlette
 
 from borgtrace.errors import UsageError
+from borgtrace.explore import connections
 from borgtrace.explore.application import application
 from borgtrace.explore.explored_store import ExploredStore
 
@@ -60,8 +62,19 @@ def serve(
         if browser:
             webbrowser.open(address)
 
-    config = uvicorn.Config(
-        application(explored, token),
+    server = AnnouncingServer(configuration(application(explored, token)), announce)
+    with listening:
+        server.run([listening])
+
+
+def configuration(app: Starlette) -> uvicorn.Config:
+    """Return how the server of an application treats its connections."""
+    return uvicorn.Config(
+        app,
+        http=connections.Connection,
+        timeout_keep_alive=connections.IDLE_SECONDS,
+        # The pages use none.
+        ws="none",
         # A log would hold the token, and what people look at.
         log_config=None,
         access_log=False,
@@ -69,9 +82,6 @@ def serve(
         lifespan="off",
         timeout_graceful_shutdown=1,
     )
-    server = AnnouncingServer(config, announce)
-    with listening:
-        server.run([listening])
 
 
 class AnnouncingServer(uvicorn.Server):
