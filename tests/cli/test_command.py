@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from borgtrace.cli import command as module
-from borgtrace.cli.command import command, remote_places, resolve_places
+from borgtrace.cli.command import command, places_among, resolve_places
 from borgtrace.cli.failures import damage_behind, refusal_to_write
 from borgtrace.errors import EngineError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
@@ -122,9 +122,9 @@ def test_options_that_may_be_urls_become_places_in_buckets() -> None:
     assert str(places["store"]) == "gs://b/x"
     assert [str(place) for place in places["sources"]] == ["s3://b/y", "z"]
     assert (places["n"], places["out"], places["none"]) == (3, Path("o"), [])
-    remote = remote_places(places, ("store", "sources"))
-    assert remote == [places["store"], places["sources"][0]]
-    assert remote_places(places, ("store",)) == [places["store"]]
+    remote = places_among(places, ("store", "sources"))
+    assert remote == [places["store"], *places["sources"]]
+    assert places_among(places, ("store",)) == [places["store"]]
 
 
 def test_a_url_of_another_option_is_refused() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,7 +56,7 @@ def test_a_draft_that_cannot_be_removed_does_not_hide_the_error(
 
     with pytest.raises(RuntimeError):
         fail_half_way()
-    assert entries(tmp_path) == [f"out.{os.getpid()}.incomplete"]
+    assert entries(tmp_path) == [f"out.{os.getpid()}-{threading.get_native_id()}.incomplete"]
 
 
 def test_the_draft_of_a_dead_process_of_the_same_number_is_removed_first(tmp_path: Path) -> None:
@@ -67,8 +69,9 @@ def test_the_draft_of_a_dead_process_of_the_same_number_is_removed_first(tmp_pat
     assert page.read_text() == "a file this time"
 
 
-def test_the_name_of_a_draft_holds_the_process(tmp_path: Path) -> None:
-    assert incomplete_path(tmp_path / "a.csv") == tmp_path / f"a.csv.{os.getpid()}.incomplete"
+def test_the_name_of_a_draft_holds_the_process_and_the_thread(tmp_path: Path) -> None:
+    writer = f"{os.getpid()}-{threading.get_native_id()}"
+    assert incomplete_path(tmp_path / "a.csv") == tmp_path / f"a.csv.{writer}.incomplete"
     assert INCOMPLETE == ".incomplete"
 
 
@@ -94,3 +97,28 @@ def test_whatever_is_there_is_removed(tmp_path: Path) -> None:
     for name in ("folder", "file", "nothing"):
         remove(tmp_path / name)
     assert entries(tmp_path) == []
+
+
+def test_a_link_is_removed_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").touch()
+    for target in ("elsewhere", "nowhere"):
+        (tmp_path / "link").symlink_to(tmp_path / target)
+        remove(tmp_path / "link")
+    assert entries(tmp_path) == ["elsewhere"]
+    assert entries(tmp_path / "elsewhere") == ["file"]
+
+
+def test_threads_that_write_one_file_at_a_time_have_drafts_of_their_own(tmp_path: Path) -> None:
+    barrier = threading.Barrier(4)
+
+    def write(content: str) -> None:
+        with replacing(tmp_path / "page") as draft:
+            barrier.wait()
+            draft.write_text(content)
+            barrier.wait()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, "abcd"))
+    assert entries(tmp_path) == ["page"]
+    assert (tmp_path / "page").read_text() in "abcd"

@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -29,6 +29,7 @@ def command(
     writes_here: Collection[str] = (),
     adds_to: Collection[str] = (),
     adds_to_here: Collection[str] = (),
+    is_checked_by_answer: bool = False,
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Make a function a command: the only place that catches errors and prints them.
 
@@ -39,7 +40,7 @@ def command(
     on_interrupt
         What is true after Ctrl-C: what was kept, and how to go on.
     reads
-        Parameters that may be URLs of a bucket that is read, and compared before and after.
+        Parameters that may be URLs of a bucket that is read; a store or a bucket is compared before and after.
     raw
         Those that may be URLs of raw files, each of which is checked when it is staged.
     writes, writes_here
@@ -47,6 +48,8 @@ def command(
     adds_to, adds_to_here
         Those that are stores to which the command adds: of a bucket, too, or only of this machine. Parameters in
         none of these are read on this machine.
+    is_checked_by_answer
+        Whether the command itself compares what it reads with the version that it opened, answer by answer.
     """
 
     def decorate(function: Callable[P, None]) -> Callable[P, None]:
@@ -63,8 +66,9 @@ def command(
                         (*writes, *writes_here),
                         (*adds_to, *adds_to_here),
                     )
-                    for remote in remote_places(options, reads):
-                        stack.enter_context(expect_unchanged(remote))
+                    if not is_checked_by_answer:
+                        for place in places_among(options, reads):
+                            stack.enter_context(expect_one_version(place))
                     function(*arguments, **options)
                 # Here a closed pipe is caught; at exit Python would complain about it.
                 sys.stdout.flush()
@@ -170,11 +174,20 @@ def finish_output() -> None:
         discard_output()
 
 
-def remote_places(options: dict[str, Any], names: Collection[str]) -> list[RemotePath]:
-    """Return the places in buckets among the options of these names."""
-    remote = []
+def places_among(options: dict[str, Any], names: Collection[str]) -> list[Path]:
+    """Return the places among the options of these names."""
+    places = []
     for name, value in options.items():
         if name in names:
             items = value if isinstance(value, list) else [value]
-            remote += [item for item in items if isinstance(item, RemotePath)]
-    return remote
+            places += [item for item in items if isinstance(item, Path)]
+    return places
+
+
+def expect_one_version(place: Path) -> AbstractContextManager[None]:
+    """Return a block that refuses what was read from a store, or a bucket, that has changed meanwhile."""
+    if isinstance(place, RemotePath):
+        return expect_unchanged(place)
+    from borgtrace.store.version import expect_version, present_version
+
+    return expect_version(place, present_version(place))

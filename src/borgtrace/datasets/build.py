@@ -166,7 +166,7 @@ def build(
         threads=threads or os.cpu_count() or 1,
         progress=progress or (lambda *_: None),
     )
-    with new_folder(out, replaces=is_replacing) as folder:
+    with new_folder(out, replaces=is_replacing) as folder, store.expect_current():
         # Executors copy their own files to a bucket: they may not see a folder of this machine.
         is_shared = isinstance(threads, SparkTasks) and isinstance(out, RemotePath)
         about = write_sets(store, dataset, out if is_shared else folder.absolute())

@@ -17,7 +17,7 @@ from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import stored_names
 from borgtrace.schema import Table
-from borgtrace.storage import RemotePath, as_path, new_scratch
+from borgtrace.storage import RemotePath, as_path, new_scratch, plain_path
 
 SQL_TYPES = {
     "int64": "BIGINT",
@@ -245,7 +245,8 @@ def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
     >>> files_sql(["it's.parquet"])
     "read_parquet(['it''s.parquet'], hive_partitioning = false)"
     """
-    paths_sql = ", ".join(literal(str(path)) for path in paths)
+    plain_paths = [plain_path(as_path(path)) for path in paths]
+    paths_sql = ", ".join(literal(str(path)) for path in plain_paths)
     # Otherwise a store below a folder called ``cell=a`` would gain a column ``cell``.
     options_sql = "hive_partitioning = false"
     if numbered:

@@ -10,8 +10,9 @@ Foreign files, whose names and values reach our own queries, are read on such a 
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from borgtrace.engine.identifiers import literal
 from borgtrace.engine.stoppable import Stoppable
 from borgtrace.errors import BorgtraceError, EngineError, UsageError, did_you_mean, first_line
 from borgtrace.schema import TABLES, Table
+from borgtrace.storage import as_path, plain_path
 
 # Rebuilt from these words and the checked query behind them: what runs is what was checked.
 _OPTION = r"(?:ANALYZE|FORMAT\s+\w+)"
@@ -114,8 +116,18 @@ def open_store(
             )
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
-    _lock(con, root)
+    _lock(con, _readable_folders(root, chain.from_iterable(tables.values())))
     return con
+
+
+def _readable_folders(root: Path, paths: Iterable[str]) -> list[str]:
+    """Return the folders that queries of a store may read: its own, and those through which its tables are read."""
+    folders = {plain_path(as_path(path)).parent.absolute() for path in paths}
+    # A query could use a pattern in the store's own path to read its neighbors.
+    if plain_path(root) == root:
+        folders.add(root.resolve())
+    # The slash at the end keeps out a neighbor whose name only begins like the store's.
+    return [f"{folder}/" for folder in sorted(folders)]
 
 
 def open_tasks(tasks: pa.Table) -> duckdb.DuckDBPyConnection:
@@ -139,7 +151,7 @@ def open_file(path: Path, *, threads: int | None = None) -> duckdb.DuckDBPyConne
         Threads of DuckDB; all cores where None.
     """
     con = raw_connection(threads=threads)
-    con.execute(f"SET allowed_paths = [{literal(str(path))}]")
+    con.execute(f"SET allowed_paths = [{literal(str(plain_path(path)))}]")
     _lock(con)
     return con
 
@@ -157,10 +169,10 @@ def open_values(*, threads: int | None = 1) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def _lock(con: duckdb.DuckDBPyConnection, root: Path | None = None) -> None:
-    if root is not None:
-        # The slash at the end keeps out a neighbor whose name only begins like the store's.
-        con.execute(f"SET allowed_directories = [{literal(f'{root.resolve()}/')}]")
+def _lock(con: duckdb.DuckDBPyConnection, folders: Sequence[str] = ()) -> None:
+    if folders:
+        folders_sql = ", ".join(literal(folder) for folder in folders)
+        con.execute(f"SET allowed_directories = [{folders_sql}]")
     con.execute("SET autoload_known_extensions = false")
     con.execute("SET enable_external_access = false")
     # Last: afterward no setting can be changed, those above included.

@@ -1,6 +1,6 @@
 """The web application: addresses to views, and to the data of every chart as JSON and CSV."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -24,6 +24,7 @@ from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.pages import Pages
 from borgtrace.explore.span import TimeSpan, requested_span
 from borgtrace.schema.time import parse_time
+from borgtrace.store.version import REPLACED
 
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
 CRITERIA = ("user", "priority", "name", "relation", "value")
@@ -50,8 +51,8 @@ def application(explored: ExploredStore, token: str) -> Starlette:
 
     app = Starlette(
         routes=[
-            *routes_of_views(pages),
-            *routes_of_data(DataViews(explored)),
+            *of_one_version(explored, routes_of_views(pages)),
+            *of_one_version(explored, routes_of_data(DataViews(explored))),
             *routes_of_files(),
         ],
         exception_handlers={
@@ -61,6 +62,19 @@ def application(explored: ExploredStore, token: str) -> Starlette:
     )
     app.add_middleware(Access, token=token, refuse=refuse)
     return app
+
+
+def of_one_version(explored: ExploredStore, routes: Sequence[Route]) -> list[Route]:
+    """Return routes that answer from the version of the store that was opened, or say that it was replaced."""
+
+    def checked(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        def answer_or_refuse(request: Request) -> Response:
+            with explored.store.expect_current():
+                return answer(request)
+
+        return answer_or_refuse
+
+    return [Route(route.path, checked(route.endpoint)) for route in routes]
 
 
 def routes_of_files() -> list[Route | Mount]:
@@ -324,6 +338,8 @@ def status_of(error: BorgtraceError) -> int:
     """Return the HTTP status of an error."""
     if error.what.endswith("in this store"):
         return 404
+    if error.what == REPLACED:
+        return 409
     return 400 if isinstance(error, UsageError | EngineError) else 500
 
 

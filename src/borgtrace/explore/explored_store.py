@@ -85,7 +85,7 @@ class ExploredStore:
     @cached_property
     def tasks(self) -> TaskColumns:
         """Columns of all tasks, read when they are first needed."""
-        return TaskColumns(self.store.layout.tasks(TaskColumns.COLUMNS), self.dialect)
+        return TaskColumns(self.store.task_columns(TaskColumns.COLUMNS), self.dialect)
 
     @cached_property
     def sql_box(self) -> SqlBox:

@@ -65,7 +65,7 @@ class Lives:
     """
 
     def __init__(self, folder: Path) -> None:
-        table = pq.read_table(folder / LIVES_FILE)
+        table = pq.read_table(folder / LIVES_FILE, partitioning=None)
         self._columns = {name: table[name].to_numpy() for name in table.column_names}
 
     def of_machine(self, place: int) -> Attempts:

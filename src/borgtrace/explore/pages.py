@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import jinja2
 import pyarrow as pa
 
-from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.explore import facets, job, machine, sql_box
 from borgtrace.explore.charts import to_json
 from borgtrace.explore.explored_store import ExploredStore
@@ -236,7 +236,19 @@ class Pages:
         )
 
     def _examples(self, paths: Sequence[str]) -> list[LinkedText]:
-        """Return pages that exist: those below some paths, else one of each kind."""
+        """Return pages that exist: those below some paths, else one of each kind; none of a store that was replaced."""
+        try:
+            with self.explored.store.expect_current():
+                every_page = self._page_of_each_kind()
+        except StoreError:
+            return []
+        similar = []
+        for page in every_page:
+            if page.href and page.href.startswith(tuple(paths)):
+                similar.append(page)
+        return similar or every_page
+
+    def _page_of_each_kind(self) -> list[LinkedText]:
         query = "SELECT collection_id, instance_index FROM tasks LIMIT 1"
         pages = {}
         for machine_id in self.explored.pyramid.machines[:1].tolist():
@@ -246,12 +258,7 @@ class Pages:
             index = row["instance_index"]
             pages[f"/job/{collection_id}"] = f"Job {collection_id}"
             pages[f"/task/{collection_id}/{index}"] = f"Task {collection_id}:{index}"
-        every_page = [LinkedText(title, address) for address, title in pages.items()]
-        similar = []
-        for page in every_page:
-            if page.href and page.href.startswith(tuple(paths)):
-                similar.append(page)
-        return similar or every_page
+        return [LinkedText(title, address) for address, title in pages.items()]
 
     def locked(self, what: str, way_out: str) -> str:
         """Return the page for a stranger: it tells nothing of the trace."""

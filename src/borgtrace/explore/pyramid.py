@@ -53,12 +53,12 @@ class Pyramid:
     @cached_property
     def cell(self) -> pa.Table:
         """Used, allocated and available per tier and slot (``hour`` is the number of the slot)."""
-        return pq.read_table(self.folder / CELL_FILE)
+        return pq.read_table(self.folder / CELL_FILE, partitioning=None)
 
     @cached_property
     def queue(self) -> pa.Table:
         """Pending and running tasks at the end of each 300 s, with their extremes."""
-        return pq.read_table(self.folder / QUEUE_FILE)
+        return pq.read_table(self.folder / QUEUE_FILE, partitioning=None)
 
     @cached_property
     def machines(self) -> Index:

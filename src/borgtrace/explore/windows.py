@@ -36,7 +36,7 @@ class WindowFiles:
     """
 
     def __init__(self, folder: Path) -> None:
-        runs = pq.read_table(folder / RUNS_FILE)
+        runs = pq.read_table(folder / RUNS_FILE, partitioning=None)
         self._offsets = np.load(folder / OFFSETS_FILE)
         self._first_rows = runs["first_row"].to_numpy()
         self._lengths = runs["n"].to_numpy()

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from borgtrace.storage.sparse_copy import local_copies
 from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout, name_alone
 from borgtrace.store.manifest import Manifest, SourceEntry
+from borgtrace.store.version import expect_version, present_version
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ def merge(
             got=str(len(stores)),
         )
     roots = [as_path(root) for root in stores]
+    versions = {root: present_version(root) for root in roots}
     manifests = {Layout(root): read_intact(root) for root in roots}
     identity = _common_identity(manifests)
     parts = _distinct_sources(manifests)
@@ -90,7 +93,9 @@ def merge(
     entries.sort(key=lambda entry: entry.name)
     progress = progress or Progress()
     first = parts[0].manifest
-    with new_store(out, memory, None) as (connection, work):
+    with new_store(out, memory, None) as (connection, work), ExitStack() as stack:
+        for root, version in versions.items():
+            stack.enter_context(expect_version(root, version))
         for part in parts:
             _check_files(part)
             _copy_quarantine(part, Layout(work))

@@ -19,6 +19,7 @@ from borgtrace.store import Manifest, Store
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout
+from borgtrace.store.version import expect_version, present_version
 
 _TABLES_OF_TASKS = ("instance_events", "instance_usage")
 _WHERE = "--where"
@@ -57,6 +58,7 @@ def subset(
         When `store` is not a finished store, or a file of it has changed since it was written.
     """
     source = as_path(store)
+    version = present_version(source)
     manifest = read_intact(source)
     terms = cut.terms(manifest.dialect)
     if not terms and not cut.time:
@@ -67,7 +69,10 @@ def subset(
             way_out="such as --jobs, --tier or --time: borgtrace subset --help",
         )
     selection = _Selection(Layout(source), manifest, cut, terms)
-    with new_store(out, memory, threads) as (connection, work):
+    with (
+        new_store(out, memory, threads) as (connection, work),
+        expect_version(source, version),
+    ):
         subset_manifest = _copy(connection, selection, work, progress or Progress())
         subset_manifest.write(Layout(work).manifest)
     return subset_manifest

@@ -122,7 +122,7 @@ def read_usage_of_jobs(store: Store, metric: Metric) -> HourlyUsage:
     metric
         What is taken as usage.
     """
-    collection = store.layout.tasks(["collection_id"])["collection_id"].to_numpy()
+    collection = store.task_columns(["collection_id"])["collection_id"].to_numpy()
     jobs, job = np.unique(collection, return_inverse=True)
     owners = Owners(jobs, np.arange(len(jobs)), job)
     highest = f"""
@@ -144,7 +144,7 @@ def read_usage_of_names(store: Store, metric: Metric) -> HourlyUsage:
         What is taken as usage.
     """
     # Both are known when a task is submitted, unlike most columns of the table of tasks.
-    tasks = store.layout.tasks(["collection_id", "user", "collection_logical_name"])
+    tasks = store.task_columns(["collection_id", "user", "collection_logical_name"])
     collection = tasks["collection_id"].to_numpy()
     user = tasks["user"].to_numpy()
     name = tasks["collection_logical_name"].to_numpy()

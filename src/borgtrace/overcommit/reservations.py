@@ -78,7 +78,7 @@ def reservations(
         options,
         lambda step, done, total: None,
     )
-    keys = store.layout.tasks(["collection_id", "instance_index"])
+    keys = store.task_columns(["collection_id", "instance_index"])
     end = replay_input.usage.facts["n_slots"]
     if until is not None:
         end = (until - TRACE_START) // WINDOW

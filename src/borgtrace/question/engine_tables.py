@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
 from itertools import count
@@ -72,6 +73,7 @@ class EngineTables(Tables):
         self._n_rows = dict(n_rows or {})
         self._cache = cache if cache is not None else Cache(None, "")
         self.traces = traces
+        self.expect_current: Callable[[], AbstractContextManager[None]] = nullcontext
         self._sql = sql or self._sql_over_tasks
 
     @classmethod
@@ -104,9 +106,10 @@ class EngineTables(Tables):
         # All Spark tables of a process live in one session: two stores must not share their names.
         suffix = f"_{opened.digest[:16]}" if is_spark else ""
         tables = {}
-        for name, table in TABLES.items():
-            parts = [str(part) for part in opened.layout.parts(name)]
-            tables[name] = read_table(connection, table, parts, name=f"{name}{suffix}")
+        with opened.expect_current():
+            for name, table in TABLES.items():
+                parts = [str(part) for part in opened.layout.parts(name)]
+                tables[name] = read_table(connection, table, parts, name=f"{name}{suffix}")
         # What workers write to their own disks no other one sees.
         has_cache = not (is_spark and opened.layout.is_remote)
         manifest = opened.manifest
@@ -120,6 +123,7 @@ class EngineTables(Tables):
             coverage=coverage(manifest),
             sql=opened.sql,
         )
+        made.expect_current = opened.expect_current
         made.targets = (manifest.synthetic or {}).get("targets", ())
         return made.filter(where) if where else made
 
@@ -133,7 +137,8 @@ class EngineTables(Tables):
         """Return a derived table, computed on first use."""
         if name not in self._derived:
             derived = DERIVED[name]
-            self._derived[name] = self._cache.keep(self[derived.reads], derived, self.dialect)
+            with self.expect_current():
+                self._derived[name] = self._cache.keep(self[derived.reads], derived, self.dialect)
         return self._derived[name]
 
     def n_rows(self, name: str) -> int:
@@ -145,8 +150,15 @@ class EngineTables(Tables):
         return self._n_rows[name]
 
     def fetch(self, expr: ibis.Table, stage: str | None = None) -> pa.Table:
-        """Run a relational stage and return its rows."""
-        return to_arrow(expr)
+        """Run a relational stage and return its rows.
+
+        Raises
+        ------
+        StoreError
+            The store has been replaced since it was opened.
+        """
+        with self.expect_current():
+            return to_arrow(expr)
 
     def filter(self, predicate: str) -> EngineTables:
         """Keep the tasks that satisfy an SQL predicate over ``tasks``, and what belongs to them.
@@ -193,8 +205,14 @@ class EngineTables(Tables):
             Parameters of the question, as they were used.
         seconds
             How long the answer took.
+
+        Raises
+        ------
+        StoreError
+            The store has been replaced since it was opened: the answer may come from two versions.
         """
-        return replace(self.origin, parameters=dict(parameters), seconds=seconds)
+        with self.expect_current():
+            return replace(self.origin, parameters=dict(parameters), seconds=seconds)
 
     def _choose(self, predicate: str) -> ibis.Table:
         try:

@@ -11,6 +11,7 @@ from borgtrace.storage.paths import (
     printable_name,
     user_cache,
 )
+from borgtrace.storage.plain_paths import plain_path
 from borgtrace.storage.regular_files import (
     NotRegularError,
     describe_kind,
@@ -61,6 +62,7 @@ __all__ = [
     "new_folder",
     "new_scratch",
     "open_regular",
+    "plain_path",
     "printable_name",
     "read_regular",
     "read_text",

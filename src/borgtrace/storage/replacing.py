@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,15 +123,15 @@ def write_file(path: Path, content: bytes | str) -> None:
 def incomplete_path(path: Path) -> Path:
     """Return the name of `path` while it is written.
 
-    It contains the process number: two processes that write the same file, or workers that outlive a killed process,
-    never write into each other's draft.
+    It contains the numbers of the process and the thread: two that write the same file, or workers that outlive a
+    killed process, never write into each other's draft.
     """
-    return path.with_name(f"{path.name}.{os.getpid()}{INCOMPLETE}")
+    writer = f"{os.getpid()}-{threading.get_native_id()}"
+    return path.with_name(f"{path.name}.{writer}{INCOMPLETE}")
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a whole folder, if it is there."""
-    # Of a link the link: what it names is not ours.
+    """Remove a file, a link or a whole folder, if it is there; what a link leads to stays."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -40,6 +40,8 @@ class Layout:
         """Checked Parquet parts that wait to be clustered; in a bucket where that is all that workers share."""
         self.discarded = root / f"staging{INCOMPLETE}"
         """Those parts once the store holds their rows: nobody reads them, and any process may remove them."""
+        self.replaced = root / f"replaced{INCOMPLETE}"
+        """Tables of the version before, which the next one has just replaced: nobody reads them by a name any more."""
         self.next = root / "next"
         """A finished new version of tables, about to replace the present one."""
         self.unfinished = root / f"next{INCOMPLETE}"
@@ -81,7 +83,8 @@ class Layout:
 
     def tasks(self, columns: Sequence[str]) -> pa.Table:
         """Read columns of the table ``tasks``."""
-        return pq.read_table(self.local_parts("tasks"), columns=list(columns))
+        # Without partitions: a folder called `priority=3` above the store is no column.
+        return pq.read_table(self.local_parts("tasks"), columns=list(columns), partitioning=None)
 
     def refused(self, table: str, source: str) -> Path:
         """Return the file of a source's refused rows; there is none where all were stored."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, get_type_hints
 
 from borgtrace.errors import StoreError, UsageError, first_line
@@ -210,6 +211,9 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     if version.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         raise unreadable(root, "store of another format version", version, FORMAT_VERSION)
     _check_seal(root, data)
+    # A ledger entry names a table, below whose folder its refused rows are.
+    tables = [f"quarantine/{entry['table']}" for entry in data["sources"]]
+    _check_names(root, [*data.get("files", {}), *tables])
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
     # JSON sorted them by name: back into the order in which tables are declared, which is the order people see.
@@ -238,6 +242,16 @@ def _check_seal(root: Path, data: dict[str, Any]) -> None:
     if seal != digest:
         what = "manifest.json has changed since it was written"
         raise unreadable(root, what, digest[:12], str(seal)[:12])
+
+
+def _check_names(root: Path, names: Iterable[str]) -> None:
+    """Refuse names of files that are not below the store: whoever made it could have any file read."""
+    for name in names:
+        path = PurePosixPath(name)
+        is_below = not path.is_absolute() and ".." not in path.parts and str(path) == name
+        if not is_below or "\0" in name or "\\" in name:
+            what = "manifest.json names a file that is not in the store"
+            raise unreadable(root, what, repr(name[:80]), "a path below the store")
 
 
 def _no_manifest(layout: Layout) -> StoreError:

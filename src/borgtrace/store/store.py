@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -21,6 +22,7 @@ from borgtrace.store.integrity import read_intact
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
 from borgtrace.store.traces import TraceReader, Traces
+from borgtrace.store.version import expect_version, present_version
 
 if TYPE_CHECKING:
     import duckdb
@@ -77,17 +79,26 @@ class Store:
         What it holds: tables, sources, quality counters; see `borgtrace.store.manifest.Manifest`.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, memory: str = "4GB") -> None:
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        memory: str = "4GB",
+        version: str | None = None,
+    ) -> None:
         self.path = path
         self.manifest = manifest
         self.memory = memory
         self.layout = Layout(path)
+        self._version = version
 
     @classmethod
     def open(cls, path: str | Path, *, memory: str = "4GB") -> Self:
         """Open a store of this class; see :func:`borgtrace.store.open`."""
         root = as_path(path)
-        store = cls(root, read_intact(root), memory)
+        # First: a store that is replaced while it is opened is refused when it is read.
+        version = present_version(root)
+        store = cls(root, read_intact(root), memory, version)
         lacking = store._lacking_columns()
         if lacking:
             # stacklevel 3: the line that called the function `open`.
@@ -106,7 +117,22 @@ class Store:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process opens its own connections and maps the arrays again; it may run in another folder.
-        return type(self), (self.path.absolute(), self.manifest, self.memory)
+        return type(self), (self.path.absolute(), self.manifest, self.memory, self._version)
+
+    @contextmanager
+    def expect_current(self) -> Iterator[None]:
+        """Refuse what the block reads from the store's files, or any error of its, if the store is replaced meanwhile.
+
+        An open store is a snapshot. Arrays that are open stay as they were; what is read by its name is the version
+        that was opened, or is refused.
+
+        Raises
+        ------
+        StoreError
+            The store has been replaced since it was opened.
+        """
+        with expect_version(self.path, self._version):
+            yield
 
     @property
     def digest(self) -> str:
@@ -119,7 +145,8 @@ class Store:
         # Imported late, here and below: Ibis takes half a second, opening a store milliseconds.
         from borgtrace.store.ibis_tables import StoreTables
 
-        return StoreTables(self.layout, self.memory)
+        with self.expect_current():
+            return StoreTables(self.layout, self.memory, self.expect_current)
 
     @property
     def tasks(self) -> ir.Table:
@@ -130,8 +157,9 @@ class Store:
     def _connection(self) -> duckdb.DuckDBPyConnection:
         from borgtrace.engine.guard import open_store
 
-        files = {TABLES[name]: parts for name, parts in self._parts().items()}
-        return open_store(self.path, files, memory=self.memory)
+        with self.expect_current():
+            files = {TABLES[name]: parts for name, parts in self._parts().items()}
+            return open_store(self.path, files, memory=self.memory)
 
     def _parts(self) -> dict[str, list[str]]:
         return {name: [str(part) for part in self.layout.parts(name)] for name in TABLES}
@@ -182,15 +210,16 @@ class Store:
         EngineError
             When the engine refuses the work, or the time is over.
         StoreError
-            When the bucket of the store cannot be read.
+            When the store has been replaced since it was opened, or its bucket cannot be read.
         """
         if timeout is not None:
             from borgtrace.engine.query_process import table_apart
 
-            return table_apart(self._request(query, parameters), timeout)
+            with self.expect_current():
+                return table_apart(self._request(query, parameters), timeout)
         from borgtrace.engine.guard import query as guarded_query
 
-        with translate_bucket_errors(self.path):
+        with self.expect_current(), translate_bucket_errors(self.path):
             return guarded_query(self._connection, query, parameters=parameters)
 
     def stream(
@@ -217,17 +246,47 @@ class Store:
         most_rows
             Rows after which the answer of such a process ends; all where None.
         """
-        if is_bounded or timeout is not None:
-            from borgtrace.engine.query_process import stream_apart
+        import pyarrow as pa
 
-            return stream_apart(self._request(query, parameters, carrier, most_rows), timeout)
-        from borgtrace.engine.guard import stream
+        with self.expect_current():
+            if is_bounded or timeout is not None:
+                from borgtrace.engine.query_process import stream_apart
 
-        return stream(self._connection, query, parameters=parameters, carrier=carrier)
+                reader = stream_apart(
+                    self._request(query, parameters, carrier, most_rows),
+                    timeout,
+                )
+            else:
+                from borgtrace.engine.guard import stream
+
+                reader = stream(self._connection, query, parameters=parameters, carrier=carrier)
+        return pa.RecordBatchReader.from_batches(reader.schema, self._checked(reader))
+
+    def _checked(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """Yield batches that are of the version that was opened."""
+        batches = iter(reader)
+        while True:
+            with self.expect_current():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
 
     @cached_property
     def _reader(self) -> TraceReader:
-        return TraceReader(self.layout)
+        with self.expect_current():
+            return TraceReader(self.layout, self.expect_current)
+
+    def task_columns(self, columns: Sequence[str]) -> pa.Table:
+        """Return columns of the index, one row per instance in task order.
+
+        Raises
+        ------
+        StoreError
+            When the store has been replaced since it was opened.
+        """
+        with self.expect_current():
+            return self.layout.tasks(columns)
 
     def usage_rows(self) -> int:
         """Return the number of usage rows.

@@ -4,7 +4,7 @@
 the manifest is away, readers report a half-built store.
 """
 
-import shutil
+import os
 
 from borgtrace.storage import remove
 from borgtrace.store.layout import Layout
@@ -20,6 +20,7 @@ def finish_swap(layout: Layout) -> bool:
     """Finish a swap that was begun, if there is one; return whether there was."""
     # A removal may have been cut off, and the next staged parts need the name.
     remove(layout.discarded)
+    remove(layout.replaced)
     if not layout.next.exists():
         return False
     replacement = layout.next / layout.manifest.name
@@ -39,12 +40,18 @@ def finish_swap(layout: Layout) -> bool:
     # Not rmtree: the folder must be empty now, and anything left in it would be a reason to stop.
     layout.next.rmdir()
     remove(layout.discarded)
+    remove(layout.replaced)
     return True
 
 
 def replace_entry(layout: Layout, name: str) -> None:
-    """Move a file or folder of the next version to its place in the store."""
+    """Move a file or folder of the next version to its place in the store.
+
+    The present one is moved away and removed later: readers find no store meanwhile, and renaming takes microseconds.
+    A link to a folder elsewhere is moved as a link, and the folder stays as it is.
+    """
     target = layout.root / name
-    if target.exists():
-        shutil.rmtree(target)
+    if os.path.lexists(target):
+        layout.replaced.mkdir(exist_ok=True)
+        target.rename(layout.replaced / name)
     (layout.next / name).rename(target)

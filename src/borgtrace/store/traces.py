@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -165,10 +167,25 @@ class Traces:
 
 
 class TraceReader:
-    """The index and the memory-mapped columns of a store; opened once, read many thousand times."""
+    """The index and the memory-mapped columns of a store; opened once, read many thousand times.
 
-    def __init__(self, layout: Layout) -> None:
+    Parameters
+    ----------
+    layout
+        The store.
+    expect_current
+        Makes a block in which files are opened: it refuses them if they are of another version.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        expect_current: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._layout = layout
+        self._expect_current = expect_current
+        # Threads that want one column wait for the one that opens it.
+        self._opening = RLock()
         self._arrays: dict[str, Array] = {}
         self._copies: dict[str, SparseCopy] = {}
         index = _read_index(layout)
@@ -177,7 +194,7 @@ class TraceReader:
         self.offsets: Index = index.offsets
         if layout.is_remote:
             with ThreadPoolExecutor(len(DEFAULT_COLUMNS)) as pool:
-                list(pool.map(self._column, DEFAULT_COLUMNS))
+                list(pool.map(self._open, DEFAULT_COLUMNS))
         # A tuple made once: a trace takes a few microseconds, of which each look-up by name would be a part.
         self._default_columns = tuple((name, self._column(name)) for name in DEFAULT_COLUMNS)
 
@@ -197,6 +214,13 @@ class TraceReader:
 
     def _column(self, column: str) -> Array:
         """Return a column, of which only the fetched bytes are right where the store is in a bucket."""
+        if column in self._arrays:
+            return self._arrays[column]
+        with self._opening, self._expect_current():
+            return self._open(column)
+
+    def _open(self, column: str) -> Array:
+        """Map the array of a column, made first where there is none."""
         if column in self._arrays:
             return self._arrays[column]
         if column not in TRACE_COLUMNS:

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.storage import plain_path
 from borgtrace.synth.measure.measurement import FAULTS
 from borgtrace.synth.measure.usage_blocks import TALLY, UsageBlocks
 from borgtrace.synth.options import SynthOptions
@@ -45,7 +46,7 @@ _TASKS = """
         sum(sum_sampled) / sum(n) AS mean_sampled_cpu,
         sqrt(greatest(sum(sum2_sampled) / sum(n) - (sum(sum_sampled) / sum(n)) ** 2, 0)) AS std_sampled_cpu,
         sum(sum_memory) / sum(n) AS mean_average_memory
-    FROM read_parquet($parts)
+    FROM read_parquet($parts, hive_partitioning = false)
     WHERE n > 0
     GROUP BY ALL
     ORDER BY collection_id, instance_index
@@ -161,7 +162,7 @@ class GroundTruth:
         """Merge the executions of each task; one thread, so that sums are added in one order."""
         parts = self.out / _PARTS
         letters = "".join(row.letter for row in self.options.profile.classes.rows)
-        parameters = {"letters": letters, "parts": str(parts)}
+        parameters = {"letters": letters, "parts": str(plain_path(parts))}
         with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as connection:
             tasks = connection.sql(_TASKS, params=parameters)
             tasks.write_parquet(str(self.out / "truth.parquet"), compression="zstd")

@@ -8,7 +8,11 @@ from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, MemoryOption, StoreArgument
 
 
-@command(on_interrupt="nothing was kept; the same command begins again")
+@command(
+    on_interrupt="nothing was kept; the same command begins again",
+    # It may run for days, and another process may write to the store meanwhile.
+    is_checked_by_answer=True,
+)
 def explore(
     store: StoreArgument,
     port: Annotated[

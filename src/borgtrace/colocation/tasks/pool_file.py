@@ -150,7 +150,7 @@ def _open(path: Path) -> pa.Table:
     if not path.is_file():
         raise SourceError(str(path), "no such file", way_out=_WAY_OUT)
     try:
-        table = pq.read_table(readable(path))
+        table = pq.read_table(readable(path), partitioning=None)
     except pa.ArrowInvalid as error:
         raise SourceError(str(path), "not a Parquet file", way_out=_WAY_OUT) from error
     if not table.num_rows:

@@ -78,6 +78,8 @@ def read(
             readable(path),
             page_checksum_verification=is_verified,
             memory_map=True,
+            # A folder called `split=a` above the file is no column.
+            partitioning=None,
         )
         table = table.combine_chunks()
     except (OSError, pa.ArrowException) as error:

@@ -60,7 +60,7 @@ def export_files(
     out = as_path(out)
     check_free(out)
     queries = LAYOUTS[layout](store, _machine_size(store, capacity))
-    with new_folder(out) as folder:
+    with new_folder(out) as folder, store.expect_current():
         rows = [n_rows for query in queries for n_rows in _write_files(store, query, folder)]
         if store.manifest.synthetic:
             # What is made of these files must say so, too.

@@ -60,7 +60,7 @@ def export_jobs(
     layout = layout or JobsLayout()
     rows = store.usage_rows()
     check_free(out)
-    with new_folder(out) as folder:
+    with new_folder(out) as folder, store.expect_current():
         parts = [str(part) for part in store.layout.parts("instance_usage")]
         write = partial(write_files, parts, out=folder, layout=layout)
         # What one call writes needs no second process.

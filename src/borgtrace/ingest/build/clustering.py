@@ -269,7 +269,8 @@ class _SortedRelation:
 
 def _link(path: Path, target: Path) -> None:
     try:
-        os.link(path, target)
+        # The file itself, where its name is a link.
+        os.link(path.resolve(), target)
     except OSError:
         # Not every file system has links.
         shutil.copy2(path, target)

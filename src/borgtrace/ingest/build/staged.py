@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,9 +50,9 @@ class StagedWriter:
     _run: list[pa.Table] = field(default_factory=list, repr=False)
     _writer: pq.ParquetWriter | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def unfinished(self) -> Path:
-        """The file while it is written; its name is this process's own, should two ever meet."""
+        """The file while it is written; its name is this writer's own, should two ever meet."""
         return incomplete_path(self.path)
 
     def write(self, table: pa.Table) -> None:

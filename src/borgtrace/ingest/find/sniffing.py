@@ -18,7 +18,7 @@ from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
 from borgtrace.schema.dialects.units import ISO
 from borgtrace.schema.time import write_time
-from borgtrace.storage import open_regular
+from borgtrace.storage import open_regular, plain_path
 from borgtrace.storage.sparse_copy import local_copies
 
 
@@ -169,7 +169,7 @@ def sniff(path: Path) -> Draft:
 
 
 def _reader_sql(path: Path, local_path: Path) -> str:
-    file_sql = literal(str(local_path))
+    file_sql = literal(str(plain_path(local_path)))
     with open_regular(path) as file:
         head = file.read(4)
     if head == b"PAR1":

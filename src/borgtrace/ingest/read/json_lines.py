@@ -13,7 +13,7 @@ from borgtrace.ingest.files.streams import LONGEST_LINE, LineLengths, plain_file
 from borgtrace.ingest.read.json_token_counts import Tokens, tokens_in, tokens_of
 from borgtrace.ingest.read.records import read_flat, record_types
 from borgtrace.ingest.read.strange_text import is_strange
-from borgtrace.storage import open_regular
+from borgtrace.storage import open_regular, plain_path
 
 _BLOCK = 1 << 19
 _QUOTED = re.compile(rb'"(?:start_)?time"\s*:\s*"')
@@ -44,7 +44,7 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         tokens = _count_tokens(path, source.path)
         relation_sql = f"""
             read_json(
-                {literal(str(path))},
+                {literal(str(plain_path(path)))},
                 format = 'newline_delimited',
                 compression = 'uncompressed',
                 hive_partitioning = false,

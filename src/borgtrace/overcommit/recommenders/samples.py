@@ -96,7 +96,7 @@ def job_samples(
         Cores, or bytes, of the largest machine.
     """
     request_column = f"{resource}_request"
-    tasks = store.layout.tasks(["collection_id", "collection_type", "priority", request_column])
+    tasks = store.task_columns(["collection_id", "collection_type", "priority", request_column])
     collection = tasks["collection_id"].to_numpy()
     job_of_task = np.cumsum(np.diff(collection, prepend=collection[:1]) != 0)
     is_job = tasks["collection_type"].to_numpy() != "ALLOC_SET"

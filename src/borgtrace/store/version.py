@@ -1,0 +1,80 @@
+"""Is a store still the version that was opened? Its manifest tells: it goes first and comes last when another arrives.
+
+So whoever sees the manifest of his version after reading has read files of that version, since none of the next was in
+place while it was there. That takes a look at one file, a few microseconds. Arrays that are mapped, and files that are
+open, stay what they were.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from borgtrace.errors import StoreError
+from borgtrace.storage import RemotePath
+from borgtrace.storage.remote import version_of
+from borgtrace.store.layout import Layout
+
+REPLACED = "the store was replaced since it was opened"
+
+
+def present_version(root: Path) -> str:
+    """Return what tells the store that is at `root` now from any other one; empty where there is none.
+
+    Notes
+    -----
+    The manifest's number, time and size: each version is written as a new file. Of a bucket, what the server says.
+    """
+    manifest = Layout(root).manifest
+    try:
+        if isinstance(manifest, RemotePath):
+            with manifest.open() as file:
+                return version_of(manifest, file)
+        status = manifest.stat()
+    except OSError:
+        return ""
+    return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_size}"
+
+
+def check_version(root: Path, version: str | None) -> None:
+    """Refuse a store that has been replaced.
+
+    Parameters
+    ----------
+    root
+        The store.
+    version
+        From :func:`present_version`, before anything was read; None checks nothing.
+
+    Raises
+    ------
+    StoreError
+        It is another one by now, or is being replaced.
+    """
+    if version is not None and present_version(root) != version:
+        raise StoreError(
+            str(root),
+            REPLACED,
+            way_out="open it again, or run the command again",
+        )
+
+
+@contextmanager
+def expect_version(root: Path, version: str | None) -> Iterator[None]:
+    """Refuse what the block has read, or any error of its, where the store was replaced meanwhile.
+
+    Parameters
+    ----------
+    root, version
+        As for :func:`check_version`.
+
+    Raises
+    ------
+    StoreError
+        In place of any other error: a mixture of two versions looks like damage.
+    """
+    try:
+        yield
+    except Exception:
+        check_version(root, version)
+        raise
+    check_version(root, version)
