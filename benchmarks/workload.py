@@ -28,6 +28,7 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import Cache
 from borgtrace.question import EngineTables, Tables
 from borgtrace.schema import TABLES
+from borgtrace.store.kept_folders import Keeper
 from borgtrace.synth import generate
 
 SHARED = ("instance_attempts", "instance_transitions", "instance_occupancy")
@@ -109,7 +110,7 @@ def our_tables(events: Path, folder: Path) -> Tables:
     """Open the events as a store would, with an empty cache."""
     con = connect(memory=MEMORY, threads=THREADS)
     table = read_table(con, TABLES["instance_events"], [str(events)])
-    cache = Cache(folder / "cache", "0" * 64)
+    cache = Cache(Keeper((folder / "cache",), "0" * 64))
     return EngineTables({"instance_events": table}, cache=cache, n_rows={"instance_events": 1})
 
 

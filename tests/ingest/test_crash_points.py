@@ -132,7 +132,7 @@ def _is_whole_or_none(store: Path, *versions: dict[str, str]) -> bool:
     except StoreError:
         return True
     # Beside what belongs to a version, only what waits to be taken up or removed.
-    ours = ("staging", "next", "spill", ".lock")
+    ours = ("staging", "next", "spill", "replaced", ".lock")
     found = {name: digest for name, digest in _tree(store).items() if not name.startswith(ours)}
     return found in versions
 

@@ -15,6 +15,7 @@ from borgtrace.lifecycle.cache import version_of_sources
 from borgtrace.lifecycle.pieces import PIECE, pieces
 from borgtrace.question import EngineTables, Tables
 from borgtrace.schema import TABLES
+from borgtrace.store.kept_folders import Keeper
 from tests.analyses.tiny import arrow
 from tests.lifecycle.lives import life, rows, tables
 
@@ -34,7 +35,7 @@ def opened(
 ) -> Tables:
     con = connect(memory="300MB")
     events = read_table(con, TABLES["instance_events"], [str(part)])
-    cache = Cache(part.parent / "cache", digest, piece)
+    cache = Cache(Keeper((part.parent / "cache",), digest), piece=piece)
     return EngineTables({"instance_events": events}, cache=cache)
 
 
@@ -48,8 +49,8 @@ def test_a_derived_table_is_computed_once_and_kept_beside_the_store(part: Path) 
     assert opened(part).n_rows("instance_attempts") == 1
     cache = part.parent / "cache"
     (kept,) = cache.rglob("*.parquet")
-    folder = f"{'d' * 16}-{code_version()}"
-    assert kept.relative_to(cache).as_posix() == f"{folder}/instance_attempts.parquet"
+    folder = f"instance_attempts-duckdb-{'d' * 16}-{code_version()}"
+    assert kept.relative_to(cache).as_posix() == f"{folder}/part-00000.parquet"
     written = kept.stat().st_mtime_ns
     assert opened(part).n_rows("instance_attempts") == 1
     assert kept.stat().st_mtime_ns == written
@@ -58,7 +59,9 @@ def test_a_derived_table_is_computed_once_and_kept_beside_the_store(part: Path) 
 def test_another_store_never_meets_an_old_file(part: Path) -> None:
     for digest in ("d" * 64, "e" * 64):
         assert opened(part, digest).n_rows("instance_attempts") == 1
-    assert len(list((part.parent / "cache").rglob("*.parquet"))) == 2
+        # That of the earlier state is removed.
+        (folder,) = (part.parent / "cache").iterdir()
+        assert folder.name.startswith(f"instance_attempts-duckdb-{digest[:16]}-")
 
 
 def test_another_definition_never_meets_an_old_file(tmp_path: Path) -> None:
@@ -73,9 +76,10 @@ def test_another_definition_never_meets_an_old_file(tmp_path: Path) -> None:
 
 
 def test_nothing_incomplete_is_left_or_read(part: Path) -> None:
-    folder = part.parent / "cache" / f"{'d' * 16}-{code_version()}"
-    folder.mkdir(parents=True)
-    (folder / "instance_attempts.parquet.1.incomplete").write_bytes(b"PAR1 half")
+    folder = part.parent / "cache" / f"instance_attempts-duckdb-{'d' * 16}-{code_version()}"
+    draft = folder.with_name(f"{folder.name}.1-1.incomplete")
+    draft.mkdir(parents=True)
+    (draft / "part-00000.parquet").write_bytes(b"PAR1 half")
     assert opened(part).n_rows("instance_attempts") == 1
 
 
@@ -95,11 +99,11 @@ def test_a_large_table_is_computed_in_pieces_and_nobody_sees_it(tmp_path: Path) 
             events += life(text, collection_id, instance_index)
     path = tmp_path / "part-00000.parquet"
     write_events(path, events)
-    whole = opened(path, "a" * 64)
+    key = ("collection_id", "instance_index", "attempt")
+    whole = rows(opened(path, "a" * 64).instance_attempts, *key)
     cut = opened(path, "b" * 64, piece=8)
 
-    key = ("collection_id", "instance_index", "attempt")
-    assert rows(cut.instance_attempts, *key) == rows(whole.instance_attempts, *key)
+    assert rows(cut.instance_attempts, *key) == whole
     transitions = rows(cut.instance_transitions)
     assert {(row["from_type"], row["to_type"]): row["n"] for row in transitions} == {
         (None, "SUBMIT"): 6,
@@ -108,16 +112,16 @@ def test_a_large_table_is_computed_in_pieces_and_nobody_sees_it(tmp_path: Path) 
         ("EVICT", "SUBMIT"): 6,
         ("SCHEDULE", "FINISH"): 6,
     }
-    folder = path.parent / "cache" / f"{'b' * 16}-{code_version()}"
-    kept = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-    assert kept == [
-        "instance_attempts.parquet",
-        "instance_attempts.parquet.sha256",
-        "instance_attempts.parquet/part-00000.parquet",
-        "instance_attempts.parquet/part-00001.parquet",
-        "instance_attempts.parquet/part-00002.parquet",
-        "instance_transitions.parquet",
-        "instance_transitions.parquet.sha256",
+    end = f"-duckdb-{'b' * 16}-{code_version()}"
+    cache = path.parent / "cache"
+    kept = sorted(file.relative_to(cache).as_posix() for file in cache.rglob("*.*"))
+    assert [name for name in kept if end in name and "/" in name] == [
+        f"instance_attempts{end}/part-00000.parquet",
+        f"instance_attempts{end}/part-00001.parquet",
+        f"instance_attempts{end}/part-00002.parquet",
+        f"instance_attempts{end}/seal.json",
+        f"instance_transitions{end}/part-00000.parquet",
+        f"instance_transitions{end}/seal.json",
     ]
 
 
@@ -146,7 +150,7 @@ def test_a_damaged_table_is_made_again(part: Path, damage: str) -> None:
     (kept,) = (part.parent / "cache").rglob("*.parquet")
     data = bytearray(kept.read_bytes())
     if damage == "no digest":
-        kept.with_name(f"{kept.name}.sha256").unlink()
+        kept.with_name("seal.json").unlink()
     if damage == "half of it":
         data = data[: len(data) // 2]
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -218,14 +219,14 @@ def test_readers_beside_a_writer_never_meet_two_versions(
     versions.ingest(BEFORE)
     is_over = threading.Event()
     outcomes: dict[str, list[str]] = {"reader": [], "explorer": []}
-    failures: list[BaseException] = []
+    failures: list[str] = []
 
     def collect(name: str, readings: Iterator[str]) -> None:
         try:
             for outcome in readings:
                 outcomes[name].append(outcome)
-        except BaseException as error:
-            failures.append(error)
+        except BaseException:
+            failures.append(traceback.format_exc())
 
     readers = [
         threading.Thread(target=collect, args=("reader", read_until(versions.store, is_over))),

@@ -23,7 +23,7 @@ from borgtrace.explore.grid import RESOURCES, ByteGrid, file_name, mean_rows, wr
 from borgtrace.explore.lives import Lives, write_lives
 from borgtrace.explore.windows import WindowFiles, find_runs, machine_ids, write_windows
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.store.cached_folders import cached_folder, code_digest
+from borgtrace.store.kept_folders import code_digest
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -125,7 +125,7 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
     def build(folder: Path) -> None:
         build_pyramid(store, folder, report)
 
-    return Pyramid(cached_folder(store, "explore", digest, build))
+    return Pyramid(store.keeper.find_or_keep("explore", digest, build))
 
 
 def build_pyramid(store: Store, folder: Path, report: Report) -> None:

@@ -23,6 +23,7 @@ from borgtrace.schema import TABLES
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 from borgtrace.store.coverage import StoreCoverage, coverage
+from borgtrace.store.kept_folders import Keeper
 
 _PER_INSTANCE = tuple(name for name, table in TABLES.items() if "instance_index" in table.names)
 # A predicate chooses other tasks of another parent, and all of them share the names of one connection.
@@ -71,7 +72,7 @@ class EngineTables(Tables):
         self._tables = dict(tables)
         self._derived: dict[str, ibis.Table] = {}
         self._n_rows = dict(n_rows or {})
-        self._cache = cache if cache is not None else Cache(None, "")
+        self._cache = cache if cache is not None else Cache(None)
         self.traces = traces
         self.expect_current: Callable[[], AbstractContextManager[None]] = nullcontext
         self._sql = sql or self._sql_over_tasks
@@ -111,14 +112,18 @@ class EngineTables(Tables):
                 parts = [str(part) for part in opened.layout.parts(name)]
                 tables[name] = read_table(connection, table, parts, name=f"{name}{suffix}")
         # What workers write to their own disks no other one sees.
-        has_cache = not (is_spark and opened.layout.is_remote)
+        keeper: Keeper | None = opened.keeper
+        if is_spark:
+            # Nor what is in this user's cache, on this machine.
+            beside_store = replace(opened.keeper, places=opened.keeper.places[:1])
+            keeper = None if opened.layout.is_remote else beside_store
         manifest = opened.manifest
         made = cls(
             tables,
             _origin(opened, url),
             # The manifest has counted the rows already: asking whether a table has any costs no scan.
             n_rows=manifest.tables,
-            cache=Cache(opened.layout.cache if has_cache else None, opened.digest),
+            cache=Cache(keeper),
             traces=opened.traces,
             coverage=coverage(manifest),
             sql=opened.sql,

@@ -1,7 +1,7 @@
 """Usage columns as arrays: which there are, and how one is made, at ingest or on first use."""
 
-import errno
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +14,10 @@ from borgtrace.engine.stored import footers, stored_names
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.time import AFTER_TRACE, SECOND
-from borgtrace.storage import (
-    NOT_WRITABLE,
-    RemotePath,
-    read_text,
-    readable,
-    refuse_shortage,
-    replacing,
-    require_regular,
-    write_file,
-)
+from borgtrace.storage import RemotePath, readable, refuse_shortage, require_regular
 from borgtrace.storage.sparse_copy import SparseCopy
 from borgtrace.store.compatibility import unreadable
-from borgtrace.store.digest import file_digest
-from borgtrace.store.file_changes import changed_files
+from borgtrace.store.kept_folders import Keeper, code_digest
 from borgtrace.store.layout import Layout
 
 MEASURED = (
@@ -55,7 +45,12 @@ def load_array(layout: Layout, column: str, rows: int) -> np.ndarray:
     return array
 
 
-def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, SparseCopy | None]:
+def open_array(
+    layout: Layout,
+    column: str,
+    rows: int,
+    path: Path | None = None,
+) -> tuple[np.ndarray, SparseCopy | None]:
     """Map the array of a trace column; for a store in a bucket, return also the copy that fetches its bytes.
 
     Parameters
@@ -66,13 +61,15 @@ def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, Spar
         One of `TRACE_COLUMNS`.
     rows
         Usage rows of the store.
+    path
+        The file, where it is not among those of the store.
 
     Raises
     ------
     StoreError
         When the file is missing, truncated, or not such an array; it is named.
     """
-    path = layout.array(column)
+    path = path or layout.array(column)
     copy = None
     try:
         if isinstance(path, RemotePath):
@@ -93,22 +90,8 @@ def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, Spar
     if array.shape != (rows,) or array.dtype != dtype or not is_whole:
         got = f"shape {array.shape} of {array.dtype} in {size:,} bytes"
         raise _damaged(layout, column, got, f"shape ({rows},) of {dtype}")
-    _check_digest(layout, column)
     # A plain array on the same memory: np.memmap runs Python code for every slice.
     return array.view(np.ndarray), copy
-
-
-def _check_digest(layout: Layout, column: str) -> None:
-    """Refuse an array made on first use that has changed since; those made at ingest are in the manifest."""
-    recorded = layout.array_digest(column)
-    # An array of an earlier version has no digest: it is used as it is, and `verify` compares it with its column.
-    if column in DEFAULT_COLUMNS or not recorded.exists():
-        return
-    expected = read_text(recorded, errors="replace")
-    name = layout.array(column).relative_to(layout.root).as_posix()
-    got = changed_files(layout.root, {name: expected}).get(name)
-    if got is not None:
-        raise _damaged(layout, column, got[:12], expected[:12])
 
 
 def _damaged(
@@ -117,49 +100,49 @@ def _damaged(
     got: str,
     expected: str | None = None,
 ) -> StoreError:
-    what = f"traces/{column}.npy is missing or damaged"
-    if column in DEFAULT_COLUMNS:
-        return unreadable(layout.root, what, got, expected)
-    return StoreError(
-        str(layout.root),
-        what,
-        expected=expected,
-        got=got,
-        way_out=f"remove it, and the next use builds it again: rm {layout.array(column)}",
+    return unreadable(
+        layout.root,
+        f"traces/{column}.npy is missing or damaged",
+        got,
+        expected,
     )
 
 
-def add_array(layout: Layout, column: str) -> None:
-    """Write ``traces/<column>.npy`` from the Parquet table: beside it, then renamed into place.
+def further_array(layout: Layout, keeper: Keeper, column: str) -> Path:
+    """Return the file of a column that has no array since ingest: kept, or made now.
 
     Parameters
     ----------
     layout
         The store.
+    keeper
+        Where it is kept.
     column
         A measured column of instance_usage.
 
     Raises
     ------
     StoreError
-        When the store cannot be written to.
+        When the store is in a bucket, for it would have to be read whole.
     """
-    try:
-        if layout.is_remote:
-            raise PermissionError(errno.EROFS, "a bucket")
-        with replacing(layout.array(column)) as draft:
-            write_array(draft, layout.parts("instance_usage"), column)
-            # Before the array gets its name: if the process is killed in between, no array lacks its digest.
-            write_file(layout.array_digest(column), file_digest(draft))
-    except OSError as error:
-        # A file system that is read-only raises an error of its own.
-        if error.errno not in NOT_WRITABLE:
-            raise
+    if layout.is_remote:
         raise StoreError(
             str(layout.root),
             f"no array of {column} yet, and the store cannot be written to",
             way_out="let its owner read that column once",
-        ) from error
+        )
+
+    def build(folder: Path) -> None:
+        write_array(folder / f"{column}.npy", layout.parts("instance_usage"), column)
+
+    folder = keeper.find_or_keep(f"array-{column}", code_version(), build)
+    return folder / f"{column}.npy"
+
+
+@cache
+def code_version() -> str:
+    """Return the version of the code that makes arrays."""
+    return code_digest([Path(__file__).parent])
 
 
 def write_array(path: Path, parts: Sequence[Path], column: str) -> None:

@@ -12,7 +12,7 @@ from borgtrace.schema import TABLES
 from borgtrace.storage import readable, refuse_shortage
 from borgtrace.storage.sparse_copy import local_copies
 from borgtrace.store.compatibility import unreadable
-from borgtrace.store.digest import file_digests
+from borgtrace.store.digest import digest_of_all, file_digests
 from borgtrace.store.file_changes import changed_files
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
@@ -119,6 +119,28 @@ def _wrong_number_of_rows(layout: Layout, manifest: Manifest) -> StoreError | No
                 expected=f"{expected:,} rows",
             )
     return None
+
+
+def origin_of(layout: Layout, manifest: Manifest) -> str:
+    """Return a digest of all bytes of a store's files, under which what is made from them is kept.
+
+    Not the content digest, which a manifest may claim: files are compared with theirs whenever a store is opened. In a
+    bucket they are not, so the bucket's URL is a part of it.
+
+    Parameters
+    ----------
+    layout, manifest
+        The store.
+    """
+    digests = dict(manifest.files)
+    if not digests:
+        # A store of format 1.0 lists no files.
+        paths = [path for name in TABLES for path in layout.parts(name)]
+        by_name = {path.relative_to(layout.root).as_posix(): path for path in paths}
+        digests = file_digests(by_name, _FOOTERS_AT_ONCE)
+    if layout.is_remote:
+        digests["url"] = str(layout.root)
+    return digest_of_all(digests)
 
 
 def _read_footer(path: Path) -> pq.FileMetaData:

@@ -94,10 +94,6 @@ class Layout:
         """Return the file of one trace column."""
         return self.traces / f"{column}.npy"
 
-    def array_digest(self, column: str) -> Path:
-        """Return the file of the SHA-256 of a column made on first use; the manifest lists the others."""
-        return self.traces / f"{column}.npy.sha256"
-
 
 def source_key(name: str) -> str:
     """Return the name of files that are made from a source.

@@ -15,10 +15,11 @@ import numpy as np
 from borgtrace.errors import StoreNotice, UsageError
 from borgtrace.kernels.arrays import Index, ShortIndex
 from borgtrace.schema import TABLES
-from borgtrace.storage import as_path, translate_bucket_errors
+from borgtrace.storage import as_path, translate_bucket_errors, user_cache
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.compatibility import lacking_columns
-from borgtrace.store.integrity import read_intact
+from borgtrace.store.integrity import origin_of, read_intact
+from borgtrace.store.kept_folders import Keeper
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
 from borgtrace.store.traces import TraceReader, Traces
@@ -118,6 +119,12 @@ class Store:
     def __reduce__(self) -> tuple[Any, ...]:
         # Another process opens its own connections and maps the arrays again; it may run in another folder.
         return type(self), (self.path.absolute(), self.manifest, self.memory, self._version)
+
+    @cached_property
+    def keeper(self) -> Keeper:
+        """Where aggregates of the store are kept: beside it, or in the user's cache."""
+        places = (self.layout.cache, user_cache())
+        return Keeper(places, origin_of(self.layout, self.manifest), self.expect_current)
 
     @contextmanager
     def expect_current(self) -> Iterator[None]:
@@ -275,7 +282,7 @@ class Store:
     @cached_property
     def _reader(self) -> TraceReader:
         with self.expect_current():
-            return TraceReader(self.layout, self.expect_current)
+            return TraceReader(self.layout, lambda: self.keeper, self.expect_current)
 
     def task_columns(self, columns: Sequence[str]) -> pa.Table:
         """Return columns of the index, one row per instance in task order.

@@ -14,7 +14,7 @@ from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns
 from borgtrace.storage import readable
-from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, column_blocks, load_array
+from borgtrace.store.columns import DEFAULT_COLUMNS, column_blocks, load_array
 from borgtrace.store.compatibility import is_newer
 from borgtrace.store.content import table_digest
 from borgtrace.store.digest import digest_of_all, file_digests
@@ -47,7 +47,7 @@ def check_files(
     if not manifest.files:
         digest = digest_of_all(file_digests(_by_name(tables, layout), threads))
         return _compare(digest, manifest.digest)
-    # Arrays that the manifest lists; others were made on first use and are compared with their column instead.
+    # Arrays that the manifest lists; others are not read.
     listed = [layout.root / name for name in manifest.files]
     present = {path for path in listed if path.exists()}
     files = sorted({*tables, *present})
@@ -183,8 +183,7 @@ def check_index(manifest: Manifest, layout: Layout) -> CheckOutcome:
 
 def check_arrays(manifest: Manifest, layout: Layout) -> CheckOutcome:
     """Compare each array with its column."""
-    made_on_use = (path.stem for path in layout.traces.glob("*.npy"))
-    columns = sorted({*DEFAULT_COLUMNS, *made_on_use})
+    columns = sorted(DEFAULT_COLUMNS)
     n_rows = manifest.tables.get("instance_usage", 0)
     wrong = [f"{column}.npy" for column in columns if not _agrees(column, n_rows, layout)]
     if wrong:
@@ -193,8 +192,6 @@ def check_arrays(manifest: Manifest, layout: Layout) -> CheckOutcome:
 
 
 def _agrees(column: str, rows: int, layout: Layout) -> bool:
-    if column not in TRACE_COLUMNS:
-        return False
     try:
         array = load_array(layout, column, rows)
     except StoreError:

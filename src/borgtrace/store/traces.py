@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.schema import with_percentiles
 from borgtrace.storage import refuse_shortage
 from borgtrace.storage.sparse_copy import SparseCopy, fetch_all
-from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, add_array, open_array
+from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, further_array, open_array
 from borgtrace.store.compatibility import unreadable
+from borgtrace.store.kept_folders import Keeper
 from borgtrace.store.layout import Layout
 
 
@@ -166,6 +168,10 @@ class Traces:
             raise AttributeError(name) from None
 
 
+def _keep_for_this_process() -> Keeper:
+    return Keeper((), "")
+
+
 class TraceReader:
     """The index and the memory-mapped columns of a store; opened once, read many thousand times.
 
@@ -173,6 +179,8 @@ class TraceReader:
     ----------
     layout
         The store.
+    keeper
+        Says where arrays of further columns are kept; by default only as long as the process lives.
     expect_current
         Makes a block in which files are opened: it refuses them if they are of another version.
     """
@@ -180,9 +188,11 @@ class TraceReader:
     def __init__(
         self,
         layout: Layout,
+        keeper: Callable[[], Keeper] = _keep_for_this_process,
         expect_current: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._layout = layout
+        self._keeper = keeper
         self._expect_current = expect_current
         # Threads that want one column wait for the one that opens it.
         self._opening = RLock()
@@ -230,15 +240,20 @@ class TraceReader:
                 expected=", ".join(TRACE_COLUMNS),
                 got=repr(column),
             )
-        # Only the five default columns get an array at ingest: each takes 4 bytes a row.
-        if column not in DEFAULT_COLUMNS and not self._layout.array(column).exists():
-            add_array(self._layout, column)
         n_rows = int(self.offsets[-1])
-        array, copy = open_array(self._layout, column, n_rows)
+        array, copy = open_array(self._layout, column, n_rows, self._further_array(column))
         if copy:
             self._copies[column] = copy
         self._arrays[column] = array
         return array
+
+    def _further_array(self, column: str) -> Path | None:
+        """Return the file of a column that the manifest does not vouch for, None for one of the store's own."""
+        # Only the five default columns get an array at ingest: each takes 4 bytes a row.
+        is_of_store = column in DEFAULT_COLUMNS
+        if self._layout.is_remote and not is_of_store:
+            is_of_store = self._layout.array(column).exists()
+        return None if is_of_store else further_array(self._layout, self._keeper(), column)
 
     def _fetch(self, columns: Sequence[str], starts: Index, stops: Index) -> None:
         """Fetch rows of columns from their bucket, unless they are here."""

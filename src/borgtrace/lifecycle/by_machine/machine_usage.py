@@ -17,7 +17,7 @@ from borgtrace.lifecycle.by_machine.row_files import MACHINE_ROW, Rows, map_rows
 from borgtrace.lifecycle.by_machine.terms import TERM
 from borgtrace.lifecycle.by_machine.window_rows import WINDOW_ROW
 from borgtrace.store import Store
-from borgtrace.store.cached_folders import cached_folder, code_digest
+from borgtrace.store.kept_folders import code_digest
 
 Report = Callable[[str, int, int], None]
 
@@ -127,11 +127,5 @@ def machine_usage(
         )
         partitioner.run(events, attempts)
 
-    return MachineUsage(
-        cached_folder(
-            store,
-            kind,
-            code_digest([sources, sources.parent]),
-            build,
-        )
-    )
+    version = code_digest([sources, sources.parent])
+    return MachineUsage(store.keeper.find_or_keep(kind, version, build))

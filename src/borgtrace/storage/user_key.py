@@ -1,0 +1,45 @@
+"""A secret of this user, by which his own work is told from that of others."""
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from borgtrace.storage.paths import user_cache
+from borgtrace.storage.replacing import incomplete_path
+
+_LENGTH = 32
+
+
+def user_key() -> bytes | None:
+    """Return this user's secret, made on first use; None where there is no place to keep one.
+
+    It lies in the user's cache: what it vouches for can be computed again, as everything there.
+    """
+    path = user_cache() / "seal.key"
+    key = _read(path)
+    if key is None:
+        with suppress(OSError):
+            _make(path)
+        key = _read(path)
+    return key
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        key = path.read_bytes()
+    except OSError:
+        return None
+    # Anything else is damage.
+    return key if len(key) == _LENGTH else None
+
+
+def _make(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = incomplete_path(path)
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(_LENGTH))
+    # Of two processes that make one at a time the later one wins; what the other has sealed is made again.
+    draft.replace(path)
