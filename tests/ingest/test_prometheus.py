@@ -144,7 +144,18 @@ def test_requests_owners_and_nodes_say_what_is_known_of_tasks_and_machines(store
         ),
         (
             _answer(CPU, (WEB, [(0, "1")]))[:-4],
-            "not an answer to a range query; query again, and keep the whole answer",
+            "not an answer to a range query: expected a whole value at character 67, "
+            'got \'{"metric": {"__name_\'; query again, and keep the whole answer',
+        ),
+        (
+            _answer(CPU, (WEB, [(0, "1")])).replace("matrix", "vector"),
+            'not an answer to a range query: expected resultType matrix, got "vector"; '
+            "ask /api/v1/query_range, with start, end and step",
+        ),
+        (
+            _answer(CPU, (WEB, [(0, "1")])).replace('"result"', '"results"'),
+            "not an answer to a range query: expected a list called result inside data; "
+            "query again, and keep the whole answer",
         ),
     ],
 )

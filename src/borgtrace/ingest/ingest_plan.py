@@ -11,6 +11,7 @@ from pathlib import Path
 from isal import isal_zlib
 
 from borgtrace.errors import StoreError
+from borgtrace.ingest.files.limits import FREE_EXPANSION
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import DAMAGE
 from borgtrace.ingest.find.discovery import Discovery
@@ -207,10 +208,13 @@ def _measure_sample(sources: Sequence[Source]) -> _Sample:
         with open_regular(largest.path) as file:
             head = file.read(_SAMPLE)
         started = time.perf_counter()
-        text = isal_zlib.decompressobj(wbits=31).decompress(head)
+        inflater = isal_zlib.decompressobj(wbits=31)
+        # At most so many bytes: the largest file may be one that expands beyond all reason.
+        text = inflater.decompress(head, FREE_EXPANSION)
         seconds = time.perf_counter() - started
+        n_inflated = len(head) - len(inflater.unconsumed_tail)
         return _Sample(
-            seconds_per_byte=_STAGING[largest.format] * seconds / len(head),
-            lines_per_byte={largest.table: text.count(b"\n") / len(head)},
+            seconds_per_byte=_STAGING[largest.format] * seconds / n_inflated,
+            lines_per_byte={largest.table: text.count(b"\n") / n_inflated},
         )
     return _Sample()

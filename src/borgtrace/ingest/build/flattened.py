@@ -8,20 +8,23 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import islice
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.engine.guard import open_values
 from borgtrace.engine.identifiers import quoted
-from borgtrace.errors import UsageError
+from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.build.staged import StagedOutput, StagedPaths, make_entry
 from borgtrace.ingest.files.raw_layout import RawLayout, raw_layout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import open_lines
 from borgtrace.ingest.read.records import json_lines
+from borgtrace.ingest.read.text_fields import NOT_UTF8
 from borgtrace.ingest.read.validating_reader import validate
 from borgtrace.schema import RawTable
 from borgtrace.schema.dialects import Flattened
@@ -95,7 +98,19 @@ def _replacement(match: re.Match[str]) -> str:
     return "},{" if text[0] == "}" else ","
 
 
-Row = dict[str, str]
+MOST_ROWS = 1 << 20
+"""Rows of one file, all of which are in memory at once; the published sample has 405,894."""
+
+
+class FlattenedRows(NamedTuple):
+    """The rows of a file: the names of the header, and the fields of each row by place."""
+
+    header: tuple[str, ...]
+    rows: list[list[str]]
+
+    def row(self, number: int) -> dict[str, str]:
+        """Return a row by name; fields that it lacks are missing."""
+        return dict(zip(self.header, self.rows[number], strict=False))
 
 
 def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
@@ -120,12 +135,13 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
     assert flattened
     # Before it is read, as in `staging`.
     sha256 = file_digest(source.here)
-    rows = _read(source)
-    cell_of_row = [row.get(flattened.cell) or "" for row in rows]
+    flat = _read(source)
+    place = flat.header.index(flattened.cell) if flattened.cell in flat.header else None
+    cell_of_row = [_field(fields, place) for fields in flat.rows]
     cell = choose_cell(source, Counter(cell_of_row))
-    chosen = {number: row for number, row in enumerate(rows) if cell_of_row[number] == cell}
+    chosen = [number for number, row_cell in enumerate(cell_of_row) if row_cell == cell]
     layouts = [raw_layout(source.dialect, name) for name in source.dialect.tables]
-    records, refused = _validate_tables(flattened, layouts, chosen)
+    records, refused = _validate_tables(flattened, layouts, flat, chosen)
     outputs = [StagedOutput(paths, layout) for layout in layouts]
     counted = next(output for output in outputs if output.layout.raw.name == flattened.table)
     with ExitStack() as stack:
@@ -134,16 +150,21 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
             right = _without(rows_of_table, refused)
             output.write(first_of_each(right, output.layout))
         if refused:
-            counted.refuse(_quarantined(chosen, refused))
+            counted.refuse(_quarantined(flat, refused))
     return make_entry(
         source,
         counted,
         sha256,
-        rows_in=len(rows),
-        skipped=len(rows) - len(chosen),
+        rows_in=len(flat.rows),
+        skipped=len(flat.rows) - len(chosen),
         merged=len(chosen) - len(refused) - counted.rows.rows,
         also=_rows_of_other_tables(outputs, counted),
     )
+
+
+def _field(fields: list[str], place: int | None) -> str:
+    """Return a field; empty text where a row is too short."""
+    return fields[place] if place is not None and place < len(fields) else ""
 
 
 def _rows_of_other_tables(outputs: Iterable[StagedOutput], counted: StagedOutput) -> dict[str, int]:
@@ -157,12 +178,36 @@ def _rows_of_other_tables(outputs: Iterable[StagedOutput], counted: StagedOutput
     return rows_of_table
 
 
-def _read(source: Source) -> list[Row]:
+def _read(source: Source) -> FlattenedRows:
+    """Read all rows: fields by place, which take a third of the memory of fields by name."""
     with open_lines(source) as stream:
         # Bytes that are no UTF-8 are marked rather than fatal: the checks then refuse the row.
         buffered = io.BufferedReader(stream)  # type: ignore[type-var]
         text = io.TextIOWrapper(buffered, "utf-8", "replace", newline="")
-        return list(csv.DictReader(text))
+        records = _records(csv.reader(text))
+        header = next(records, [])
+        # A line without fields is none.
+        rows = list(islice((fields for fields in records if fields), MOST_ROWS + 1))
+    if len(rows) > MOST_ROWS:
+        raise SourceError(
+            str(source.path),
+            "has too many rows to be read at once",
+            expected=f"at most {MOST_ROWS:,}; the published sample has 405,894",
+            way_out="split it, and ingest each part into a separate store",
+        )
+    return FlattenedRows(tuple(header), rows)
+
+
+def _records(reader: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Yield the fields of each row; those of one that no reader understands are a mark that no check accepts."""
+    while True:
+        try:
+            yield next(reader)
+        except StopIteration:
+            return
+        # A field of more than 128 KB: the reader goes on behind it.
+        except csv.Error:
+            yield [NOT_UTF8]
 
 
 def choose_cell(source: Source, cells: Counter[str]) -> str:
@@ -197,13 +242,15 @@ def choose_cell(source: Source, cells: Counter[str]) -> str:
 def _validate_tables(
     flattened: Flattened,
     layouts: Iterable[RawLayout],
-    chosen: Mapping[int, Row],
+    flat: FlattenedRows,
+    chosen: Sequence[int],
 ) -> tuple[list[pa.Table], dict[int, str]]:
     """Return the records of each table that are right, and the reason of each row that is refused."""
     records = []
-    refused: dict[int, str] = {}
+    width = len(flat.header)
+    refused = {number: "wrong_column_count" for number in chosen if len(flat.rows[number]) != width}
     for layout in layouts:
-        right, reasons = _validate(flattened, layout, chosen)
+        right, reasons = _validate(flattened, layout, flat, chosen)
         records.append(right)
         # A row is refused whole, for the first reason found.
         refused = {**reasons, **refused}
@@ -213,10 +260,11 @@ def _validate_tables(
 def _validate(
     flattened: Flattened,
     layout: RawLayout,
-    chosen: Mapping[int, Row],
+    flat: FlattenedRows,
+    chosen: Sequence[int],
 ) -> tuple[pa.Table, dict[int, str]]:
     """Return the records of one table that are right, and the reason of each row that is not."""
-    lines = [record_of(flattened, layout.raw, row) for row in chosen.values()]
+    lines = [record_of(flattened, layout.raw, flat.row(number)) for number in chosen]
     block = pa.table(
         {
             "source_row": pa.array(chosen, pa.int64()),
@@ -248,12 +296,12 @@ def first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
     return rows.take(first_rows)
 
 
-def _quarantined(chosen: dict[int, Row], refused: dict[int, str]) -> pa.Table:
+def _quarantined(flat: FlattenedRows, refused: dict[int, str]) -> pa.Table:
     numbers = sorted(refused)
     return pa.table(
         {
             "source_row": pa.array(numbers, pa.int64()),
             "reason": [refused[number] for number in numbers],
-            "raw": [",".join(map(str, chosen[number].values())) for number in numbers],
+            "raw": [",".join(flat.rows[number]) for number in numbers],
         }
     )

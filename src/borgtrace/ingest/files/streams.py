@@ -14,6 +14,7 @@ import pyarrow as pa
 from isal import igzip, isal_zlib
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.files.limits import ExpandedStream
 from borgtrace.ingest.files.sources import Source
 from borgtrace.storage import open_regular, scratch_folder
 
@@ -33,7 +34,7 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
     Raises
     ------
     SourceError
-        When the file cannot be opened, or its gzip data are truncated or damaged.
+        When the file cannot be opened, its data are truncated or damaged, or they expand beyond all reason.
     """
     path = source.path
     try:
@@ -48,7 +49,8 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
             # Here, so that no reader meets it: some forgive it, and others take it for a part of the first field.
             if stream.peek(3)[:3] == BOM_UTF8:
                 stream.read(3)
-            yield stream
+            is_packed = source.is_gzip or source.is_zstd
+            yield ExpandedStream(stream, path, source.size) if is_packed else stream  # type: ignore[misc]
     except EOFError as error:
         raise SourceError(
             str(path),
@@ -71,6 +73,20 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
                 way_out="fetch it again",
             ) from error
         raise
+
+
+def check_expansion(source: Source) -> None:
+    """Decompress a file once to see that it ends, before it is read by what takes more time than that.
+
+    Raises
+    ------
+    SourceError
+        As `open_stream`.
+    """
+    if source.is_gzip or source.is_zstd:
+        with open_stream(source) as stream:
+            while stream.read(READ_SIZE):
+                pass
 
 
 @contextmanager
@@ -182,7 +198,7 @@ def plain_file(source: Source) -> Iterator[Path]:
     Raises
     ------
     SourceError
-        When its gzip data are truncated or damaged.
+        As `open_stream`.
     """
     is_packed = source.is_gzip or source.is_zstd
     is_pattern = bool(_PATTERN_MARKS & set(str(source.here)))

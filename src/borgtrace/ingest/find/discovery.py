@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.files.sources import Source, tell_apart
 from borgtrace.ingest.find.recognition import classify
 from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema import Dialect
-from borgtrace.storage import INCOMPLETE, RemotePath, read_text, refuse_shortage
+from borgtrace.storage import INCOMPLETE, RemotePath, refuse_shortage
 
 _SCHEMA = "schema.csv"
 _BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
@@ -182,7 +183,7 @@ def truth_about(path: Path) -> dict[str, Any] | None:
     if nearest is None:
         return None
     try:
-        truth = dict(json.loads(read_text(nearest)))
+        truth = dict(json.loads(read_side_file(nearest)))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         refuse_shortage(error, nearest)
         raise SourceError(

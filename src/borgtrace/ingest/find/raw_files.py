@@ -3,16 +3,18 @@
 import errno
 import os
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SourceError, UsageError
+from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.find.discovery import Discovery, discover
 from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.schema.dialects import declare, dialect
-from borgtrace.storage import as_path, read_text
+from borgtrace.storage import as_path
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,12 @@ def read_declaration(path: Path) -> dict[str, Any]:
         It is not there, or not TOML.
     """
     try:
-        return tomllib.loads(read_text(path))
+        text = read_side_file(path).removeprefix(BOM_UTF8).decode("utf-8")
+        return tomllib.loads(text)
     except OSError as error:
         reason = os.strerror(error.errno or errno.EIO).lower()
         way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"
         raise SourceError(str(path), reason, way_out=way_out) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    # Lists in lists in lists … end in the limit of Python.
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(str(path), f"not TOML ({error})", way_out="correct the line") from error

@@ -5,8 +5,6 @@ folders, so magic bytes and the shape of the first row decide.
 """
 
 import csv
-import gzip
-import io
 import json
 import os
 import re
@@ -21,7 +19,7 @@ from isal import isal_zlib
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.sources import Format, Source
-from borgtrace.ingest.files.streams import DAMAGE, damaged, open_stream
+from borgtrace.ingest.files.streams import DAMAGE, damaged, open_stream, plain_file
 from borgtrace.ingest.read.range_queries import metric_of
 from borgtrace.schema import DIALECTS, Dialect, RawTable
 from borgtrace.storage import (
@@ -69,24 +67,45 @@ def classify(
     """
     opened = _open(path)
     head = opened.head
-    # By the magic bytes, not by the name: the bucket's ``.gz`` is not always gzip.
-    is_gzip = head[:2] == _GZIP_MAGIC
-    if is_gzip:
+    packed = packed_file(path, head, opened.size)
+    if packed.is_gzip:
         head = _inflate(path, head)
-    is_zstd = head[:4] == _ZSTD_MAGIC
-    if is_zstd:
-        head = _decompress_zstd(path)
+    if packed.is_zstd:
+        head = _decompress_zstd(packed)
     head = head.removeprefix(BOM_UTF8)
-    _refuse_other_formats(path, head, is_gzip=is_gzip)
+    _refuse_other_formats(path, head, is_gzip=packed.is_gzip)
     dialects = (only,) if only else tuple(DIALECTS.values())
-    source = _recognize(path, head, is_gzip, orders or {}, dialects)
+    source = _recognize(packed, head, orders or {}, dialects)
     return replace(
         source,
-        is_gzip=is_gzip,
-        is_zstd=is_zstd,
+        is_gzip=packed.is_gzip,
+        is_zstd=packed.is_zstd,
         size=opened.size,
         cell=cell_in_path(path, source.dialect) or cell,
         version=opened.version,
+    )
+
+
+def packed_file(path: Path, head: bytes, size: int) -> Source:
+    """Return a file of which only the compression is known.
+
+    Parameters
+    ----------
+    path, size
+        The file, and its bytes.
+    head
+        Its first bytes.
+    """
+    any_dialect = next(iter(DIALECTS.values()))
+    return Source(
+        path,
+        any_dialect,
+        "",
+        "csv",
+        # By the magic bytes, not by the name: the bucket's ``.gz`` is not always gzip.
+        is_gzip=head[:2] == _GZIP_MAGIC,
+        is_zstd=head[:4] == _ZSTD_MAGIC,
+        size=size,
     )
 
 
@@ -175,17 +194,8 @@ def _inflate(path: Path, head: bytes) -> bytes:
         raise damaged(path, error) from error
 
 
-def _decompress_zstd(path: Path) -> bytes:
-    any_dialect = next(iter(DIALECTS.values()))
-    with open_stream(
-        Source(
-            path,
-            any_dialect,
-            "",
-            "csv",
-            is_zstd=True,
-        )
-    ) as stream:
+def _decompress_zstd(packed: Source) -> bytes:
+    with open_stream(packed) as stream:
         return stream.read(HEAD)
 
 
@@ -197,14 +207,14 @@ def whole_lines(head: bytes) -> list[str]:
 
 
 def _recognize(
-    path: Path,
+    packed: Source,
     head: bytes,
-    is_gzip: bool,
     orders: Mapping[str, tuple[str, ...]],
     dialects: Sequence[Dialect],
 ) -> Source:
+    path = packed.path
     if head[:4] == b"PAR1":
-        return _by_names(path, "parquet", [_parquet_columns(path, is_gzip)], dialects)
+        return _by_names(path, "parquet", [_parquet_columns(packed)], dialects)
     if _ANSWER.match(head):
         return _range_query(path, head, dialects)
     lines = whole_lines(head)
@@ -265,14 +275,22 @@ def _names_columns(header: Sequence[str], rows: Sequence[str]) -> bool:
     return bool(rows) and all(len(_header(row)) == len(header) for row in rows[:_ROWS_BELOW])
 
 
-def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
+def _parquet_columns(packed: Source) -> list[str]:
     try:
-        with open_regular(path) as file:
-            stream = io.BytesIO(gzip.decompress(file.read())) if is_gzip else file
-            return list(pq.read_schema(stream).names)
+        if packed.is_gzip or packed.is_zstd:
+            with plain_file(packed) as plain_path:
+                return list(pq.read_schema(plain_path).names)
+        with open_regular(packed.path) as file:
+            return list(pq.read_schema(file).names)
+    except SourceError:
+        raise
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid … for damaged footers
-        refuse_shortage(error, path)
-        raise SourceError(str(path), "damaged Parquet file", way_out="fetch it again") from error
+        refuse_shortage(error, packed.path)
+        raise SourceError(
+            str(packed.path),
+            "damaged Parquet file",
+            way_out="fetch it again",
+        ) from error
 
 
 def _json_keys(lines: Sequence[str]) -> list[list[str]]:

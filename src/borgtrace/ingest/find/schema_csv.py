@@ -6,9 +6,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from borgtrace.errors import SchemaError
+from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.schema import RawTable
 from borgtrace.schema.dialects import GOOGLE_2011
-from borgtrace.storage import read_text
 
 _TABLES = GOOGLE_2011.tables  # the one trace that describes itself so
 
@@ -50,7 +50,7 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    text = read_text(path, errors="replace")
+    text = read_side_file(path).decode("utf-8", "replace")
     try:
         return list(csv.reader(io.StringIO(text, newline="")))
     # It describes no field, and the message names the missing ones.

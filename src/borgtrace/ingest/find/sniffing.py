@@ -7,7 +7,7 @@ format yet.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,8 @@ import duckdb
 from borgtrace.engine.guard import open_file
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
+from borgtrace.ingest.files.streams import check_expansion
+from borgtrace.ingest.find.recognition import packed_file
 from borgtrace.schema.dialects.units import ISO
 from borgtrace.schema.time import write_time
 from borgtrace.storage import open_regular, plain_path
@@ -152,6 +154,7 @@ def sniff(path: Path) -> Draft:
         It is no table, or no column names a task, a time, or CPU or memory.
     """
     (local_path,) = local_copies([path])
+    _require_plausible_expansion(path, Path(local_path))
     reader_sql = _reader_sql(path, Path(local_path))
     with open_file(Path(local_path)) as connection:
         try:
@@ -166,6 +169,14 @@ def sniff(path: Path) -> Draft:
         types = {name: str(type_name) for name, type_name, *_ in described}
         columns = _SniffedColumns(connection, types, _find_roles(path, types))
         return _draft(columns)
+
+
+def _require_plausible_expansion(path: Path, local_path: Path) -> None:
+    """Decompress a file once, so that DuckDB meets none that expands beyond all reason."""
+    with local_path.open("rb") as file:
+        head = file.read(4)
+    packed = packed_file(path, head, local_path.stat().st_size)
+    check_expansion(replace(packed, copy=local_path))
 
 
 def _reader_sql(path: Path, local_path: Path) -> str:

@@ -15,6 +15,7 @@ from borgtrace.engine.embedded import files_sql
 from borgtrace.engine.guard import open_file
 from borgtrace.engine.identifiers import number, quoted
 from borgtrace.errors import SourceError
+from borgtrace.ingest.files.limits import require_plausible_size
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import plain_file
@@ -38,10 +39,21 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         Where DuckDB cannot read a record as what it should be.
     """
     with plain_file(source) as path:
+        _require_plausible_content(source, path)
         schema = pq.read_schema(path)
         if not layout.is_converted and _is_odd(schema, layout):
             raise NeedsValidation
         yield from read_flat(path, _records_sql(path, layout), layout, schema.names)
+
+
+def _require_plausible_content(source: Source, path: Path) -> None:
+    """Refuse a file that says it holds more than its bytes can: a few of them repeat one value a billion times."""
+    footer = pq.read_metadata(path)
+    groups = (footer.row_group(number) for number in range(footer.num_row_groups))
+    n_page_bytes = sum(group.total_byte_size for group in groups)
+    # A value takes no byte where it repeats the one before: then the number of values says what is to come.
+    n_expanded = max(n_page_bytes, footer.num_rows * footer.num_columns)
+    require_plausible_size(source.path, path.stat().st_size, n_expanded)
 
 
 def _records_sql(path: Path, layout: RawLayout) -> str:

@@ -192,6 +192,9 @@ def _fault_sql(layout: RawLayout) -> str:
                 f"WHEN json_type(doc, {path_sql}) NOT IN ('OBJECT', 'NULL') THEN 'unparsable_value'"
             )
             cases.append(f"WHEN {has_repeated_sql} THEN 'wrong_column_count'")
+    nested_sql = _any_nested_sql(layout)
+    if nested_sql:
+        cases.append(f"WHEN {nested_sql} THEN 'unparsable_value'")
     for listed in layout.lists:
         has_other_sql = _any_item_sql(listed, "json_type(item) NOT IN ('OBJECT', 'NULL')")
         cases.append(f"WHEN {has_other_sql} THEN 'unparsable_value'")
@@ -199,6 +202,15 @@ def _fault_sql(layout: RawLayout) -> str:
         cases.append(f"WHEN {has_repeated_sql} THEN 'wrong_column_count'")
     cases_sql = " ".join(cases)
     return f"CASE {cases_sql} END"
+
+
+def _any_nested_sql(layout: RawLayout) -> str:
+    """Write whether a text is an object or a list: as the text of that it would be stored as a name."""
+    texts = [field for field in layout.fields if field.column.type == "string"]
+    if not texts:
+        return ""
+    paths_sql = ", ".join(_path_sql(field.raw.path) for field in texts)
+    return f"list_has_any(json_type(doc, [{paths_sql}]), ['OBJECT', 'ARRAY'])"
 
 
 def _is_odd_sql(layout: RawLayout) -> str:

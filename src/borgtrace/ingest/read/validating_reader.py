@@ -7,7 +7,7 @@ the same for all containers; each defines how a line is taken apart (`LineFormat
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,10 +16,12 @@ from borgtrace.engine.guard import open_values
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.ingest.files.raw_layout import RawLayout
 from borgtrace.ingest.files.sources import Source
-from borgtrace.ingest.files.streams import READ_SIZE, open_lines
+from borgtrace.ingest.files.streams import READ_SIZE, check_expansion, open_lines
 from borgtrace.ingest.read.text_fields import NOT_UTF8, cross_tests, text_name, with_lists
 
 BLOCK_BYTES = 1 << 25
+BLOCK_ROWS = 1 << 18
+"""Most lines of a block: each is an object of Python for a moment, an empty one too."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +134,29 @@ def _validation_sql(layout: RawLayout, lines: LineFormat) -> str:
 def line_blocks(source: Source) -> Iterator[pa.Table]:
     """Cut a file of lines into tables of (source_row, line); the last line may lack its newline."""
     row = 0
+    check_expansion(source)
     with open_lines(source) as stream:
         # Buffered: a decompressing stream yields its lines in Python, one by one.
         buffered = io.BufferedReader(stream, READ_SIZE)  # type: ignore[type-var]
-        while lines := buffered.readlines(BLOCK_BYTES):
+        while lines := _next_lines(buffered):
             numbers = pa.array(range(row, row + len(lines)), pa.int64())
             texts = pa.array([_decode(line) for line in lines], pa.string())
             yield pa.table({"source_row": numbers, "line": texts})
             row += len(lines)
+
+
+def _next_lines(stream: BinaryIO) -> list[bytes]:
+    """Return the next lines: as many as fit into a block."""
+    lines: list[bytes] = []
+    n_bytes = 0
+    # In pieces of so many bytes that their lines are no more than a block has, even where all are empty.
+    while n_bytes < BLOCK_BYTES and len(lines) < BLOCK_ROWS:
+        piece = stream.readlines(min(BLOCK_ROWS, BLOCK_BYTES - n_bytes))
+        if not piece:
+            break
+        n_bytes += sum(map(len, piece))
+        lines += piece
+    return lines
 
 
 def _decode(line: bytes) -> str:

@@ -1,0 +1,171 @@
+"""A JSON document read piece by piece: its outer objects and lists are walked, and only what is inside is read whole.
+
+An answer of a monitoring system may be one value of gigabytes; as objects of Python it would take twenty times that.
+"""
+
+import codecs
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+_PIECE = 1 << 16
+_BLANKS = " \t\n\r"
+_OF_NUMBERS = "0123456789+-.eE"
+
+
+class JsonFormError(ValueError):
+    """The document is no JSON, or not of the expected form; the message says where and what."""
+
+
+class NumberText(str):
+    """A number as it is written: neither rounded, nor limited in its digits."""
+
+
+class JsonWalker:
+    """Reads a document from its start; each value must be taken before the next one.
+
+    Examples
+    --------
+    >>> import io
+    >>> walker = JsonWalker(io.BytesIO(b'{"a": [1, {"b": 2}], "c": null}'), largest=100)
+    >>> for key in walker.entries():
+    ...     print(key, list(walker.items()) if key == "a" else walker.value())
+    a ['1', {'b': '2'}]
+    c None
+    """
+
+    def __init__(self, stream: BinaryIO, largest: int) -> None:
+        self._stream = stream
+        self._largest = largest
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = json.JSONDecoder(
+            parse_int=NumberText,
+            parse_float=NumberText,
+            parse_constant=NumberText,
+        )
+        self._text = ""
+        self._at = 0
+        self._is_at_end = False
+        self._n_before = 0
+
+    @property
+    def place(self) -> str:
+        """Where the next value begins."""
+        return f"character {self._n_before + self._at + 1:,}"
+
+    def peek(self) -> str:
+        """Return the next character that is no blank; empty at the end."""
+        while True:
+            while self._at < len(self._text) and self._text[self._at] in _BLANKS:
+                self._at += 1
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if self._is_at_end:
+                return ""
+            self._read_on(_PIECE)
+
+    def entries(self) -> Iterator[str]:
+        """Yield the keys of an object.
+
+        Raises
+        ------
+        JsonFormError
+            The next value is no object, or it is damaged.
+        """
+        self._take("{", "an object")
+        if self.peek() == "}":
+            self._at += 1
+            return
+        while True:
+            key = self.value() if self.peek() == '"' else None
+            if not isinstance(key, str):
+                raise self._fault("a key")
+            self._take(":", "a colon")
+            yield key
+            if self._ends("}"):
+                return
+
+    def items(self) -> Iterator[Any]:
+        """Yield the items of a list.
+
+        Raises
+        ------
+        JsonFormError
+            The next value is no list, or it is damaged.
+        """
+        self._take("[", "a list")
+        if self.peek() == "]":
+            self._at += 1
+            return
+        while True:
+            yield self.value()
+            if self._ends("]"):
+                return
+
+    def value(self) -> Any:
+        """Return the next value; numbers are `NumberText`.
+
+        Raises
+        ------
+        JsonFormError
+            It is damaged, or longer than the largest one allowed.
+        """
+        self.peek()
+        while True:
+            n_characters = len(self._text) - self._at
+            try:
+                found, end = self._decoder.raw_decode(self._text, self._at)
+                if self._is_at_end or not self._may_go_on(found, end):
+                    self._at = end
+                    return found
+            except RecursionError as error:
+                raise self._fault("a value that is less nested") from error
+            except json.JSONDecodeError as error:
+                if self._is_at_end:
+                    raise self._fault("a whole value") from error
+            if n_characters > self._largest:
+                raise self._fault(f"a value of at most {self._largest >> 20} MiB")
+            # Twice as much each time, so that a long value is not tried again and again.
+            self._read_on(max(_PIECE, n_characters))
+
+    def end(self) -> None:
+        """Require that nothing follows.
+
+        Raises
+        ------
+        JsonFormError
+            Something does.
+        """
+        if self.peek():
+            raise self._fault("the end")
+
+    def _may_go_on(self, found: Any, end: int) -> bool:
+        """Whether more of a value may stand in what was not read yet: of a number, there may be."""
+        if end == len(self._text):
+            return True
+        return isinstance(found, NumberText) and self._text[end] in _OF_NUMBERS
+
+    def _ends(self, bracket: str) -> bool:
+        """Take the comma before the next entry, or the bracket after the last one; return whether it was that."""
+        if self.peek() == bracket:
+            self._at += 1
+            return True
+        self._take(",", f"a comma or {bracket}")
+        return False
+
+    def _take(self, mark: str, what: str) -> None:
+        if self.peek() != mark:
+            raise self._fault(what)
+        self._at += 1
+
+    def _fault(self, expected: str) -> JsonFormError:
+        shown = self._text[self._at : self._at + 20]
+        got = repr(shown) if shown else "the end"
+        return JsonFormError(f"{expected} at {self.place}, got {got}")
+
+    def _read_on(self, n_bytes: int) -> None:
+        block = self._stream.read(n_bytes)
+        self._is_at_end = not block
+        self._n_before += self._at
+        self._text = self._text[self._at :] + self._utf8.decode(block, final=not block)
+        self._at = 0
