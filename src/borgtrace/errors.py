@@ -16,12 +16,36 @@ Bad rows are data, not exceptions (see :mod:`borgtrace.schema.reasons`). A messa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from borgtrace.redaction import without_secrets
+
+_HARMFUL = re.compile(
+    "["
+    "\\x00-\\x08\\x0b-\\x1f\\x7f"  # control characters of ASCII, without tabulator and line feed
+    "\\x80-\\x9f"  # those of Latin-1: U+009B begins an escape sequence by itself
+    "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"  # the order of letters
+    "\\u2028\\u2029\\ufff9-\\ufffb"  # line and paragraph separators, annotations
+    "\\ud800-\\udfff"  # bytes of a name that are no UTF-8
+    "]"
+)
+
+
+def harmless(text: str) -> str:
+    r"""Show the characters that a terminal would obey: control characters, and those that turn text around.
+
+    They are written as JSON and TOML write them, so that what is made harmless in a string there still says the same.
+
+    Examples
+    --------
+    >>> print(harmless("web\x1b[2J"))
+    web\u001b[2J
+    """
+    return _HARMFUL.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
 
 
 class BorgtraceError(Exception):
@@ -72,8 +96,10 @@ class BorgtraceError(Exception):
             contrasts.append(f"got {self.got}")
         parts = [self.where, self.what, ", ".join(contrasts)]
         message = ": ".join(part for part in parts if part)
-        # Each part may quote a URL.
-        return without_secrets(f"{message}; {self.way_out}" if self.way_out else message)
+        if self.way_out:
+            message = f"{message}; {self.way_out}"
+        # Each part may quote a URL, or a name of a file, which may hold a line break and with it lines of its own.
+        return harmless(without_secrets(message)).replace("\n", "\\n")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts, so that an error raised in a worker process arrives whole."""

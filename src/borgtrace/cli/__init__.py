@@ -12,6 +12,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Always: 0, 2 for wrong options, the exit code of a `BorgtraceError`, 130 after Ctrl-C.
     """
     # Inside, so that importing the package does not build the command line.
-    from borgtrace.cli.app import app
+    import sys
 
-    app(args=None if arguments is None else list(arguments), prog_name="borgtrace")
+    from borgtrace.cli.app import app
+    from borgtrace.cli.terminal import harmless_streams, print_traceback
+
+    sys.excepthook = print_traceback
+    with harmless_streams():
+        app(args=None if arguments is None else list(arguments), prog_name="borgtrace")

@@ -1,17 +1,15 @@
 """The files that answers are written to: tables, charts and claims."""
 
-import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
+from borgtrace.engine.csv_text import csv_text, write_csv
 from borgtrace.errors import UsageError
 from borgtrace.question import Result
 from borgtrace.storage import replacing, write_file
@@ -38,8 +36,26 @@ def check_png(png: bool, out: Path | None) -> None:
         raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
 
 
-def write_result(result: Result, out: Path, *, png: bool) -> None:
-    """Write one result's files into `out`; each appears whole or not at all."""
+def write_result(
+    result: Result,
+    out: Path,
+    *,
+    png: bool,
+    raw: bool = False,
+) -> None:
+    """Write one result's files into `out`; each appears whole or not at all.
+
+    Parameters
+    ----------
+    result
+        An answer.
+    out
+        The folder.
+    png
+        Whether the chart is written as PNG, too.
+    raw
+        Whether texts of CSV stay as they are, those that a spreadsheet takes for formulas included.
+    """
     # Only here: a command that writes no files need not load the renderer.
     import vl_convert
 
@@ -47,7 +63,7 @@ def write_result(result: Result, out: Path, *, png: bool) -> None:
     with replacing(out / f"{name}.parquet") as draft:
         pyarrow.parquet.write_table(with_provenance(result), draft, compression="zstd")
     with replacing(out / f"{name}.csv") as draft:
-        pyarrow.csv.write_csv(result.table, draft)
+        write_csv(result.table, draft, raw=raw)
     # None for an answer without rows; its tables are written all the same.
     chart = result.plot()
     if chart is None:
@@ -69,13 +85,12 @@ def with_provenance(result: Result) -> pa.Table:
     return result.table.replace_schema_metadata({"borgtrace": json.dumps(facts, sort_keys=True)})
 
 
-def claims_csv(results: Iterable[Result]) -> str:
-    """Return the claims about some answers as CSV, a row for each."""
-    text = StringIO()
-    writer = csv.DictWriter(text, CLAIM_COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(claim_rows(results))
-    return text.getvalue()
+def claims_csv(results: Iterable[Result], *, raw: bool = False) -> str:
+    """Return the claims about some answers as CSV, a row for each; `raw` as for `write_result`."""
+    rows: list[Sequence[Any]] = [CLAIM_COLUMNS]
+    for row in claim_rows(results):
+        rows.append([row[name] for name in CLAIM_COLUMNS])
+    return csv_text(rows, raw=raw)
 
 
 def claim_rows(results: Iterable[Result]) -> list[dict[str, Any]]:

@@ -6,14 +6,14 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.csv
-
 from borgtrace.cli.answer_files import claim_rows, claims_csv, write_result
 from borgtrace.cli.console import counted, steps, talk
 from borgtrace.cli.grid import TextColumn, print_grid
 from borgtrace.cli.parameters import own_parameters
-from borgtrace.cli.printing import print_json
+from borgtrace.cli.printing import print_csv, print_json
 from borgtrace.cli.query_rows import print_table
+from borgtrace.cli.terminal import data_stream
+from borgtrace.engine.csv_text import write_csv
 from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.storage import write_file
@@ -53,6 +53,7 @@ def ask(
     out: Path | None,
     png: bool,
     as_json: bool,
+    raw: bool = False,
 ) -> None:
     """Answer a question about a store itself, with a bar, and publish the answer.
 
@@ -62,7 +63,7 @@ def ask(
         What is asked about which store.
     options
         The question's options, a dataclass of its package.
-    out, png, as_json
+    out, png, as_json, raw
         As for :func:`publish`.
     """
     with steps(question.unit) as report:
@@ -73,6 +74,7 @@ def ask(
         out=out,
         png=png,
         as_json=as_json,
+        raw=raw,
     )
 
 
@@ -95,6 +97,7 @@ def publish(
     out: Path | None,
     png: bool,
     as_json: bool,
+    raw: bool = False,
 ) -> list[Result]:
     """Write files into `out`; print tables or claims; return the results.
 
@@ -108,27 +111,29 @@ def publish(
         Whether charts are written as PNG, too.
     as_json
         Print one JSON object a line.
+    raw
+        Whether texts of CSV stay as they are, those that a spreadsheet takes for formulas included.
     """
     results = []
     for result in answers:
         results.append(result)
         # At once, and not at the end: what is answered stays when a later question is interrupted.
         if out is not None:
-            write_result(result, out, png=png)
+            write_result(result, out, png=png, raw=raw)
         if as_json:
             print_json(facts_of(result))
     if out is not None:
-        write_file(out / "claims.csv", claims_csv(results))
+        write_file(out / "claims.csv", claims_csv(results, raw=raw))
     if as_json:
         return results
     # Several tables one after the other would be no CSV, so then the claims are the data.
     if out is None and len(results) == 1:
-        print_result(results[0])
+        print_result(results[0], raw=raw)
         return results
     if sys.stdout.isatty():
         print_judged_claims(results)
     else:
-        print(claims_csv(results), end="")
+        print_csv(claims_csv(results, raw=raw))
     print_verdicts([finding for result in results for finding in result.findings])
     return results
 
@@ -153,15 +158,13 @@ def sentence(result: Result) -> str | None:
     return result.question.sentence(result.table)
 
 
-def print_result(result: Result) -> None:
-    """Print the table, for people or as data, and the claims on stderr."""
+def print_result(result: Result, *, raw: bool = False) -> None:
+    """Print the table, for people or as data (`raw` as for `publish`), and the claims on stderr."""
     if result.not_applicable is None:
         if sys.stdout.isatty():
             print_table(result.table.to_reader(), SHOWN_ROWS)
         else:
-            # Arrow writes to the buffer below: what Python's text layer still holds has to come first.
-            sys.stdout.flush()
-            pyarrow.csv.write_csv(result.table, sys.stdout.buffer)
+            write_csv(result.table, data_stream(), raw=raw)
     for finding in result.findings:
         if finding.verdict != "not applicable":
             print(finding, file=sys.stderr)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import (
     BarColumn,
@@ -16,13 +15,11 @@ from rich.progress import (
 )
 from rich.text import Text
 
-# Not wrapped and not marked up: messages hold paths and commands that people copy, and names hold square brackets.
-talk = Console(
-    stderr=True,
-    highlight=False,
-    markup=False,
-    soft_wrap=True,
-)
+from borgtrace.cli.harmless_console import HarmlessConsole
+from borgtrace.cli.terminal import harmless_streams
+
+# Not wrapped: messages hold paths and commands that people copy.
+talk = HarmlessConsole(stderr=True, soft_wrap=True)
 """The console for messages."""
 
 Report = Callable[[str, int, int], None]
@@ -61,14 +58,23 @@ def progress(*columns: ProgressColumn) -> Iterator[Progress]:
     columns
         What stands between the bar and the time left.
     """
-    around = (TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn())
+    around = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        *columns,
+        TimeRemainingColumn(),
+    )
     # Transient: bars vanish when the work is done, messages stay.
-    with Progress(
-        *around,
-        console=talk,
-        transient=True,
-        disable=not talk.is_terminal,
-    ) as bars:
+    with (
+        Progress(
+            *around,
+            console=talk,
+            transient=True,
+            disable=not talk.is_terminal,
+        ) as bars,
+        # While bars are shown, Rich takes what is printed, and would obey the control characters in it.
+        harmless_streams(),
+    ):
         yield bars
 
 

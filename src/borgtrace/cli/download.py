@@ -9,12 +9,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import DownloadColumn, TransferSpeedColumn
 from rich.table import Table
 
 from borgtrace.cli.console import counted, progress, talk
+from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import SourceError
 from borgtrace.fetch import (
@@ -55,7 +55,7 @@ def print_plan(plan: FetchPlan, questions: Sequence[Question] = (), *, as_json: 
         to_fetch = [file for file in plan.todo if file.table == table]
         grid.add_row(table, f"{len(files):,}", size_text(files), counted(len(to_fetch), "file"))
     # On stdout: what a dry run prints is its answer.
-    out = Console(highlight=False, markup=False)
+    out = HarmlessConsole()
     out.print(grid)
     total = decimal(plan.total)
     remaining = decimal(plan.remaining)

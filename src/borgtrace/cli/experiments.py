@@ -21,6 +21,7 @@ from borgtrace.colocation import (
 from borgtrace.colocation.experiment import Experiment, run_cells
 from borgtrace.colocation.packing.from_moments import NamedTasks, read_moments
 from borgtrace.colocation.packing.service_classes import parse_promises
+from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, ingest
@@ -224,8 +225,23 @@ def moments_of(
     if source.moments is not None:
         return read_moments(source.moments)
     with open_study(source, dialect, capacity, tasks=tasks, seed=seed) as study:
-        pool = study.pool(ColocationOptions(tasks=tasks, seed=seed))
+        pool = pool_of(study, ColocationOptions(tasks=tasks, seed=seed))
         return NamedTasks.of(pool, names_of_collections(study))
+
+
+def pool_of(study: Study, options: ColocationOptions) -> TaskPool:
+    """Return the prepared pool of a study.
+
+    Raises
+    ------
+    StoreError
+        No pool can be made of the store.
+    """
+    try:
+        return study.pool(options)
+    # A question that does not apply has an answer; a pool that cannot be made is an error.
+    except NotApplicable as reason:
+        raise StoreError(study.source.provenance({}, 0.0).store, f"no pool: {reason}") from None
 
 
 def names_of_collections(study: Study) -> dict[int, str]:
@@ -248,11 +264,7 @@ def export_pool(study: Study, path: Path, **options: Any) -> None:
     StoreError
         No pool can be made of the store.
     """
-    try:
-        pool = study.pool(ColocationOptions(**options))
-    # A question that does not apply has an answer; a pool that cannot be made is an error.
-    except NotApplicable as reason:
-        raise StoreError(study.source.provenance({}, 0.0).store, f"no pool: {reason}") from None
+    pool = pool_of(study, ColocationOptions(**options))
     write_pool(pool, path)
     for step in pool.steps:
         print(f"{step.name}: {step.count:,} of {step.of:,} {step.unit}", file=sys.stderr)
@@ -267,6 +279,7 @@ def run_experiments(
     out: Path | None,
     png: bool,
     as_json: bool,
+    raw: bool = False,
 ) -> None:
     """Run experiments, all by default, and print the advice last, on stderr.
 
@@ -278,7 +291,7 @@ def run_experiments(
         Experiments; all where empty.
     options
         Options; None where one was not given.
-    out, png, as_json
+    out, png, as_json, raw
         As for :func:`borgtrace.cli.answers.publish`.
     """
     # What was not given is left to each experiment's own default.
@@ -297,6 +310,7 @@ def run_experiments(
         out=out,
         png=png,
         as_json=as_json,
+        raw=raw,
     ):
         advice = sentence(result)
         if advice:

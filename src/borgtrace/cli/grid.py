@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from rich.cells import cell_len
-from rich.console import Console
 from rich.table import Table as Grid
 
+from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.engine.answer_text import cell_text
+from borgtrace.errors import harmless
 
 GAP = 2
 """Blanks between two columns."""
@@ -59,7 +60,7 @@ def print_grid(columns: Sequence[TextColumn]) -> int:
     computes stands last.
     """
     # A pipe or a file has no edge.
-    width = Console().width if sys.stdout.isatty() else None
+    width = HarmlessConsole().width if sys.stdout.isatty() else None
     shown = fitted(columns, width)
     grid = Grid(
         box=None,
@@ -80,11 +81,7 @@ def print_grid(columns: Sequence[TextColumn]) -> int:
     for row in range(n_rows):
         grid.add_row(*(cells[row] for cells in texts))
     total = sum(column.width + GAP for column in shown)
-    Console(
-        highlight=False,
-        markup=False,
-        width=max(total, 1),
-    ).print(grid)
+    HarmlessConsole(width=max(total, 1)).print(grid)
     return sum(column.position is not None for column in shown)
 
 
@@ -176,7 +173,7 @@ def grid_columns(table: pa.Table) -> list[TextColumn]:
     columns = []
     for field, values in zip(table.schema, table.columns, strict=True):
         cells = [grid_text(value) for value in values.to_pylist()]
-        columns.append(TextColumn(field.name, cells, is_number=is_number(field.type)))
+        columns.append(TextColumn(line_of(field.name), cells, is_number=is_number(field.type)))
     return columns
 
 
@@ -190,6 +187,11 @@ def grid_text(value: Any) -> str:
     """Return a value as the text of a cell."""
     if value is None:
         return "NULL"
-    # A line break would tear the row apart.
-    text = cell_text(value, "{:.12g}".format).replace("\n", "\\n")
+    text = line_of(cell_text(value, "{:.12g}".format))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def line_of(text: str) -> str:
+    """Return a text as it stands in a row: a line break would tear the row apart."""
+    # Harmless before widths are measured.
+    return harmless(text).replace("\n", "\\n").replace("\t", "\\t")

@@ -5,10 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table as Grid
+from rich.text import Text
 
 from borgtrace.cli.console import counted
+from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.ingestion import print_counters
 from borgtrace.cli.printing import print_json
 from borgtrace.report.holdings import trace_name
@@ -22,8 +23,8 @@ from borgtrace.store.parts import describe_numbers
 def print_manifest(manifest: Manifest, store: Path) -> None:
     """Print a store's manifest for people."""
     # Not wrapped: a digest or a path cut in two cannot be copied.
-    out = Console(highlight=False, soft_wrap=True)
-    out.print(f"[bold]{store}[/]: {origin(manifest)}, {manifest.time_zone}")
+    out = HarmlessConsole(soft_wrap=True)
+    out.print(Text.assemble((str(store), "bold"), f": {origin(manifest)}, {manifest.time_zone}"))
     out.print(table_grid(manifest))
     for line in lines_of_sources(manifest):
         out.print(line)
@@ -47,7 +48,7 @@ def origin(manifest: Manifest) -> str:
         return name
     seed = manifest.synthetic.get("seed")
     version = manifest.synthetic.get("version")
-    return f"[bold]{name}[/] (seed {seed}, generator {version})"
+    return f"{name} (seed {seed}, generator {version})"
 
 
 def table_grid(manifest: Manifest) -> Grid:
@@ -95,10 +96,10 @@ def print_schema(*, as_json: bool) -> None:
     if as_json:
         print_json({name: describe_table(table) for name, table in TABLES.items()}, indent=1)
         return
-    out = Console(highlight=False, soft_wrap=True)
+    out = HarmlessConsole(soft_wrap=True)
     for table in TABLES.values():
         key = ", ".join(table.key)
-        out.print(f"[bold]{table.name}[/]: one row per {table.grain}; key {key}")
+        out.print(Text.assemble((table.name, "bold"), f": one row per {table.grain}; key {key}"))
         for column in table.columns:
             null = "" if column.nullable else ", never NULL"
             out.print(f"  {column.name} ({column.type}, {column.unit}{null}): {column.doc}")

@@ -1,15 +1,14 @@
 """What ``borgtrace colocate`` prints of tasks by their moments, and where it would place each of them."""
 
-import csv
-import io
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from borgtrace.cli.console import counted
-from borgtrace.cli.printing import print_json
+from borgtrace.cli.printing import print_csv, print_json
 from borgtrace.colocation.packing.from_moments import NamedTasks
+from borgtrace.engine.csv_text import csv_text
 from borgtrace.placement import (
     Average,
     Estimator,
@@ -31,6 +30,7 @@ def place_by_moments(
     packer: str,
     out: Path | None,
     as_json: bool,
+    raw: bool = False,
 ) -> None:
     """Print how many machines each estimator needs, the advice on stderr; write the placement.
 
@@ -48,6 +48,8 @@ def place_by_moments(
         File of the placement: a line per task with its machine, empty where it fits none.
     as_json
         Print JSON instead of CSV.
+    raw
+        As for :func:`borgtrace.engine.csv_text.csv_text`.
     """
     chosen = parse_estimator(estimator) if estimator else Gpa(target)
     packings = {}
@@ -59,10 +61,10 @@ def place_by_moments(
     else:
         lines: list[list[object]] = [list(rows[0])]
         lines += [list(row.values()) for row in rows]
-        print(csv_text(lines), end="")
+        print_csv(csv_text(lines))
     placement = packings[chosen.label]
     if out is not None:
-        write_file(out, placement_csv(tasks, placement))
+        write_file(out, placement_csv(tasks, placement, raw=raw))
     print(advice(tasks, placement, chosen, capacity), file=sys.stderr)
 
 
@@ -105,19 +107,12 @@ def six_digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def placement_csv(tasks: NamedTasks, packing: Packing) -> str:
-    """Return a line per task with its machine."""
+def placement_csv(tasks: NamedTasks, packing: Packing, *, raw: bool = False) -> str:
+    """Return a line per task with its machine; `raw` as for `csv_text`."""
     rows: list[list[object]] = [["task", "machine"]]
     for task, machine in zip(tasks.task, packing.bins.tolist(), strict=True):
         rows.append([task, machine if machine >= 0 else ""])
-    return csv_text(rows)
-
-
-def csv_text(rows: list[list[object]]) -> str:
-    """Return rows as CSV."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    return csv_text(rows, raw=raw)
 
 
 def advice(

@@ -24,6 +24,13 @@ OutOption = Annotated[
     ),
 ]
 PngOption = Annotated[bool, Option("--png", help="With --out: also write NAME.png.")]
+RawOption = Annotated[
+    bool,
+    Option(
+        "--raw",
+        help="CSV: keep texts that a spreadsheet takes for formulas; by default an apostrophe goes before them.",
+    ),
+]
 CellOption = Annotated[str, Option("--cell", metavar="CELL", help="Cell of 2019: a … h.")]
 TablesOption = Annotated[
     str, Option("--tables", metavar="A,B", help="Tables, separated by commas; all by default.")

@@ -1,11 +1,11 @@
 """Printing rows on stdout: aligned text, CSV and JSON."""
 
-import csv
 import json
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from borgtrace.cli.terminal import data_stream
 
 NARROWEST = 12
 """Narrowest column: numbers stay below one another when a table is printed piece by piece."""
@@ -42,6 +42,13 @@ def print_aligned(names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print("  ".join(cells))
 
 
+def print_csv(text: str) -> None:
+    """Print CSV as it is: for a program that reads it, a control character is data."""
+    out = data_stream()
+    out.write(text.encode())
+    out.flush()
+
+
 def print_columns(columns: Mapping[str, Any], shape: str) -> None:
     """Print equally long arrays; NaN is empty in CSV and tables, null in JSON."""
     if shape == "json":
@@ -53,9 +60,10 @@ def print_columns(columns: Mapping[str, Any], shape: str) -> None:
     lists = [values.tolist() for values in columns.values()]
     rows = [[number(value) for value in row] for row in zip(*lists, strict=True)]
     if shape == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
+        # Inside: to import the engine takes longer than to print.
+        from borgtrace.engine.csv_text import csv_text
+
+        print_csv(csv_text([list(columns), *rows]))
     else:
         print_aligned(list(columns), rows)
 

@@ -8,7 +8,9 @@ from typing import IO, Any
 import pyarrow as pa
 
 from borgtrace.cli.grid import grid_columns, print_grid
-from borgtrace.engine.answer_text import json_text, short_floats, write_csv
+from borgtrace.cli.terminal import data_stream
+from borgtrace.engine.answer_text import json_text, short_floats
+from borgtrace.engine.csv_text import write_csv
 from borgtrace.errors import UsageError
 
 
@@ -47,8 +49,14 @@ def parse_number(text: str) -> int | float | str:
     return text
 
 
-def print_answer(answer: pa.RecordBatchReader, format: str, rows: int) -> None:
-    """Print an answer in a format of ``borgtrace sql``."""
+def print_answer(
+    answer: pa.RecordBatchReader,
+    format: str,
+    rows: int,
+    *,
+    raw: bool = False,
+) -> None:
+    """Print an answer in a format of ``borgtrace sql``; `raw` CSV keeps what a spreadsheet takes for a formula."""
     # A plan is a drawing of many lines, which a grid would only frame once more.
     if format == "table" and answer.schema.names == ["explain_key", "explain_value"]:
         for batch in answer:
@@ -56,8 +64,12 @@ def print_answer(answer: pa.RecordBatchReader, format: str, rows: int) -> None:
     elif format == "table":
         print_table(answer, rows)
     else:
+        if format == "parquet" and sys.stdout.isatty():
+            raise UsageError(
+                "--format", "Parquet is no text", way_out="name a file: > rows.parquet"
+            )
         # Bytes: Parquet is no text, and CSV must not have its line ends translated.
-        write_rows(answer, format, sys.stdout.buffer)
+        write_rows(answer, format, data_stream(), raw=raw)
 
 
 def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
@@ -86,10 +98,16 @@ def first_rows(answer: pa.RecordBatchReader, rows: int) -> tuple[pa.Table, bool]
     return head, n_read > rows
 
 
-def write_rows(answer: pa.RecordBatchReader, format: str, out: IO[bytes]) -> None:
-    """Write all rows as csv, json lines or parquet."""
+def write_rows(
+    answer: pa.RecordBatchReader,
+    format: str,
+    out: IO[bytes],
+    *,
+    raw: bool = False,
+) -> None:
+    """Write all rows as csv, json lines or parquet; `raw` as for `print_answer`."""
     if format == "csv":
-        write_csv(answer, out)
+        write_csv(answer, out, raw=raw)
     elif format == "json":
         for batch in answer:
             for row in short_floats(batch).to_pylist():

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
+from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.fetch import FetchPlan, RemoteFile
 from borgtrace.question import Question
 from borgtrace.question.reach import reaches
@@ -61,7 +61,7 @@ def print_reach(questions: Sequence[Question], plan: FetchPlan) -> None:
     for row in reach_of(questions, plan):
         claims = f"{row['claims_in_reach']} of {row['claims']}"
         grid.add_row(f"{row['parts']:,}", duration(row["span"]), decimal(row["bytes"]), claims)
-    out = Console(highlight=False, markup=False)
+    out = HarmlessConsole()
     tables = ", ".join(dict.fromkeys(file.table for file in plan.files))
     out.print(f"{names}: reads {tables}")
     out.print(grid)

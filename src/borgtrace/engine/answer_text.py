@@ -1,4 +1,4 @@
-"""Answers as CSV and JSON, the same wherever they are written.
+"""Values of answers as JSON and as text, the same wherever they are written.
 
 It takes answers whose carrier is ``text`` (see :mod:`borgtrace.engine.answer_columns`): what is left are numbers,
 texts, and lists, records and maps of them.
@@ -6,11 +6,13 @@ texts, and lists, records and maps of them.
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
+
+from borgtrace.errors import harmless
 
 LARGEST_EXACT = 2**53
 """Largest integer that every reader of JSON keeps."""
@@ -25,11 +27,12 @@ def short_floats(batch: pa.RecordBatch) -> pa.RecordBatch:
     >>> short_floats(pa.record_batch({"prices": prices})).to_pylist()
     [{'prices': [{'a': 0.1}]}]
     """
-    columns = [_with_short_floats(column) for column in batch.columns]
+    columns = [with_short_floats(column) for column in batch.columns]
     return pa.record_batch(columns, names=batch.schema.names)
 
 
-def _with_short_floats(column: pa.Array) -> pa.Array:
+def with_short_floats(column: pa.Array) -> pa.Array:
+    """Widen a column of float32, or one in which they are nested; see `short_floats`."""
     # Arrow writes a float32 by the shortest text that reads back as the same.
     as_text = _with_leaves(column.type, pa.float32(), pa.string())
     if as_text == column.type:
@@ -67,7 +70,8 @@ def json_text(value: Any) -> str:
     >>> json_text({"n": Decimal(3), "share": [0.5, float("inf"), Decimal("0.25")]})
     '{"n": 3, "share": [0.5, null, 0.25]}'
     """
-    return json.dumps(plain_value(value), ensure_ascii=False, default=str)
+    # JSON itself escapes control characters of ASCII alone.
+    return harmless(json.dumps(plain_value(value), ensure_ascii=False, default=str))
 
 
 def plain_value(value: Any) -> Any:
@@ -111,40 +115,3 @@ def cell_text(value: Any, write_float: Callable[[float], str]) -> str:
     if isinstance(value, dict | list | tuple):
         return json_text(value)
     return str(value)
-
-
-def csv_pieces(answer: pa.RecordBatchReader) -> Iterator[pa.Buffer]:
-    """Write an answer as CSV: the heading at once, then the rows of each batch."""
-    from pyarrow import csv
-
-    flat = pa.schema([(field.name, _flat_type(field.type)) for field in answer.schema])
-    options = csv.WriteOptions(quoting_style="needed")
-    heading = pa.BufferOutputStream()
-    csv.write_csv(flat.empty_table(), heading, options)
-    yield heading.getvalue()
-    options.include_header = False
-    for batch in answer:
-        columns = [_flattened(column) for column in batch.columns]
-        rows = pa.BufferOutputStream()
-        csv.write_csv(pa.record_batch(columns, schema=flat), rows, options)
-        yield rows.getvalue()
-
-
-def write_csv(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
-    """Write an answer as CSV to a file."""
-    for piece in csv_pieces(answer):
-        out.write(piece)
-
-
-def _flat_type(type_: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_nested(type_) else type_
-
-
-def _flattened(column: pa.Array) -> pa.Array:
-    """Write lists and records, which CSV cannot hold, as JSON."""
-    if not pa.types.is_nested(column.type):
-        return column
-    texts = []
-    for value in _with_short_floats(column).to_pylist():
-        texts.append(None if value is None else json_text(value))
-    return pa.array(texts, pa.string())

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.engine.answer_text import LARGEST_EXACT, write_csv
+from borgtrace.engine.answer_text import LARGEST_EXACT
+from borgtrace.engine.csv_text import write_csv
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,5 +94,5 @@ def plain_value(value: Any) -> Any:
 def to_csv(table: pa.Table) -> bytes:
     """Write a table as CSV, lists as their JSON."""
     out = io.BytesIO()
-    write_csv(table.to_reader(), out)
+    write_csv(table, out)
     return out.getvalue()

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from borgtrace.engine.answer_text import browser_value, csv_pieces, short_floats
+from borgtrace.engine.answer_text import browser_value, short_floats
+from borgtrace.engine.csv_text import csv_pieces
 from borgtrace.errors import EngineError
 from borgtrace.schema import TABLES
 from borgtrace.store import Store
@@ -72,7 +73,7 @@ class SqlBox:
     def stream_csv(self, query: str) -> Iterator[bytes]:
         """Return a whole answer as CSV, batch by batch; refuses what `answer` refuses."""
         # Before the first byte is sent: a query that is wrong is told of, not cut off.
-        return csv_lines(self._stream(query))
+        return csv_pieces(self._stream(query))
 
     def _stream(self, query: str, most_rows: int | None = None) -> pa.RecordBatchReader:
         if not self._free.acquire(timeout=PATIENCE_SECONDS):
@@ -123,12 +124,6 @@ def take_rows(reader: pa.RecordBatchReader, limit: int) -> FirstRows:
             break
     table = pa.Table.from_batches(batches) if batches else reader.schema.empty_table()
     return FirstRows(table.slice(0, limit), is_cut=n_rows > limit)
-
-
-def csv_lines(reader: pa.RecordBatchReader) -> Iterator[bytes]:
-    """Yield the heading, then the rows of each batch."""
-    for piece in csv_pieces(reader):
-        yield piece.to_pybytes()
 
 
 def to_browser_json(rows: FirstRows) -> bytes:

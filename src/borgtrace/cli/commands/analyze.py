@@ -15,6 +15,7 @@ from borgtrace.cli.options import (
     NamesArgument,
     OutOption,
     PngOption,
+    RawOption,
     TimeoutOption,
     WhereOption,
 )
@@ -36,6 +37,7 @@ def analyze(
     ] = None,
     out: OutOption = None,
     png: PngOption = False,
+    raw: RawOption = False,
     as_json: JsonOption = False,
     show_sql: Annotated[
         str | None,
@@ -101,6 +103,7 @@ def analyze(
             out=out,
             png=png,
             as_json=as_json,
+            raw=raw,
         )
         within(seconds, publish_all, tables.interrupt)
 

@@ -13,6 +13,7 @@ from borgtrace.cli.options import (
     MemoryOption,
     OutOption,
     PngOption,
+    RawOption,
     SeedOption,
 )
 
@@ -156,6 +157,7 @@ def colocate(
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
+    raw: RawOption = False,
     as_json: JsonOption = False,
     list_names: ListOption = False,
     list_estimators: Annotated[
@@ -204,6 +206,7 @@ def colocate(
             packer=packer,
             out=placement,
             as_json=as_json,
+            raw=raw,
         )
         return
     with experiments.open_study(
@@ -249,4 +252,5 @@ def colocate(
             out=out,
             png=png,
             as_json=as_json,
+            raw=raw,
         )

@@ -10,6 +10,7 @@ from borgtrace.cli.options import (
     MemoryOption,
     OutOption,
     PngOption,
+    RawOption,
     SeedOption,
     StoreArgument,
 )
@@ -71,6 +72,7 @@ def compact(
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
+    raw: RawOption = False,
     as_json: JsonOption = False,
     list_names: Annotated[
         bool, Option("--list", help="List the what-ifs and policies, and stop.")
@@ -110,6 +112,7 @@ def compact(
         out=out,
         png=png,
         as_json=as_json,
+        raw=raw,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import JsonOption, MemoryOption, SeedOption
+from borgtrace.cli.options import JsonOption, MemoryOption, RawOption, SeedOption
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +39,7 @@ def compare(
     ] = None,
     memory: MemoryOption = "4GB",
     seed: SeedOption = 0,
+    raw: RawOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare stores: cells, years, before and after, real and synthetic.
@@ -69,7 +70,7 @@ def compare(
     distance_table = distances(opened, seed=seed)
     if out is not None:
         answers = answers_by_question(opened, chosen, memory)
-        write_comparison(out, opened, distance_table, answers)
+        write_comparison(out, opened, distance_table, answers, raw=raw)
     rows = distance_table.to_pylist()
     if as_json:
         print_json(rows)
@@ -101,10 +102,11 @@ def write_comparison(
     stores: Mapping[str, Store],
     distance_table: pa.Table,
     answers: Sequence[Mapping[str, Result]],
+    *,
+    raw: bool = False,
 ) -> None:
     """Write the answers side by side, where their curves cross, the distances, and the page."""
-    import pyarrow.csv
-
+    from borgtrace.engine.csv_text import write_csv
     from borgtrace.question.comparison import aligned, crossings
     from borgtrace.report.comparison import comparison_html
     from borgtrace.storage import replacing, write_file
@@ -118,7 +120,7 @@ def write_comparison(
             tables[f"{name}-crossings"] = crossing_table
     for name, table in tables.items():
         with replacing(out / f"{name}.csv") as draft:
-            pyarrow.csv.write_csv(table, draft)
+            write_csv(table, draft, raw=raw)
     write_file(out / "compare.html", comparison_html(stores, distance_table, answers))
 
 

@@ -54,16 +54,11 @@ def demo(
 
     Example: borgtrace demo demo-out
     """
-    from rich.console import Console
+    from borgtrace.cli.harmless_console import HarmlessConsole
 
     claim_folder(folder)
     steps = steps_of_demo(folder, machines, hours, seed)
-    say = Console(
-        quiet=as_json,
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    ).print
+    say = HarmlessConsole(quiet=as_json, soft_wrap=True).print
     finished = run_steps(steps, folder / "log", say)
     say(folder / "report.html")
     if as_json:

@@ -11,6 +11,7 @@ from borgtrace.cli.options import (
     MemoryOption,
     OutOption,
     PngOption,
+    RawOption,
     SeedOption,
     StoreArgument,
 )
@@ -70,6 +71,7 @@ def forecast(
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
+    raw: RawOption = False,
     as_json: JsonOption = False,
     list_names: Annotated[bool, Option("--list", help="List the forecasters, and stop.")] = False,
 ) -> None:
@@ -107,6 +109,7 @@ def forecast(
         out=out,
         png=png,
         as_json=as_json,
+        raw=raw,
     )
 
 

@@ -15,6 +15,7 @@ from borgtrace.cli.options import (
     MemoryOption,
     OutOption,
     PngOption,
+    RawOption,
     SeedOption,
     StoreArgument,
 )
@@ -149,6 +150,7 @@ def overcommit(
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
+    raw: RawOption = False,
     as_json: JsonOption = False,
     list_names: Annotated[
         bool, Option("--list", help="List the policies and recommenders, and stop.")
@@ -178,7 +180,7 @@ def overcommit(
     opened = borgtrace.open(store, memory=memory)
     if recommend:
         back_test = recommender_options(recommender, resource, cores_per_unit, gib_per_unit)
-        ask(RECOMMENDERS, opened, back_test, out=out, png=png, as_json=as_json)
+        ask(RECOMMENDERS, opened, back_test, out=out, png=png, as_json=as_json, raw=raw)
         return
     megabytes = expected_size(opened) / 1e6
     talk.print(f"Sorting usage by machine: up to {megabytes:,.1f} MB of disk, half of it kept.")
@@ -223,6 +225,7 @@ def overcommit(
         out=out,
         png=png,
         as_json=as_json,
+        raw=raw,
     )
 
 

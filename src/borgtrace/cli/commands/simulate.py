@@ -11,6 +11,7 @@ from borgtrace.cli.options import (
     MemoryOption,
     OutOption,
     PngOption,
+    RawOption,
     SeedOption,
     StoreArgument,
 )
@@ -97,6 +98,7 @@ def simulate(
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
+    raw: RawOption = False,
     as_json: JsonOption = False,
     list_names: Annotated[bool, Option("--list", help="List the policies, and stop.")] = False,
 ) -> None:
@@ -138,4 +140,5 @@ def simulate(
         out=out,
         png=png,
         as_json=as_json,
+        raw=raw,
     )

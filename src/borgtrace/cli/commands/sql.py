@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import JsonOption, MemoryOption, StoreArgument, TimeoutOption
+from borgtrace.cli.options import JsonOption, MemoryOption, RawOption, StoreArgument, TimeoutOption
 
 if TYPE_CHECKING:
     from borgtrace.engine.answer_columns import Carrier
@@ -42,6 +42,7 @@ def sql(
             min=1,
         ),
     ] = 40,
+    raw: RawOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.
@@ -80,7 +81,7 @@ def sql(
             carrier=carrier,
             most_rows=most_rows,
         )
-        print_answer(reader, shape, rows)
+        print_answer(reader, shape, rows, raw=raw)
 
     if query or not sys.stdin.isatty():
         answer(sys.stdin.read() if query in ("", "-") else query)

@@ -224,7 +224,8 @@ def _recognize(
         return _workload_format(path, dialects)
     header = _header(lines[0])
     source = _by_header(path, header, dialects)
-    if source is not None:
+    has_open_quote = lines[0].count('"') % 2 == 1
+    if source is not None and not has_open_quote:
         return source
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
     if _names_columns(header, lines[1:]):
@@ -235,6 +236,13 @@ def _recognize(
         source = _by_places(path, line.split(","), orders, widths, dialects)
         if source is not None:
             return source
+    if has_open_quote:
+        raise SourceError(
+            str(path),
+            "a line break in the name of a column",
+            expected="a header of one line",
+            way_out="rename the column",
+        )
     raise not_a_trace(path, lines[0])
 
 

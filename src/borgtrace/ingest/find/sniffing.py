@@ -15,7 +15,7 @@ import duckdb
 
 from borgtrace.engine.guard import open_file
 from borgtrace.engine.identifiers import literal, quoted
-from borgtrace.errors import SourceError, first_line
+from borgtrace.errors import SourceError, first_line, harmless
 from borgtrace.ingest.files.streams import check_expansion
 from borgtrace.ingest.find.recognition import packed_file
 from borgtrace.schema.dialects.units import ISO
@@ -117,7 +117,7 @@ class Draft:
         ]
         for name, value in self.declaration.items():
             if not isinstance(value, Mapping):
-                lines.append(f"{name} = {json.dumps(value)}{self._comment(name)}")
+                lines.append(f"{name} = {_toml(value)}{self._comment(name)}")
         lines.append("\n[usage]")
         for name, value in self.declaration["usage"].items():
             lines.append(f"{name} = {_toml(value)}{self._comment(f'usage.{name}')}")
@@ -133,10 +133,11 @@ class Draft:
 
 def _toml(value: Any) -> str:
     if not isinstance(value, Mapping):
-        return json.dumps(value, ensure_ascii=False)
+        # TOML knows the escapes of JSON, except for halves of a character; and it forbids U+007F as it is.
+        return harmless(json.dumps(value, ensure_ascii=False))
     entries = []
     for name, entry in value.items():
-        entries.append(f"{name} = {json.dumps(entry, ensure_ascii=False)}")
+        entries.append(f"{name} = {_toml(entry)}")
     return f"{{ {', '.join(entries)} }}"
 
 

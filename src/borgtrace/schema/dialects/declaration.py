@@ -262,6 +262,7 @@ def _raw_table(section: DeclaredSection, fields: Fields) -> RawTable:
             is_mandatory=name in section.needed or not section.rows.column(field.fills).nullable,
             scale=field.unit.factor,
             zone=field.zone,
+            is_whole=True,
         )
         for name, field in fields.items()
     ]

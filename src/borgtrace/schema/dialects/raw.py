@@ -37,6 +37,8 @@ class RawField:
     ----------
     name
         Its published name; a path such as ``average_usage.cpus`` for a field of a nested record.
+    is_whole
+        Whether dots belong to the name, as in files of one's own, rather than lead into a nested record.
     column
         The column it fills; empty where it fills none.
     is_mandatory
@@ -67,11 +69,12 @@ class RawField:
     offset: int = 0
     zone: str = ""
     words: tuple[tuple[str, float], ...] = ()
+    is_whole: bool = False
 
     @property
     def path(self) -> tuple[str, ...]:
         """Names from the record's root to the value."""
-        return tuple(self.name.split("."))
+        return (self.name,) if self.is_whole else tuple(self.name.split("."))
 
 
 @dataclass(frozen=True, eq=False)
