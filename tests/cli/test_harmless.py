@@ -6,10 +6,7 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -24,6 +21,7 @@ from borgtrace.schema import TABLES
 from borgtrace.store import Store
 from tests.cli.hostile_commands import CSV, FOLDER, NO_FOREIGN_TEXT, CommandLine, command_lines
 from tests.hostile import TEXT, write_2019
+from tests.printed import shown
 
 NOT_IN_2019 = {
     "instance_events.user",
@@ -40,22 +38,6 @@ SHOWN = (
 """`TEXT` as it is shown in a row."""
 
 
-class Terminal(io.TextIOWrapper):
-    """A terminal, or a pipe, that keeps what it is sent."""
-
-    def __init__(self, *, is_terminal: bool = True) -> None:
-        self._bytes = io.BytesIO()
-        self._is_terminal = is_terminal
-        super().__init__(self._bytes, "utf-8", newline="")
-
-    def isatty(self) -> bool:
-        return self._is_terminal
-
-    def text(self) -> str:
-        self.flush()
-        return self._bytes.getvalue().decode()
-
-
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_2019(tmp_path_factory.mktemp("hostile") / "raw")
@@ -66,21 +48,6 @@ def store(raw: Path) -> Path:
     path = raw.parent / FOLDER
     ingest([raw], path, IngestOptions(jobs=1))
     return path
-
-
-class Shown(NamedTuple):
-    """What was printed."""
-
-    out: Terminal
-    err: Terminal
-
-
-@contextmanager
-def shown(*, is_terminal: bool = True) -> Iterator[Shown]:
-    """Take what is printed while the block runs; pytest has streams of its own for each phase of a test."""
-    streams = Shown(Terminal(is_terminal=is_terminal), Terminal(is_terminal=is_terminal))
-    with redirect_stdout(streams.out), redirect_stderr(streams.err):
-        yield streams
 
 
 @pytest.fixture

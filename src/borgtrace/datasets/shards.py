@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from borgtrace.datasets.options import SHARDS_OF_2017
 from borgtrace.datasets.trace_index import PATH_OF_2017, TraceIndex
-from borgtrace.engine.embedded import raw_connection
+from borgtrace.engine.guard import open_values
 from borgtrace.kernels.hashing import task_keys
 
 TRACES_PER_SHARD = 4096
@@ -43,7 +43,7 @@ def shard_prefixes(traces: TraceIndex, *, is_original: bool = False) -> NDArray[
         select ('0x' || left(md5(task), 8))::uinteger as prefix
         from (select concat({PATH_OF_2017}, ',', collection_id, ',', instance_index) as task from tasks)
     """
-    with raw_connection() as connection:
+    with open_values(threads=None) as connection:
         connection.register("tasks", tasks)
         prefixes = connection.sql(query).to_arrow_table().column("prefix")
         return prefixes.to_numpy()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.engine.embedded import raw_connection
+from borgtrace.engine.guard import open_values
 from borgtrace.engine.identifiers import quoted
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question.answer import Answer, Row
@@ -124,21 +124,25 @@ def aligned(results: Mapping[str, Result]) -> pa.Table:
     key_names = first.question.answer.key_names
     key = ", ".join(quoted(name) for name in key_names)
     columns = [key]
+    # Labels are names of folders, which may come from anyone: they never reach SQL.
+    labeled_names = list(key_names)
     for name in first.table.column_names:
         if name not in key_names:
             for number, label in enumerate(results):
-                column = quoted(f"answer{number}", name)
-                columns.append(f"{column} as {quoted(f'{name} {label}')}")
+                labeled_names.append(f"{name} {label}")
+                place = quoted(f"column{len(labeled_names)}")
+                columns.append(f"{quoted(f'answer{number}', name)} as {place}")
     joined = "answer0"
     for number in range(1, len(results)):
         joined += f" full join {quoted(f'answer{number}')} using ({key})"
 
     # In DuckDB: Arrow joins no lists.
-    with raw_connection() as connection:
+    with open_values(threads=None) as connection:
         for number, result in enumerate(results.values()):
             connection.register(f"answer{number}", result.table)
         query = f"select {', '.join(columns)} from {joined} order by {key}"
-        return connection.sql(query).to_arrow_table()
+        table = connection.sql(query).to_arrow_table()
+    return table.rename_columns(labeled_names)
 
 
 def crossings(results: Mapping[str, Result]) -> pa.Table:
