@@ -111,22 +111,32 @@ def test_steps_without_an_event_hold_the_level() -> None:
         (
             "queue_length",
             {"step": 7 * SECOND},
-            "step: must be a multiple of 300 s: expected k × 300000000, got 7000000",
+            "step: out of range: expected 5m to 31d, got 7s",
+        ),
+        (
+            "queue_length",
+            {"step": 301 * SECOND},
+            "step: not a multiple of 5m: expected 5m to 31d, got 5m1s",
+        ),
+        (
+            "moving_averages",
+            {"trailing": 0},
+            "trailing: out of range: expected 1s to 31d, got 0us",
         ),
         (
             "moving_averages",
             {"step": 600 * SECOND, "trailing": 900 * SECOND},
-            "trailing: must be a multiple of step: expected k × 600000000, got 900000000",
+            "trailing: not a multiple of step: expected a multiple of 10m, got 15m",
         ),
         (
             "transitions",
             {"of": "tasks"},
-            "of: unknown entity: expected instances or collections, got tasks",
+            "of: unknown name: expected instances or collections, got tasks",
         ),
         (
             "hazards",
             {"tier_of": "update"},
-            "tier_of: unknown event: expected schedule or submit, got update",
+            "tier_of: unknown name: expected schedule or submit, got update",
         ),
     ],
 )

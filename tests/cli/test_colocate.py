@@ -189,14 +189,14 @@ def test_json_says_the_advice_too(capsys):
             "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, --usage, --moments, "
             "got STORE and --synthetic",
         ),
-        (["--synthetic", "0"], "--synthetic: not a number of tasks: expected at least 1, got 0"),
+        (["--synthetic", "0"], "--synthetic: out of range: expected 1 to 1,000,000, got 0"),
         (
             ["--synthetic", "9", "--realizations", "50"],
-            "--realizations: too few: expected at least 100, got 50",
+            "--realizations: out of range: expected 100 to 1,000,000, got 50",
         ),
         (
             ["--synthetic", "9", "--instances", "0"],
-            "--instances: too few: expected at least 1, got 0",
+            "--instances: out of range: expected 1 to 100,000, got 0",
         ),
         (
             ["--synthetic", "9", "--slo", "1"],
@@ -204,7 +204,7 @@ def test_json_says_the_advice_too(capsys):
         ),
         (
             ["--synthetic", "9", "--capacity", "0"],
-            "--capacity: not the capacity of a machine: expected a number above 0, got 0",
+            "--capacity: out of range: expected above 0 and at most 1,000,000, got 0",
         ),
     ],
 )

@@ -82,7 +82,10 @@ def test_what_is_included_is_a_known_kind(store: Path, capsys: pytest.CaptureFix
 
 def test_no_samples(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(store, "--samples", 0) == 2
-    assert capsys.readouterr().err == "borgtrace: --samples: too few: expected at least 1, got 0\n"
+    assert (
+        capsys.readouterr().err
+        == "borgtrace: --samples: out of range: expected 1 to 1,000,000, got 0\n"
+    )
 
 
 @pytest.fixture(scope="module")

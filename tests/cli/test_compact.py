@@ -257,7 +257,7 @@ def test_usage_of_too_few_tasks_is_not_applicable(
             "--at: outside the trace: expected 0 to 16m40s, got 2d; "
             "choose a time inside; 0 is what runs when the trace begins",
         ),
-        (("--at", "0", "--margin", "-1"), "--margin: negative: expected 0 or more, got -1"),
+        (("--at", "0", "--margin", "-1"), "--margin: out of range: expected 0 to 1,000, got -1"),
         (("--at", "0", "--png"), "--png: no folder to write to; name one: --out DIR"),
     ],
 )

@@ -215,11 +215,11 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
         (("--resource", "disk"), "--resource: unknown name: expected cpu or memory, got disk"),
         (
             ("--horizon", "1s"),
-            "--horizon: shorter than a slot: expected 5m or more, got 1000000 µs",
+            "--horizon: out of range: expected 5m to 366d, got 1s",
         ),
-        (("--machines", "-1"), "--machines: negative: expected 0 (all) or more, got -1"),
+        (("--machines", "-1"), "--machines: out of range: expected 0 to 1,000,000,000, got -1"),
         (("--compat", "bash"), "--compat: no such simulator: expected crf, got bash"),
-        (("--target", "1"), "--target: not a rate: expected above 0 and below 1, got 1"),
+        (("--target", "1"), "--target: out of range: expected above 0 and below 1, got 1"),
         (("--png",), "--png: no folder to write to; name one: --out DIR"),
         (
             ("--tasks", "gold"),

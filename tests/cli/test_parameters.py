@@ -7,13 +7,14 @@ import pytest
 from borgtrace.catalog import find
 from borgtrace.cli.parameters import parse_settings, parse_value
 from borgtrace.errors import UsageError
+from borgtrace.schema.bounds import Declaration
 
 
 @pytest.mark.parametrize(
     ("question", "setting", "parameters"),
     [
         ("queue_length", "step=1h", {"step": 3_600_000_000}),
-        ("queue_length", "step=600", {"step": 600}),
+        ("queue_length", "step=600000000", {"step": 600_000_000}),
         ("parents", "delay=2m", {"delay": 120}),
         ("reservation", "half_life=1h30m", {"half_life": 5400.0}),
         ("reservation", "half_life=90", {"half_life": 90.0}),
@@ -47,7 +48,7 @@ def test_values_take_the_type_of_their_default(
     unit: int | None,
     value: object,
 ) -> None:
-    parsed = parse_value("--set x", text, default, unit)
+    parsed = parse_value("--set x", text, default, Declaration(time_unit=unit))
     assert (parsed, type(parsed)) == (value, type(value))
 
 
@@ -64,4 +65,4 @@ def test_values_take_the_type_of_their_default(
 )
 def test_values_of_another_type_are_refused(text: str, default: object) -> None:
     with pytest.raises(UsageError, match="wrong kind of value: expected like"):
-        parse_value("--set x", text, default, None)
+        parse_value("--set x", text, default, Declaration())

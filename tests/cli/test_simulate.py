@@ -421,8 +421,8 @@ def test_added_machines_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", add_machines=(text,))
     assert str(caught.value) == (
-        "--add-machines: no machines: expected N:CPU:MEMORY, N from 1, the others above 0 and at most 1, the largest "
-        f"machine, got {text}; try 100:0.5:0.5"
+        "--add-machines: no machines: expected N:CPU:MEMORY, N from 1 to 1,000,000, the others above 0 and at most 1, "
+        f"the largest machine, got {text}; try 100:0.5:0.5"
     )
 
 
@@ -633,7 +633,7 @@ def test_an_event_log_is_of_one_schedule(policies: tuple[str, ...]) -> None:
 def test_a_factor_that_is_no_share_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", factor=2.0)
-    assert str(caught.value) == "--factor: not a share: expected above 0 and at most 1, got 2"
+    assert str(caught.value) == "--factor: out of range: expected 0 to 1, got 2"
 
 
 def test_no_machines_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

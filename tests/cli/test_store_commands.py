@@ -156,7 +156,8 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
         (
             ("ingest", ".", "--store", "s", "--memory", "lots"),
             2,
-            "borgtrace: --memory: not an amount of memory: expected a number and a unit, got 'lots'; try 4GB or 512MiB",
+            "borgtrace: --memory: not an amount of memory: expected a number and a unit, up to 1024 TiB, "
+            "got 'lots'; try 4GB or 512MiB",
         ),
         (
             ("subset", "STORE", "out", "--time", "5"),

@@ -100,10 +100,18 @@ def test_a_pool_of_one_task_answers_or_says_why(name: str) -> None:
         (
             "sum_normality",
             {"realizations": 99},
-            "--realizations: too few: expected at least 100, got 99",
+            "--realizations: out of range: expected 100 to 1,000,000, got 99",
         ),
-        ("percentile_error", {"samples": 0}, "--samples: too few: expected at least 1, got 0"),
-        ("usage_deviation", {"tasks": 0}, "--tasks: too few: expected at least 1, got 0"),
+        (
+            "percentile_error",
+            {"samples": 0},
+            "--samples: out of range: expected 1 to 1,000,000, got 0",
+        ),
+        (
+            "usage_deviation",
+            {"tasks": 0},
+            "--tasks: out of range: expected 1 to 1,000,000,000, got 0",
+        ),
     ],
 )
 def test_refuses(

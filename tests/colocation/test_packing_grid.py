@@ -218,9 +218,9 @@ def test_instances_draw_without_replacement_and_reproducibly():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"realizations": 99}, "--realizations: too few: expected at least 100, got 99"),
-        ({"size": 0}, "--size: too few: expected at least 1, got 0"),
-        ({"instances": 0}, "--instances: too few: expected at least 1, got 0"),
+        ({"realizations": 99}, "--realizations: out of range: expected 100 to 1,000,000, got 99"),
+        ({"size": 0}, "--size: out of range: expected 1 to 1,000,000, got 0"),
+        ({"instances": 0}, "--instances: out of range: expected 1 to 100,000, got 0"),
     ],
 )
 def test_too_few_of_anything(options, message):

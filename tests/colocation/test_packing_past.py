@@ -213,7 +213,8 @@ def test_any_mix_of_machines():
     with pytest.raises(UsageError) as caught:
         packing_machines.QUESTION.run(Study(pool), mix="1:1:2,0.5:0", **options)
     assert str(caught.value) == (
-        "mix: not a kind of machine: expected CPU:MEMORY:NUMBER, all above 0, got 0.5:0; try 1:1:2,0.5:0.25:6"
+        "--mix: not a kind of machine: expected CPU:MEMORY:NUMBER, each above 0 and at most 1,000,000, "
+        "got 0.5:0; try 1:1:2,0.5:0.25:6"
     )
 
 

@@ -319,7 +319,7 @@ def test_a_target_is_a_probability() -> None:
             ColocationOptions(target=target)
         assert (
             str(caught.value)
-            == f"target: not a probability: expected above 0 and below 1, got {target:g}"
+            == f"target: out of range: expected above 0 and below 1, got {target:g}"
         )
     assert ColocationOptions(target=0.999).target == 0.999
 
@@ -335,8 +335,8 @@ def test_a_kind_of_machine_is_three_numbers_above_0(kind: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_mix(f"1:1:2,{kind}")
     assert str(caught.value) == (
-        f"mix: not a kind of machine: expected CPU:MEMORY:NUMBER, all above 0, got {kind or 'nothing'}; "
-        "try 1:1:2,0.5:0.25:6"
+        f"--mix: not a kind of machine: expected CPU:MEMORY:NUMBER, each above 0 and at most 1,000,000, "
+        f"got {kind or 'nothing'}; try 1:1:2,0.5:0.25:6"
     )
 
 

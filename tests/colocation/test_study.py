@@ -15,7 +15,6 @@ from borgtrace.colocation.experiment import run_cells
 from borgtrace.colocation.experiments.beyond import packing_online
 from borgtrace.colocation.experiments.packing import packing_averages, packing_base
 from borgtrace.colocation.experiments.usage import usage_changes
-from borgtrace.colocation.options import LEAST
 from borgtrace.colocation.packing.grid import (
     GridCell,
     PackingGrid,
@@ -54,13 +53,32 @@ SMALL = ColocationOptions(
 )
 
 
-@pytest.mark.parametrize(("name", "least"), LEAST.items())
-def test_the_least_of_each_size(name: str, least: int) -> None:
-    assert least == (100 if name == "realizations" else 1)
+@pytest.mark.parametrize(
+    ("name", "least", "allowed"),
+    [
+        ("tasks", 1, "1 to 1,000,000,000"),
+        ("realizations", 100, "100 to 1,000,000"),
+        ("instances", 1, "1 to 100,000"),
+        ("size", 1, "1 to 1,000,000"),
+        ("samples", 1, "1 to 1,000,000"),
+        ("hours", 1, "1 to 10,000"),
+    ],
+)
+def test_the_least_of_each_size(name: str, least: int, allowed: str) -> None:
     assert getattr(ColocationOptions(**{name: least}), name) == least
     with pytest.raises(UsageError) as caught:
         ColocationOptions(**{name: least - 1})
-    assert str(caught.value) == f"--{name}: too few: expected at least {least}, got {least - 1}"
+    assert str(caught.value) == f"--{name}: out of range: expected {allowed}, got {least - 1}"
+
+
+def test_draws_that_no_memory_holds_are_refused() -> None:
+    assert ColocationOptions(size=1_000, realizations=1_000_000).size == 1_000
+    with pytest.raises(UsageError) as caught:
+        ColocationOptions(size=1_001, realizations=1_000_000)
+    assert str(caught.value) == (
+        "--size: too many draws at once: expected --size times --realizations of at most 1,000,000,000, "
+        "got 1,001,000,000"
+    )
 
 
 def test_defaults() -> None:
@@ -90,7 +108,7 @@ def test_defaults() -> None:
         ({"include": "long"}, "--include: .*short.*got long.*"),
         (
             {"capacity": 0.0},
-            "--capacity: not the capacity of a machine: expected a number above 0, got 0",
+            "--capacity: out of range: expected above 0 and at most 1,000,000, got 0",
         ),
     ],
 )

@@ -91,14 +91,17 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Selection(min_length=0), "--min-length: not a length: expected at least 1, got 0"),
+        (
+            lambda: Selection(min_length=0),
+            "--min-length: out of range: expected 1 to 1,000,000,000, got 0",
+        ),
         (
             lambda: Selection(min_length=9, max_length=8),
             "--max-length: below --min-length: expected at least 9, got 8",
         ),
         (
             lambda: Selection(sample=0),
-            "--sample: not a number of traces: expected at least 1, got 0",
+            "--sample: out of range: expected 1 to 1,000,000,000, got 0",
         ),
         (
             lambda: Selection(time=(5, 5)),
@@ -136,10 +139,13 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
             lambda: DatasetOptions(format="csv"),
             f"--format: unknown name: expected {' or '.join(FORMATS)}, got csv",
         ),
-        (lambda: DatasetOptions(seed=-1), "--seed: not a seed: expected 0 to 4294967295, got -1"),
+        (
+            lambda: DatasetOptions(seed=-1),
+            "--seed: out of range: expected 0 to 4,294,967,295, got -1",
+        ),
         (
             lambda: DatasetOptions(shards=0),
-            "--shards: not a number of files: expected 1 to 65536, got 0",
+            "--shards: out of range: expected 1 to 65,536, got 0",
         ),
         (
             lambda: DatasetOptions(compat="original", format="npz"),

@@ -26,7 +26,8 @@ def test_memory_that_makes_no_sense(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_memory(text)
     assert str(caught.value) == (
-        f"--memory: not an amount of memory: expected a number and a unit, got {text!r}; try 4GB or 512MiB"
+        f"--memory: not an amount of memory: expected a number and a unit, up to 1024 TiB, "
+        f"got {text!r}; try 4GB or 512MiB"
     )
 
 

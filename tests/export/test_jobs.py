@@ -242,7 +242,7 @@ def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
         (lambda: JobsLayout(key="user"), "--key: unknown name: expected job or task, got user"),
         (
             lambda: JobsLayout(granularity=9),
-            "--granularity: not a number of hex digits: expected 0 to 8, got 9",
+            "--granularity: out of range: expected 0 to 8, got 9",
         ),
         (
             lambda: JobsLayout(columns=("average_cpu", "average_cpu")),

@@ -327,7 +327,7 @@ def test_without_an_hour_there_is_no_answer(tmp_path: Path) -> None:
             {"forecasters": ("arima",)},
             "--forecaster: no such forecaster: expected persistence or seasonal or ",
         ),
-        ({"folds": 0}, "--folds: too few: expected 1 or more, got 0"),
+        ({"folds": 0}, "--folds: out of range: expected 1 to 1,000, got 0"),
         (
             {"save": "x", "resources": ("cpu", "memory")},
             "--save: several resources: expected one, got cpu, memory",

@@ -105,11 +105,11 @@ def test_the_order_of_policies_does_not_matter() -> None:
             "--policy: nsigma has no such parameter: expected one of n, history, warmup, got nsigma:m=1",
         ),
         ("limit:m=1", "--policy: limit has no such parameter: expected none, got limit:m=1"),
-        ("nsigma:n=x", "--policy: n is not a number: got nsigma:n=x"),
-        ("nsigma:n=-1", "--policy: n out of range: expected 0 or more, got -1"),
+        ("nsigma:n=x", "--policy: n is not a number: expected 0 to 1,000, got nsigma:n=x"),
+        ("nsigma:n=-1", "--policy: n out of range: expected 0 to 1,000, got -1"),
         (
             "nsigma:history=10s",
-            "--policy: history is shorter than a slot: expected 5m or more, got nsigma:history=10s",
+            "--policy: history is shorter than a slot: expected 5m to 366d, got nsigma:history=10s",
         ),
         ("forecast:rho=0", "--policy: rho out of range: expected above 0 and below 1, got 0"),
         (
@@ -127,7 +127,7 @@ def test_the_order_of_policies_does_not_matter() -> None:
             "saddlepoint:rho=0.5",
             "--policy: rho out of range: expected above 0 and below 0.5, got 0.5",
         ),
-        ("online-gpa:prior=-1", "--policy: prior out of range: expected 0 or more, got -1"),
+        ("online-gpa:prior=-1", "--policy: prior out of range: expected 0 to 1,000, got -1"),
         ("online-gpa:rho=1", "--policy: rho out of range: expected above 0 and below 1, got 1"),
         ("task-percentile:q=101", "--policy: q out of range: expected 0 to 100, got 101"),
     ],

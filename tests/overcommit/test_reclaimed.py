@@ -277,7 +277,7 @@ def test_the_reservation_is_a_policy_of_the_table() -> None:
 def test_a_negative_margin_is_refused() -> None:
     with pytest.raises(UsageError) as error:
         parse_policy("reservation:margin=-1")
-    assert str(error.value) == "--policy: margin out of range: expected 0 or more, got -1"
+    assert str(error.value) == "--policy: margin out of range: expected 0 to 1,000, got -1"
 
 
 def test_without_production_nothing_is_best_effort() -> None:

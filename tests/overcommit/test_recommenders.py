@@ -229,14 +229,14 @@ def test_hpa_by_hand() -> None:
             "--recommender: autopilot has no such parameter: expected one of margin, large, "
             "large_margin, growth, got autopilot:q=1",
         ),
-        ("autopilot:growth=1", "--recommender: growth out of range: expected above 1, got 1"),
+        ("autopilot:growth=1", "--recommender: growth out of range: expected 1.001 to 100, got 1"),
         (
             "autopilot:large=0",
             "--recommender: large out of range: expected above 0 and at most 1, got 0",
         ),
         (
             "autopilot-argmin:model=-1",
-            "--recommender: model out of range: expected 0 or more, got -1",
+            "--recommender: model out of range: expected 0 to 1,000,000, got -1",
         ),
         (
             "hpa:target=0",

@@ -206,7 +206,7 @@ def test_only_policies_of_single_tasks(policy: str) -> None:
         ("task-percentile:q=101", "q out of range: expected 0 to 100, got 101"),
         (
             "max:warmup=10s",
-            "warmup is shorter than a slot: expected 5m or more, got max:warmup=10s",
+            "warmup is shorter than a slot: expected 5m to 366d, got max:warmup=10s",
         ),
     ],
 )

@@ -77,7 +77,7 @@ def test_policies_of_high_priority_are_judged_on_that_alone() -> None:
 def test_a_target_is_a_rate_above_0_and_below_1(target: float) -> None:
     with pytest.raises(UsageError) as caught:
         ReplayOptions(target=target)
-    expected = f"--target: not a rate: expected above 0 and below 1, got {target:g}"
+    expected = f"--target: out of range: expected above 0 and below 1, got {target:g}"
     assert str(caught.value) == expected
 
 

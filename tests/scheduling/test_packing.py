@@ -382,11 +382,11 @@ def test_a_task_above_every_machine_is_refused() -> None:
         ),
         (
             "best-fit:k=3",
-            "--policy: wrong setting: expected random:k=N with N from 1, got best-fit:k=3",
+            "--policy: wrong setting: expected random:k=N with N from 1 to 1,000,000, got best-fit:k=3",
         ),
         (
             "random:k=0",
-            "--policy: wrong setting: expected random:k=N with N from 1, got random:k=0",
+            "--policy: wrong setting: expected random:k=N with N from 1 to 1,000,000, got random:k=0",
         ),
     ],
 )

@@ -51,8 +51,11 @@ def test_each_criterion_is_one_condition() -> None:
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"fraction": 0.0}, "--fraction: not a share: expected 0 < F ≤ 1, got 0.0"),
-        ({"fraction": 1.001}, "--fraction: not a share: expected 0 < F ≤ 1, got 1.001"),
+        ({"fraction": 0.0}, "--fraction: out of range: expected above 0 and at most 1, got 0"),
+        (
+            {"fraction": 1.001},
+            "--fraction: out of range: expected above 0 and at most 1, got 1.001",
+        ),
         (
             {"time": (5, 5)},
             "--time: the end is not after the start: expected A..B with A < B, got 5..5",

@@ -80,7 +80,7 @@ def test_of_machine_tables_alone_nothing_is_left(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fraction": 1.5}, "--fraction: not a share: expected 0 < F ≤ 1, got 1.5"),
+        ({"fraction": 1.5}, "--fraction: out of range: expected above 0 and at most 1, got 1.5"),
         (
             {"time": (5, 5)},
             "--time: the end is not after the start: expected A..B with A < B, got 5..5",

@@ -31,8 +31,8 @@ def synth(command: Callable[..., list[str]]) -> Synth:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--machines", "0"], "--machines: too small: expected at least 1, got 0"),
-        (["--hours", "-2"], "--hours: too short: expected at least one window (0.0834), got -2"),
+        (["--machines", "0"], "--machines: out of range: expected 1 to 1,000,000, got 0"),
+        (["--hours", "-2"], "--hours: out of range: expected 0.0833 to 10,000, got -2"),
         (
             ["--generation", "2019", "--cell", "x"],
             "--cell: unknown value: expected one of a, b, c, d, e, f, g, h, got 'x'",
@@ -46,7 +46,7 @@ def synth(command: Callable[..., list[str]]) -> Synth:
             ["--format", "avro"],
             "--format: unknown value: expected one of json, parquet, got 'avro'",
         ),
-        (["--jobs", "0"], "--jobs: too small: expected at least 1, got 0"),
+        (["--jobs", "0"], "--jobs: out of range: expected 1 to 1,024, got 0"),
     ],
 )
 def test_bad_options_are_one_line_and_exit_2(

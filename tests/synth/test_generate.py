@@ -141,8 +141,8 @@ def test_one_table_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"machines": 0}, "--machines: too small: expected at least 1, got 0"),
-        ({"hours": -1}, "--hours: too short: expected at least one window (0.0834), got -1"),
+        ({"machines": 0}, "--machines: out of range: expected 1 to 1,000,000, got 0"),
+        ({"hours": -1}, "--hours: out of range: expected 0.0833 to 10,000, got -1"),
         (
             {"generation": "2015"},
             "--generation: unknown value: expected one of 2011, 2019, got '2015'",
@@ -151,7 +151,7 @@ def test_one_table_alone(tmp_path: Path) -> None:
             {"generation": "2019", "cell": "z"},
             "--cell: unknown value: expected one of a, b, c, d, e, f, g, h, got 'z'",
         ),
-        ({"seed": -1}, "--seed: too small: expected at least 0, got -1"),
+        ({"seed": -1}, "--seed: out of range: expected 0 to 4,294,967,295, got -1"),
     ],
 )
 def test_bad_options_say_what_is_allowed_and_write_nothing(

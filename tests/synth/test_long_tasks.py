@@ -110,4 +110,4 @@ def test_no_job_has_more_than_a_hundredth_of_the_pool_or_fifty_tasks(
 def test_bad_sizes_are_refused() -> None:
     with pytest.raises(UsageError) as caught:
         draw_long_tasks(0, seed=1)
-    assert str(caught.value) == "n: too few: expected at least 1, got 0"
+    assert str(caught.value) == "n: out of range: expected 1 to 1,000,000, got 0"

@@ -128,7 +128,7 @@ def test_constraints_are_for_the_share_that_is_asked_for(tmp_path: Path, share: 
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_a_share_of_constrained_jobs_is_one(tmp_path: Path, share: float) -> None:
     with pytest.raises(
-        UsageError, match=f"--constrained: not a share: expected 0 to 1, got {share}"
+        UsageError, match=f"--constrained: out of range: expected 0 to 1, got {share}"
     ):
         generate(tmp_path / "x", constrained=share)
 
@@ -142,7 +142,7 @@ def test_a_factor_that_is_no_share_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError) as caught:
             make()
         assert str(caught.value) in (
-            "--shared-factor: not a share of the variance: expected at least 0 and below 1, got 1",
-            "shared_factor: not a share of the variance: expected at least 0 and below 1, got -0.1",
-            "windows: too few: expected at least 1, got 0",
+            "--shared-factor: out of range: expected at least 0 and below 1, got 1",
+            "shared_factor: out of range: expected at least 0 and below 1, got -0.1",
+            "windows: out of range: expected 1 to 1,000,000, got 0",
         )

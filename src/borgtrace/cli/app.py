@@ -57,6 +57,9 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:
     """Import the module of a command, and return the command as Typer makes it."""
+    # Inside: `--version` needs none of what declares bounds.
+    from borgtrace.cli.checked_command import CheckedCommand, document_bounds
+
     module = import_module(f"borgtrace.cli.commands.{name}")
     # No tracebacks, and no marked-up help: errors are one line.
     single = typer.Typer(
@@ -64,8 +67,11 @@ def load_command(name: str) -> Any:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    single.command(name)(getattr(module, name))
-    return typer.main.get_command(single)
+    function = getattr(module, name)
+    single.command(name, cls=CheckedCommand)(function)
+    command = typer.main.get_command(single)
+    document_bounds(command, function)
+    return command
 
 
 app = typer.Typer(

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec
 
 import typer
 
+from borgtrace.cli.checked_command import check_options
 from borgtrace.cli.failures import explanation_of
 from borgtrace.storage import RemotePath, as_local_path, as_path, expect_unchanged
 
@@ -58,6 +59,7 @@ def command(
             try:
                 with ExitStack() as stack:
                     stack.enter_context(notices_in_one_line())
+                    check_options(function, options)
                     # Before the command says that there is no such file, or makes a folder of the URL's name.
                     urls = (*reads, *raw, *writes, *adds_to)
                     options = resolve_places(options, urls=urls)

@@ -27,6 +27,7 @@ from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.placement import estimators, packers
 from borgtrace.question import EngineTables, NotApplicable, Tables
+from borgtrace.schema.bounds import CAPACITY, check_number
 from borgtrace.storage import scratch_folder
 
 
@@ -116,19 +117,12 @@ def open_study(
     Raises
     ------
     UsageError
-        There is no such number of tasks, or no percentiles.
+        There are no percentiles.
     """
     workers = tasks_on(source.engine, source.memory)
     if source.pool is not None:
         yield Study(read_pool(source.pool), workers)
     elif source.synthetic is not None:
-        if source.synthetic < 1:
-            raise UsageError(
-                "--synthetic",
-                "not a number of tasks",
-                expected="at least 1",
-                got=str(source.synthetic),
-            )
         yield Study(synthetic_pool(source.synthetic, seed), workers)
     elif source.usage is not None:
         with tempfile.TemporaryDirectory(dir=scratch_folder()) as folder:
@@ -170,7 +164,7 @@ def parse_capacity(capacity: str) -> float:
         It is no number.
     """
     try:
-        return float(capacity)
+        number = float(capacity)
     except ValueError:
         raise UsageError(
             "--capacity",
@@ -179,6 +173,8 @@ def parse_capacity(capacity: str) -> float:
             got=capacity,
             way_out="a size such as 8cores is for --usage",
         ) from None
+    check_number("--capacity", number, CAPACITY)
+    return number
 
 
 def parse_target(slo: str) -> float:

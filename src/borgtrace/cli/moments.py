@@ -51,7 +51,7 @@ def place_by_moments(
     raw
         As for :func:`borgtrace.engine.csv_text.csv_text`.
     """
-    chosen = parse_estimator(estimator) if estimator else Gpa(target)
+    chosen = parse_estimator(estimator, "--estimator") if estimator else Gpa(target)
     packings = {}
     for compared in estimators_to_compare(tasks, chosen, target):
         packings[compared.label] = tasks.packed(compared, packer, capacity)

@@ -5,15 +5,39 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from borgtrace.cli.checked_command import CheckedText
+from borgtrace.errors import UsageError
+from borgtrace.schema.bounds import POSITIVE_SHARE, PROCESSES, SEED, Bounds, check_number
+from borgtrace.schema.time import DAY, SECOND, parse_time
+
+
+def read_memory(text: str, where: str) -> int:
+    """Return the bytes of a memory budget.
+
+    Raises
+    ------
+    UsageError
+        It is no amount of memory.
+    """
+    # Inside: importing the engine takes as long as a short command.
+    from borgtrace.engine.memory import parse_memory
+
+    return parse_memory(text)
+
+
 JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of text.")]
 StoreArgument = Annotated[
     Path, Argument(metavar="STORE", help="The store: a folder, or a URL such as s3://bucket/store.")
 ]
 SeedOption = Annotated[
-    int, Option("--seed", metavar="N", help="Random seed; the same seed gives the same result.")
+    int,
+    SEED,
+    Option("--seed", metavar="N", help="Random seed; the same seed gives the same result."),
 ]
 MemoryOption = Annotated[
-    str, Option("--memory", metavar="SIZE", help="Memory budget; larger work spills to disk.")
+    str,
+    CheckedText(read_memory),
+    Option("--memory", metavar="SIZE", help="Memory budget; larger work spills to disk."),
 ]
 OutOption = Annotated[
     Path | None,
@@ -73,16 +97,37 @@ UserOption = Annotated[str, Option("--user", metavar="A,B", help="Users (hashes)
 EndTypeOption = Annotated[
     str, Option("--end-type", metavar="A,B", help="How tasks ended, such as FINISH,KILL.")
 ]
+ProcessesOption = Annotated[int, PROCESSES, Option("--jobs", metavar="N", help="Processes.")]
 FractionOption = Annotated[
     float | None,
+    POSITIVE_SHARE,
     Option("--fraction", metavar="F", help="Share of the collections, chosen by hash."),
 ]
 
 
+TIME_LIMIT = Bounds(SECOND // 1000, 365 * DAY)
+"""Of a command, in µs."""
+
+
 def seconds_of(timeout: str) -> float | None:
-    """Return a time limit in seconds; None where there is none."""
+    """Return a time limit in seconds; None where there is none.
+
+    Raises
+    ------
+    UsageError
+        It is no time, or one out of range.
+    """
     if not timeout:
         return None
-    from borgtrace.schema.time import SECOND, parse_time
-
-    return parse_time(timeout, "--timeout") / SECOND
+    # On the trace's clock a bare number is one of µs; 30 of them is what nobody means here.
+    if timeout.strip().isdecimal():
+        raise UsageError(
+            "--timeout",
+            "no unit",
+            expected="an amount such as 30s or 5m",
+            got=timeout,
+            way_out=f"try {timeout.strip()}s",
+        )
+    microseconds = parse_time(timeout, "--timeout")
+    check_number("--timeout", microseconds, TIME_LIMIT, 1)
+    return microseconds / SECOND

@@ -7,6 +7,7 @@ from typing import Any
 
 from borgtrace.errors import UsageError
 from borgtrace.question import Question
+from borgtrace.schema.bounds import Declaration, check_value, describe_allowed
 from borgtrace.schema.ranges import list_numbers
 from borgtrace.schema.time import parse_time, write_time
 
@@ -35,7 +36,10 @@ def parse_settings(settings: Sequence[str], questions: Sequence[Question]) -> di
             )
         question = owners[name]
         default = question.parameters[name]
-        values[name] = parse_value(f"--set {name}", text, default, question.time_units.get(name))
+        declared = question.declarations[name]
+        value = parse_value(f"--set {name}", text, default, declared)
+        check_value(f"--set {name}", value, declared)
+        values[name] = value
     return values
 
 
@@ -48,7 +52,7 @@ def parse_value(
     where: str,
     text: str,
     default: Any,
-    time_unit: int | None,
+    declared: Declaration,
 ) -> Any:
     """Read a value of the type of a default.
 
@@ -60,8 +64,8 @@ def parse_value(
         The value.
     default
         The parameter's default.
-    time_unit
-        Unit of the parameter in µs; None where it is no time.
+    declared
+        What the parameter may be, and its unit where it is a time.
 
     Raises
     ------
@@ -74,16 +78,38 @@ def parse_value(
     if isinstance(default, tuple):
         return list_numbers(text.strip("[] "), where)
     # An amount ends in its unit; a plain number is already in the unit of the parameter.
-    if time_unit and text.strip()[-1:].isalpha():
-        return type(default)(parse_time(text, where) / time_unit)
-    with suppress(json.JSONDecodeError):
+    if declared.time_unit and text.strip()[-1:].isalpha():
+        return as_amount(parse_time(text, where), where, default, declared)
+    # Thousands of digits or brackets are no value of a parameter either.
+    with suppress(ValueError, OverflowError, RecursionError):
         value = json.loads(text)
         # The only cast: 1 is meant as 1.0, but 1.5 is no count, and true (an int to Python) is no number.
         if isinstance(default, float) and type(value) is int:
             value = float(value)
         if type(value) is type(default):
             return value
-    raise UsageError(where, "wrong kind of value", expected=f"like {default}", got=text)
+    example = f"like {default}"
+    if declared.bounds is not None:
+        example = f"{declared.bounds.describe(declared.time_unit)}, {example}"
+    raise UsageError(where, "wrong kind of value", expected=example, got=text)
+
+
+def as_amount(time: int, where: str, default: Any, declared: Declaration) -> Any:
+    """Return a time of µs in the unit of a parameter.
+
+    Raises
+    ------
+    UsageError
+        The parameter has whole units, and the time is not a whole number of them.
+    """
+    unit = declared.time_unit or 1
+    if isinstance(default, float):
+        return time / unit
+    # 1.5 s are not 1 s: cut, the answer would be about another time than the one that was asked for.
+    if time % unit:
+        expected = f"whole multiples of {write_time(unit)}"
+        raise UsageError(where, "finer than its unit", expected=expected, got=write_time(time))
+    return time // unit
 
 
 def own_parameters(question: Question, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,8 +125,10 @@ def print_list(questions: Sequence[Question], *, has_set: bool) -> None:
         if has_set and question.parameters:
             settings = []
             for name, default in question.parameters.items():
-                value = write_value(default, question.time_units.get(name))
-                settings.append(f"{name}={value}")
+                declared = question.declarations[name]
+                value = write_value(default, declared.time_unit)
+                allowed = describe_allowed(declared)
+                settings.append(f"{name}={value} ({allowed})")
             print(f"{'':<{width}}  --set {', '.join(settings)}")
 
 

@@ -13,6 +13,7 @@ from borgtrace.colocation.study import Study
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.preparation import stages
 from borgtrace.question import NotApplicable, Question, Result
+from borgtrace.schema.bounds import Declaration, declarations_of
 
 POOL = ("tasks", "seed")
 """Options of an experiment that looks at the pool alone."""
@@ -47,6 +48,12 @@ class Experiment(Question):
         return {
             name: self.defaults.get(name, getattr(ColocationOptions, name)) for name in self.options
         }
+
+    @property
+    def declarations(self) -> Mapping[str, Declaration]:
+        """What each option may be, as the fields of the options say."""
+        declared = declarations_of(ColocationOptions)
+        return {name: declared[name] for name in self.options}
 
     @property
     def time_units(self) -> Mapping[str, int]:

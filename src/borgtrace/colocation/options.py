@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from borgtrace.colocation.tasks.pool import Instantaneous
 from borgtrace.colocation.tasks.preparation import INCLUDED
 from borgtrace.errors import UsageError, check_names
-from borgtrace.placement import require_capacity
+from borgtrace.schema.bounds import (
+    CAPACITY,
+    INSTANCE_SIZE,
+    INSTANCES,
+    PROBABILITY,
+    REALIZATIONS,
+    REPLAYED_HOURS,
+    SAMPLE_SIZE,
+    SEED,
+    SUM_SAMPLES,
+    check_fields,
+)
 from borgtrace.schema.ranges import parse_words
 
 PAPER_SCALE = {
@@ -18,15 +30,8 @@ PAPER_SCALE = {
     "samples": 10_000,
 }
 """Sizes of the experiments of Janus & Rzadca (§3.1, §3.6, §5.1)."""
-LEAST = {
-    "tasks": 1,
-    "realizations": 100,
-    "instances": 1,
-    "size": 1,
-    "samples": 1,
-    "hours": 1,
-}
-"""Smallest sizes; with fewer than 100 realizations, less than one of them would decide a target of 1 %."""
+MOST_DRAWS = 10**9
+"""Draws of one instance, which are held at once: 8 GB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,36 +78,29 @@ class ColocationOptions:
     1000
     """
 
-    tasks: int = 100_000
-    realizations: int = 10_000
-    instances: int = 5
-    size: int = 1_000
-    samples: int = 1_000
-    hours: int = 24
-    capacity: float = 1.0
-    target: float = 0.001
+    tasks: Annotated[int, SAMPLE_SIZE] = 100_000
+    realizations: Annotated[int, REALIZATIONS] = 10_000
+    instances: Annotated[int, INSTANCES] = 5
+    size: Annotated[int, INSTANCE_SIZE] = 1_000
+    samples: Annotated[int, SUM_SAMPLES] = 1_000
+    hours: Annotated[int, REPLAYED_HOURS] = 24
+    capacity: Annotated[float, CAPACITY] = 1.0
+    target: Annotated[float, PROBABILITY] = 0.001
     promises: str = "production=0.999,free=0.95"
     mix: str = ""
     instantaneous: Instantaneous = "sampled"
     include: str = ""
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
 
     def __post_init__(self) -> None:
         check_names("--include", parse_words(self.include), INCLUDED)
-        for name, lowest in LEAST.items():
-            value = getattr(self, name)
-            if value < lowest:
-                raise UsageError(
-                    f"--{name}",
-                    "too few",
-                    expected=f"at least {lowest}",
-                    got=str(value),
-                )
-        require_capacity("--capacity", self.capacity)
-        if not 0 < self.target < 1:
+        # No option sets the target: it is one less the share of --slo.
+        check_fields(self, {"target": "target"})
+        draws = self.size * self.realizations
+        if draws > MOST_DRAWS:
             raise UsageError(
-                "target",
-                "not a probability",
-                expected="above 0 and below 1",
-                got=f"{self.target:g}",
+                "--size",
+                "too many draws at once",
+                expected=f"--size times --realizations of at most {MOST_DRAWS:,}",
+                got=f"{draws:,}",
             )

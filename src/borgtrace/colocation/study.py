@@ -267,7 +267,7 @@ def halves(
         As for :class:`~borgtrace.colocation.packing.grid.PackingGrid`.
     """
     judging_tasks, learning_tasks = split(pool, options.size, options.seed)
-    other = replace(options, seed=options.seed + 1)
+    other = replace(options, seed=(options.seed + 1) % 2**32)
     judging = PackingGrid(instances_of(judging_tasks, options), on_fresh=True, threads=workers)
     learning = PackingGrid(instances_of(learning_tasks, other), on_fresh=True, threads=workers)
     return judging, learning

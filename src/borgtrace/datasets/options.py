@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple
 
 from borgtrace.datasets.formats import FORMATS
 from borgtrace.datasets.scaling import Method
@@ -11,9 +11,9 @@ from borgtrace.datasets.selection import Selection
 from borgtrace.datasets.split import SETS, By, Split
 from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import with_percentiles
+from borgtrace.schema.bounds import SEED, SHARDS, check_fields
 
 Compat = Literal["original"]
-MAX_SHARDS = 65_536
 SHARDS_OF_2017 = 256
 """One for each pair of leading hex digits of an MD5; no set has more unless they are asked for."""
 
@@ -76,31 +76,14 @@ class DatasetOptions:
     static: tuple[str, ...] = ()
     scale: Method = "standard"
     format: str = "tfrecord"
-    shards: int | None = None
+    shards: Annotated[int, SHARDS] | None = None
     gzip: bool = False
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
     compat: Compat | None = None
 
     def __post_init__(self) -> None:
         check_names("--format", (self.format,), tuple(FORMATS))
-        check_names("--scale", (self.scale,), get_args(Method))
-        if self.shards is not None and not 1 <= self.shards <= MAX_SHARDS:
-            raise UsageError(
-                "--shards",
-                "not a number of files",
-                expected=f"1 to {MAX_SHARDS}",
-                got=str(self.shards),
-            )
-        # What NumPy's legacy generator takes, whose stream is frozen.
-        if not 0 <= self.seed < 2**32:
-            raise UsageError(
-                "--seed",
-                "not a seed",
-                expected="0 to 4294967295",
-                got=str(self.seed),
-            )
-        if self.compat is not None:
-            check_names("--compat", (self.compat,), get_args(Compat))
+        check_fields(self)
         self._fill_in_defaults()
         if self.is_original:
             self._check_original()

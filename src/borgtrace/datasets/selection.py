@@ -1,10 +1,11 @@
 """Choose traces: bounds and criteria, as SQL over the table of tasks."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
-from borgtrace.errors import UsageError, check_names
+from borgtrace.errors import UsageError
 from borgtrace.schema import ENUMS, Dialect
+from borgtrace.schema.bounds import LENGTH_OR_ALL, MEAN_CPU, SAMPLE_SIZE, TRACE_LENGTH
 from borgtrace.store.criteria import Criteria
 
 Gaps = Literal["keep", "grid", "drop"]
@@ -50,23 +51,16 @@ class Selection(Criteria):
     collection_type = 'JOB' and n_windows > 0 and n_windows <= 50 and "priority" in (9, 10)
     """
 
-    min_length: int | None = None
-    max_length: int | None = None
-    min_mean: float | None = None
+    min_length: Annotated[int, TRACE_LENGTH] | None = None
+    max_length: Annotated[int, LENGTH_OR_ALL] | None = None
+    min_mean: Annotated[float, MEAN_CPU] | None = None
     gaps: Gaps = "keep"
-    sample: int | None = None
+    sample: Annotated[int, SAMPLE_SIZE] | None = None
 
     def __post_init__(self) -> None:
         # By its name: `super()` does not know the class that slots make anew.
         Criteria.__post_init__(self)
         shortest = 1 if self.min_length is None else self.min_length
-        if shortest < 1:
-            raise UsageError(
-                "--min-length",
-                "not a length",
-                expected="at least 1",
-                got=str(shortest),
-            )
         if self.max_length and self.max_length < shortest:
             raise UsageError(
                 "--max-length",
@@ -74,14 +68,6 @@ class Selection(Criteria):
                 expected=f"at least {shortest}",
                 got=str(self.max_length),
             )
-        if self.sample is not None and self.sample < 1:
-            raise UsageError(
-                "--sample",
-                "not a number of traces",
-                expected="at least 1",
-                got=str(self.sample),
-            )
-        check_names("--gaps", (self.gaps,), get_args(Gaps))
 
     def conditions(self, dialect: Dialect) -> dict[str, str]:
         """Return the SQL over ``tasks`` of each criterion, by its option (all but ``sample`` and grid lengths).

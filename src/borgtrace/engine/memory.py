@@ -12,6 +12,8 @@ _POWERS = {
     "G": 3,
     "T": 4,
 }
+MOST = 1024**5
+"""More than any machine has; DuckDB refuses to plan with more than 2⁶³ bytes."""
 
 
 def parse_memory(text: str) -> int:
@@ -20,7 +22,7 @@ def parse_memory(text: str) -> int:
     Raises
     ------
     UsageError
-        Where `text` is not a positive number followed by B, KB … TB or KiB … TiB.
+        Where `text` is not a positive number followed by B, KB … TB or KiB … TiB, or more than any machine has.
 
     Examples
     --------
@@ -34,12 +36,14 @@ def parse_memory(text: str) -> int:
         # GB is 1000³ and GiB 1024³.
         base = 1024 if is_binary else 1000
         power = _POWERS[(letter or "").upper()]
-        amount = int(float(number) * base**power)
+        # Thousands of digits are infinite as a floating-point number.
+        size = float(number) * base**power
+        amount = int(size) if size <= MOST else 0
     if amount <= 0:
         raise UsageError(
             "--memory",
             "not an amount of memory",
-            expected="a number and a unit",
+            expected="a number and a unit, up to 1024 TiB",
             got=repr(text),
             way_out="try 4GB or 512MiB",
         )

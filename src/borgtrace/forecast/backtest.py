@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
 from borgtrace.forecast.saved import SavedForecasters, load, save
 from borgtrace.forecast.series import COLUMNS, Examples, UsageSeries, examples
 from borgtrace.question.store_question import Report, StoreQuestion
+from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE, SEED, check_fields
 from borgtrace.store import Store
 
 MIN_TARGETS = 100
@@ -43,12 +44,12 @@ class ForecastOptions:
 
     forecasters: Sequence[str] = tuple(name for name in FORECASTERS if name != Recurrent.name)
     resources: Sequence[str] = ("cpu",)
-    tasks: int = 10_000
-    folds: int = 3
-    examples: int = 50_000
+    tasks: Annotated[int, SAMPLE_SIZE] = 10_000
+    folds: Annotated[int, FOLDS] = 3
+    examples: Annotated[int, SAMPLE_SIZE] = 50_000
     save: str = ""
     model: str = ""
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
 
     def __post_init__(self) -> None:
         check_names("--forecaster", self.forecasters, FORECASTERS, "no such forecaster")
@@ -60,15 +61,7 @@ class ForecastOptions:
                 expected="one",
                 got=", ".join(self.resources),
             )
-        for name in ("tasks", "folds", "examples"):
-            value = getattr(self, name)
-            if value < 1:
-                raise UsageError(
-                    f"--{name}",
-                    "too few",
-                    expected="1 or more",
-                    got=str(value),
-                )
+        check_fields(self)
 
 
 class ForecastBacktest(NamedTuple):

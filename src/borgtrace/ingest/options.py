@@ -1,8 +1,10 @@
 """Options of an ingest."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from borgtrace.engine import SparkTasks, tasks_on
+from borgtrace.schema.bounds import PROCESSES, check_fields
 
 
 @dataclass(
@@ -40,7 +42,7 @@ class IngestOptions:
         the store under the same names.
     """
 
-    jobs: int | None = None
+    jobs: Annotated[int, PROCESSES] | None = None
     memory: str = "4GB"
     cell: str = ""
     strict: bool = False
@@ -51,6 +53,9 @@ class IngestOptions:
     dialect: str = ""
     capacity: str = ""
     engine: str = "duckdb"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def spark(self) -> SparkTasks | None:

@@ -16,12 +16,13 @@ from borgtrace.question import EngineTables
 from borgtrace.question.store_question import Report
 from borgtrace.schema.time import TRACE_START, WINDOW, write_time
 from borgtrace.store import Store
+from borgtrace.store.names import find_id
 
 
 def explain_prediction(
     store: Store,
     options: ReplayOptions,
-    machine: int,
+    machine: int | str,
     time: int,
     report: Report,
     forecasts: Forecasts,
@@ -35,7 +36,7 @@ def explain_prediction(
     options
         Policies, resources, and how usage is taken.
     machine
-        Its id.
+        Its id, or its name.
     time
         On the trace's clock, µs.
     report
@@ -56,9 +57,12 @@ def explain_prediction(
         report,
         forecasts,
     )
+    machine_id = machine
+    if isinstance(machine, str):
+        machine_id = find_id(store, "machine", machine, "--explain")
     machines = replay_input.usage.machines
-    place = int(np.searchsorted(machines, machine))
-    if place == len(machines) or machines[place] != machine:
+    place = int(np.searchsorted(machines, machine_id))
+    if place == len(machines) or machines[place] != machine_id:
         raise UsageError("--explain", "no usage on such a machine", got=str(machine))
     slot = int((time - TRACE_START) // WINDOW)
     rows = []

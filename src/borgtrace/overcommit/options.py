@@ -2,13 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from borgtrace.errors import UsageError, check_names
+from borgtrace.errors import check_names
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric
 from borgtrace.overcommit.policies import PeakPolicy, parse_policy
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.schema import Dialect
-from borgtrace.schema.time import WINDOW
+from borgtrace.schema.bounds import (
+    HORIZON,
+    PROBABILITY,
+    PROCESSES,
+    SAMPLE_OR_ALL,
+    SEED,
+    UNIT_OPTIONS,
+    UNIT_SIZE,
+    check_fields,
+)
+from borgtrace.schema.time import WINDOW, Microseconds
 
 DEFAULTS = (
     "limit",
@@ -84,30 +95,22 @@ class ReplayOptions:
     policies: Sequence[str] = DEFAULTS
     tasks: Sequence[str] = ("all",)
     resources: Sequence[str] = RESOURCES
-    horizon: int = 288 * WINDOW
-    machines: int = 0
+    horizon: Annotated[Microseconds, HORIZON] = 288 * WINDOW
+    machines: Annotated[int, SAMPLE_OR_ALL] = 0
     metrics: Sequence[str] = ()
     shapes: bool = False
     is_capped: bool = True
     is_literal: bool = False
-    cores: float = 0.0
-    gib: float = 0.0
-    target: float = 0.01
+    cores: Annotated[float, UNIT_SIZE] = 0.0
+    gib: Annotated[float, UNIT_SIZE] = 0.0
+    target: Annotated[float, PROBABILITY] = 0.01
     model: str = ""
-    seed: int = 0
-    jobs: int = 1
+    seed: Annotated[int, SEED] = 0
+    jobs: Annotated[int, PROCESSES] = 1
 
     def __post_init__(self) -> None:
         check_names("--resource", self.resources, RESOURCES)
-        if self.horizon < WINDOW:
-            got = f"{self.horizon} µs"
-            raise UsageError("--horizon", "shorter than a slot", expected="5m or more", got=got)
-        if not 0 < self.target < 1:
-            got = f"{self.target:g}"
-            raise UsageError("--target", "not a rate", expected="above 0 and below 1", got=got)
-        if self.machines < 0:
-            got = str(self.machines)
-            raise UsageError("--machines", "negative", expected="0 (all) or more", got=got)
+        check_fields(self, UNIT_OPTIONS)
         self.parsed()
 
     @property

@@ -2,48 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.schema.time import WINDOW, parse_time, write_time
+from borgtrace.schema.bounds import (
+    POSITIVE_SHARE,
+    PROBABILITY,
+    SHARE,
+    UNIT_SIZE,
+    Bounds,
+    Declaration,
+    declarations_of,
+    describe_allowed,
+    is_allowed,
+)
+from borgtrace.schema.time import DAY, WINDOW, TimeUnit, parse_time, write_time
 
-TIMES = ("history", "warmup", "half_life")
-"""Parameters that are spans, in slots of 300 s; written as times."""
-
-
-class Range(NamedTuple):
-    """What a parameter may be, and how that reads in a message."""
-
-    contains: Callable[[Any], bool]
-    text: str
-
-
-_CALCULATIONS = ("usage", "request", "maxUsageRequest")
-_ANYTHING = Range(lambda value: True, "")
-_AMOUNT = Range(lambda value: 0 <= value < math.inf, "0 or more")
-_SHARE = Range(lambda value: 0 < value <= 1, "above 0 and at most 1")
-RANGES: dict[str, Range] = {
-    "n": _AMOUNT,
-    "prior": _AMOUNT,
-    "margin": _AMOUNT,
-    "large_margin": _AMOUNT,
-    "overrun": _AMOUNT,
-    "underrun": _AMOUNT,
-    "change": _AMOUNT,
-    "model": _AMOUNT,
-    "phi": _SHARE,
-    "target": _SHARE,
-    "large": _SHARE,
-    "rho": Range(lambda value: 0 < value < 1, "above 0 and below 1"),
-    "growth": Range(lambda value: 1 < value < math.inf, "above 1"),
-    "calculate": Range(lambda value: value in _CALCULATIONS, "usage, request or maxUsageRequest"),
-    "q": Range(lambda value: 0 <= value <= 100, "0 to 100"),
-}
-"""Ranges of parameters by name; a class may have others."""
+Amount = Annotated[float, Bounds(0, 1000)]
+"""Deviations, samples, margins: what is multiplied."""
+Cost = Annotated[float, Bounds(0, 1_000_000)]
+Percentile = Annotated[float, Bounds(0, 100)]
+UnitSize = Annotated[float, Bounds(0, UNIT_SIZE.most, excludes_least=True)]
+"""Cores or GiB of the largest machine."""
+Share = Annotated[float, SHARE]
+PositiveShare = Annotated[float, POSITIVE_SHARE]
+Probability = Annotated[float, PROBABILITY]
+Slots = Annotated[int, TimeUnit(WINDOW), Bounds(1, 366 * DAY // WINDOW)]
+"""Spans in slots of 300 s, which users write as times."""
 
 
 @dataclass(frozen=True)
@@ -56,35 +44,39 @@ class NamedRule(ABC):
         What users call it, and what it does, in a sentence.
     option
         The option of the command line that names it, for messages.
-    ranges
-        What its parameters may be.
+
+    Notes
+    -----
+    A parameter says in its annotation what it may be, such as ``Annotated[float, Bounds(0, 100)]``; its default needs
+    not be one of these values, where it stands for "not known".
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
     option: ClassVar[str]
-    ranges: ClassVar[Mapping[str, Range]] = RANGES
 
     def __post_init__(self) -> None:
-        """Refuse values that are out of range."""
+        """Refuse values that their annotations do not allow."""
+        declared = declarations_of(type(self))
         for parameter in fields(self):
-            allowed = self.ranges.get(parameter.name, _ANYTHING)
             value = getattr(self, parameter.name)
-            if not allowed.contains(value):
+            allowed = declared[parameter.name]
+            if value is not parameter.default and not is_allowed(value, allowed):
                 raise UsageError(
                     self.option,
                     f"{parameter.name} out of range",
-                    expected=allowed.text,
-                    got=_write_value(parameter.name, value),
+                    expected=describe_allowed(allowed),
+                    got=_write_value(value, allowed),
                 )
 
     @property
     def label(self) -> str:
         """Name and parameters, as tables show them and users write them: ``nsigma:n=5,history=2h``."""
         values = []
+        declared = declarations_of(type(self))
         for parameter in fields(self):
             value = getattr(self, parameter.name)
-            values.append(f"{parameter.name}={_write_value(parameter.name, value)}")
+            values.append(f"{parameter.name}={_write_value(value, declared[parameter.name])}")
         if not values:
             return self.name
         return f"{self.name}:{','.join(values)}"
@@ -143,36 +135,41 @@ def parse_rule(
                 expected=expected,
                 got=text,
             )
-        is_text = isinstance(getattr(kind, parameter), str)
         value_text = value_text.strip()
-        values[parameter] = (
-            value_text if is_text else _read_value(option, parameter, value_text, text)
-        )
+        if isinstance(getattr(kind, parameter), str):
+            values[parameter] = value_text
+        else:
+            declared = declarations_of(kind)[parameter]
+            values[parameter] = _read_number(option, parameter, value_text, text, declared)
     return kind(**values)
 
 
-def _read_value(
+def _read_number(
     option: str,
     name: str,
     value: str,
     text: str,
+    declared: Declaration,
 ) -> float:
-    """Return the value of a parameter: slots of a time, or a number."""
-    if name in TIMES:
-        slots = parse_time(value, f"{option} {text}") // WINDOW
-        if slots < 1:
+    """Return the value of a parameter: a number, or a time in its unit."""
+    if declared.time_unit is not None:
+        time = parse_time(value, f"{option} {text}")
+        if time < declared.time_unit:
             problem = f"{name} is shorter than a slot"
-            raise UsageError(option, problem, expected="5m or more", got=text)
-        return slots
+            expected = describe_allowed(declared)
+            raise UsageError(option, problem, expected=expected, got=text)
+        return time // declared.time_unit
     try:
         return float(value)
     except ValueError:
-        raise UsageError(option, f"{name} is not a number", got=text) from None
+        problem = f"{name} is not a number"
+        expected = describe_allowed(declared)
+        raise UsageError(option, problem, expected=expected, got=text) from None
 
 
-def _write_value(name: str, value: Any) -> str:
+def _write_value(value: Any, declared: Declaration) -> str:
     if isinstance(value, str):
         return value
-    if name in TIMES:
-        return write_time(int(value) * WINDOW)
+    if declared.time_unit is not None:
+        return write_time(int(value) * declared.time_unit)
     return f"{value:g}"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -21,6 +21,7 @@ from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.planned_tables import PlannedTables
 from borgtrace.question.provenance import Provenance
 from borgtrace.question.tables import Tables
+from borgtrace.schema.bounds import Declaration, check_value, declarations_of
 from borgtrace.schema.types import Table
 from borgtrace.store.coverage import StoreCoverage
 
@@ -109,15 +110,19 @@ class Question:
         }
 
     @property
+    def declarations(self) -> Mapping[str, Declaration]:
+        """What each parameter may be, as the annotations of `compute` say."""
+        declared = declarations_of(self.compute)
+        return {name: declared.get(name, Declaration()) for name in self.parameters}
+
+    @property
     def time_units(self) -> Mapping[str, int]:
         """Unit, in µs, of each parameter that is a time."""
-        hints = get_type_hints(self.compute, include_extras=True)
-        # Only `Microseconds` and `Seconds` carry something beside their type: their unit.
-        return {
-            name: hint.__metadata__[0]
-            for name, hint in hints.items()
-            if get_origin(hint) is Annotated
-        }
+        units = {}
+        for name, declaration in self.declarations.items():
+            if declaration.time_unit is not None:
+                units[name] = declaration.time_unit
+        return units
 
     def subject(self, tables: Any) -> Any:
         """Make what the question is asked of from a store's tables; questions of one kind share it."""
@@ -138,7 +143,7 @@ class Question:
         Raises
         ------
         UsageError
-            For a parameter the question does not have.
+            For a parameter the question does not have, or a value out of its range.
         SchemaError
             Where the answer is not what the question declares.
         """
@@ -266,13 +271,15 @@ class Question:
         Raises
         ------
         UsageError
-            For a parameter the question does not have.
+            For a parameter the question does not have, or a value that its annotation does not allow.
         """
         known = self.parameters
+        declared = self.declarations
         for name in parameters:
             if name not in known:
                 expected = "one of " + ", ".join(known) if known else "no parameters"
                 raise UsageError(self.name, "no such parameter", expected=expected, got=name)
+            check_value(name, parameters[name], declared[name])
         # Defaults too: the provenance of a result names everything it depends on.
         return {**known, **parameters}
 

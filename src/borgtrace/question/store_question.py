@@ -8,6 +8,7 @@ from typing import Any
 from borgtrace.question.answer import Rows
 from borgtrace.question.engine_tables import EngineTables
 from borgtrace.question.question import Question, Result
+from borgtrace.schema.bounds import Declaration
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
@@ -41,6 +42,11 @@ class StoreQuestion(Question):
     def parameters(self) -> Mapping[str, Any]:
         """The fields of the options with their defaults."""
         return {option.name: option.default for option in fields(self.options)}
+
+    @property
+    def declarations(self) -> Mapping[str, Declaration]:
+        """Nothing: the options check themselves when they are made."""
+        return dict.fromkeys(self.parameters, Declaration())
 
     @property
     def time_units(self) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ result, beside what was published of Google's cells of 2014, which are not in an
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,17 @@ from borgtrace.scheduling.workload import (
     read_tasks,
     values_of,
 )
-from borgtrace.schema.time import write_time
+from borgtrace.schema.bounds import (
+    MARGIN,
+    PROCESSES,
+    SEED,
+    SEEDS,
+    TIME,
+    UNIT_OPTIONS,
+    UNIT_SIZE,
+    check_fields,
+)
+from borgtrace.schema.time import Microseconds, write_time
 from borgtrace.store import Store
 
 ANSWER = Answer(
@@ -144,16 +154,16 @@ class CompactOptions:
         Processes.
     """
 
-    at: int = 0
+    at: Annotated[Microseconds, TIME] = 0
     what_ifs: Sequence[str] = ALL
     policy: str = "least-stranded"
-    margin: float = 0.25
+    margin: Annotated[float, MARGIN] = 0.25
     plan: str = ""
-    cores: float = 0.0
-    gib: float = 0.0
-    seeds: int = 11
-    seed: int = 0
-    jobs: int = 1
+    cores: Annotated[float, UNIT_SIZE] = 0.0
+    gib: Annotated[float, UNIT_SIZE] = 0.0
+    seeds: Annotated[int, SEEDS] = 11
+    seed: Annotated[int, SEED] = 0
+    jobs: Annotated[int, PROCESSES] = 1
 
     def __post_init__(self) -> None:
         check_names("--what-if", self.what_ifs, ALL)
@@ -164,13 +174,7 @@ class CompactOptions:
                 got=self.plan,
                 way_out="try --what-if reclaimed with --margin",
             )
-        if self.margin < 0:
-            raise UsageError(
-                "--margin",
-                "negative",
-                expected="0 or more",
-                got=f"{self.margin:g}",
-            )
+        check_fields(self, UNIT_OPTIONS)
         parse_policy(self.policy)
 
 

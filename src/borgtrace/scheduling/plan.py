@@ -26,6 +26,7 @@ from borgtrace.question import NotApplicable, Tables
 from borgtrace.scheduling.machines import EXTENDED, NOTHING, UNIT, Demand, to_units
 from borgtrace.scheduling.neighbors import slowdown
 from borgtrace.scheduling.workload import TaskAttempts, values_of
+from borgtrace.schema.bounds import MARGIN, check_number
 
 if TYPE_CHECKING:
     from borgtrace.placement import Estimator
@@ -177,16 +178,20 @@ def parse_plan(text: str) -> Planner:
     UsageError
         For one that is unknown, or that no scheduler here tests room by.
     """
+    planner = _parse_planner(text.removesuffix(CPI))
+    if not text.endswith(CPI):
+        return planner
+    return replace(
+        planner,
+        label=f"{planner.label} with CPI",
+        is_cpi_aware=True,
+    )
+
+
+def _parse_planner(text: str) -> Planner:
     # Compiled code that takes long to read: only who asks for an estimator waits.
     from borgtrace.placement import parse_estimator
 
-    if text.endswith(CPI):
-        planner = parse_plan(text.removesuffix(CPI))
-        return replace(
-            planner,
-            label=f"{planner.label} with CPI",
-            is_cpi_aware=True,
-        )
     name, _, parameter = text.partition(":")
     if name == OVERCOMMIT:
         from borgtrace.overcommit.reservations import parse_task_policy
@@ -206,7 +211,8 @@ def parse_plan(text: str) -> Planner:
             is_limited=True,
             is_decaying=name == RECLAIMED,
         )
-    estimator = parse_estimator(text)
+    estimator = parse_estimator(text, "--plan")
+    check_number("--plan", estimator.parameter, MARGIN)
     is_gpa = estimator.name == "gpa" and estimator.parameter <= LARGEST_RHO
     if estimator.name not in SIZES and not is_gpa:
         others = f"{RESERVATION}, {RECLAIMED}, {OVERCOMMIT}:POLICY, or gpa up to {LARGEST_RHO:g}"
@@ -225,11 +231,11 @@ def parse_margin(text: str, name: str, parameter: str) -> float:
         margin = float(parameter)
     except ValueError:
         margin = -1.0
-    if not 0 <= margin < np.inf:
+    if not MARGIN.contain(margin):
         raise UsageError(
             "--plan",
             "no margin",
-            expected=f"{name}:SHARE, 0 or more",
+            expected=f"{name}:SHARE, {MARGIN.describe()}",
             got=text,
         )
     return margin

@@ -1,9 +1,14 @@
 """Schedulers by name: how each chooses among the machines that take a task."""
 
+import re
 from dataclasses import dataclass, replace
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling.choice import BEST_FIT, DOT_PRODUCT, FIRST_FIT, LEAST_STRANDED, WORST_FIT
+from borgtrace.schema.bounds import Bounds
+
+CANDIDATES = Bounds(1, 1_000_000)
+"""Machines that a policy looks at for a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +88,12 @@ def parse_policy(text: str) -> PlacementPolicy:
     if not colon:
         return policy
     digits = parameter.removeprefix("k=")
-    is_number = digits != parameter and digits.isdecimal() and int(digits) > 0
-    if not policy.k or not is_number:
+    is_number = digits != parameter and re.fullmatch(r"[0-9]{1,100}", digits) is not None
+    if not policy.k or not is_number or not CANDIDATES.contain(int(digits)):
         raise UsageError(
             "--policy",
             "wrong setting",
-            expected="random:k=N with N from 1",
+            expected=f"random:k=N with N from {CANDIDATES.describe()}",
             got=text,
         )
     return replace(policy, k=int(digits))

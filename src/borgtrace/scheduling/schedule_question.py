@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError
@@ -23,6 +23,7 @@ from borgtrace.scheduling.replay import (
     with_factor,
 )
 from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
+from borgtrace.schema.bounds import PROCESSES, SEED, SHARE, check_fields
 from borgtrace.store import Store
 
 DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
@@ -57,15 +58,15 @@ class SimulateOptions:
     """
 
     policies: Sequence[str] = DEFAULTS
-    factor: float = 0.0
+    factor: Annotated[float, SHARE] = 0.0
     plan: str = ""
     whole_jobs: bool = False
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
     each_constraint: bool = False
     add_machines: Sequence[str] = ()
     upgrade_machines: Sequence[str] = ()
     event_log: str = ""
-    jobs: int = 1
+    jobs: Annotated[int, PROCESSES] = 1
 
     def __post_init__(self) -> None:
         if self.event_log and (len(self.policies) != 1 or RECORDED in self.policies):
@@ -88,13 +89,7 @@ class SimulateOptions:
             )
         if self.plan:
             parse_plan(self.plan)
-        if not 0 <= self.factor <= 1:
-            raise UsageError(
-                "--factor",
-                "not a share",
-                expected="above 0 and at most 1",
-                got=f"{self.factor:g}",
-            )
+        check_fields(self)
         self.parsed_policies()
 
     def parsed_policies(self) -> dict[str, PlacementPolicy | None]:

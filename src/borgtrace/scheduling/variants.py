@@ -1,5 +1,6 @@
 """Change a trace: what if constraints were dropped, or machines added or replaced?"""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -12,8 +13,11 @@ from borgtrace.scheduling.changes import CHANGED_SET, make_changes
 from borgtrace.scheduling.machines import EXTENDED, UNIT, to_units
 from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.workload import eligible
+from borgtrace.schema.bounds import Bounds
 
 WITHOUT = " without "
+ADDED = Bounds(1, 1_000_000)
+"""Machines of one shape."""
 CLOSE = 0.001
 """How far a capacity may be from what a user writes, in largest machines."""
 
@@ -69,11 +73,12 @@ def parse_machines(text: str) -> AddedMachines:
     """
     number, _, sizes = text.partition(":")
     shape = parse_shape(sizes)
-    if shape is None or not number.isdecimal() or int(number) == 0:
+    is_number = re.fullmatch(r"[0-9]{1,100}", number) is not None
+    if shape is None or not is_number or not ADDED.contain(int(number)):
         raise UsageError(
             "--add-machines",
             "no machines",
-            expected="N:CPU:MEMORY, N from 1, the others above 0 and at most 1, the largest machine",
+            expected=f"N:CPU:MEMORY, N from {ADDED.describe()}, the others above 0 and at most 1, the largest machine",
             got=text,
             way_out="try 100:0.5:0.5",
         )

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from borgtrace.errors import UsageError
 
-# 19 digits are those of the largest int64.
-_ITEM = re.compile(r"(?P<first>\d{1,19})(?P<is_range>-(?P<last>\d{1,19})?)?")
+_ITEM = re.compile(r"(?P<first>\d{1,1000})(?P<is_range>-(?P<last>\d{1,1000})?)?")
 _ALLOWED = "numbers and ranges such as 5, 0-9,12 or 500-, or all"
+LARGEST = 2**63 - 1
+"""Of an int64, as all ids are."""
 _MOST_LISTED = 1_000_000
 """A typing error such as ``1-9999999999`` must end in a message, not in a full memory."""
 
@@ -117,6 +118,14 @@ def _range(word: str, text: str, where: str) -> tuple[int, float]:
     if match:
         first = int(match["first"])
         last = _last(match, first)
+        largest = first if last == float("inf") else last
+        if largest > LARGEST:
+            raise UsageError(
+                where,
+                "a number is too large",
+                expected=f"numbers up to {LARGEST:,}",
+                got=text.strip(),
+            )
         if first <= last:
             return first, last
     raise UsageError(

@@ -3,7 +3,9 @@
 Source: 2011 format document ("Time"). Which instant that is, and in which time zone a cell lies, the dialect says.
 """
 
+import math
 import re
+from dataclasses import dataclass
 from typing import Annotated
 
 from borgtrace.errors import UsageError
@@ -15,8 +17,16 @@ DAY = 24 * HOUR
 WINDOW = 300 * SECOND
 """Longest regular usage window, and the grid that windows are aligned to."""
 
-Microseconds = Annotated[int, 1]
-Seconds = Annotated[float, SECOND]
+
+@dataclass(frozen=True, slots=True)
+class TimeUnit:
+    """Marks a parameter as a time, and says its unit in µs."""
+
+    microseconds: int
+
+
+Microseconds = Annotated[int, TimeUnit(1)]
+Seconds = Annotated[float, TimeUnit(SECOND)]
 """Annotations of parameters that are times, with their unit in µs: options accept amounts such as ``1h30m``."""
 
 TRACE_START = 600 * SECOND
@@ -37,6 +47,8 @@ _UNITS = {
 }
 # Longer units first: "m" would match the beginning of "ms" and "min".
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m|h|d)")
+_LATEST = "106751991d, 2⁶³−1 µs"
+_MOST_DIGITS = 1000
 _TIME = "µs, or amounts such as 600s, 1h30m or 2d"
 
 
@@ -60,15 +72,20 @@ def parse_time(text: str, where: str = "time") -> int:
     >>> parse_time("1h30m"), parse_time("600000000")
     (5400000000, 600000000)
     """
+    microseconds: float
     stripped = text.strip()
-    if stripped.isdecimal():
-        return int(stripped)
     amounts = _AMOUNT.findall(stripped)
     # Nothing may be left over: "5h x" and "h5" are refused, "1h 30m" is not.
     rest = _AMOUNT.sub("", stripped).strip()
-    if not amounts or rest:
+    if stripped.isdecimal():
+        # Python refuses to read thousands of digits as a whole number.
+        microseconds = int(stripped) if len(stripped) < _MOST_DIGITS else math.inf
+    elif amounts and not rest:
+        microseconds = sum(float(number) * _UNITS[unit] for number, unit in amounts)
+    else:
         raise UsageError(where, "not a time", expected=_TIME, got=repr(text))
-    microseconds = sum(float(number) * _UNITS[unit] for number, unit in amounts)
+    if microseconds > AFTER_TRACE:
+        raise UsageError(where, "too large", expected=f"at most {_LATEST}", got=repr(text))
     # 8.2s is 8199999.999999999 µs as a double, which int() would cut to one less.
     return round(microseconds)
 

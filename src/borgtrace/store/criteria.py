@@ -1,10 +1,15 @@
 """Which tasks: one set of criteria for subsets, exports and datasets, as SQL over the table ``tasks``."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TERMINAL_EVENTS, Dialect
+from borgtrace.schema.bounds import ID, POSITIVE_SHARE, SEED, check_fields
+
+OPTIONS = {"priorities": "--priority", "scheduling_classes": "--class"}
+"""Fields whose option has another name."""
 
 
 @dataclass(
@@ -44,26 +49,20 @@ class Criteria:
     {'--jobs': '"collection_id" in (7)', '--priority': '"priority" in (9, 10)'}
     """
 
-    jobs: tuple[int, ...] = ()
-    machines: tuple[int, ...] = ()
+    jobs: tuple[Annotated[int, ID], ...] = ()
+    machines: tuple[Annotated[int, ID], ...] = ()
     time: tuple[int, int] | None = None
     tiers: tuple[str, ...] = ()
-    priorities: tuple[int, ...] = ()
-    scheduling_classes: tuple[int, ...] = ()
+    priorities: tuple[Annotated[int, ID], ...] = ()
+    scheduling_classes: tuple[Annotated[int, ID], ...] = ()
     users: tuple[str, ...] = ()
     end_types: tuple[str, ...] = ()
-    fraction: float | None = None
-    seed: int = 0
+    fraction: Annotated[float, POSITIVE_SHARE] | None = None
+    seed: Annotated[int, SEED] = 0
     where: str | None = None
 
     def __post_init__(self) -> None:
-        if self.fraction is not None and not 0 < self.fraction <= 1:
-            raise UsageError(
-                "--fraction",
-                "not a share",
-                expected="0 < F ≤ 1",
-                got=str(self.fraction),
-            )
+        check_fields(self, OPTIONS)
         if self.time is not None and self.time[0] >= self.time[1]:
             raise UsageError(
                 "--time",

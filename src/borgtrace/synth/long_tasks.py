@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
+from borgtrace.schema.bounds import SHARED_FACTOR, SYNTHETIC_TASKS, Bounds, check_number
 from borgtrace.synth.model.classes import CLASSES, LONG
 from borgtrace.synth.model.cpu_process import (
     MODEL,
@@ -24,8 +24,8 @@ from borgtrace.synth.model.cpu_process import (
     window_average,
 )
 from borgtrace.synth.model.hashing import generator, key, mix
-from borgtrace.synth.options import check_shared_factor
 
+WINDOWS = Bounds(1, 1_000_000)
 LONGEST = 2000
 """Longest task, in windows (about a week)."""
 WINDOWS_PER_WEEK = 2016
@@ -139,10 +139,10 @@ def draw_long_tasks(
     >>> bool(np.all(np.diff(tasks.offsets) >= 24)), float(tasks.inst.max()) <= 1.0
     (True, True)
     """
-    _check_at_least_one("n", n)
+    check_number("n", n, SYNTHETIC_TASKS)
     if windows is not None:
-        _check_at_least_one("windows", windows)
-    check_shared_factor("shared_factor", shared_factor)
+        check_number("windows", windows, WINDOWS)
+    check_number("shared_factor", shared_factor, SHARED_FACTOR)
     # Names of streams are part of the data: another name is another pool.
     rng = generator(seed, "pool")
     sizes = job_sizes(n, rng)
@@ -173,11 +173,6 @@ def draw_long_tasks(
         kind=tasks["kind"].copy(),
         request=_requests(tasks["level"], seed),
     )
-
-
-def _check_at_least_one(name: str, value: int) -> None:
-    if value < 1:
-        raise UsageError(name, "too few", expected="at least 1", got=str(value))
 
 
 def job_sizes(n: int, rng: np.random.Generator) -> Index:

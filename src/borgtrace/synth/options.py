@@ -4,10 +4,21 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
 from borgtrace.errors import UsageError
+from borgtrace.schema.bounds import (
+    PROCESSES,
+    SEED,
+    SHARE,
+    SHARED_FACTOR,
+    SYNTH_HOURS,
+    SYNTH_MACHINES,
+    Bounds,
+    check_fields,
+)
 from borgtrace.schema.dialects import Dialect, dialect
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.storage import RemotePath, is_free
@@ -18,10 +29,10 @@ from borgtrace.synth.model.profiles import PROFILES
 
 _DIALECTS = [dialect(generation) for generation in PROFILES]
 _SHARDED = [one for one in _DIALECTS if one.shards == "hash"]
+PARTS = Bounds(1, 100_000)
+"""Files of a table."""
 CELLS = tuple(cell for one in _SHARDED for cell in one.cells)
 FORMATS = tuple(name for one in _SHARDED for name in one.formats)
-SHORTEST = 1 / 12
-"""Hours of the shortest trace: one window."""
 USAGE_SHARD_ROWS = 300_000
 """Usage rows that one shard should hold (the real ones: about three million)."""
 ROWS_PER_MACHINE_HOUR = 320
@@ -68,29 +79,22 @@ class SynthOptions:
     """
 
     generation: str = "2011"
-    machines: int = 100
-    hours: float = 24.0
-    seed: int = 1
+    machines: Annotated[int, SYNTH_MACHINES] = 100
+    hours: Annotated[float, SYNTH_HOURS] = 24.0
+    seed: Annotated[int, SEED] = 1
     cell: str = "a"
     tables: tuple[str, ...] = ()
-    jobs: int = 2
+    jobs: Annotated[int, PROCESSES] = 2
     anomalies: bool = True
     file_format: str = "json"
-    parts: int | None = None
-    shared_factor: float = 0.0
-    constrained: float = CONSTRAINED
+    parts: Annotated[int, PARTS] | None = None
+    shared_factor: Annotated[float, SHARED_FACTOR] = 0.0
+    constrained: Annotated[float, SHARE] = CONSTRAINED
     like: Likeness | None = None
 
     def __post_init__(self) -> None:
         _check_choice("--generation", self.generation, PROFILES)
-        _check_minimum("--machines", self.machines, 1)
-        _check_hours("--hours", self.hours)
-        _check_minimum("--seed", self.seed, 0)
-        _check_minimum("--jobs", self.jobs, 1)
-        if self.parts is not None:
-            _check_minimum("--parts", self.parts, 1)
-        check_shared_factor("--shared-factor", self.shared_factor)
-        _check_share("--constrained", self.constrained)
+        check_fields(self)
         _check_choice("--cell", self.cell, CELLS)
         _check_choice("--format", self.file_format, FORMATS)
         for name in self.tables:
@@ -178,60 +182,6 @@ def _check_choice(
             "unknown value",
             expected="one of " + ", ".join(allowed),
             got=repr(value),
-        )
-
-
-def _check_minimum(
-    where: str,
-    value: int,
-    least: int,
-) -> None:
-    if value < least:
-        raise UsageError(
-            where,
-            "too small",
-            expected=f"at least {least}",
-            got=str(value),
-        )
-
-
-def _check_hours(where: str, hours: float) -> None:
-    if not (math.isfinite(hours) and hours >= SHORTEST):
-        raise UsageError(
-            where,
-            "too short",
-            expected="at least one window (0.0834)",
-            got=f"{hours:g}",
-        )
-
-
-def _check_share(where: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise UsageError(
-            where,
-            "not a share",
-            expected="0 to 1",
-            got=f"{value:g}",
-        )
-
-
-def check_shared_factor(where: str, value: float) -> None:
-    """Raise UsageError unless a share of the variance is at least 0 and below 1.
-
-    Parameters
-    ----------
-    where
-        What the user calls it.
-    value
-        The share.
-    """
-    # At 1 all tasks would do the same, and nothing of their own would be left to divide by.
-    if not 0 <= value < 1:
-        raise UsageError(
-            where,
-            "not a share of the variance",
-            expected="at least 0 and below 1",
-            got=f"{value:g}",
         )
 
 

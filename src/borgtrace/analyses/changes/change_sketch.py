@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import ibis
 import ibis.expr.types as ir
@@ -40,6 +40,8 @@ from borgtrace.question.scopes import EXACT
 
 if TYPE_CHECKING:
     import altair as alt
+
+from borgtrace.schema.bounds import Bounds
 
 ANSWER = Answer(
     grain="level, resource and quantile",
@@ -108,7 +110,7 @@ class SketchedQuantile(NamedTuple):
     n_buckets: int
 
 
-def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
+def compute(tables: Tables, *, alpha: Annotated[float, Bounds(0.0001, 0.5)] = 0.01) -> list[Row]:
     """Return quantiles of the change by sketch and exactly."""
     sketches = fetch_sketches(tables, alpha)
     quantiles = quantiles_of_sketches(sketches)

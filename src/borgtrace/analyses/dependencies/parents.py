@@ -7,7 +7,7 @@ seconds after an end of the parent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -26,7 +26,8 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import OF_2019
-from borgtrace.schema.time import SECOND, Seconds
+from borgtrace.schema.bounds import Bounds
+from borgtrace.schema.time import DAY, SECOND, Seconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -46,7 +47,9 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
+def compute(
+    tables: Tables, *, delay: Annotated[Seconds, Bounds(0, 366 * DAY // SECOND)] = 60
+) -> ir.Table:
     """Return how jobs ended, with and without a parent."""
     tables.require_published("parents", column="parent_collection_id")
     events = of_jobs(tables.collection_events)

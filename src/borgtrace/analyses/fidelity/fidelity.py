@@ -10,7 +10,7 @@ The question does not apply to Google's own traces: the targets come from them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,8 @@ from borgtrace.synth.model.targets import TARGETS, TARGETS_2019, FidelityTarget
 
 if TYPE_CHECKING:
     import altair as alt
+
+from borgtrace.schema.bounds import SEED, Bounds
 
 ANSWER = Answer(
     grain="calibration target",
@@ -91,7 +93,12 @@ class Measurement(NamedTuple):
     high: float | None = None
 
 
-def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]:
+def compute(
+    tables: Tables,
+    *,
+    resamples: Annotated[int, Bounds(1, 10_000)] = 200,
+    seed: Annotated[int, SEED] = 0,
+) -> list[Row]:
     """Return every target beside its measurement."""
     if not tables.synthetic:
         raise NotApplicable("the store holds no synthetic trace")

@@ -9,7 +9,7 @@ A slope shows correlation in this trace, not causation: large machines hold more
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import ibis
 import ibis.expr.types as ir
@@ -42,6 +42,8 @@ from borgtrace.question.scopes import LIKE_2014
 
 if TYPE_CHECKING:
     import altair as alt
+
+from borgtrace.schema.bounds import Bounds
 
 ANSWER = Answer(
     grain="metric, condition and bin",
@@ -79,7 +81,7 @@ CONDITIONS = ("tasks", "cpu percent")
 HIGHEST_PERCENT = 150
 
 
-def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
+def compute(tables: Tables, *, most_tasks: Annotated[int, Bounds(1, 10_000)] = 60) -> ir.Table:
     """Return mean and deviation of CPI and MAI per number of tasks and per CPU use of the machine."""
     usage = regular(tables.instance_usage)
     usage = usage.filter(usage.machine_id.notnull())

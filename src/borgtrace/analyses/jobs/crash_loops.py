@@ -5,7 +5,7 @@ The twenty jobs whose tasks have the most FAIL events, and their share of all FA
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ibis
 import numpy as np
@@ -29,6 +29,8 @@ from borgtrace.question.scopes import OF_2011
 if TYPE_CHECKING:
     import altair as alt
 
+from borgtrace.schema.bounds import Bounds
+
 ANSWER = Answer(
     grain="job among those that fail most",
     key=[Column("rank", "int64", "rank", "Rank by the number of FAILs, from 1.")],
@@ -42,7 +44,7 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables, *, n: int = 20) -> pa.Table:
+def compute(tables: Tables, *, n: Annotated[int, Bounds(1, 1_000_000)] = 20) -> pa.Table:
     """Return the `n` jobs whose tasks fail most."""
     tasks = of_jobs(tables.instance_attempts)
     failures = tasks.filter(tasks.end_type == "FAIL")

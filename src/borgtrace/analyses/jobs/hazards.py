@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_inside, last_time, of_jobs, time_running
-from borgtrace.analyses.shared.breakdown import sum_by_group, with_deciding_priority
+from borgtrace.analyses.shared.breakdown import TierEvent, sum_by_group, with_deciding_priority
 from borgtrace.analyses.shared.columns import GROUPING
 from borgtrace.question import (
     Answer,
@@ -68,7 +68,7 @@ ANSWER = Answer(
 NAME_OF_END = {end_type: end_type.lower() for end_type in TERMINAL_EVENTS}
 
 
-def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
+def compute(tables: Tables, *, tier_of: TierEvent = "schedule") -> list[Row]:
     """Return ends per task-hour.
 
     Parameters

@@ -7,7 +7,7 @@ variance. A sample of the jobs says nothing about the jobs of an owner.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ibis.expr.types as ir
 import numpy as np
@@ -32,7 +32,8 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import TASKS_2011
-from borgtrace.schema.time import SECOND, Seconds
+from borgtrace.schema.bounds import Bounds
+from borgtrace.schema.time import DAY, SECOND, Seconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -50,7 +51,11 @@ ANSWER = Answer(
 
 
 def compute(
-    tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600
+    tables: Tables,
+    *,
+    min_tasks: Annotated[int, Bounds(1, 10**9)] = 10,
+    min_jobs: Annotated[int, Bounds(1, 10**9)] = 10,
+    min_seconds: Annotated[Seconds, Bounds(1, 366 * DAY // SECOND)] = 3600,
 ) -> list[Row]:
     """Return the tail exponents above the thresholds."""
     events = tables.collection_events

@@ -11,7 +11,7 @@ notebook's *cappable* is the sum of free, beb and mid.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ibis
 import ibis.expr.types as ir
@@ -32,6 +32,7 @@ from borgtrace.analyses.shared.windows import (
     regular,
 )
 from borgtrace.question import Answer, Column, Question, Tables, charts
+from borgtrace.schema.bounds import Bounds
 from borgtrace.schema.time import DAY, HOUR, SECOND, WINDOW, Microseconds
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ ANSWER = Answer(
 DOMAIN_AND_PERIOD = (*DOMAIN, "period")
 
 
-def compute(tables: Tables, *, length: Microseconds = HOUR) -> ir.Table:
+def compute(
+    tables: Tables, *, length: Annotated[Microseconds, Bounds(WINDOW, 366 * DAY)] = HOUR
+) -> ir.Table:
     """Return CPU by tier and power of each domain and period."""
     fed_machines = tables.machine_power_domains.select("machine_id", *DOMAIN).distinct()
     used = cpu_of_domains(tables, fed_machines, length)

@@ -10,7 +10,7 @@ counted; the names and the published rows, of which few carry the first flag, ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ibis
 import ibis.expr.types as ir
@@ -20,7 +20,8 @@ from borgtrace.analyses.power.measurements import DOMAIN, is_good, mean
 from borgtrace.analyses.shared.columns import POWER_DOMAIN
 from borgtrace.analyses.shared.histograms import period
 from borgtrace.question import Answer, Column, Question, Row, Tables, charts
-from borgtrace.schema.time import DAY, TRACE_START, Microseconds
+from borgtrace.schema.bounds import Bounds
+from borgtrace.schema.time import DAY, TRACE_START, WINDOW, Microseconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -112,7 +113,9 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables, *, length: Microseconds = 31 * DAY) -> ir.Table:
+def compute(
+    tables: Tables, *, length: Annotated[Microseconds, Bounds(WINDOW, 366 * DAY)] = 31 * DAY
+) -> ir.Table:
     """Return counts and extremes of each domain and of each cell by period."""
     domains = tables.power_measurements
     rows = domains.union(domains.mutate(pdu=ibis.literal("all")))

@@ -16,7 +16,7 @@ minus all ends equal pending plus running at any time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,8 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011
-from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, WINDOW, Microseconds
+from borgtrace.schema.bounds import Bounds
+from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, WINDOW, Microseconds, write_time
 
 if TYPE_CHECKING:
     import altair as alt
@@ -80,12 +81,14 @@ STOCK_COLUMNS = (
 )
 PUBLISHED_COLUMNS = ("pending_published", "running_published", "running_literal", "unfinished")
 
+STEP = Bounds(WINDOW, 31 * DAY)
 
-def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
+
+def compute(tables: Tables, *, step: Annotated[Microseconds, STEP] = WINDOW) -> pa.Table:
     """Return queue and running tasks at the end of every `step` (µs, a multiple of 300 s)."""
-    if step < WINDOW or step % WINDOW:
+    if step % WINDOW:
         raise UsageError(
-            "step", "must be a multiple of 300 s", expected=f"k × {WINDOW}", got=str(step)
+            "step", "not a multiple of 5m", expected=STEP.describe(1), got=write_time(step)
         )
     flows = fetch_flows(tables, step)
     stocks = fetch_stocks(tables, step)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,8 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011
-from borgtrace.schema.time import Seconds
+from borgtrace.schema.bounds import Bounds
+from borgtrace.schema.time import DAY, SECOND, Seconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -122,7 +123,9 @@ class TaskWindows(NamedTuple):
     tier: Index
 
 
-def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
+def compute(
+    tables: Tables, *, half_life: Annotated[Seconds, Bounds(1, 366 * DAY // SECOND)] = 3600.0
+) -> list[Row]:
     """Return reclaimed resources and violations per policy, tier and resource."""
     tiers = blocks.tier_names(tables)
     windows, tasks = blocks.task_windows(

@@ -11,7 +11,7 @@ upper edges of bins that are 1 percentage point wide up to 128 %, and 1.6 % wide
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ibis.expr.types as ir
 import numpy as np
@@ -39,6 +39,9 @@ from borgtrace.question.scopes import LIKE_2011
 
 if TYPE_CHECKING:
     import altair as alt
+
+from borgtrace.schema.bounds import Bounds, Items
+from borgtrace.schema.time import DAY, WINDOW
 
 ANSWER = Answer(
     grain="tier, duration, demand, period and violation rate",
@@ -80,8 +83,11 @@ SAMPLE_WEIGHTS = np.array([100])
 """Weight of the sampled second, the only one there is."""
 NO_MARGIN = "no task was measured in this way, or no finite margin suffices"
 
+Periods = Annotated[tuple[Annotated[int, Bounds(1, 31 * DAY // WINDOW)], ...], Items(1, 100)]
+"""Sampling periods, in slots of 300 s."""
 
-def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> list[Row]:
+
+def compute(tables: Tables, *, periods: Periods = (1, 2, 3, 6, 12)) -> list[Row]:
     """Return the margin each sampling period (in slots of 300 s) needs."""
     tiers = blocks.tier_names(tables)
     has_percentiles = tables.dialect.publishes(DISTRIBUTION)

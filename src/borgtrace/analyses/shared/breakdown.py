@@ -3,16 +3,19 @@
 from collections import Counter, defaultdict
 from functools import reduce
 from operator import add
+from typing import Literal
 
 import ibis.expr.types as ir
 
 from borgtrace.analyses.shared.quantiles import Counts, Groups, fetch_counts
 from borgtrace.analyses.shared.windows import UNKNOWN, int_sum, tier
-from borgtrace.errors import check_names
 from borgtrace.question import Tables
 
+TierEvent = Literal["schedule", "submit"]
+"""The event whose priority decides the tier of an attempt."""
 
-def with_deciding_priority(attempts: ir.Table, tier_of: str) -> ir.Table:
+
+def with_deciding_priority(attempts: ir.Table, tier_of: TierEvent) -> ir.Table:
     """Take the priority that decides an attempt's tier from one of its events.
 
     Parameters
@@ -22,7 +25,6 @@ def with_deciding_priority(attempts: ir.Table, tier_of: str) -> ir.Table:
     tier_of
         ``"schedule"``: its SCHEDULE, or its other events where it has none; ``"submit"``: its SUBMIT alone.
     """
-    check_names("tier_of", [tier_of], ("schedule", "submit"), "unknown event")
     if tier_of == "schedule":
         return attempts
     return attempts.mutate(priority=attempts.submit_priority)

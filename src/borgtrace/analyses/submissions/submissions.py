@@ -7,7 +7,7 @@ the CDF of Zhu et al., Fig. 2; divided by the last value of *new*, the weighted 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,8 @@ from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.windows import int_sum
 from borgtrace.question import Answer, Claim, Column, NotApplicable, Question, Tables, above, charts
 from borgtrace.question.scopes import LIKE_2011
-from borgtrace.schema.time import HOUR, WINDOW, Microseconds
+from borgtrace.schema.bounds import Bounds
+from borgtrace.schema.time import DAY, HOUR, SECOND, WINDOW, Microseconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -34,7 +35,9 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
+def compute(
+    tables: Tables, *, step: Annotated[Microseconds, Bounds(SECOND, 31 * DAY)] = WINDOW
+) -> pa.Table:
     """Return the four cumulative counts at the end of every `step` (µs)."""
     events = counted_events(tables.instance_attempts)
     sums = {name: int_sum(events[name]) for name in PROCESSES}

@@ -7,11 +7,10 @@ the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 20
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from borgtrace.errors import check_names
 from borgtrace.lifecycle import GRAPHS, is_legal
 from borgtrace.question import Answer, Claim, Column, Question, Tables, above, charts, equals, sql
 from borgtrace.question.scopes import LIKE_2011
@@ -64,7 +63,7 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
+def compute(tables: Tables, *, of: Literal["instances", "collections"] = "instances") -> pa.Table:
     """Return the transitions of instances or of collections with their legality.
 
     Parameters
@@ -74,7 +73,6 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
     of
         ``"instances"`` or ``"collections"``.
     """
-    check_names("of", [of], ("instances", "collections"), "unknown entity")
     transitions = tables.instance_transitions
     if of == "collections":
         transitions = tables.collection_transitions

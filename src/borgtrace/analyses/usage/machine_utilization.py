@@ -8,7 +8,7 @@ ran counts as 0. The curve is cumulative, in steps of one percent of the machine
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ibis
 import ibis.expr.types as ir
@@ -30,6 +30,7 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2019
+from borgtrace.schema.bounds import Bounds
 from borgtrace.schema.time import TRACE_START, WINDOW
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables, *, highest: int = 150) -> pa.Table:
+def compute(tables: Tables, *, highest: Annotated[int, Bounds(1, 10_000)] = 150) -> pa.Table:
     """Return the distribution of machine utilization, in percent up to `highest`."""
     usage = regular(outermost(tables.instance_usage))
     present = present_intervals(tables.machine_events)

@@ -8,7 +8,7 @@ published histogram does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import ibis
 import ibis.expr.types as ir
@@ -33,6 +33,8 @@ from borgtrace.question.scopes import OF_2011
 if TYPE_CHECKING:
     import altair as alt
 
+from borgtrace.schema.bounds import Bounds
+
 ANSWER = Answer(
     grain="resource and bin",
     key=[
@@ -53,7 +55,7 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables, *, n_bins: int = 40) -> ir.Table:
+def compute(tables: Tables, *, n_bins: Annotated[int, Bounds(1, 10_000)] = 40) -> ir.Table:
     """Return the histogram of peak ÷ request in steps of 5 %; the last of `n_bins` + 1 holds the rest."""
     peaks = peaks_of_request(tables)
     is_within = (peaks.cpu <= 1.0) & (peaks.memory <= 1.0)

@@ -7,7 +7,7 @@ neither.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,8 @@ from borgtrace.question import (
     charts,
     query_answer,
 )
-from borgtrace.schema.time import HOUR, WINDOW, Microseconds
+from borgtrace.schema.bounds import Bounds
+from borgtrace.schema.time import DAY, HOUR, SECOND, WINDOW, Microseconds, write_time
 
 if TYPE_CHECKING:
     import altair as alt
@@ -55,12 +56,18 @@ ANSWER = Answer(
 
 
 def compute(
-    tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds = WINDOW
+    tables: Tables,
+    *,
+    trailing: Annotated[Microseconds, Bounds(SECOND, 31 * DAY)] = HOUR,
+    step: Annotated[Microseconds, Bounds(SECOND, 31 * DAY)] = WINDOW,
 ) -> pa.Table:
     """Return trailing averages over `trailing` µs (a multiple of `step`) at the end of every `step`."""
-    if step <= 0 or trailing < step or trailing % step:
+    if trailing % step:
         raise UsageError(
-            "trailing", "must be a multiple of step", expected=f"k × {step}", got=str(trailing)
+            "trailing",
+            "not a multiple of step",
+            expected=f"a multiple of {write_time(step)}",
+            got=write_time(trailing),
         )
     sums = duration_sums(tables, step)
     waits = tables.fetch(sums["waits"], "waits")

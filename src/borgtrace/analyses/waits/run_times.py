@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_known, last_time, of_jobs
 from borgtrace.analyses.shared.breakdown import (
+    TierEvent,
     count_by_group,
     groups_of,
     with_deciding_priority,
@@ -88,7 +89,7 @@ GRID = (
 """Times at which the curves are reported, s: from seconds to 28 days."""
 
 
-def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
+def compute(tables: Tables, *, tier_of: TierEvent = "schedule") -> list[Row]:
     """Return the curves at the times of `GRID`.
 
     Parameters

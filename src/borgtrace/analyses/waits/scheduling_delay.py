@@ -13,7 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import HUNDREDTH, of_jobs
-from borgtrace.analyses.shared.breakdown import count_by_group, sum_by_group, with_deciding_priority
+from borgtrace.analyses.shared.breakdown import (
+    TierEvent,
+    count_by_group,
+    sum_by_group,
+    with_deciding_priority,
+)
 from borgtrace.analyses.shared.columns import GROUPING
 from borgtrace.analyses.shared.quantiles import PERCENTS, Counts
 from borgtrace.question import (
@@ -51,7 +56,7 @@ ANSWER = Answer(
 REPORTED_PERCENTS = (*PERCENTS, 100.0)
 
 
-def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
+def compute(tables: Tables, *, tier_of: TierEvent = "schedule") -> list[Row]:
     """Return quantiles of the waits, for all tasks, per tier and per class.
 
     Parameters

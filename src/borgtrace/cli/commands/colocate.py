@@ -16,6 +16,14 @@ from borgtrace.cli.options import (
     RawOption,
     SeedOption,
 )
+from borgtrace.schema.bounds import (
+    INSTANCE_SIZE,
+    INSTANCES,
+    REALIZATIONS,
+    SAMPLE_SIZE,
+    SUM_SAMPLES,
+    SYNTHETIC_TASKS,
+)
 
 
 @command(
@@ -32,22 +40,32 @@ def colocate(
         Option("--experiment", metavar="NAME", help="An experiment, repeatable; all by default."),
     ] = None,
     tasks: Annotated[
-        int, Option("--tasks", metavar="N", help="Size of the sample of long tasks.")
+        int,
+        SAMPLE_SIZE,
+        Option("--tasks", metavar="N", help="Size of the sample of long tasks."),
     ] = 100_000,
     realizations: Annotated[
-        int, Option("--realizations", metavar="R", help="Draws per task.")
+        int,
+        REALIZATIONS,
+        Option("--realizations", metavar="R", help="Draws per task."),
     ] = 10_000,
     instances: Annotated[
         int | None,
+        INSTANCES,
         Option(
             "--instances",
             metavar="K",
             help="Random instances; each experiment has its own default.",
         ),
     ] = None,
-    size: Annotated[int, Option("--size", metavar="n", help="Tasks per instance.")] = 1_000,
+    size: Annotated[
+        int,
+        INSTANCE_SIZE,
+        Option("--size", metavar="n", help="Tasks per instance."),
+    ] = 1_000,
     samples: Annotated[
         int | None,
+        SUM_SAMPLES,
         Option(
             "--samples",
             metavar="S",
@@ -145,6 +163,7 @@ def colocate(
     ] = "best-fit",
     synthetic: Annotated[
         int | None,
+        SYNTHETIC_TASKS,
         Option("--synthetic", metavar="N", help="Use this many calibrated synthetic tasks."),
     ] = None,
     export_pool: Annotated[

@@ -10,10 +10,12 @@ from borgtrace.cli.options import (
     MemoryOption,
     OutOption,
     PngOption,
+    ProcessesOption,
     RawOption,
     SeedOption,
     StoreArgument,
 )
+from borgtrace.schema.bounds import MARGIN, SEEDS, UNIT_SIZE
 
 
 @command()
@@ -34,6 +36,7 @@ def compact(
     ] = "least-stranded",
     margin: Annotated[
         float,
+        MARGIN,
         Option("--margin", metavar="SHARE", help="Reservations are usage and this share more."),
     ] = 0.25,
     plan: Annotated[
@@ -45,30 +48,22 @@ def compact(
         ),
     ] = "",
     cores_per_unit: Annotated[
-        float, Option("--cores-per-unit", metavar="CORES", help="Cores of the largest machine.")
+        float,
+        UNIT_SIZE,
+        Option("--cores-per-unit", metavar="CORES", help="Cores of the largest machine."),
     ] = 0.0,
     gib_per_unit: Annotated[
-        float, Option("--gib-per-unit", metavar="GIB", help="GiB of memory of the largest machine.")
+        float,
+        UNIT_SIZE,
+        Option("--gib-per-unit", metavar="GIB", help="GiB of memory of the largest machine."),
     ] = 0.0,
     seeds: Annotated[
         int,
-        Option(
-            "--seeds",
-            metavar="N",
-            help="Orders of machines and jobs that are tried.",
-            min=1,
-        ),
+        SEEDS,
+        Option("--seeds", metavar="N", help="Orders of machines and jobs that are tried."),
     ] = 11,
     seed: SeedOption = 0,
-    jobs: Annotated[
-        int,
-        Option(
-            "--jobs",
-            metavar="N",
-            help="Processes.",
-            min=1,
-        ),
-    ] = 1,
+    jobs: ProcessesOption = 1,
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,

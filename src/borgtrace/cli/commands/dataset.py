@@ -24,6 +24,14 @@ from borgtrace.cli.options import (
     UserOption,
     WhereOption,
 )
+from borgtrace.schema.bounds import (
+    LENGTH_OR_ALL,
+    MEAN_CPU,
+    PROCESSES,
+    SAMPLE_SIZE,
+    SHARDS,
+    TRACE_LENGTH,
+)
 
 
 @command()
@@ -33,6 +41,7 @@ def dataset(
     out: Annotated[Path | None, Argument(metavar="OUT", help="The folder to create.")] = None,
     min_length: Annotated[
         int | None,
+        TRACE_LENGTH,
         Option(
             "--min-length",
             metavar="N",
@@ -41,6 +50,7 @@ def dataset(
     ] = None,
     max_length: Annotated[
         int | None,
+        LENGTH_OR_ALL,
         Option(
             "--max-length",
             metavar="N",
@@ -48,7 +58,9 @@ def dataset(
         ),
     ] = None,
     min_mean: Annotated[
-        float | None, Option("--min-mean", metavar="X", help="Smallest mean of average_cpu.")
+        float | None,
+        MEAN_CPU,
+        Option("--min-mean", metavar="X", help="Smallest mean of average_cpu."),
     ] = None,
     gaps: Annotated[
         str,
@@ -59,7 +71,9 @@ def dataset(
         ),
     ] = "keep",
     sample: Annotated[
-        int | None, Option("--sample", metavar="N", help="Size of a random subset.")
+        int | None,
+        SAMPLE_SIZE,
+        Option("--sample", metavar="N", help="Size of a random subset."),
     ] = None,
     split: Annotated[
         str,
@@ -96,6 +110,7 @@ def dataset(
     ] = "tfrecord",
     shards: Annotated[
         int | None,
+        SHARDS,
         Option("--shards", metavar="N", help="Files per set; by default as its size needs."),
     ] = None,
     gzip: Annotated[
@@ -111,12 +126,8 @@ def dataset(
     ] = None,
     threads: Annotated[
         int | None,
-        Option(
-            "--threads",
-            metavar="N",
-            help="Threads; all cores by default.",
-            min=1,
-        ),
+        PROCESSES,
+        Option("--threads", metavar="N", help="Threads; all cores by default."),
     ] = None,
     engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",

@@ -16,6 +16,7 @@ from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, SeedOption
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.schema.bounds import DEMO_HOURS, DEMO_MACHINES
 
 # Tells a folder that a demo made, and that may be emptied, from anybody else's.
 MARK = ".borgtrace-demo"
@@ -28,21 +29,13 @@ def demo(
     ] = Path("borgtrace-demo"),
     machines: Annotated[
         int,
-        Option(
-            "--machines",
-            metavar="N",
-            help="Machines of the synthetic cell.",
-            min=10,
-        ),
+        DEMO_MACHINES,
+        Option("--machines", metavar="N", help="Machines of the synthetic cell."),
     ] = 100,
     hours: Annotated[
         int,
-        Option(
-            "--hours",
-            metavar="H",
-            help="Length of the synthetic trace in hours.",
-            min=1,
-        ),
+        DEMO_HOURS,
+        Option("--hours", metavar="H", help="Length of the synthetic trace in hours."),
     ] = 24,
     seed: SeedOption = 1,
     as_json: JsonOption = False,
@@ -158,7 +151,9 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
 
 def quoted_path(folder: Path, name: str) -> str:
     """Return a path in the folder, to be copied into a shell, whatever the folder is called."""
-    return shlex.quote(str(folder / name))
+    path = str(folder / name)
+    # A name that begins with a hyphen would be taken for an option.
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def claim_folder(folder: Path) -> None:

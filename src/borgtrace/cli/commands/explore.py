@@ -6,6 +6,7 @@ from typer import Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, MemoryOption, StoreArgument
+from borgtrace.schema.bounds import PORT
 
 
 @command(
@@ -17,13 +18,8 @@ def explore(
     store: StoreArgument,
     port: Annotated[
         int,
-        Option(
-            "--port",
-            metavar="PORT",
-            help="Port on 127.0.0.1; a free one by default.",
-            min=0,
-            max=65535,
-        ),
+        PORT,
+        Option("--port", metavar="PORT", help="Port on 127.0.0.1; a free one by default."),
     ] = 0,
     at: Annotated[
         str,

@@ -26,6 +26,7 @@ from borgtrace.cli.options import (
     UserOption,
     WhereOption,
 )
+from borgtrace.schema.bounds import MD5_DIGITS, PROCESSES
 
 if TYPE_CHECKING:
     from borgtrace.store.criteria import Criteria
@@ -57,7 +58,9 @@ def export(
         ),
     ] = "start_time,collection_id,instance_index,average_cpu",
     granularity: Annotated[
-        int, Option("--granularity", metavar="N", help="Hex digits of the MD5 that name a folder.")
+        int,
+        MD5_DIGITS,
+        Option("--granularity", metavar="N", help="Hex digits of the MD5 that name a folder."),
     ] = 2,
     key: Annotated[
         str, Option("--key", metavar="job|task", help="One file per job, or per task.")
@@ -75,12 +78,8 @@ def export(
     ] = "",
     workers: Annotated[
         int | None,
-        Option(
-            "--workers",
-            metavar="N",
-            help="Parallel workers; one per core by default.",
-            min=1,
-        ),
+        PROCESSES,
+        Option("--workers", metavar="N", help="Parallel workers; one per core by default."),
     ] = None,
     as_json: JsonOption = False,
     jobs: JobsOption = "",

@@ -7,6 +7,7 @@ from typer import Argument, Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import CellOption, JsonOption, TablesOption
+from borgtrace.schema.bounds import DOWNLOADS, SEED
 
 
 @command(
@@ -48,13 +49,8 @@ def fetch(
     ] = None,
     jobs: Annotated[
         int,
-        Option(
-            "--jobs",
-            metavar="N",
-            help="Parallel downloads.",
-            min=1,
-            max=64,
-        ),
+        DOWNLOADS,
+        Option("--jobs", metavar="N", help="Parallel downloads."),
     ] = 4,
     store: Annotated[
         Path | None,
@@ -68,7 +64,9 @@ def fetch(
     ] = False,
     as_json: JsonOption = False,
     seed: Annotated[
-        int, Option("--seed", metavar="N", help="Seed of the jitter in waiting times.")
+        int,
+        SEED,
+        Option("--seed", metavar="N", help="Seed of the jitter in waiting times."),
     ] = 0,
 ) -> None:
     """Download a published trace over HTTPS. No account is needed.

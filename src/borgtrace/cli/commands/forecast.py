@@ -15,6 +15,7 @@ from borgtrace.cli.options import (
     SeedOption,
     StoreArgument,
 )
+from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE
 
 
 @command(writes_here=["save"])
@@ -40,13 +41,18 @@ def forecast(
         Option("--resource", metavar="NAME", help="cpu or memory; cpu by default."),
     ] = None,
     tasks: Annotated[
-        int, Option("--tasks", metavar="N", help="A random sample of so many tasks.")
+        int,
+        SAMPLE_SIZE,
+        Option("--tasks", metavar="N", help="A random sample of so many tasks."),
     ] = 10_000,
     folds: Annotated[
-        int, Option("--folds", metavar="N", help="Cuts, which divide the second half of the trace.")
+        int,
+        FOLDS,
+        Option("--folds", metavar="N", help="Cuts, which divide the second half of the trace."),
     ] = 3,
     examples: Annotated[
         int,
+        SAMPLE_SIZE,
         Option(
             "--examples", metavar="N", help="Most examples to learn from, and to judge, at a cut."
         ),

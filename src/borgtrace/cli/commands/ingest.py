@@ -7,6 +7,7 @@ from typer import Argument, Exit, Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import EngineOption, JsonOption, MemoryOption
+from borgtrace.schema.bounds import PROCESSES
 
 
 @command(
@@ -33,12 +34,8 @@ def ingest(
     ],
     jobs: Annotated[
         int | None,
-        Option(
-            "--jobs",
-            metavar="N",
-            help="Parallel workers; one per core by default.",
-            min=1,
-        ),
+        PROCESSES,
+        Option("--jobs", metavar="N", help="Parallel workers; one per core by default."),
     ] = None,
     memory: MemoryOption = "4GB",
     cell: Annotated[

@@ -15,10 +15,12 @@ from borgtrace.cli.options import (
     MemoryOption,
     OutOption,
     PngOption,
+    ProcessesOption,
     RawOption,
     SeedOption,
     StoreArgument,
 )
+from borgtrace.schema.bounds import PROBABILITY, SAMPLE_OR_ALL, UNIT_SIZE
 
 if TYPE_CHECKING:
     from borgtrace.interactive import Store
@@ -54,6 +56,7 @@ def overcommit(
     ] = "1d",
     machines: Annotated[
         int,
+        SAMPLE_OR_ALL,
         Option("--machines", metavar="N", help="A random sample of so many machines; 0 takes all."),
     ] = 0,
     metric: Annotated[
@@ -78,6 +81,7 @@ def overcommit(
     ] = "",
     cores_per_unit: Annotated[
         float,
+        UNIT_SIZE,
         Option(
             "--cores-per-unit",
             metavar="CORES",
@@ -86,6 +90,7 @@ def overcommit(
     ] = 0.0,
     gib_per_unit: Annotated[
         float,
+        UNIT_SIZE,
         Option(
             "--gib-per-unit",
             metavar="GIB",
@@ -94,6 +99,7 @@ def overcommit(
     ] = 0.0,
     target: Annotated[
         float | None,
+        PROBABILITY,
         Option(
             "--target",
             metavar="RATE",
@@ -127,26 +133,18 @@ def overcommit(
         ),
     ] = None,
     explain: Annotated[
-        int | None,
+        str,
         Option(
             "--explain",
             metavar="MACHINE",
-            help="Show the terms of each policy for a machine, and stop; needs --at.",
+            help="Show the terms of each policy for a machine (id or name), and stop; needs --at.",
         ),
-    ] = None,
+    ] = "",
     at: Annotated[
         str, Option("--at", metavar="TIME", help="With --explain: a time, such as 12h or 2d3h.")
     ] = "",
     seed: SeedOption = 0,
-    jobs: Annotated[
-        int,
-        Option(
-            "--jobs",
-            metavar="N",
-            help="Processes.",
-            min=1,
-        ),
-    ] = 1,
+    jobs: ProcessesOption = 1,
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
@@ -203,9 +201,11 @@ def overcommit(
         options["resources"] = tuple(resource)
     if tasks:
         options["tasks"] = tuple(tasks)
-    if explain is not None:
+    if explain:
         if compat:
             raise UsageError("--explain", "not with --compat, which renumbers the slots")
+        if not at:
+            raise UsageError("--at", "no time named", way_out="--explain needs one: --at 12h")
         terms = explanation(opened, options, explain, parse_time(at, "--at"))
         print_terms(terms, as_json=as_json)
         return
@@ -244,7 +244,7 @@ def recommender_options(
 
 
 def explanation(
-    store: Store, options: Mapping[str, Any], machine_id: int, time: int
+    store: Store, options: Mapping[str, Any], machine: str, time: int
 ) -> Sequence[Mapping[str, object]]:
     """Return the terms of policies at one machine and time, with a bar."""
     from borgtrace.cli.console import steps
@@ -253,7 +253,7 @@ def explanation(
 
     replay_options = ReplayOptions(**options)
     with steps() as report:
-        return explain_prediction(store, replay_options, machine_id, time, report, walks)
+        return explain_prediction(store, replay_options, machine, time, report, walks)
 
 
 def question_of(*, reclaim: bool, has_target: bool) -> ReplayQuestion:

@@ -13,6 +13,7 @@ from borgtrace.cli.options import (
     NamesArgument,
     StoreArgument,
 )
+from borgtrace.schema.bounds import CHART_WIDTH
 
 
 @command()
@@ -28,11 +29,11 @@ def report(
     ] = "auto",
     width: Annotated[
         int | None,
+        CHART_WIDTH,
         Option(
             "--width",
             metavar="PX",
             help="Width of the charts, px; that of the page by default.",
-            min=200,
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -15,6 +15,7 @@ from borgtrace.cli.options import (
     SeedOption,
     StoreArgument,
 )
+from borgtrace.schema.bounds import PROCESSES, SHARE
 
 
 @command(writes=["out", "event_log"])
@@ -30,6 +31,7 @@ def simulate(
     ] = None,
     factor: Annotated[
         float,
+        SHARE,
         Option(
             "--factor",
             metavar="SHARE",
@@ -88,12 +90,8 @@ def simulate(
     seed: SeedOption = 0,
     jobs: Annotated[
         int,
-        Option(
-            "--jobs",
-            metavar="N",
-            help="Processes: each replays one policy at a time.",
-            min=1,
-        ),
+        PROCESSES,
+        Option("--jobs", metavar="N", help="Processes: each replays one policy at a time."),
     ] = 1,
     memory: MemoryOption = "4GB",
     out: OutOption = None,

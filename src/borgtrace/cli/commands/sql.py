@@ -6,6 +6,7 @@ from typer import Argument, Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, MemoryOption, RawOption, StoreArgument, TimeoutOption
+from borgtrace.schema.bounds import SHOWN_ROWS
 
 if TYPE_CHECKING:
     from borgtrace.engine.answer_columns import Carrier
@@ -35,12 +36,8 @@ def sql(
     timeout: TimeoutOption = "",
     rows: Annotated[
         int,
-        Option(
-            "--rows",
-            metavar="N",
-            help="Rows that --format table shows.",
-            min=1,
-        ),
+        SHOWN_ROWS,
+        Option("--rows", metavar="N", help="Rows that --format table shows."),
     ] = 40,
     raw: RawOption = False,
     as_json: JsonOption = False,

@@ -11,6 +11,13 @@ from typer import Argument, Option
 from borgtrace.cli.command import command
 from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
 from borgtrace.cli.printing import number, print_json
+from borgtrace.schema.bounds import (
+    PROCESSES,
+    SHARE,
+    SHARED_FACTOR,
+    SYNTH_HOURS,
+    SYNTH_MACHINES,
+)
 
 if TYPE_CHECKING:
     from borgtrace.synth import SynthOptions
@@ -31,15 +38,23 @@ def synth(
             "--generation", metavar="YEAR", help="Trace format: 2011 (CSV) or 2019 (JSON lines)."
         ),
     ] = "2011",
-    machines: Annotated[int, Option("--machines", metavar="N", help="Machines of the cell.")] = 100,
+    machines: Annotated[
+        int,
+        SYNTH_MACHINES,
+        Option("--machines", metavar="N", help="Machines of the cell."),
+    ] = 100,
     hours: Annotated[
-        float, Option("--hours", metavar="H", help="Length of the trace in hours.")
+        float,
+        SYNTH_HOURS,
+        Option("--hours", metavar="H", help="Length of the trace in hours."),
     ] = 24.0,
     seed: SeedOption = 1,
     cell: CellOption = "a",
     tables: TablesOption = "",
     jobs: Annotated[
-        int, Option("--jobs", metavar="N", help="Threads; the files do not depend on their number.")
+        int,
+        PROCESSES,
+        Option("--jobs", metavar="N", help="Threads; the files do not depend on their number."),
     ] = 2,
     anomalies: Annotated[
         bool,
@@ -53,6 +68,7 @@ def synth(
     ] = "json",
     shared_factor: Annotated[
         float,
+        SHARED_FACTOR,
         Option(
             "--shared-factor",
             metavar="F",
@@ -61,6 +77,7 @@ def synth(
     ] = 0.0,
     constrained: Annotated[
         float,
+        SHARE,
         Option("--constrained", metavar="F", help="Share of jobs with placement constraints."),
     ] = 0.25,
     like: Annotated[

@@ -7,13 +7,14 @@ from typer import Argument, Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, StoreArgument
+from borgtrace.schema.bounds import ID
 
 
 @command(on_interrupt="the store is as it was", writes_here=["plot"])
 def trace(
     store: StoreArgument,
     name: Annotated[str, Argument(metavar="COLLECTION", help="Job (collection) id, or its name.")],
-    instance: Annotated[int, Argument(metavar="INSTANCE", help="Task (instance) index.")] = 0,
+    instance: Annotated[int, ID, Argument(metavar="INSTANCE", help="Task (instance) index.")] = 0,
     shape: Annotated[
         Literal["table", "csv", "json"], Option("--format", help="How to print it.")
     ] = "table",

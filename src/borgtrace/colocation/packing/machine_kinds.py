@@ -8,6 +8,7 @@ from borgtrace.colocation.tasks.streams import MACHINES
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import Tables
+from borgtrace.schema.bounds import CAPACITY
 from borgtrace.schema.data_files import read_rows
 
 CPU, MEMORY, NUMBER = range(3)
@@ -79,11 +80,11 @@ def parse_mix(text: str) -> Numbers:
             numbers = [float(number) for number in kind.split(":")]
         except ValueError:
             numbers = []
-        if len(numbers) != 3 or not all(0 < number < np.inf for number in numbers):
+        if len(numbers) != 3 or not all(map(CAPACITY.contain, numbers)):
             raise UsageError(
-                "mix",
+                "--mix",
                 "not a kind of machine",
-                expected="CPU:MEMORY:NUMBER, all above 0",
+                expected=f"CPU:MEMORY:NUMBER, each {CAPACITY.describe()}",
                 got=kind or "nothing",
                 way_out="try 1:1:2,0.5:0.25:6",
             )

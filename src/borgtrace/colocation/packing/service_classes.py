@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from borgtrace.colocation.options import ColocationOptions
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.streams import CLASSES
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect
 
 
@@ -46,12 +48,25 @@ class ServiceClasses:
             As :func:`parse_promises` reads them.
         seed
             Seed of the random classes.
+
+        Raises
+        ------
+        UsageError
+            A promise is for a tier that the trace does not have.
+        NotApplicable
+            So are the default ones, which nobody asked for.
         """
         target_of_tier = parse_promises(promises)
         names = sorted(target_of_tier, key=target_of_tier.__getitem__, reverse=True)
         trace = dialect(pool.generation or "2011")
         known_tiers = tuple(name for name, _, _ in trace.tiers)
-        check_names("--slo", names, known_tiers)
+        if promises != ColocationOptions.promises:
+            check_names("--slo", names, known_tiers)
+        elif not set(names) <= set(known_tiers):
+            raise NotApplicable(
+                f"the default promises ({promises}) are for tiers that this trace does not have; "
+                f"it has {', '.join(known_tiers)}"
+            )
 
         if pool.priority is None or (pool.priority < 0).all():
             n_jobs = int(pool.job.max(initial=0)) + 1

@@ -1,19 +1,19 @@
 """The layout of one file per job, of google-cluster-data (2017): folders by MD5, columns as in 2011."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
 from borgtrace.engine.identifiers import literal
 from borgtrace.errors import UsageError, check_names
 from borgtrace.export.jobs.formats import FORMATS
 from borgtrace.schema import PERCENTILES, TABLES
+from borgtrace.schema.bounds import MD5_DIGITS, check_fields
 from borgtrace.schema.dialects import GOOGLE_2011
 
 Key = Literal["job", "task"]
 
 DEFAULT_COLUMNS = ("start_time", "collection_id", "instance_index", "average_cpu")
 # Two digits, the default, give the 256 folders of 2017.
-MAX_DIGITS = 8
 
 _OFFICIAL_TITLES = {field.column: field.name for field in GOOGLE_2011.tables["task_usage"].fields}
 """Names in the official ``schema.csv`` of 2011; every other column has blanks for its underscores."""
@@ -48,19 +48,12 @@ class JobsLayout:
 
     format: str = "csv"
     columns: tuple[str, ...] = DEFAULT_COLUMNS
-    granularity: int = 2
+    granularity: Annotated[int, MD5_DIGITS] = 2
     key: Key = "job"
 
     def __post_init__(self) -> None:
         check_names("--format", (self.format,), FORMATS)
-        check_names("--key", (self.key,), get_args(Key))
-        if not 0 <= self.granularity <= MAX_DIGITS:
-            raise UsageError(
-                "--granularity",
-                "not a number of hex digits",
-                expected=f"0 to {MAX_DIGITS}",
-                got=str(self.granularity),
-            )
+        check_fields(self)
         known_columns = (*TABLES["instance_usage"].names, *PERCENTILES)
         check_names("--columns", self.columns, known_columns, "unknown column")
         has_duplicates = len(set(self.columns)) < len(self.columns)

@@ -7,6 +7,8 @@ from borgtrace.errors import UsageError
 from borgtrace.schema.dialects.units import MEMORY
 
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+MOST = {"cores": 10**6, "bytes": 2**60}
+"""Of one machine."""
 
 
 class Capacity(NamedTuple):
@@ -42,11 +44,11 @@ def parse_capacity(text: str) -> Capacity:
         if not written:
             continue
         resource, amount = _parse_amount(written)
-        if amount <= 0 or resource in amounts:
+        if not 0 < amount <= MOST[resource] or resource in amounts:
             raise UsageError(
                 "--capacity",
                 "not the size of a machine",
-                expected="such as 8cores,32GiB",
+                expected="such as 8cores,32GiB, up to 1,000,000 cores and 1,000,000 TiB",
                 got=text,
             )
         amounts[resource] = amount

@@ -6,7 +6,7 @@ per slot where GPA costs a few: for a sample of machines (``--machines``).
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -17,7 +17,7 @@ from borgtrace.kernels.convolution import convolved, position_on_grid
 from borgtrace.kernels.saddlepoint import modified_root, saddle_root
 from borgtrace.overcommit.block import SampleColumns, Samples
 from borgtrace.overcommit.policies.gaussian import QuantilePolicy
-from borgtrace.overcommit.rule import RANGES, Range
+from borgtrace.schema.bounds import Bounds
 
 CELLS = 1000
 """Steps of the grid, up to the sum of the warm tasks' limits."""
@@ -56,9 +56,10 @@ class SaddlepointPolicy(QuantilePolicy):
     there, for sums of few values, it is the sum of the tasks' highest samples.
     """
 
+    rho: Annotated[float, Bounds(0, 0.5, excludes_least=True, excludes_most=True)] = 0.01
+
     name = "saddlepoint"
     about = "saddlepoint quantile of the sum of independent tasks; ρ is per slot, not per horizon"
-    ranges = RANGES | {"rho": Range(lambda value: 0 < value < 0.5, "above 0 and below 0.5")}
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot."""

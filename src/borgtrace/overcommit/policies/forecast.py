@@ -7,6 +7,7 @@ import numpy as np
 from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.policies.gaussian import predict_warm_tasks, sum_quantiles
 from borgtrace.overcommit.policies.policy import PeakPolicy, Prediction
+from borgtrace.overcommit.rule import Probability
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Forecast(PeakPolicy):
     """
 
     by: str = "seasonal"
-    rho: float = 0.01
+    rho: Probability = 0.01
 
     name = "forecast"
     about = "largest Gaussian quantile of the next hour's slots, by a forecaster of each task; ρ is per slot"

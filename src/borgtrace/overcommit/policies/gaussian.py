@@ -15,6 +15,7 @@ from borgtrace.overcommit.policies.policy import (
     Prediction,
     is_warm,
 )
+from borgtrace.overcommit.rule import Amount, Probability, Slots
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class QuantilePolicy(PeakPolicy):
         Slots of the past that count, and samples in them that a task needs.
     """
 
-    rho: float = 0.01
-    history: int = 288
-    warmup: int = 24
+    rho: Probability = 0.01
+    history: Slots = 288
+    warmup: Slots = 24
 
     def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
@@ -89,10 +90,10 @@ class OnlineGpa(PeakPolicy):
         Samples that a task without a prior needs.
     """
 
-    rho: float = 0.01
-    half_life: int = 144
-    prior: float = 12.0
-    warmup: int = 24
+    rho: Probability = 0.01
+    half_life: Slots = 144
+    prior: Amount = 12.0
+    warmup: Slots = 24
 
     name = "online-gpa"
     about = "GPA with a history that decays, and a prior of the tasks of the same user and name"

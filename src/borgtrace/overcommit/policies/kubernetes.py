@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.histogram import MEBIBYTE, Buckets, DecayingHistogram, size_of_unit
 from borgtrace.overcommit.moments import SampleMoments
 from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR, PeakPolicy, Prediction
+from borgtrace.overcommit.rule import Amount, PositiveShare, UnitSize
+from borgtrace.schema.bounds import Bounds
 
 DAY = 24 * SLOTS_PER_HOUR
 HOURS_PER_DAY = 24
@@ -55,9 +58,9 @@ class KoordinatorBatch(NodePolicy):
         ``maxUsageRequest``.
     """
 
-    cpu: float = 0.60
-    memory: float = 0.65
-    calculate: str = "usage"
+    cpu: PositiveShare = 0.60
+    memory: PositiveShare = 0.65
+    calculate: Literal["usage", "request", "maxUsageRequest"] = "usage"
 
     name = "koordinator-batch"
     about = "koordinator: capacity − batch resource, by usage, request or maxUsageRequest; of high-priority tasks"
@@ -112,9 +115,9 @@ class KoordinatorProd(NodePolicy):
         Cores and GiB of the largest machine: buckets are cores and bytes, the trace has shares of a machine.
     """
 
-    margin: float = 1.1
-    cores: float = math.nan
-    gib: float = math.nan
+    margin: Amount = 1.1
+    cores: UnitSize = math.nan
+    gib: UnitSize = math.nan
 
     name = "koordinator-prod"
     about = "koordinator: peak prediction from decaying histograms; of high-priority tasks"
@@ -169,11 +172,11 @@ class KatalystRealtime(NodePolicy):
         The static ratio of the node: r is never larger.
     """
 
-    cpu: float = 0.6
-    memory: float = 0.8
-    cpu_load: float = 0.4
-    memory_load: float = 0.8
-    most: float = math.inf
+    cpu: PositiveShare = 0.6
+    memory: PositiveShare = 0.8
+    cpu_load: PositiveShare = 0.4
+    memory_load: PositiveShare = 0.8
+    most: Annotated[float, Bounds(1, math.inf)] = math.inf
 
     name = "katalyst-realtime"
     about = "katalyst: limits ÷ the real-time overcommit ratio of the node"
@@ -228,7 +231,7 @@ class KatalystHourly(KatalystRealtime):
         Standard deviations.
     """
 
-    n: float = 3.0
+    n: Amount = 3.0
 
     name = "katalyst-hourly"
     about = (

@@ -11,6 +11,7 @@ from borgtrace.kernels.runs import add_run
 from borgtrace.overcommit.block import MachineBlock, SampleColumns
 from borgtrace.overcommit.policies.policy import PeakPolicy, Prediction, is_warm
 from borgtrace.overcommit.rolling import percentile_of
+from borgtrace.overcommit.rule import Amount, Percentile, Slots
 
 
 class Statistic(NamedTuple):
@@ -73,9 +74,9 @@ class NSigma(MachinePolicy):
         Slots of the past that count, and samples in them that a task needs.
     """
 
-    n: float = 5.0
-    history: int = 24
-    warmup: int = 24
+    n: Amount = 5.0
+    history: Slots = 24
+    warmup: Slots = 24
 
     name = "nsigma"
     about = (
@@ -99,9 +100,9 @@ class MachinePercentile(MachinePolicy):
         Slots of the past that count, and samples in them that a task needs.
     """
 
-    q: float = 99.0
-    history: int = 24
-    warmup: int = 24
+    q: Percentile = 99.0
+    history: Slots = 24
+    warmup: Slots = 24
 
     name = "machine-percentile"
     about = "a percentile of the machine's usage ÷ limit, at most 1, times the limits"

@@ -13,7 +13,7 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.overcommit.block import MachineBlock, Samples
-from borgtrace.overcommit.rule import NamedRule
+from borgtrace.overcommit.rule import NamedRule, PositiveShare
 from borgtrace.schema.time import HOUR, WINDOW
 
 SLOTS_PER_HOUR = HOUR // WINDOW
@@ -97,7 +97,7 @@ class Limit(PeakPolicy):
 class BorgDefault(PeakPolicy):
     """φ·Σ L, Borg's default at the time of Bashir et al. (EuroSys'21)."""
 
-    phi: float = 0.9
+    phi: PositiveShare = 0.9
 
     name = "borg"
     about = "φ times the sum of the limits"

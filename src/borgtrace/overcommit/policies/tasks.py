@@ -11,6 +11,7 @@ from borgtrace.overcommit.block import MachineBlock, Samples, continues_run
 from borgtrace.overcommit.moments import decayed_moments
 from borgtrace.overcommit.policies.policy import PeakPolicy, Prediction, is_warm
 from borgtrace.overcommit.rolling import moving_maximum, rolling_percentile
+from borgtrace.overcommit.rule import Amount, Percentile, Slots
 
 EVER = 2**31
 """A history without an end, in slots."""
@@ -50,7 +51,7 @@ class WholeHistoryPolicy(TaskPolicy):
         Samples that a task needs.
     """
 
-    warmup: int = 24
+    warmup: Slots = 24
 
     def is_warm(self, samples: Samples) -> Flags:
         """Count all samples of the task so far."""
@@ -106,9 +107,9 @@ class TaskPercentile(TaskPolicy):
         Slots of the past that count, and samples in them that a task needs.
     """
 
-    q: float = 99.0
-    history: int = 24
-    warmup: int = 24
+    q: Percentile = 99.0
+    history: Slots = 24
+    warmup: Slots = 24
 
     name = "task-percentile"
     about = "the sum over tasks of a percentile of usage ÷ limit, times the limit now"
@@ -157,9 +158,9 @@ class Reservation(WholeHistoryPolicy):
         Slots in which the distance to usage and margin halves.
     """
 
-    warmup: int = 1
-    margin: float = 0.2
-    half_life: int = 12
+    warmup: Slots = 1
+    margin: Amount = 0.2
+    half_life: Slots = 12
 
     name = "reservation"
     about = "the sum of reservations as in Borg: the limit, decaying toward usage plus a margin, up at once"

@@ -21,6 +21,7 @@ from borgtrace.overcommit.histogram import VPA_BUCKETS, Buckets, find_bucket, up
 from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.recommenders.recommender import Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples
+from borgtrace.overcommit.rule import Cost
 
 RATE = 1 - 2 ** (-2 / DAY)
 """Half-life of 12 h, that of Autopilot's windows for CPU."""
@@ -62,10 +63,10 @@ class AutopilotArgmin(Recommender):
         What it costs to change the limit, or the model.
     """
 
-    overrun: float = 10.0
-    underrun: float = 1.0
-    change: float = 0.1
-    model: float = 0.05
+    overrun: Cost = 10.0
+    underrun: Cost = 1.0
+    change: Cost = 0.1
+    model: Cost = 0.05
 
     name = "autopilot-argmin"
     about = "Autopilot's learning recommender: the limit of the least cost of over- and underruns"

@@ -10,6 +10,7 @@ minutes.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR
 from borgtrace.overcommit.recommenders.recommender import Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples
 from borgtrace.overcommit.rolling import moving_maximum
+from borgtrace.overcommit.rule import Amount, PositiveShare, Slots
+from borgtrace.schema.bounds import Bounds
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,10 @@ class Autopilot(Recommender):
         How much wider each bucket is than the one before.
     """
 
-    margin: float = 0.15
-    large: float = 1.0
-    large_margin: float = 0.1
-    growth: float = 1.02
+    margin: Amount = 0.15
+    large: PositiveShare = 1.0
+    large_margin: Amount = 0.1
+    growth: Annotated[float, Bounds(1.001, 100)] = 1.02
 
     name = "autopilot"
     about = (
@@ -122,7 +125,7 @@ class AutopilotMaximum(Autopilot):
         Slots whose highest sample counts.
     """
 
-    history: int = 31 * DAY
+    history: Slots = 31 * DAY
 
     name = "autopilot-max"
     about = "the same with the highest memory of a history"

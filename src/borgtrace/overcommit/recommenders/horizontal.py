@@ -12,6 +12,7 @@ from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.recommenders.recommender import Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples
+from borgtrace.overcommit.rule import PositiveShare, Share
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Hpa(Recommender):
         How far m/m* may be from 1.
     """
 
-    target: float = 0.8
-    tolerance: float = 0.1
+    target: PositiveShare = 0.8
+    tolerance: Share = 0.1
 
     name = "hpa"
     about = (

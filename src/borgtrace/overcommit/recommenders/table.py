@@ -10,7 +10,7 @@ CPU is in cores and memory in bytes, for the buckets of histograms are.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from borgtrace.overcommit.recommenders.samples import JobSamples, job_samples
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
 from borgtrace.question.store_question import Report, StoreQuestion
+from borgtrace.schema.bounds import UNIT_OPTIONS, UNIT_SIZE, check_fields
 from borgtrace.store import Store
 
 ANSWER = Answer(
@@ -93,10 +94,11 @@ class RecommenderOptions:
 
     recommenders: Sequence[str] = tuple(recommenders())
     resources: Sequence[str] = RESOURCES
-    cores: float = 0.0
-    gib: float = 0.0
+    cores: Annotated[float, UNIT_SIZE] = 0.0
+    gib: Annotated[float, UNIT_SIZE] = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self, UNIT_OPTIONS)
         self.parsed()
         check_names("--resource", self.resources, RESOURCES)
         self.units()

@@ -43,8 +43,15 @@ def estimators() -> dict[str, type[Estimator]]:
     return dict(sorted(by_name.items()))
 
 
-def parse_estimator(text: str) -> Estimator:
+def parse_estimator(text: str, where: str = "estimator") -> Estimator:
     """Return the estimator that a user writes as ``name:parameter``.
+
+    Parameters
+    ----------
+    text
+        What the user wrote.
+    where
+        The option, for the error.
 
     Examples
     --------
@@ -61,7 +68,7 @@ def parse_estimator(text: str) -> Estimator:
     kinds = estimators()
     if name not in kinds:
         raise UsageError(
-            "estimator",
+            where,
             "unknown name",
             expected=f"one of {', '.join(kinds)}",
             got=name or "nothing",
@@ -74,7 +81,7 @@ def parse_estimator(text: str) -> Estimator:
         problem = "parameter is not a number"
         expected = f"{name}:{kind.symbol}"
         raise UsageError(
-            f"estimator {name}",
+            f"{where} {name}",
             problem,
             expected=expected,
             got=text,
