@@ -147,11 +147,19 @@ def test_ends_are_taken_and_what_lies_beyond_is_refused() -> None:
     for setting in NUMBERS:
         assert setting.declared.bounds
         for taken in taken_ends(setting.declared.bounds):
-            setting.make(taken)
+            assert "out of range" not in refusal(setting, taken), setting.name
         for refused in (*refused_ends(setting.declared.bounds), math.nan):
-            with pytest.raises(UsageError) as caught:
-                setting.make(refused)
-            assert "out of range: expected" in str(caught.value), setting.name
+            assert "out of range: expected" in refusal(setting, refused), setting.name
+
+
+def refusal(setting: Setting, value: float) -> str:
+    """Return the message that a value is refused with; nothing where it is taken."""
+    try:
+        setting.make(value)
+    except UsageError as error:
+        # A value within bounds may lack another one beside it: 0 cores are cores that are not known.
+        return str(error)
+    return ""
 
 
 def taken_ends(bounds: Bounds) -> Iterator[float]:
