@@ -148,7 +148,7 @@ def test_ends_are_taken_and_what_lies_beyond_is_refused() -> None:
         assert setting.declared.bounds
         for taken in taken_ends(setting.declared.bounds):
             assert "out of range" not in refusal(setting, taken), setting.name
-        for refused in (*refused_ends(setting.declared.bounds), math.nan):
+        for refused in (*refused_ends(setting.declared.bounds), float("nan")):
             assert "out of range: expected" in refusal(setting, refused), setting.name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -19,7 +20,7 @@ from borgtrace.schema.bounds import (
     describe_allowed,
     is_allowed,
 )
-from borgtrace.schema.time import DAY, WINDOW, TimeUnit, parse_time, write_time
+from borgtrace.schema.time import DAY, WINDOW, ClockUnit, parse_time, write_time
 
 Amount = Annotated[float, Bounds(0, 1000)]
 """Deviations, samples, margins: what is multiplied."""
@@ -30,7 +31,7 @@ UnitSize = Annotated[float, Bounds(0, UNIT_SIZE.most, excludes_least=True)]
 Share = Annotated[float, SHARE]
 PositiveShare = Annotated[float, POSITIVE_SHARE]
 Probability = Annotated[float, PROBABILITY]
-Slots = Annotated[int, TimeUnit(WINDOW), Bounds(1, 366 * DAY // WINDOW)]
+Slots = Annotated[int, ClockUnit(WINDOW), Bounds(1, 366 * DAY // WINDOW)]
 """Spans in slots of 300 s, which users write as times."""
 
 
@@ -170,6 +171,6 @@ def _read_number(
 def _write_value(value: Any, declared: Declaration) -> str:
     if isinstance(value, str):
         return value
-    if declared.time_unit is not None:
+    if declared.time_unit is not None and math.isfinite(value):
         return write_time(int(value) * declared.time_unit)
     return f"{value:g}"

@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, TimeUnit, write_time
+from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, ClockUnit, write_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def _with_metadata(declared: Declaration, metadata: Sequence[object]) -> Declara
     for item in metadata:
         if isinstance(item, Bounds):
             declared = declared._replace(bounds=item)
-        elif isinstance(item, TimeUnit):
+        elif isinstance(item, ClockUnit):
             declared = declared._replace(time_unit=item.microseconds)
         elif isinstance(item, Items):
             declared = declared._replace(items=item)

@@ -19,14 +19,14 @@ WINDOW = 300 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class TimeUnit:
+class ClockUnit:
     """Marks a parameter as a time, and says its unit in µs."""
 
     microseconds: int
 
 
-Microseconds = Annotated[int, TimeUnit(1)]
-Seconds = Annotated[float, TimeUnit(SECOND)]
+Microseconds = Annotated[int, ClockUnit(1)]
+Seconds = Annotated[float, ClockUnit(SECOND)]
 """Annotations of parameters that are times, with their unit in µs: options accept amounts such as ``1h30m``."""
 
 TRACE_START = 600 * SECOND
