@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -28,9 +29,13 @@ def test_every_format_fits_the_declared_tables(known):
     check_dialect(known)
 
 
-def own_dialect(fields=(), table="instance_events", **facts):
+IDS = (RawField("job", "collection_id"), RawField("task", "instance_index"))
+TYPE = RawField("type", "type")
+
+
+def own_dialect(fields=(TYPE,), table="instance_events", **facts):
     """A format with one raw table, which fits the declared tables unless a test says otherwise."""
-    raw = RawTable("log", table, (RawField("ts", "time"), *fields))
+    raw = RawTable("log", table, (RawField("ts", "time"), *IDS, *fields))
     return Dialect(
         name="own",
         title="Own trace",
@@ -39,17 +44,31 @@ def own_dialect(fields=(), table="instance_events", **facts):
     )
 
 
+def own_usage(*fields):
+    """A format of converted measurements with the given fields."""
+    raw = RawTable("load", "usage_rows", fields)
+    return Dialect(
+        name="own",
+        title="Own trace",
+        tables={"load": raw},
+        conversion=Conversion(),
+    )
+
+
 @pytest.mark.parametrize(
     ("dialect", "fault"),
     [
         (
-            own_dialect([RawField("e", "typ")]),
+            own_dialect([TYPE, RawField("e", "typ")]),
             "log.e fills typ, which instance_events does not have (did you mean type?)",
         ),
-        (own_dialect([RawField("e", "time")]), "log fills time twice"),
-        (own_dialect([RawField("ts")]), "log has the field ts twice"),
+        (own_dialect([TYPE, RawField("e", "time")]), "log fills time twice"),
+        (own_dialect([TYPE, RawField("ts")]), "log has the field ts twice"),
         (own_dialect(table="nothing"), "log has rows of nothing, which is no table"),
-        (own_dialect(table="usage_rows"), "log has usage_rows, which need a conversion"),
+        (
+            replace(own_usage(RawField("pod", "task"), RawField("ts", "time")), conversion=None),
+            "load has usage_rows, which need a conversion",
+        ),
         (
             own_dialect(conversion=Conversion()),
             "log has rows of instance_events, which are not converted",
@@ -62,10 +81,22 @@ def own_dialect(fields=(), table="instance_events", **facts):
             own_dialect(codes={"event_type": {0: "SUBMIT"}}, null_codes={"event_type": (0,)}),
             "code 0 of event_type is NULL too",
         ),
-        (own_dialect(codes={"colors": {}}), "codes of colors, which is no enumeration"),
         (
-            own_dialect([RawField("e", "type")], codes={}),
+            own_dialect(codes={"event_type": {0: "SUBMIT"}, "colors": {}}),
+            "codes of colors, which is no enumeration",
+        ),
+        (
+            own_dialect(codes={}),
             "log fills type, but there are no codes of event_type",
+        ),
+        (own_dialect([]), "no field of log fills type, which instance_events must have"),
+        (
+            own_usage(RawField("ts", "time"), RawField("cpu", "average_cpu")),
+            "no field of load fills task, which usage_rows must have",
+        ),
+        (
+            own_usage(RawField("pod", "task"), RawField("cpu", "average_cpu")),
+            "no field of load fills time or length, one of which usage_rows must have",
         ),
         (own_dialect(tiers=()), "no tiers"),
         (

@@ -9,8 +9,19 @@ from borgtrace.errors import SchemaError, did_you_mean
 from borgtrace.schema.dialects.raw import RawTable
 from borgtrace.schema.dialects.trace_format import Dialect
 from borgtrace.schema.enums import ENUMS
-from borgtrace.schema.records import RECORDS, row_of
+from borgtrace.schema.records import RECORDS, USAGE_ROWS, row_of
 from borgtrace.schema.tables import TABLES
+
+_NEEDS_NO_FIELD = frozenset(
+    {
+        "collection_type",
+        "is_on_dedicated_machine",
+        "position",
+        "source_part",
+        "source_row",
+    }
+)
+"""Mandatory columns that ingest fills where a format has no field for them."""
 
 
 def check_dialect(dialect: Dialect) -> None:
@@ -30,14 +41,16 @@ def check_dialect(dialect: Dialect) -> None:
     Examples
     --------
     >>> from borgtrace.schema import Dialect, RawField, RawTable
-    >>> nodes = RawTable("nodes", "machine_events", (RawField("ts", "tme", is_mandatory=True),))
-    >>> check_dialect(Dialect(name="own", title="Own trace", tables={"nodes": nodes}))
+    >>> fields = RawField("ts", "tme"), RawField("cell", "cell"), RawField("pdu", "pdu")
+    >>> load = RawTable("load", "power_measurements", fields)
+    >>> check_dialect(Dialect(name="own", title="Own trace", tables={"load": load}))
     Traceback (most recent call last):
-    borgtrace.errors.SchemaError: own: not a sound trace format: got nodes.ts fills tme, which machine_events does not \
-have (did you mean time?)
+    borgtrace.errors.SchemaError: own: not a sound trace format: got load.ts fills tme, which power_measurements does \
+not have (did you mean time?); no field of load fills time, which power_measurements must have
     """
     faults = [
         *_faults_of_tables(dialect),
+        *_faults_of_missing_fields(dialect),
         *_faults_of_codes(dialect),
         *_faults_of_tiers(dialect),
         *_faults_of_time_zones(dialect),
@@ -76,6 +89,22 @@ def _faults_of_fields(raw: RawTable) -> Iterator[str]:
     yield from (f"{raw.name} fills {name} twice" for name, n in fills.items() if n > 1)
     names = Counter(field.name for field in raw.fields)
     yield from (f"{raw.name} has the field {name} twice" for name, n in names.items() if n > 1)
+
+
+def _faults_of_missing_fields(dialect: Dialect) -> Iterator[str]:
+    """Find raw tables whose every row would be refused, since nothing fills a mandatory column."""
+    for raw in dialect.tables.values():
+        is_converted = raw.table in RECORDS
+        if raw.table not in TABLES and not (is_converted and dialect.conversion is not None):
+            continue
+        filled_columns = {field.column for field in raw.fields}
+        for column in row_of(raw.table).columns:
+            is_needed = not column.nullable and column.name not in _NEEDS_NO_FIELD
+            if is_needed and column.name not in filled_columns:
+                yield f"no field of {raw.name} fills {column.name}, which {raw.table} must have"
+        # Windows without a time of their own follow one another.
+        if raw.table == USAGE_ROWS.name and not filled_columns & {"time", "length"}:
+            yield f"no field of {raw.name} fills time or length, one of which {raw.table} must have"
 
 
 def _faults_of_codes(dialect: Dialect) -> Iterator[str]:
