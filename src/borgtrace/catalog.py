@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.util import find_spec
 from types import ModuleType
 
 from borgtrace.errors import UsageError, did_you_mean
@@ -105,6 +106,14 @@ def find(name: str) -> Question:
         question = importlib.import_module(f"{folder.__name__}.{name}").QUESTION
         assert isinstance(question, Question)
         return question
+    unlisted = _folder_with_unlisted_module(name)
+    if unlisted is not None:
+        raise UsageError(
+            "NAME",
+            "the question is not listed",
+            got=name,
+            way_out=f"add it to QUESTIONS in {unlisted.__file__}",
+        )
     # Seventy names are no help in a message.
     similar = did_you_mean(name, names())
     every_name = "every name: borgtrace analyze --list"
@@ -119,6 +128,19 @@ def _folder_of(name: str) -> ModuleType | None:
     # Looked up last: their package takes half a second to import.
     for folder in folders_of_experiments():
         if name in folder.QUESTIONS:
+            return folder
+    return None
+
+
+def _folder_with_unlisted_module(name: str) -> ModuleType | None:
+    """Return the folder that holds a module of this name with a question, which its author forgot to list."""
+    if not name.isidentifier():
+        return None
+    for folder in folders():
+        module_name = f"{folder.__name__}.{name}"
+        if find_spec(module_name) is None:
+            continue
+        if hasattr(importlib.import_module(module_name), "QUESTION"):
             return folder
     return None
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
 from borgtrace.catalog import experiments, find, folders, headings, names, questions
+from borgtrace.errors import UsageError
 
 
 def test_folders_list_their_modules_and_no_others() -> None:
@@ -37,10 +39,17 @@ def test_every_experiment_is_a_question() -> None:
     assert find("packing_base") is experiments()["packing_base"]
 
 
-@pytest.mark.parametrize("name", names())
-def test_a_claim_binds_the_columns_of_its_answer(name: str) -> None:
-    # DuckDB names a column that is not there; an unknown scope or criterion does not import.
-    question = find(name)
-    for claim in question.claims:
-        finding = claim.judge(question.answer.empty())
-        assert finding.statement == claim.statement
+def test_a_question_that_its_author_forgot_to_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folders()[0]
+    (tmp_path / "new_question.py").write_text("QUESTION = None\n")
+    (tmp_path / "new_helper.py").write_text("")
+    monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
+    with pytest.raises(UsageError) as caught:
+        find("new_question")
+    assert str(caught.value) == (
+        f"NAME: the question is not listed: got new_question; add it to QUESTIONS in {folder.__file__}"
+    )
+    with pytest.raises(UsageError, match=r"^NAME: no such question: got new_helper"):
+        find("new_helper")
