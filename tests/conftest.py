@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from warm import warm_commands
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Seeded, and never timed: on a busy machine an example that is right may take long.
 settings.register_profile("tests", deadline=None, derandomize=True)
 settings.load_profile("tests")
 
 _TRACE = Path(__file__).parents[2] / "shared" / "trace"
-_SPARK = {"spark_tables", "engines", "con"}
-"""Fixtures that start Spark."""
+SPARK = "local[2]"
+"""The master whose session the tests of one worker share."""
 _BEGIN = ("tests/docs/", "tests/datasets/test_readers.py")
 """Tests that begin with a store for all pages, or import TensorFlow."""
 
@@ -29,12 +34,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Two workers get half of the tests each, in their order, and the quicker one takes over from the end of the other's.
     So what stands first in a half stays in one worker, and begins once instead of twice.
     """
-    first = [item for item in items if _SPARK & set(getattr(item, "fixturenames", ()))]
+    first = [item for item in items if _needs_spark(item)]
     middle = [item for item in items if item.nodeid.startswith(_BEGIN)]
     chosen = {*first, *middle}
     others = [item for item in items if item not in chosen]
     half = max(0, len(items) // 2 - len(first))
     items[:] = [*first, *others[:half], *middle, *others[half:]]
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    if "spark" in getattr(item, "fixturenames", ()):
+        return True
+    # A test of all engines gets the session by its parameter.
+    call = getattr(item, "callspec", None)
+    return call is not None and call.params.get("con") == SPARK
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,6 +67,19 @@ def light_java() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         yield
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session of Spark on two threads of this machine, with its workers: they take seconds to begin."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not on the PATH")
+    from borgtrace.engine.spark_session import open_session
+
+    session = open_session(SPARK, "1GB", tmp_path_factory.mktemp("spill"))
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

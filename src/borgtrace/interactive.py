@@ -191,14 +191,14 @@ class Store(StoredTables):
         from borgtrace.question import EngineTables
         from borgtrace.schema.time import parse_time
 
-        asked = find(question)
-        for name, unit in asked.time_units.items():
+        asked_question = find(question)
+        for name, unit in asked_question.time_units.items():
             value = parameters.get(name)
             if isinstance(value, str):
-                kind = type(asked.parameters[name])
+                kind = type(asked_question.parameters[name])
                 parameters[name] = kind(parse_time(value, name) / unit)
         tables = EngineTables.of(self.path, engine, where=where, memory=self.memory)
-        return asked.run(tables, **parameters)
+        return asked_question.run(tables, **parameters)
 
     def report(self, out: str | Path, questions: Sequence[str] = ()) -> Summary:
         """Write one self-contained page with the answers to some questions, or to all.

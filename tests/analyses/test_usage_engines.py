@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import random
-import shutil
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ibis
 import pyarrow as pa
 import pytest
 
@@ -34,6 +31,10 @@ from borgtrace.analyses.usage import (
 )
 from borgtrace.question import Question, Tables
 from tests.analyses.tiny import at, on, tiny, window
+from tests.conftest import SPARK
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 QUESTIONS: tuple[Question, ...] = tuple(
     module.QUESTION
@@ -193,14 +194,9 @@ def close(left: pa.Table, right: pa.Table) -> bool:
 
 
 @pytest.fixture(scope="module", params=["2011", pytest.param("2019", marks=pytest.mark.scale)])
-def engines(request: pytest.FixtureRequest) -> Iterator[tuple[Tables, Tables]]:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java, which is not on the PATH")
+def engines(request: pytest.FixtureRequest, spark: SparkSession) -> tuple[Tables, Tables]:
     tables = cell(request.param)
-    spark = on("local[2]", request.param, **tables)
-    yield on("duckdb", request.param, **tables), spark
-    ibis.get_backend(spark.instance_usage).disconnect()
+    return on("duckdb", request.param, **tables), on(SPARK, request.param, **tables)
 
 
 IN_WORKERS = ("sampling_period",)

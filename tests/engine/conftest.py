@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +12,8 @@ import pytest
 from borgtrace import engine
 from borgtrace.schema import TABLES, Column
 from borgtrace.schema.arrow import arrow_schema
+from tests.conftest import SPARK
 
-SPARK = "local[2]"
 # The constant itself: pytest knows a parameter by its identity, and starts Spark again for another text like it.
 on_spark = pytest.mark.parametrize("con", [SPARK], indirect=True)
 
@@ -89,10 +88,10 @@ def con(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[object]:
     """Each engine in turn."""
-    if request.param != "duckdb":
-        pytest.importorskip("pyspark", reason="pyspark is not installed")
-        if shutil.which("java") is None:
-            pytest.skip("Spark needs Java, which is not on the PATH")
+    if request.param == SPARK:
+        request.getfixturevalue("spark")
+        yield engine.connect(SPARK, memory="1GB")
+        return
     spill: Path = tmp_path_factory.mktemp("spill")
     backend = engine.connect(request.param, memory="1GB", temp_directory=spill / "x")
     yield backend

@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import borgtrace
 from borgtrace.cli import main
-from borgtrace.engine.spark import open_session
 from borgtrace.errors import BorgtraceError, SourceError, StoreError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build import staging
@@ -31,6 +31,9 @@ from tests.ingest.raw import (
     write_part,
     write_records,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RAW = "s3://cells/raw"
 ONE = IngestOptions(jobs=1)
@@ -513,12 +516,12 @@ def test_a_damaged_file_is_named_by_its_url_and_the_others_are_kept(
 # pyspark leaves its sockets to the garbage collector.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_tasks_of_spark_fetch_what_they_stage(
+    spark: SparkSession,
     bucket: Bucket,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    known_to(open_session("local[2]", "1GB"), monkeypatch)
+    known_to(spark, monkeypatch)
     write_cell(bucket.root / "raw")
     there = ingest([RAW], tmp_path / "spark", IngestOptions(engine="local[2]")).manifest
     here = ingest([bucket.root / "raw"], tmp_path / "here", ONE).manifest

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
 import borgtrace
-from borgtrace.engine.spark import open_session
 from borgtrace.errors import BorgtraceError, SourceError
 from borgtrace.ingest import IngestOptions, ingest, ingest_plan, ingestion
 from borgtrace.ingest.build import clustering, store_build
@@ -17,6 +18,9 @@ from borgtrace.storage import RemotePath, as_path, remove
 from borgtrace.synth import generate
 from tests.bucket import Bucket, known_to, serving
 from tests.ingest.raw import EVENTS, USAGE, write_part
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # pyspark leaves its sockets to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
@@ -30,20 +34,30 @@ class CutError(Exception):
     """Stands for a kill."""
 
 
-@pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with serving(tmp_path / "s3", "cells", monkeypatch) as made:
-        session = open_session("local[2]", "1GB")
-        known_to(session, monkeypatch)
-        # The workers have folders of their own for what they keep.
-        monkeypatch.setitem(
-            session.sparkContext.environment,
+@pytest.fixture(scope="module")
+def server(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
+    """One server and one environment for all tests: with another, Spark begins workers anew."""
+    folder = tmp_path_factory.mktemp("spark bucket")
+    with pytest.MonkeyPatch.context() as patch, serving(folder / "s3", "cells", patch) as made:
+        known_to(spark, patch)
+        # The workers have a folder of their own for what they keep.
+        patch.setitem(
+            spark.sparkContext.environment,
             "XDG_CACHE_HOME",
-            str(tmp_path / "cache of a worker"),
+            str(folder / "cache of a worker"),
         )
         yield made
+
+
+@pytest.fixture
+def bucket(server: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """The bucket, empty, and caches that know of no store in it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shutil.rmtree(server.root)
+    server.root.mkdir()
+    shutil.rmtree(server.root.parents[1] / "cache of a worker", ignore_errors=True)
+    server.requests.clear()
+    return server
 
 
 def in_bucket(bucket: Bucket) -> set[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from borgtrace.errors import EngineError
 from borgtrace.question import EngineTables, Tables
+from tests.conftest import SPARK
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def _build(folder: Path, generation: str, machines: int, hours: float) -> Path:
@@ -45,12 +48,8 @@ def duckdb_tables(cells: dict[str, Path]) -> dict[str, Tables]:
 
 
 @pytest.fixture(scope="session")
-def spark_tables(cells: dict[str, Path]) -> Iterator[dict[str, Tables]]:
+def spark_tables(spark: SparkSession, cells: dict[str, Path]) -> dict[str, Tables]:
     """The synthetic cells on Spark's local threads."""
-    try:
-        yield {
-            generation: EngineTables.of(cell / "store", "local[2]")
-            for generation, cell in cells.items()
-        }
-    except EngineError as error:
-        pytest.skip(f"Spark is not there: {error}")
+    return {
+        generation: EngineTables.of(cell / "store", SPARK) for generation, cell in cells.items()
+    }

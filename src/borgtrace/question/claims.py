@@ -158,10 +158,10 @@ def headline(findings: Iterable[Finding]) -> str:
     Examples
     --------
     >>> from dataclasses import replace
-    >>> found = [Finding("", "", "", "", verdict) for verdict in ("holds", "does not hold", "not applicable")]
-    >>> headline([*found, replace(found[0], kind="criterion")])
+    >>> findings = [Finding("", "", "", "", verdict) for verdict in ("holds", "does not hold", "not applicable")]
+    >>> headline([*findings, replace(findings[0], kind="criterion")])
     '1 of 2 judged published claims holds; criteria: 1 of 1'
-    >>> headline(found[2:])
+    >>> headline(findings[2:])
     'none of the claims can be judged'
     """
     all_findings = list(findings)

@@ -41,27 +41,29 @@ def trace_name(manifest: Manifest) -> str:
 
 def holdings(manifest: Manifest) -> list[Holding]:
     """Return each table that has rows."""
-    held = []
+    tables_with_rows = []
     for name, table in TABLES.items():
         if manifest.tables.get(name):
-            held.append(Holding(table, sources_text(manifest, name), span_text(manifest, name)))
-    return held
+            tables_with_rows.append(
+                Holding(table, sources_text(manifest, name), span_text(manifest, name))
+            )
+    return tables_with_rows
 
 
 def counters(manifest: Manifest) -> list[Counter]:
     """Return all quality counters that are not 0, the worst first."""
-    found = []
+    counters_with_rows = []
     for table, rows_by_reason in manifest.counters.items():
         for code, rows in rows_by_reason.items():
             if rows:
-                found.append(Counter(table, REASONS[code], rows))
+                counters_with_rows.append(Counter(table, REASONS[code], rows))
 
     def weight(counter: Counter) -> tuple[int, str, int, str]:
         severity = SEVERITIES.index(counter.reason.severity)
         # Then by table and number; the code last, so that the page is the same byte for byte.
         return -severity, counter.table, -counter.rows, counter.reason.code
 
-    return sorted(found, key=weight)
+    return sorted(counters_with_rows, key=weight)
 
 
 def sources_text(manifest: Manifest, table: str) -> str:
