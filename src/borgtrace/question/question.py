@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from borgtrace.store.coverage import StoreCoverage
 
 if TYPE_CHECKING:
     import altair as alt
+    import jinja2
 
 _SHOWN_ROWS = 10
 """Rows that a notebook shows."""
@@ -315,21 +317,27 @@ class Result:
         return self.question.chart(self.table)
 
     def _repr_html_(self) -> str:
-        # Notebooks call this, and nothing else fills this template: so no command waits for jinja2.
-        import jinja2
-
-        environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(Path(__file__).parent),
-            autoescape=True,
-            trim_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
-        return environment.get_template("result.html.j2").render(
+        return _result_template().render(
             result=self,
             rows=self.table.slice(0, _SHOWN_ROWS).to_pylist(),
             headline=headline(self.findings),
             unjudged=unjudged(self.findings),
         )
+
+
+@cache
+def _result_template() -> jinja2.Template:
+    """Return the template of a result in a notebook, compiled once."""
+    # Nothing else fills it: so no command waits for jinja2.
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("result.html.j2")
 
 
 def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[Question, Any]]:

@@ -1,11 +1,13 @@
 """The page itself: sections, holdings and citations through one template into one file."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version as distribution_version
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -19,6 +21,9 @@ from borgtrace.report.values import environment
 from borgtrace.schema import TABLES
 from borgtrace.storage import user_cache, write_file
 from borgtrace.store.manifest import Manifest
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 def report_html(
@@ -90,14 +95,21 @@ def findings_by_verdict(
 
 def render(template: str, **values: Any) -> str:
     """Fill a template of this package, with the drawing library at hand."""
-    filling = environment("borgtrace.report")
-    filling.filters.update(
+    page_template = _templates().get_template(template)
+    return page_template.render(library=Markup(javascript()), **values)
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """Return the templates of this package, each compiled once."""
+    templates = environment("borgtrace.report")
+    templates.filters.update(
         headline=headline,
         json_script=json_script,
         inline=inline,
         paragraphs=paragraphs,
     )
-    return filling.get_template(template).render(library=Markup(javascript()), **values)
+    return templates
 
 
 @cache
