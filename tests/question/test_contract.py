@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from borgtrace.catalog import experiments, questions
+from borgtrace.lifecycle import DERIVED
 from borgtrace.question import EngineTables, Provenance, Question, Result, Tables
 from borgtrace.schema import TABLES
 
@@ -60,10 +61,10 @@ def test_synthetic_store(
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("question", WITH_CLAIMS)
 def test_synthetic_store_and_claims_say_which_tables_decide_them(
-    question: Question, generation: str, cells: dict[str, Path]
+    question: Question, generation: str, watched_tables: dict[str, Watched]
 ) -> None:
     # What a question reads beside its `reads` decides its claims too, unless these name their tables themselves.
-    tables = Watched.of(cells[generation] / "store")
+    tables = watched_tables[generation]
     tables.seen = set()
     check(question.run(tables))
     known = {
@@ -85,6 +86,19 @@ class Watched(EngineTables):
     def canonical(self, name: str) -> Any:
         self.seen.add(name)
         return super().canonical(name)
+
+    def derived(self, name: str) -> Any:
+        # Once it is derived, what it is made of is read no more.
+        source = name
+        while source in DERIVED:
+            source = DERIVED[source].reads
+        self.seen.add(source)
+        return super().derived(name)
+
+
+@pytest.fixture(scope="session")
+def watched_tables(cells: dict[str, Path]) -> dict[str, Watched]:
+    return {generation: Watched.of(cell / "store") for generation, cell in cells.items()}
 
 
 @pytest.mark.parametrize("question", WORKLOAD)
