@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.schema import Table
 from borgtrace.schema.evolution import names_in_files
-from borgtrace.storage import as_path, readable
+from borgtrace.storage import RemotePath, as_path, readable
 
 _DECLARED_TYPES = {
     pa.float32(): "float32",
@@ -26,8 +26,12 @@ _FOOTERS_AT_ONCE = 16
 
 def footers(paths: Iterable[Path]) -> list[pq.FileMetaData]:
     """Return the footers of Parquet files, in their order; of a bucket several are read at a time."""
+    files = list(paths)
+    # Starting a thread takes longer than a footer on this machine.
+    if not any(isinstance(file, RemotePath) for file in files):
+        return [_read_footer(file) for file in files]
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        return list(pool.map(_read_footer, paths))
+        return list(pool.map(_read_footer, files))
 
 
 def _read_footer(path: Path) -> pq.FileMetaData:
