@@ -137,6 +137,7 @@ def test_tasks_of_spark_read_some_columns_in_pieces(server: Bucket) -> None:
         assert found.to_pydict() == wanted.take(list(range(begin, len(ROWS), 2))).to_pydict()
 
 
+@pytest.mark.scale
 @on_spark
 def test_spark_reads_of_a_bucket_the_columns_of_a_question_alone(con: Any, bucket: Bucket) -> None:
     session, far = (
@@ -164,6 +165,7 @@ def test_spark_reads_of_a_bucket_the_columns_of_a_question_alone(con: Any, bucke
             assert made.count(absent) == len(TABLE.names) - 1
 
 
+@pytest.mark.scale
 @on_spark
 def test_few_files_of_a_bucket_are_shared_by_all_cores(con: Any, bucket: Bucket) -> None:
     urls = [put(bucket, f"{number}.parquet", ROWS) for number in range(3)]

@@ -514,6 +514,7 @@ def test_a_damaged_file_is_named_by_its_url_and_the_others_are_kept(
 
 
 # pyspark leaves its sockets to the garbage collector.
+@pytest.mark.scale
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_tasks_of_spark_fetch_what_they_stage(
     spark: SparkSession,

@@ -77,6 +77,7 @@ def cut(*_: object) -> None:
     raise CutError
 
 
+@pytest.mark.scale
 def test_the_store_is_that_of_this_machine(
     bucket: Bucket,
     tmp_path: Path,
@@ -163,6 +164,7 @@ def test_another_driver_goes_on_and_refused_rows_come_with_their_reasons(
     assert borgtrace.open(URL).digest == result.manifest.digest == here.digest
 
 
+@pytest.mark.scale
 def test_a_format_that_is_converted(bucket: Bucket, tmp_path: Path) -> None:
     own = tmp_path / "own.csv"
     own.write_text("task,time,cpu_cores\nx,0,1\nx,300,2\ny,0,4\ny,300,3\n")
@@ -182,6 +184,7 @@ def test_a_format_that_is_converted(bucket: Bucket, tmp_path: Path) -> None:
     assert "staging" not in in_bucket(bucket)
 
 
+@pytest.mark.scale
 def test_a_store_that_was_made_and_not_copied_is_copied_or_made_anew_with_more(
     bucket: Bucket,
     tmp_path: Path,
@@ -207,6 +210,7 @@ def test_a_store_that_was_made_and_not_copied_is_copied_or_made_anew_with_more(
     assert borgtrace.open(URL).digest == ingest([raw], tmp_path / "here", HERE).manifest.digest  # type: ignore[union-attr]
 
 
+@pytest.mark.scale
 def test_parts_are_staged_now_sorted_later_replaced_and_begun_anew(
     bucket: Bucket,
     tmp_path: Path,

@@ -23,13 +23,8 @@ WORKLOAD = [
 ]
 """Those that read tables; what packs tasks has suites of its own."""
 WITH_CLAIMS = [param for param in WORKLOAD if param.values[0].claims]  # type: ignore[attr-defined]
-BRIEF = [
-    param
-    for param in WORKLOAD
-    if set(param.values[0].reads) <= {"instance_events", "collection_events"}  # type: ignore[attr-defined]
-    and param.id not in ("data_quality", "placement_limits")
-]
-"""Questions about events alone take a second each on Spark's local threads; the large suite takes all."""
+ON_SPARK = [param for param in WORKLOAD if param.id in ("queue_length", "transitions")]
+"""Questions about what is derived of events, and steps of time; the large suite takes all."""
 
 
 @pytest.mark.parametrize("question", EVERY)
@@ -146,7 +141,7 @@ def test_stages_compile_for_bigquery(question: Question, generation: str) -> Non
         assert parse(compile_sql(stage))
 
 
-@pytest.mark.parametrize("question", BRIEF)
+@pytest.mark.parametrize("question", ON_SPARK)
 def test_spark_agrees(
     question: Question, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
 ) -> None:

@@ -40,7 +40,7 @@ def compare(parts: Iterable[Path], cell: Cell) -> int:
     return sum(len(judged(each)) for each in found.values())
 
 
-@pytest.fixture(scope="module", params=GENERATIONS)
+@pytest.fixture(scope="module", params=["2011", pytest.param("2019", marks=pytest.mark.scale)])
 def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Cell:
     """A day of a cell that is just large enough for claims about tasks (1,000 of them)."""
     return Cell(tmp_path_factory.mktemp(f"small{request.param}"), request.param, 30, parts=3)
