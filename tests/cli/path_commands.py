@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_type_hints
@@ -19,7 +19,7 @@ ARGUMENTS = {
     "dest": "{out}",
     "folder": "{out}",
     "file": "{usage}",
-    "generation": "2011",
+    "generation": "2019",
     "name": "10",
     "machine_name": "5",
     "action": "sniff",
@@ -35,7 +35,7 @@ WORDS = {
     "merge": ["{other}", "{out}"],
     "demo": ["--machines", "10", "--hours", "1"],
     "synth": ["--machines", "10", "--hours", "1"],
-    "fetch": ["--parts", "0", "--base-url", "http://127.0.0.1:1/", "--dry-run"],
+    "fetch": ["--cell", "a", "--tables", "instance_usage", "--base-url", "{server}"],
     "subset": ["--fraction", "1"],
     "dataset": ["--format", "npz", "--min-length", "1"],
     "explore": ["--no-browser"],
@@ -91,7 +91,7 @@ def types_in(annotation: Any) -> list[Any]:
     return types
 
 
-def command_line(place: PlaceOfCommand, path: str, things: dict[str, Path]) -> list[str]:
+def command_line(place: PlaceOfCommand, path: str, things: Mapping[str, object]) -> list[str]:
     """Return the words of a command that has `path` in a place, and what it needs elsewhere."""
     arguments = []
     for parameter in load_command(place.command).params:

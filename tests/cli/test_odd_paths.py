@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import random
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from warm import warm_commands
@@ -16,6 +18,7 @@ from warm import warm_commands
 from borgtrace.ingest import IngestOptions, ingest
 from tests.cli.odd_paths import ODD_PATHS, SECRET
 from tests.cli.path_commands import PlaceOfCommand, command_line, places_of_commands
+from tests.fetch.conftest import Bucket, serving
 from tests.ingest.raw import write_cell
 
 # Root may read and write anywhere as long as it has its capabilities.
@@ -29,11 +32,12 @@ LONGEST = 120
 PLACES = list(places_of_commands())
 SERVES = ("explore-store", "the store")
 """What would wait for a browser, as it should."""
+Things = Mapping[str, Any]
 Run = Callable[[list[str], Path], subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Things]:
     """What commands need beside the odd path."""
     folder = tmp_path_factory.mktemp("things")
     for name in ("store", "other"):
@@ -43,13 +47,16 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         lines.append(f"a,2026-01-01T00:{minute:02}:00Z,0.5")
     (folder / "own.csv").write_text("\n".join(lines) + "\n")
     (folder / "moments.csv").write_text("task,mean,std\na,0.1,0.01\nb,0.2,0.05\n")
-    return {
-        "store": folder / "store",
-        "other": folder / "other",
-        "raw": folder / "raw-store",
-        "usage": folder / "own.csv",
-        "moments": folder / "moments.csv",
-    }
+    archive = gzip.compress(b"")
+    with serving(Bucket({"instance_usage-000000000000.json.gz": archive})) as server:
+        yield {
+            "store": folder / "store",
+            "other": folder / "other",
+            "raw": folder / "raw-store",
+            "usage": folder / "own.csv",
+            "moments": folder / "moments.csv",
+            "server": server.url,
+        }
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +107,7 @@ def faults_of(
     place: PlaceOfCommand,
     kind: str,
     run: Run,
-    things: dict[str, Path],
+    things: Things,
     folder: Path,
 ) -> list[str]:
     """Run a command with an odd path in a place, and return what is wrong with how it ended."""
@@ -136,7 +143,7 @@ def all_cases() -> list[tuple[PlaceOfCommand, str]]:
 def faults_of_cases(
     cases: list[tuple[PlaceOfCommand, str]],
     run: Run,
-    things: dict[str, Path],
+    things: Things,
     tmp_path: Path,
 ) -> list[str]:
     faults = []
@@ -158,7 +165,7 @@ def test_the_family_is_whole() -> None:
     assert len(PLACES) >= 45
 
 
-def test_no_odd_path_hangs_or_harms(run: Run, things: dict[str, Path], tmp_path: Path) -> None:
+def test_no_odd_path_hangs_or_harms(run: Run, things: Things, tmp_path: Path) -> None:
     """A sample of the product below."""
     cases = random.Random(37).sample(all_cases(), 14)
     assert faults_of_cases(cases, run, things, tmp_path) == []
@@ -167,7 +174,7 @@ def test_no_odd_path_hangs_or_harms(run: Run, things: dict[str, Path], tmp_path:
 @pytest.mark.scale
 @pytest.mark.parametrize("kind", ODD_PATHS)
 def test_no_odd_path_of_any_kind_hangs_or_harms(
-    run: Run, things: dict[str, Path], tmp_path: Path, kind: str
+    run: Run, things: Things, tmp_path: Path, kind: str
 ) -> None:
     cases = [case for case in all_cases() if case[1] == kind]
     assert faults_of_cases(cases, run, things, tmp_path) == []

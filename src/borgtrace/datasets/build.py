@@ -160,6 +160,12 @@ def build(
     is_replacing = replace and metadata.is_dataset(out)
     if not is_replacing:
         check_new_folder(out)
+    elif out.resolve() in store.path.resolve().parents:
+        raise UsageError(
+            str(out),
+            "holds the store, which would be removed with the old dataset",
+            way_out="name another folder, or move the store",
+        )
     dataset = DatasetBuild(
         store,
         options,

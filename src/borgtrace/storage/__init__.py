@@ -27,6 +27,7 @@ from borgtrace.storage.replacing import (
     incomplete_path,
     remove,
     replacing,
+    require_replaceable,
     write_file,
 )
 from borgtrace.storage.scratch import new_scratch, scratch_folder
@@ -72,6 +73,7 @@ __all__ = [
     "replacing",
     "replacing_once",
     "require_regular",
+    "require_replaceable",
     "reserve",
     "scratch_folder",
     "shortage_behind",

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import resource
 import shutil
 import tempfile
@@ -28,9 +27,9 @@ _TEXTS = {
     # Before what DuckDB says of memory, for it calls a full disk so too.
     "failed to offload data block": errno.ENOSPC,
     "Out of Memory Error": errno.ENOMEM,
+    "can't start new thread": errno.ENOMEM,
 }
 """Numbers of the operating system by what libraries say that give none."""
-_ANY_TEXT = re.compile("|".join(map(re.escape, _TEXTS)))
 
 
 class DiskFullError(StoreError, OSError):
@@ -76,8 +75,8 @@ def _shortage(error: BaseException) -> int | None:
     number = getattr(error, "errno", None)
     if isinstance(number, int):
         return number if number in _TEXTS.values() else None
-    match = _ANY_TEXT.search(str(error))
-    return _TEXTS[match[0]] if match else None
+    message = str(error)
+    return next((number for text, number in _TEXTS.items() if text in message), None)
 
 
 def refuse_shortage(error: BaseException, place: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from borgtrace.errors import UsageError
 from borgtrace.schema import TABLES
-from borgtrace.storage import RemotePath
+from borgtrace.storage import RemotePath, require_replaceable
 from borgtrace.store.layout import Layout
 
 
@@ -29,7 +29,7 @@ def checked_target(
     Raises
     ------
     UsageError
-        It is a link to nothing, lies in a store, or is read, too.
+        It is a link to nothing, a pipe or a device, lies in a store, or is read, too.
     """
     if isinstance(target, RemotePath):
         _refuse_stores(target, [folder for folder in (target, *target.parents) if folder in inputs])
@@ -40,6 +40,8 @@ def checked_target(
             "a link to a place that is not there",
             way_out="remove the link, or name the place itself",
         )
+    # Before the work, which may take hours.
+    require_replaceable(target)
     place = target.resolve()
     above = place.parents if may_be_store else (place, *place.parents)
     _refuse_stores(target, [folder for folder in above if is_store(folder)])

@@ -221,10 +221,13 @@ def run_step(step: DemoStep, log: Path) -> float:
     if ended.returncode:
         # The last line is the error: commands print it in one.
         lines = log.read_text().strip().splitlines()
-        raise BorgtraceError(
+        failure = BorgtraceError(
             f"borgtrace {step.name}",
             "the step failed",
             got=lines[-1] if lines else "",
             way_out=f"see its whole output in {log}",
         )
+        # What failed decides, not that it was a step.
+        failure.exit_code = max(ended.returncode, failure.exit_code)
+        raise failure
     return time.perf_counter() - before

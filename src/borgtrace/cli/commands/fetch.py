@@ -81,6 +81,7 @@ def fetch(
     from borgtrace import fetch as fetching
     from borgtrace.cli.console import talk
     from borgtrace.cli.download import Download, print_plan
+    from borgtrace.redaction import without_secrets
     from borgtrace.schema.ranges import parse_words
 
     check_destination(dest, store, delete_raw=delete_raw)
@@ -95,7 +96,7 @@ def fetch(
         wanted_tables += tables_read(chosen)
     wanted_tables = bucket.select_tables(wanted_tables)
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:
-        with talk.status(f"Asking {base_url or bucket.url} for its files …"):
+        with talk.status(f"Asking {without_secrets(base_url or bucket.url)} for its files …"):
             plan = fetching.make_plan(
                 session,
                 bucket,

@@ -16,6 +16,7 @@ from borgtrace.lifecycle.by_machine.partitioner import MachinePartitioner, Parti
 from borgtrace.lifecycle.by_machine.row_files import MACHINE_ROW, Rows, map_rows
 from borgtrace.lifecycle.by_machine.terms import TERM
 from borgtrace.lifecycle.by_machine.window_rows import WINDOW_ROW
+from borgtrace.storage import read_text, require_regular
 from borgtrace.store import Store
 from borgtrace.store.kept_folders import code_digest
 
@@ -38,7 +39,7 @@ class MachineUsage:
     @cached_property
     def facts(self) -> Mapping[str, Any]:
         """``n_slots``, ``n_rows``, and numbers of windows that belong to no machine, by reason."""
-        return json.loads((self.folder / "facts.json").read_text())
+        return json.loads(read_text(self.folder / "facts.json"))
 
     @cached_property
     def terms(self) -> Rows:
@@ -47,7 +48,7 @@ class MachineUsage:
 
     @cached_property
     def _index(self) -> Rows:
-        return np.load(self.folder / "index.npy")
+        return np.load(require_regular(self.folder / "index.npy"))
 
     @property
     def machines(self) -> Index:

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from borgtrace.storage import require_regular
+
 Rows = npt.NDArray[np.void]
 
 MACHINE_ROW = np.dtype(
@@ -42,4 +44,4 @@ def map_rows(path: Path, dtype: np.dtype[np.void]) -> Rows:
     if not path.stat().st_size:
         return np.empty(0, dtype)
     # A plain array on the same memory: np.memmap runs Python code for every slice.
-    return np.asarray(np.memmap(path, dtype, "r"))
+    return np.asarray(np.memmap(require_regular(path), dtype, "r"))

@@ -1,0 +1,108 @@
+"""Files of strangers are opened by `borgtrace.storage.regular_files`, or by a library after that has looked."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import borgtrace
+
+SOURCE = Path(borgtrace.__file__).parent
+OPENERS = {"open", "read_text", "read_bytes"}
+"""What Python opens files with."""
+LIBRARIES = {
+    "ParquetFile",
+    "load",
+    "memmap",
+    "read_metadata",
+    "read_schema",
+    "read_table",
+}
+"""What NumPy and Arrow open files with."""
+LOOKED_AT = {"open_regular", "readable", "require_regular"}
+OWN_FILES = {
+    "cli/commands/demo.py": "the log of a step that it ran",
+    "cli/commands/synth.py": "what it has just written",
+    "colocation/packing/from_moments.py": "a file that open_regular opened",
+    "datasets/card.py": "a file of the package",
+    "datasets/formats/npz.py": "a member of an archive",
+    "explore/application.py": "a file of the package",
+    "explore/lives.py": "an aggregate, whose digest was compared",
+    "explore/pyramid.py": "an aggregate, whose digest was compared",
+    "explore/windows.py": "an aggregate, whose digest was compared",
+    "export/files/queries.py": "a file of the package",
+    "export/jobs/files.py": "a part of the store, whose digest was compared",
+    "fetch/transfer.py": "what it has just fetched",
+    "fetch/whole.py": "what it has just fetched",
+    "fetch/digests.py": "what it has just fetched",
+    "forecast/saved.py": "a file that open_regular has opened before",
+    "ingest/build/converted_build.py": "a part that it has just written",
+    "ingest/convert/conversion.py": "a part that it has just written",
+    "ingest/find/recognition.py": "a file that open_regular opened",
+    "ingest/read/parquet.py": "a raw file that was recognized",
+    "ingest/read/range_queries.py": "a stream",
+    "lifecycle/by_machine/terms.py": "what it has just written",
+    "lifecycle/cache.py": "a module of the package",
+    "report/page.py": "a script in the user's own cache",
+    "scheduling/event_log.py": "a file of the package",
+    "schema/data_files.py": "a file of the package",
+    "store/cached_folders.py": "a module of the package",
+    "store/layout.py": "parts of the store, whose digests were compared",
+    "store/machine.py": "a file of the package",
+}
+"""Modules that open files in another way, and which; a new one needs a reason."""
+
+
+def opened_otherwise(path: Path) -> Iterator[ast.Call]:
+    """Yield the calls of a module that open a file for reading without looking what it is."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and is_opening(node) and not is_looked_at(node):
+            yield node
+
+
+def is_opening(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name):
+        # Of a store it is our own.
+        return call.func.id == "open" and ast.unparse(call.args[0]) != "store"
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    receiver = ast.unparse(call.func.value)
+    if call.func.attr in LIBRARIES:
+        return receiver in ("np", "pq", "json") and call.func.attr != "loads"
+    if call.func.attr not in OPENERS:
+        return False
+    # Stores, datasets, ledgers, browsers; and files that are written.
+    mode = ast.unparse(call.args[0]) if call.args else "'r'"
+    is_read = mode in ("'r'", "'rb'") or call.func.attr != "open"
+    return is_read and receiver not in (
+        "borgtrace",
+        "Store",
+        "Ledger",
+        "webbrowser",
+        "os",
+        "self",
+        "super()",
+    )
+
+
+def is_looked_at(call: ast.Call) -> bool:
+    if not call.args or not isinstance(call.args[0], ast.Call):
+        return False
+    function = call.args[0].func
+    return isinstance(function, ast.Name) and function.id in LOOKED_AT
+
+
+def test_files_of_strangers_are_opened_by_one_function() -> None:
+    others = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        calls = list(opened_otherwise(path))
+        if calls and not name.startswith("storage/") and name not in OWN_FILES:
+            others[name] = [f"{call.lineno}: {ast.unparse(call)}" for call in calls]
+    assert others == {}
+
+
+def test_every_exception_is_needed() -> None:
+    needed = {name for name in OWN_FILES if list(opened_otherwise(SOURCE / name))}
+    assert needed == set(OWN_FILES)

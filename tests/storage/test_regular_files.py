@@ -1,0 +1,79 @@
+"""Files of strangers are opened by one function: no pipe is waited for, and no device read without an end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from borgtrace.storage import (
+    NotRegularError,
+    describe_kind,
+    open_regular,
+    read_regular,
+    read_text,
+    readable,
+    require_regular,
+)
+
+OPENERS = (open_regular, read_regular, read_text, readable, require_regular)
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(path))
+
+
+def make_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (make_pipe, "a pipe"),
+        (make_socket, "a socket"),
+        (make_device, "a device"),
+        (Path.mkdir, "a folder"),
+    ],
+)
+def test_what_is_no_file_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: object, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "odd"
+    make(path)  # type: ignore[operator]
+    for opener in OPENERS:
+        with pytest.raises(NotRegularError) as caught:
+            opener(path)
+        assert str(caught.value) == f"[Errno 22] {kind}, not a file: '{path}'"
+
+
+def test_a_file_is_read_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes("é".encode())
+    (tmp_path / "link").symlink_to("file")
+    assert read_text(tmp_path / "link") == "é"
+    assert read_regular(tmp_path / "link") == b"\xc3\xa9"
+    with open_regular(tmp_path / "link", buffering=4096) as file:
+        assert file.read(1) == b"\xc3"
+    (tmp_path / "file").write_bytes(b"caf\xe9")
+    assert read_text(tmp_path / "file", errors="replace") == "caf�"
+
+
+def test_what_is_not_there_is_not_there(tmp_path: Path) -> None:
+    for opener in OPENERS:
+        with pytest.raises(FileNotFoundError):
+            opener(tmp_path / "nothing")
+
+
+def test_kinds_have_names() -> None:
+    modes = (stat.S_IFIFO, stat.S_IFDIR, stat.S_IFSOCK, stat.S_IFCHR, stat.S_IFBLK)
+    kinds = ["a pipe", "a folder", "a socket", "a device", "a device"]
+    assert [describe_kind(mode) for mode in modes] == kinds
