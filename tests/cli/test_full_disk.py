@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from warm import warm_commands
 
 import borgtrace
 from borgtrace.cli.app import COMMANDS
@@ -65,23 +64,22 @@ DISK = 16 << 20
 Run = Callable[[str, Path], subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+@pytest.fixture
+def run(command: Callable[..., list[str]]) -> Run:
     """Run a command line in a folder."""
-    with warm_commands(tmp_path_factory.mktemp("run") / "bin", os.environ) as commands:
 
-        def run_command(line: str, here: Path) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
-                [commands / "borgtrace", *line.split()],
-                cwd=here,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=300,
-            )
+    def run_command(line: str, here: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*line.split()),
+            cwd=here,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
 
-        yield run_command
+    return run_command
 
 
 @pytest.fixture(scope="module")
