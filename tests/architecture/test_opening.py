@@ -43,15 +43,15 @@ OWN_FILES = {
     "ingest/convert/conversion.py": "a part that it has just written",
     "ingest/find/recognition.py": "a file that open_regular opened",
     "ingest/read/parquet.py": "a raw file that was recognized",
-    "ingest/read/range_queries.py": "a stream",
     "lifecycle/by_machine/terms.py": "what it has just written",
     "lifecycle/cache.py": "a module of the package",
     "report/page.py": "a script in the user's own cache",
     "scheduling/event_log.py": "a file of the package",
     "schema/data_files.py": "a file of the package",
-    "store/cached_folders.py": "a module of the package",
+    "store/kept_folders.py": "a module of the package",
     "store/layout.py": "parts of the store, whose digests were compared",
     "store/machine.py": "a file of the package",
+    "store/version.py": "a file of a bucket",
 }
 """Modules that open files in another way, and which; a new one needs a reason."""
 

@@ -174,7 +174,7 @@ def sniff(path: Path) -> Draft:
 
 def _require_plausible_expansion(path: Path, local_path: Path) -> None:
     """Decompress a file once, so that DuckDB meets none that expands beyond all reason."""
-    with local_path.open("rb") as file:
+    with open_regular(local_path) as file:
         head = file.read(4)
     packed = packed_file(path, head, local_path.stat().st_size)
     check_expansion(replace(packed, copy=local_path))
