@@ -8,7 +8,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,12 +45,26 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     assert len(waiting) <= 2
 
 
-@pytest.mark.parametrize("before", [prepare, lambda: None])
-def test_an_answer_is_that_of_the_engine(before: Callable[[], None]) -> None:
-    before()
+@pytest.fixture(autouse=True)
+def forked() -> None:
+    """Let a fork answer, where none waits for a query: a new process takes half a second."""
+    prepare()
+
+
+def test_an_answer_is_that_of_the_engine() -> None:
     request = ask("SELECT $a AS a, i FROM range(3) AS t(i)", parameters={"a": "it's"})
     assert table_apart(request).to_pylist() == [{"a": "it's", "i": i} for i in range(3)]
     assert stream_apart(request).read_all().num_rows == 3
+
+
+def test_a_new_process_answers_as_a_fork_does() -> None:
+    n_before = len(_descendants())
+    # Those that wait are busy, so that others are started, here beside a second thread.
+    readers = [stream_apart(ask("SELECT hash(i) FROM range(100000000) AS t(i)")) for _ in range(3)]
+    assert len(_descendants()) >= max(3, n_before)
+    del readers
+    request = ask("SELECT $a AS a", parameters={"a": "it's"})
+    assert table_apart(request).to_pylist() == [{"a": "it's"}]
 
 
 def test_an_answer_larger_than_memory_is_streamed() -> None:

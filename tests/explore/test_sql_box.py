@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import borgtrace
+from borgtrace.engine.query_process import prepare
 from borgtrace.errors import EngineError
 from borgtrace.explore import sql_box
 from borgtrace.explore.sql_box import SqlBox, take_rows
@@ -49,6 +50,13 @@ def test_of_an_answer_so_much_is_computed_as_is_shown(
     assert len(read) == n_read
 
 
+@pytest.fixture
+def forked() -> None:
+    """Let a fork answer: a new process takes half a second."""
+    prepare()
+
+
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("kind", ["rows", "a scalar function"])
 def test_no_query_keeps_the_explorer_busy(
     cell: TestClient, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -75,6 +83,7 @@ def test_queries_wait_for_one_another(cell_store: Path, monkeypatch: pytest.Monk
     assert box.answer("SELECT 1 AS a", 5).table.to_pylist() == [{"a": 1}]
     monkeypatch.setattr(sql_box, "TIMEOUT_SECONDS", 0.3)
     for _ in range(3):
+        prepare()
         with pytest.raises(EngineError, match="stopped after"):
             box.answer(ENDLESS, 5)
 

@@ -1,5 +1,6 @@
 """A child process that is asked on its stdin and answers on its stdout: started anew, or forked."""
 
+import faulthandler
 import os
 import shutil
 import signal
@@ -126,6 +127,8 @@ def _run_and_exit(work: Callable[[], None], descriptors: Descriptors) -> None:
     code = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # It would write into a file of the parent's.
+        faulthandler.disable()
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
         work()

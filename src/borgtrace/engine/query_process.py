@@ -25,8 +25,8 @@ PERIOD = 0.02
 """Seconds between two looks at the clock and at the memory of a process."""
 MOST_IDLE = 2
 """Processes that wait for another query."""
-IDLE_BYTES = 300_000_000
-"""A process that holds more does not wait for another query."""
+IDLE_BYTES = 200_000_000
+"""A process that has taken more does not wait for another query."""
 
 
 def prepare() -> None:
@@ -72,7 +72,7 @@ def table_apart(request: QueryRequest, timeout: float | None = None) -> pa.Table
     for batch in reader:
         batches.append(batch)
         n_bytes += batch.nbytes
-        if n_bytes > request.resident_limit:
+        if n_bytes > request.memory_limit:
             raise memory_exhausted(f"an answer of more than {request.memory}")
     return pa.Table.from_batches(batches, reader.schema).combine_chunks()
 
@@ -89,6 +89,7 @@ class QueryProcess:
     def __init__(self, *, may_fork: bool = False) -> None:
         self._child = Child(may_fork=may_fork)
         self._is_ready = False
+        self._bytes_at_start = 0
         self._verdict: BorgtraceError | None = None
         self._answered = threading.Event()
 
@@ -128,6 +129,11 @@ class QueryProcess:
                 raise EngineError("query", f"its process did not start within {START_SECONDS:g} s")
             raise self._failure()
         self._is_ready = True
+        # A fork holds what its parent holds.
+        self._bytes_at_start = self._child.resident_bytes()
+
+    def _taken_bytes(self) -> int:
+        return self._child.resident_bytes() - self._bytes_at_start
 
     def _send(self, request: QueryRequest) -> None:
         rest = memoryview(pickle.dumps(request))
@@ -141,7 +147,7 @@ class QueryProcess:
         while not self._answered.wait(PERIOD):
             if end is not None and time.monotonic() > end:
                 self._verdict = timed_out(timeout)
-            elif self._child.resident_bytes() > request.resident_limit:
+            elif self._taken_bytes() > request.memory_limit:
                 self._verdict = memory_exhausted(f"more than {request.memory} in use")
             if self._verdict is not None:
                 self._child.kill()
@@ -161,7 +167,7 @@ class QueryProcess:
 
     def _end_answer(self, is_free: bool) -> None:
         self._answered.set()
-        if is_free and self._child.resident_bytes() <= IDLE_BYTES:
+        if is_free and self._taken_bytes() <= IDLE_BYTES:
             _POOL.keep(self)
         else:
             self.end()

@@ -10,8 +10,8 @@ from borgtrace.engine.answer_columns import Carrier
 from borgtrace.engine.memory import parse_memory
 from borgtrace.errors import EngineError
 
-OVERHEAD_BYTES = 250_000_000
-"""What a process may hold beyond DuckDB's budget: the interpreter, libraries, and rows on their way out."""
+OVERHEAD_BYTES = 150_000_000
+"""What a query may take beyond DuckDB's budget, at least: rows on their way out."""
 OVERHEAD_SHARE = 8
 """DuckDB itself goes beyond its budget by less than this part of it."""
 ROW_SHARE = 8
@@ -50,8 +50,8 @@ class QueryRequest:
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property
-    def resident_limit(self) -> int:
-        """Bytes that the process may hold in all."""
+    def memory_limit(self) -> int:
+        """Bytes that the process may take beyond those that it held when it was started."""
         budget = parse_memory(self.memory)
         return budget + max(OVERHEAD_BYTES, budget // OVERHEAD_SHARE)
 

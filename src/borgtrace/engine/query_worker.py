@@ -96,7 +96,7 @@ class Worker:
         """Answer one query: frames of rows, or one that says why not."""
         try:
             connection = self._connect(request)
-            limit_memory(request.resident_limit)
+            limit_memory(request.memory_limit)
             with translate_bucket_errors(request.root):
                 reader = guard.stream(
                     connection,

@@ -208,7 +208,7 @@ class Store:
             Values of ``$name`` in the query, which are never read as SQL.
         timeout
             Seconds it may take; any number where None. With one, the query runs in a process of its own, which is
-            ended when the time is over or when it holds an eighth (at least 250 MB) more than the store's `memory`.
+            ended when the time is over or when it holds an eighth (at least 150 MB) more than the store's `memory`.
 
         Raises
         ------
