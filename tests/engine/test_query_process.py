@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.engine.query_frames import read_error
@@ -19,6 +20,7 @@ from borgtrace.engine.query_process import prepare, stream_apart, table_apart
 from borgtrace.engine.query_request import QueryRequest, memory_exhausted
 from borgtrace.engine.query_worker import pieces
 from borgtrace.errors import BorgtraceError, EngineError, UsageError
+from tests.engine.conftest import sample
 from tests.engine.exhausting import PLANS, children
 from tests.engine.test_stoppable import ENDLESS
 
@@ -235,3 +237,24 @@ def test_an_error_of_another_process_is_one_of_ours() -> None:
     """What a process sends is never more than an error's text."""
     error = read_error(b'{"class": "Collection", "parts": {"where": "a", "what": "b"}}')
     assert (type(error), str(error)) == (EngineError, "a: b")
+
+
+def test_another_version_of_a_store_is_opened_anew(tmp_path: Path) -> None:
+    """The process that answers keeps a store open, whose files may be replaced under their names."""
+    part = tmp_path / "part-00000.parquet"
+    files = {"machine_events": [str(part)]}
+    sums = []
+    for version, values in (("first", [1, 2]), ("second", [40, 50, 60])):
+        rows = sample("machine_events").slice(0, len(values))
+        columns = (
+            ["machine_id", "switch_id"] if version == "first" else ["machine_id", "platform_id"]
+        )
+        table = rows.select(columns).set_column(0, "machine_id", pa.array(values, pa.int64()))
+        pq.write_table(table, part)
+        query = (
+            "SELECT sum(machine_id)::BIGINT AS n, count(switch_id) AS switches FROM machine_events"
+        )
+        request = QueryRequest(tmp_path, files, MEMORY, query, version=version)
+        sums += table_apart(request).to_pylist()
+    assert sums[0]["n"] == 3
+    assert sums[1] == {"n": 150, "switches": 0}

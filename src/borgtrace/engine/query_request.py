@@ -36,6 +36,8 @@ class QueryRequest:
         Who takes the answer.
     most_rows
         Rows after which the answer ends; all where None.
+    version
+        Which version of the store it is: another one is opened anew.
     environment
         Variables of the process that asks: the credentials of a bucket may be there.
     """
@@ -47,6 +49,7 @@ class QueryRequest:
     parameters: Mapping[str, Any] | None = None
     carrier: Carrier = "arrow"
     most_rows: int | None = None
+    version: str | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property

@@ -116,7 +116,13 @@ class Worker:
 
     def _connect(self, request: QueryRequest) -> duckdb.DuckDBPyConnection:
         """Open the store, or take the connection of the query before."""
-        wanted = (request.root, request.files, request.memory, request.environment)
+        wanted = (
+            request.root,
+            request.files,
+            request.version,
+            request.memory,
+            request.environment,
+        )
         if self._connection is None or self._opened != wanted:
             os.environ.clear()
             os.environ.update(request.environment)

@@ -189,6 +189,7 @@ class Store:
             parameters,
             carrier,
             most_rows,
+            self._version,
         )
 
     def sql(
