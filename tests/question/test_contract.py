@@ -105,7 +105,9 @@ def test_one_machine_for_one_hour(question: Question, tiny_tables: list[Tables])
 @pytest.mark.parametrize("question", WORKLOAD)
 def test_without_usage(question: Question, without_usage: list[Tables]) -> None:
     for tables in without_usage:
-        check(question.run(tables))
+        result = question.run(tables)
+        check(result)
+        assert (result.not_applicable is None) == (result.table.num_rows > 0)
 
 
 def check(result: Result) -> None:
@@ -113,7 +115,10 @@ def check(result: Result) -> None:
     statements = [claim.statement for claim in result.question.claims]
     assert [finding.statement for finding in result.findings] == statements
     assert result._repr_html_()
+    for finding in result.findings:
+        assert finding.reason or finding.verdict != "not applicable", finding.id
     if result.not_applicable is not None:
+        assert result.not_applicable
         assert result.table.num_rows == 0
         return
     for name in result.table.column_names:
