@@ -9,6 +9,10 @@ DEMO ?= demo-out
 CORE_TESTS := tests/schema tests/triples tests/lifecycle tests/question/test_catalog.py tests/question/test_charts.py \
   tests/question/test_claims.py tests/placement tests/kernels
 
+# Compiled modules are kept even where the environment says otherwise: the tests start hundreds of processes, each of
+# which would compile what it imports, a second and more.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test test-lowest test-scale check mutants bench measured docs format hooks clean
 .DEFAULT_GOAL := demo
 
