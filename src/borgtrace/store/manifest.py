@@ -232,6 +232,11 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     return manifest
 
 
+def is_sealed(layout: Layout) -> bool:
+    """Whether the manifest of a store has a digest of itself, which is compared whenever it is read."""
+    return _SEAL in json.loads(read_text(layout.manifest))
+
+
 def _check_seal(root: Path, data: dict[str, Any]) -> None:
     """Take the digest of a manifest out of what it says, and compare them."""
     # A manifest of an earlier version has no digest of itself.

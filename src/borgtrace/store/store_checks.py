@@ -1,6 +1,6 @@
 """The single checks of a store: files, contents, order, keys, conservation, index and arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +16,10 @@ from borgtrace.schema.evolution import incompatible_columns
 from borgtrace.storage import readable
 from borgtrace.store.columns import DEFAULT_COLUMNS, column_blocks, load_array
 from borgtrace.store.compatibility import is_newer
-from borgtrace.store.content import table_digest
+from borgtrace.store.content import store_digest, table_digest
 from borgtrace.store.digest import digest_of_all, file_digests
 from borgtrace.store.layout import Layout
-from borgtrace.store.manifest import Manifest
+from borgtrace.store.manifest import Manifest, is_sealed
 
 
 class CheckOutcome(NamedTuple):
@@ -69,10 +69,27 @@ def check_content(
     manifest: Manifest,
     layout: Layout,
     threads: int,
+    contents: dict[str, str],
 ) -> CheckOutcome:
-    """Compare the content digest of a table with the manifest's."""
+    """Compare the content digest of a table with the manifest's; `contents` gets it."""
     digest = table_digest(table, layout.parts(table.name), threads)
+    contents[table.name] = digest
     return _compare(digest, manifest.content.get(table.name, ""))
+
+
+def check_digest(manifest: Manifest, contents: Mapping[str, str]) -> CheckOutcome:
+    """Compare the digest by which the store is known with the content of all its tables."""
+    unread = [name for name in TABLES if name not in contents]
+    if unread:
+        return CheckOutcome(False, f"not compared: {unread[0]} could not be read")
+    return _compare(store_digest(contents), manifest.digest)
+
+
+def check_seal(layout: Layout) -> CheckOutcome:
+    """Check that the manifest has a digest of itself; whoever opens the store compares it."""
+    if is_sealed(layout):
+        return CheckOutcome(True, "the manifest is as it was written")
+    return CheckOutcome(False, "the manifest has no digest of itself: anybody may have changed it")
 
 
 def check_conservation(manifest: Manifest) -> CheckOutcome:

@@ -10,7 +10,7 @@ from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
 from borgtrace.storage import as_path, refuse_shortage
 from borgtrace.store.compatibility import unreadable
-from borgtrace.store.layout import Layout
+from borgtrace.store.layout import FORMAT_VERSION, Layout
 from borgtrace.store.manifest import Manifest, read_manifest
 from borgtrace.store.store_checks import (
     CheckOutcome,
@@ -18,11 +18,13 @@ from borgtrace.store.store_checks import (
     check_columns,
     check_conservation,
     check_content,
+    check_digest,
     check_files,
     check_index,
     check_order,
     check_quarantine,
     check_rows,
+    check_seal,
 )
 
 
@@ -107,6 +109,11 @@ def _run(root: Path, name: str, check: Callable[[], CheckOutcome]) -> CheckResul
 
 
 def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[_Check]:
+    contents: dict[str, str] = {}
+    # Of a store of this version they are never missing.
+    has_contents = bool(manifest.content) or manifest.format_version == FORMAT_VERSION
+    if manifest.format_version != "1.0":
+        yield _Check("seal", partial(check_seal, layout))
     yield _Check("conservation", partial(check_conservation, manifest))
     yield _Check("quarantine", partial(check_quarantine, manifest, layout), ("quarantine/",))
     for name, table in TABLES.items():
@@ -114,8 +121,17 @@ def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[_Check
         yield _Check(f"{name}: rows", partial(check_rows, name, manifest, layout), reads)
         yield _Check(f"{name}: columns", partial(check_columns, table, manifest, layout), reads)
         yield _Check(f"{name}: order", partial(check_order, table, layout), reads)
-        if manifest.content:
-            check = partial(check_content, table, manifest, layout, threads)
+        if has_contents:
+            check = partial(
+                check_content,
+                table,
+                manifest,
+                layout,
+                threads,
+                contents,
+            )
             yield _Check(f"{name}: content", check, reads)
+    if has_contents:
+        yield _Check("digest", partial(check_digest, manifest, contents))
     yield _Check("index", partial(check_index, manifest, layout), ("tasks/",))
     yield _Check("arrays", partial(check_arrays, manifest, layout), ("instance_usage/",))
