@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from altair.utils.schemapi import debug_mode
 
-from borgtrace.report.charts import ROWS, TooManyPointsError, figure, specification
+from borgtrace.report.charts import ROWS, TooManyPointsError, figure
+from borgtrace.report.drawable import specification
 from borgtrace.report.theme import themed
 from borgtrace.report.views import unit_views
 

@@ -12,6 +12,7 @@ import pyarrow.parquet
 from borgtrace.engine.csv_text import csv_text, write_csv
 from borgtrace.errors import UsageError
 from borgtrace.question import Result
+from borgtrace.report import drawable
 from borgtrace.storage import replacing, write_file
 
 CLAIM_COLUMNS = (
@@ -56,9 +57,6 @@ def write_result(
     raw
         Whether texts of CSV stay as they are, those that a spreadsheet takes for formulas included.
     """
-    # Only here: a command that writes no files need not load the renderer.
-    import vl_convert
-
     name = result.question.name
     with replacing(out / f"{name}.parquet") as draft:
         pyarrow.parquet.write_table(with_provenance(result), draft, compression="zstd")
@@ -68,11 +66,11 @@ def write_result(
     chart = result.plot()
     if chart is None:
         return
-    spec = chart.to_json(indent=None)
-    write_file(out / f"{name}.vl.json", spec)
-    write_file(out / f"{name}.svg", vl_convert.vegalite_to_svg(spec))
+    spec = drawable.specification(chart)
+    write_file(out / f"{name}.vl.json", json.dumps(spec, sort_keys=True))
+    write_file(out / f"{name}.svg", drawable.svg(spec))
     if png:
-        write_file(out / f"{name}.png", vl_convert.vegalite_to_png(spec, scale=2))
+        write_file(out / f"{name}.png", drawable.png(spec))
 
 
 def with_provenance(result: Result) -> pa.Table:

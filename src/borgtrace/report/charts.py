@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from borgtrace.report.alttext import describe
+from borgtrace.report.drawable import specification
 from borgtrace.report.reduction import reduce_rows
 from borgtrace.report.theme import themed
 from borgtrace.report.values import words
@@ -88,17 +89,6 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     make_zoomable(spec, views)
     text = json.dumps(with_short_floats(spec), ensure_ascii=False, separators=(",", ":"))
     return Figure(text, alt, n_rows)
-
-
-def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """Return a chart in Vega-Lite, with all its rows."""
-    import altair as alt
-
-    # Altair refuses more than 5,000 rows; how many are too many is decided here, after they are reduced.
-    with alt.data_transformers.enable("default", max_rows=None):
-        # Validation takes a second per 5,000 rows.
-        spec: dict[str, Any] = chart.to_dict(validate=False)
-    return spec
 
 
 def reduce_datasets(views: list[View]) -> int:

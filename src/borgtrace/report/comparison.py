@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import vl_convert
 from markupsafe import Markup
 
 from borgtrace.question import Result
 from borgtrace.question.comparison import DISTANCES, aligned, share_units
-from borgtrace.report.charts import specification
+from borgtrace.report.drawable import specification, svg
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
 from borgtrace.report.values import shown_table
@@ -82,7 +81,7 @@ def charts_side_by_side(results: Mapping[str, Result]) -> Markup | None:
             y="shared",
             color="shared",
         )
-    return Markup(vl_convert.vegalite_to_svg(specification(row)))
+    return Markup(svg(specification(row)))
 
 
 def has_panels(chart: alt.TopLevelMixin) -> bool:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from borgtrace.question import Finding
 from borgtrace.question.claims import KINDS, headline, unjudged
 from borgtrace.report import holdings, overview
+from borgtrace.report.drawable import drawable_text
 from borgtrace.report.markup import inline, inline_script, json_script, paragraphs
 from borgtrace.report.papers import papers_cited
 from borgtrace.report.sections import VERDICTS, PageSection, grouped, observed, refusals
@@ -96,7 +97,9 @@ def findings_by_verdict(
 def render(template: str, **values: Any) -> str:
     """Fill a template of this package, with the drawing library at hand."""
     page_template = _templates().get_template(template)
-    return page_template.render(library=Markup(javascript()), **values)
+    page = page_template.render(library=Markup(javascript()), **values)
+    # A NUL is lost on the way to what a browser shows, and a lone surrogate cannot be written to a file.
+    return drawable_text(page)
 
 
 @cache
