@@ -106,8 +106,8 @@ class Places:
             "2011|2019": ["2011"],
             "OUT": ["made"],
             "OUT.html": ["page.html"],
-            "COLLECTION": ["7"],
-            "MACHINE": ["7"],
+            "COLLECTION": ["10"],
+            "MACHINE": ["5"],
             "ACTION": ["list"],
         }
         self.options: dict[str, list[str]] = {
@@ -118,13 +118,15 @@ class Places:
         self.cheap: dict[str, list[str]] = {
             "analyze": ["--where", "true"],
             "colocate": ["--synthetic", "30", "--experiment", "colocation_preparation"],
-            "demo": [],
+            "export": ["--workers", "1"],
+            "ingest": ["--jobs", "1"],
             "explore": ["--no-browser"],
             "fetch": ["--base-url", "http://127.0.0.1:9/", "--dry-run"],
             "forecast": ["--forecaster", "persistence"],
             "overcommit": ["--policy", "limit"],
             "simulate": ["--policy", "recorded"],
             "compact": ["--what-if", "limits", "--seeds", "1"],
+            "subset": ["--time", "0s..9d"],
             "synth": ["--machines", "1", "--hours", "0.1"],
         }
         """What keeps a command short."""
@@ -137,10 +139,13 @@ class Places:
         self.needed: dict[tuple[str, str], list[str]] = {
             ("overcommit", "--recommender"): ["--recommend", "--cores-per-unit", "64"],
             ("overcommit", "--explain"): ["--at", "700s"],
-            ("overcommit", "--at"): ["--explain", "7"],
+            ("overcommit", "--at"): ["--explain", "5"],
             ("export", "--capacity"): ["--layout", "swf"],
         }
         """Options that another one is for."""
+        sources = ("[STORE]", "--pool", "--usage", "--moments")
+        self.instead = {("colocate", source): "--synthetic" for source in sources}
+        """Options that stand in the place of another one."""
 
 
 def command_cases(places: Places) -> Iterator[Case]:
@@ -163,7 +168,8 @@ def case_of(places: Places, name: str, command: Any, parameter: Any, kind: str, 
         options += [shown, value]
         options += places.needed.get((name, shown), [])
     options += required_options(places, command, shown)
-    options += without(places.cheap.get(name, []), shown)
+    cheap = without(places.cheap.get(name, []), shown)
+    options += without(cheap, places.instead.get((name, shown), ""))
     arguments: list[str] = []
     for other in command.params:
         if other.param_type_name == "argument":
@@ -296,8 +302,11 @@ def faults_of(case: Case, outcome: Outcome) -> Iterator[str]:
         yield f"exit code {outcome.code}"
     if case.is_wrong and outcome.code != 2:
         yield f"exit code {outcome.code} where only 2 is right"
-    if outcome.code == 2:
+    # A value that can be right may be refused for what is beside it; the message is then about that.
+    if outcome.code == 2 and case.is_wrong:
         yield from faults_of_message(case, text)
+    if outcome.code not in (None, 0) and not re.search(r"borgtrace: \S|Error: \S", text):
+        yield "no message"
 
 
 def faults_of_message(case: Case, text: str) -> Iterator[str]:

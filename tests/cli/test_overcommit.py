@@ -9,7 +9,9 @@ import pytest
 
 from borgtrace.cli import main
 from borgtrace.ingest import IngestOptions, ingest
+from tests.ingest.own_data import ingest_own
 from tests.ingest.raw import write_part
+from tests.ingest.test_own_data import FILES, THREE_TABLES
 from tests.lifecycle.test_by_machine import CELL
 
 
@@ -119,6 +121,23 @@ def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> Non
             ("limit", "peak that came"): 0.25,
         }
     )
+
+
+def test_a_machine_is_explained_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ingest_own(tmp_path, THREE_TABLES, FILES, capacity="")
+    chosen = ("--policy", "limit", "--resource", "cpu", "--horizon", "5m", "--at", "700s")
+    code, out, err = run(capsys, tmp_path / "store", *chosen, "--json", "--explain", "m1")
+    assert code == 0, err
+    terms = {row["term"]: row["value"] for row in json.loads(out)}
+    # Task a asks for 2 of the 8 cores of the largest machine.
+    assert (terms["sum of the limits"], terms["predicted peak"]) == (0.25, 0.25)
+    for name in ("m9", str(2**63)):
+        code, out, err = run(capsys, tmp_path / "store", *chosen, "--explain", name)
+        assert (code, out) == (2, "")
+        assert "borgtrace: --explain: not the name of one: expected an id, " in err
+        assert f"got 0 called {name}" in err
 
 
 def test_what_comes_after_the_trace_is_not_known(

@@ -406,7 +406,7 @@ def test_a_plan_that_is_no_room_test_is_refused(text: str) -> None:
             SIMULATE.run("nowhere", plan=f"reservation:{margin}")
         assert (
             str(caught.value)
-            == f"--plan: no margin: expected reservation:SHARE, 0 or more, got reservation:{margin}"
+            == f"--plan: no margin: expected reservation:SHARE, 0 to 1,000, got reservation:{margin}"
         )
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", plan="gpa:0.01", factor=0.5)

@@ -100,17 +100,17 @@ def test_a_pool_of_one_task_answers_or_says_why(name: str) -> None:
         (
             "sum_normality",
             {"realizations": 99},
-            "--realizations: out of range: expected 100 to 1,000,000, got 99",
+            "realizations: out of range: expected 100 to 1,000,000, got 99",
         ),
         (
             "percentile_error",
             {"samples": 0},
-            "--samples: out of range: expected 1 to 1,000,000, got 0",
+            "samples: out of range: expected 1 to 1,000,000, got 0",
         ),
         (
             "usage_deviation",
             {"tasks": 0},
-            "--tasks: out of range: expected 1 to 1,000,000,000, got 0",
+            "tasks: out of range: expected 1 to 1,000,000,000, got 0",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_it_says_what_a_bare_pool_cannot_answer(name):
 def test_too_few_realizations(tables):
     with pytest.raises(UsageError) as caught:
         packing_base.QUESTION.run(tables, realizations=99)
-    assert str(caught.value) == "--realizations: out of range: expected 100 to 1,000,000, got 99"
+    assert str(caught.value) == "realizations: out of range: expected 100 to 1,000,000, got 99"
     with pytest.raises(UsageError) as caught:
         experiments()["packing_advice"].run(tables, target=1.0)
     assert str(caught.value) == "target: out of range: expected above 0 and below 1, got 1"

@@ -14,7 +14,9 @@ from borgtrace.colocation.packing.service_classes import ServiceClasses, parse_p
 from borgtrace.errors import UsageError
 from borgtrace.placement import Observation, pack
 from borgtrace.placement.estimators.promises import Promises, nested_slack
+from borgtrace.question import NotApplicable
 from borgtrace.question.conforming import table_of
+from borgtrace.schema.dialects import DIALECTS, dialect
 
 from .test_advice import on_clock
 
@@ -233,6 +235,22 @@ def test_classes_are_tiers_or_jobs_at_random() -> None:
     )
     assert drawn.origin == "jobs at random"
     assert 70 < drawn.rank.sum() < 130
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_default_promises_blame_no_option(name: str) -> None:
+    pool = on_clock(np.full((6, 4), 0.1), generation=name)
+    tiers = {tier.name for tier in dialect(name).tiers}
+    if {"production", "free"} <= tiers:
+        classes = ServiceClasses.of(pool, ColocationOptions.promises, 0)
+        assert classes.names == ("free", "production")
+        return
+    with pytest.raises(NotApplicable) as caught:
+        ServiceClasses.of(pool, ColocationOptions.promises, 0)
+    assert str(caught.value) == (
+        "the default promises (production=0.999,free=0.95) are for tiers that this trace does not have; "
+        f"it has {', '.join(tier.name for tier in dialect(name).tiers)}"
+    )
 
 
 @pytest.mark.parametrize(

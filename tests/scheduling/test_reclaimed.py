@@ -213,5 +213,5 @@ def test_one_moment_reclaims_otherwise(tmp_path: Path) -> None:
         UsageError, match=r"--plan: nothing decays in one moment.*try --what-if reclaimed"
     ):
         CompactOptions(plan="reclaimed:0.25")
-    with pytest.raises(UsageError, match="expected reclaimed:SHARE, 0 or more"):
+    with pytest.raises(UsageError, match="expected reclaimed:SHARE, 0 to 1,000"):
         parse_plan("reclaimed:x")
