@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +25,7 @@ from borgtrace.errors import BorgtraceError, EngineError, UsageError
 from tests.engine.conftest import sample
 from tests.engine.exhausting import PLANS, children
 from tests.engine.test_stoppable import ENDLESS
+from tests.explore.conftest import cell_store  # noqa: F401 - the cell, as a fixture
 
 MEMORY = "200MB"
 LATE = "query: stopped after 0.3 s; allow more with --timeout, or ask for less"
@@ -34,7 +37,7 @@ def ask(sql: str, **options: object) -> QueryRequest:
 
 
 def spill_folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("borgtrace-spill-*"))
+    return set(Path(tempfile.gettempdir()).glob("borgtrace-scratch-*/query-*"))
 
 
 @pytest.fixture
@@ -178,7 +181,7 @@ def _spills(pid: int) -> bool:
         log = Path(f"/proc/{pid}/fd/2").readlink()
     except OSError:
         return False
-    return "borgtrace-spill-" in str(log)
+    return "/borgtrace-scratch-" in str(log)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGSEGV, signal.SIGKILL])
@@ -201,6 +204,28 @@ def test_a_process_that_crashes_is_told_of(nothing_left: None, sign: signal.Sign
     }
     assert str(caught.value) == messages[sign]
     assert table_apart(ask("SELECT 1 AS a")).to_pylist() == [{"a": 1}]
+
+
+def test_the_query_of_a_command_that_is_killed_ends(
+    cell_store: Path,  # noqa: F811
+    nothing_left: None,
+    tmp_path: Path,
+) -> None:
+    words = [sys.executable, "-m", "borgtrace", "sql", str(cell_store), ENDLESS]
+    killed = subprocess.Popen(words, env=os.environ | {"TMPDIR": str(tmp_path)})
+    wait_for(lambda: children(killed.pid))
+    (query,) = children(killed.pid)
+    killed.kill()
+    killed.wait()
+    wait_for(lambda: not Path(f"/proc/{query}").exists())
+    assert not spill_folders()
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_who_drops_an_answer_ends_its_query(nothing_left: None) -> None:

@@ -5,13 +5,14 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+from borgtrace.storage.scratch import new_scratch
 
 START_CODE: Final = (
     "import sys; parent, folder, *sys.path = sys.argv[1:]; "
@@ -31,8 +32,9 @@ class Child:
     """
 
     def __init__(self, *, may_fork: bool = False) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="borgtrace-spill-"))
+        self.folder = new_scratch("query")
         """For what does not fit in memory; removed with the child."""
+        self.folder.mkdir()
         self._log = self.folder / "log"
         self._exit_code: int | None = None
         child_requests, self.requests = os.pipe()
