@@ -19,6 +19,7 @@ from borgtrace.ingest.build.clustering import (
     diverse_columns,
     parquet_writer,
     sorting_connection,
+    within_reach,
 )
 from borgtrace.ingest.build.completion import count_rows, is_kept
 from borgtrace.ingest.build.crosschecks import FILE
@@ -176,7 +177,7 @@ def test_a_table_is_cut_for_several_cores_from_a_size_on(
         relation = f"SELECT {key} FROM ({' UNION ALL '.join(parts)})"
         done: list[int] = []
         folder = tmp_path / f"{sizes} {threads}"
-        with sorting_connection("200MB", threads) as connection:
+        with sorting_connection("200MB", threads, within_reach(tmp_path)) as connection:
             cluster(connection, TABLES["instance_events"], relation, folder, done.append)
         return done
 
@@ -229,7 +230,7 @@ def test_a_sorted_file_notes_what_it_holds(tmp_path: Path) -> None:
     columns = ", ".join(
         f'CAST({values.get(name, "NULL")} AS BIGINT) AS "{name}"' for name in table.names
     )
-    with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
+    with sorting_connection("200MB", 1, within_reach(tmp_path), tmp_path / "spill") as connection:
         (path,) = cluster(
             connection,
             table,
@@ -270,7 +271,7 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
     key = ", ".join(f"{values.get(name, '0')} AS {name}" for name in TABLES["instance_events"].key)
     relation = f"SELECT {key} FROM ({' UNION ALL '.join(parts)})"
     done: list[int] = []
-    with sorting_connection("200MB", 2) as connection:
+    with sorting_connection("200MB", 2, within_reach(tmp_path)) as connection:
         files = cluster(
             connection,
             TABLES["instance_events"],
@@ -293,7 +294,7 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
 
 
 def test_any_column_may_be_null_whatever_was_known_of_what_it_was_made_from(tmp_path: Path) -> None:
-    with sorting_connection("200MB", 1) as connection:
+    with sorting_connection("200MB", 1, within_reach(tmp_path)) as connection:
         connection.execute("CREATE TABLE known AS SELECT range AS n FROM range(3)")
         connection.execute(f"COPY (SELECT n FROM known) TO '{tmp_path}/n.parquet' (FORMAT parquet)")
     assert pq.read_metadata(tmp_path / "n.parquet").schema.column(0).max_definition_level == 1
@@ -325,7 +326,7 @@ def test_codecs_and_bounds_of_a_stored_file(tmp_path: Path) -> None:
         f'{values.get(name, "0" if name in table.key else "NULL")} AS "{name}"'
         for name in table.names
     )
-    with sorting_connection("200MB", 1) as connection:
+    with sorting_connection("200MB", 1, within_reach(tmp_path)) as connection:
         (path,) = cluster(
             connection,
             table,

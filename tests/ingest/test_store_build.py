@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest.build import store_build
-from borgtrace.ingest.build.clustering import sorting_connection
+from borgtrace.ingest.build.clustering import sorting_connection, within_reach
 from borgtrace.ingest.build.completion import index_and_digest
 from borgtrace.ingest.build.converted_build import convert
 from borgtrace.ingest.build.identity import Identity
@@ -185,7 +185,7 @@ class Told(Progress):
 
 def test_progress_of_the_last_steps_comes_to_its_end(tmp_path: Path) -> None:
     told = Told()
-    with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
+    with sorting_connection("200MB", 1, within_reach(tmp_path), tmp_path / "spill") as connection:
         index_and_digest(
             connection,
             {name: [] for name in TRACE_TABLES},
@@ -199,7 +199,7 @@ def test_progress_of_the_last_steps_comes_to_its_end(tmp_path: Path) -> None:
 
 def test_progress_of_a_conversion_names_each_table(tmp_path: Path) -> None:
     told = Told()
-    with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
+    with sorting_connection("200MB", 1, within_reach(tmp_path), tmp_path / "spill") as connection:
         made = convert(
             connection,
             Layout(tmp_path),

@@ -116,7 +116,7 @@ def open_store(
             )
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
-    _lock(con, _readable_folders(root, chain.from_iterable(tables.values())))
+    lock(con, _readable_folders(root, chain.from_iterable(tables.values())))
     return con
 
 
@@ -136,7 +136,7 @@ def open_tasks(tasks: pa.Table) -> duckdb.DuckDBPyConnection:
     con.register("arrow_rows", tasks)
     con.execute("CREATE TABLE tasks AS FROM arrow_rows")
     con.unregister("arrow_rows")
-    _lock(con)
+    lock(con)
     return con
 
 
@@ -152,7 +152,7 @@ def open_file(path: Path, *, threads: int | None = None) -> duckdb.DuckDBPyConne
     """
     con = raw_connection(threads=threads)
     con.execute(f"SET allowed_paths = [{literal(str(plain_path(path)))}]")
-    _lock(con)
+    lock(con)
     return con
 
 
@@ -165,11 +165,20 @@ def open_values(*, threads: int | None = 1) -> duckdb.DuckDBPyConnection:
         Threads of DuckDB; all cores where None.
     """
     con = raw_connection(threads=threads)
-    _lock(con)
+    lock(con)
     return con
 
 
-def _lock(con: duckdb.DuckDBPyConnection, folders: Sequence[str] = ()) -> None:
+def lock(con: duckdb.DuckDBPyConnection, folders: Sequence[str] = ()) -> None:
+    """Let a connection reach no file outside some folders, load nothing, and keep its settings for good.
+
+    Parameters
+    ----------
+    con
+        The connection; its folder for spilling stays within reach.
+    folders
+        Each with a slash at its end, which keeps out a neighbor whose name only begins like it.
+    """
     if folders:
         folders_sql = ", ".join(literal(folder) for folder in folders)
         con.execute(f"SET allowed_directories = [{folders_sql}]")
@@ -293,7 +302,7 @@ def condition(predicate: str) -> str:
     """
     # On a line of its own, so that a remark at its end does not hide the bracket.
     bracketed_sql = f"({predicate}\n)"
-    with refusals(), duckdb.connect() as con:
+    with refusals(), open_values() as con:
         # Without the brackets, what closes them and opens others is no condition; with them, a LIMIT is none.
         for condition_sql in (predicate, bracketed_sql):
             check(con, f"SELECT 1 WHERE {condition_sql}")

@@ -93,7 +93,7 @@ def merge(
     entries.sort(key=lambda entry: entry.name)
     progress = progress or Progress()
     first = parts[0].manifest
-    with new_store(out, memory, None) as (connection, work), ExitStack() as stack:
+    with new_store(out, memory, None, roots) as (connection, work), ExitStack() as stack:
         for root, version in versions.items():
             stack.enter_context(expect_version(root, version))
         for part in parts:

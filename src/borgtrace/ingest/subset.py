@@ -70,7 +70,7 @@ def subset(
         )
     selection = _Selection(Layout(source), manifest, cut, terms)
     with (
-        new_store(out, memory, threads) as (connection, work),
+        new_store(out, memory, threads, [source]) as (connection, work),
         expect_version(source, version),
     ):
         subset_manifest = _copy(connection, selection, work, progress or Progress())

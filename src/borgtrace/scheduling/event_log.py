@@ -61,7 +61,10 @@ def write_event_log(
     """
     original = store.manifest
     source = Layout(store.path)
-    with new_store(out, store.memory, None) as (connection, work), store.expect_current():
+    with (
+        new_store(out, store.memory, None, [source.root]) as (connection, work),
+        store.expect_current(),
+    ):
         connection.register("simulated", events_of(trace, submissions))
         files = {name: write_table(connection, source, work, name) for name in TRACE_TABLES}
         done = index_and_digest(connection, files, original.dialect, work, Progress())

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.embedded import NO_TYPE, files_sql, raw_connection
+from borgtrace.engine.guard import lock
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.engine.memory import parse_memory
 from borgtrace.ingest.build.file_ranges import plan_files, range_sql
@@ -32,7 +33,7 @@ from borgtrace.ingest.build.row_order import sorted_batches
 from borgtrace.ingest.build.staged_relation import PartsByColumns, show_parts
 from borgtrace.schema import ENUMS, Table
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.storage import remove, replacing
+from borgtrace.storage import RemotePath, remove, replacing, user_cache
 from borgtrace.store.content import ContentSums
 from borgtrace.store.layout import part_name
 
@@ -58,6 +59,7 @@ Refinement = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def sorting_connection(
     memory: str,
     threads: int | None,
+    folders: Sequence[str],
     spill: Path | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """Open the connection that reads rows for sorting.
@@ -71,6 +73,8 @@ def sorting_connection(
         What DuckDB may hold before it spills, such as ``"4GB"``.
     threads
         Its threads; all cores where None.
+    folders
+        All that it can read and write, from `within_reach`: rows and their texts come from anyone.
     spill
         Where it spills; made here.  None: in the temporary folder.
     """
@@ -83,7 +87,34 @@ def sorting_connection(
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     # The footers of staged parts are read for each range of collections.
     connection.execute("SET parquet_metadata_cache = true")
+    lock(connection, folders)
     return connection
+
+
+def within_reach(*places: Path) -> list[str]:
+    """Return stores and folders as `sorting_connection` takes them; of one in a bucket, the folder of its copies."""
+    folders: dict[Path, None] = {}
+    for place in places:
+        here = user_cache() if isinstance(place, RemotePath) else place
+        folders |= dict.fromkeys(_folders_behind(here))
+    return [f"{folder}/" for folder in folders]
+
+
+def _folders_behind(place: Path) -> Iterator[Path]:
+    """Yield where the files of a folder really are: tables of a store, or their parts, may be links."""
+    yield place.resolve()
+    for table in place.glob("*"):
+        if table.is_symlink():
+            yield table.resolve()
+    for part in place.glob("*/part-*.parquet"):
+        if part.is_symlink():
+            yield part.resolve().parent
+
+
+def reach_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Return the folders that a connection from `sorting_connection` can reach, for one beside it."""
+    ((folders,),) = connection.execute("SELECT current_setting('allowed_directories')").fetchall()
+    return list(folders)
 
 
 def cluster(
@@ -130,7 +161,8 @@ def cluster(
     most_rows = min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
     files = source.plan(most_rows, folder, present, fresh_sql)
     if spark is not None:
-        make = partial(_make_file, table, relation_sql, f"{memory}B", parts or {})
+        folders = reach_of(connection)
+        make = partial(_make_file, table, relation_sql, f"{memory}B", parts or {}, folders)
         for rows in spark.map(make, files):
             progress(rows)
         return _parts_in(folder)
@@ -281,10 +313,11 @@ def _make_file(
     relation_sql: str,
     memory: str,
     parts: PartsByColumns,
+    folders: Sequence[str],
     file: _PlannedFile,
 ) -> int:
     """Read and write one file in a task, which has no access to the connection that planned it."""
-    with sorting_connection(memory, 1) as connection:
+    with sorting_connection(memory, 1, folders) as connection:
         show_parts(connection, parts)
         rows = _SortedRelation(connection, table, relation_sql).read(file)
         return write_rows(file.path, file.first_row, table, rows)

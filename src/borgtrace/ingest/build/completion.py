@@ -13,7 +13,7 @@ import duckdb
 
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.processes import Run, map_threads
-from borgtrace.ingest.build.clustering import sorting_connection, writers
+from borgtrace.ingest.build.clustering import reach_of, sorting_connection, within_reach, writers
 from borgtrace.ingest.build.file_ranges import SortedFiles
 from borgtrace.ingest.build.sorted_tables import (
     FileFacts,
@@ -41,6 +41,7 @@ def new_store(
     out: str | Path,
     memory: str,
     threads: int | None,
+    sources: Sequence[Path],
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """Yield a connection that sorts and the folder of a store that is made of others: `out`, once the block ends.
 
@@ -50,6 +51,8 @@ def new_store(
         A new folder, here or in a bucket.
     memory, threads
         Budget of the sort.
+    sources
+        The stores whose files it is made of.
 
     Raises
     ------
@@ -58,7 +61,8 @@ def new_store(
     """
     with new_folder(as_path(out)) as work:
         spill = Layout(work).spill
-        with sorting_connection(memory, threads, spill) as connection:
+        folders = within_reach(work, *sources)
+        with sorting_connection(memory, threads, folders, spill) as connection:
             yield connection, work
         shutil.rmtree(spill, ignore_errors=True)
 
@@ -99,7 +103,7 @@ def index_and_digest(
     connect = connection.cursor
     if spark:
         run = spark.map
-        connect = partial(sorting_connection, f"{memory}B", 1)
+        connect = partial(sorting_connection, f"{memory}B", 1, reach_of(connection))
     sorted_files = {name: SortedFiles.of(files[name]) for name in TRACE_TABLES}
     tables = SortedTables(sorted_files, dialect, connect, out or work)
     completion = _Completion(tables, run, work, progress, previous)

@@ -11,7 +11,7 @@ import duckdb
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
-from borgtrace.ingest.build.clustering import cluster, sorting_connection
+from borgtrace.ingest.build.clustering import cluster, sorting_connection, within_reach
 from borgtrace.ingest.build.completion import count_rows, index_and_digest
 from borgtrace.ingest.build.converted_build import convert, refuse_addition
 from borgtrace.ingest.build.identity import Identity
@@ -92,7 +92,8 @@ def build(
     work = layout.unfinished
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    with sorting_connection(memory, threads, layout.spill) as connection:
+    folders = within_reach(layout.root, layout.staging)
+    with sorting_connection(memory, threads, folders, layout.spill) as connection:
         next_version = StoreBuild(
             layout,
             inputs,
