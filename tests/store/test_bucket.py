@@ -143,14 +143,12 @@ def test_a_store_that_is_not_whole_is_refused(
     assert str(caught.value) == f"{URL}: {message}"
 
 
-def test_columns_without_an_array_cannot_be_made_there(bucket: Bucket) -> None:
-    with pytest.raises(StoreError) as caught:
-        borgtrace.open(URL).array("maximum_cpu")
-    way_out = "let its owner read that column once"
-    assert (
-        str(caught.value)
-        == f"{URL}: no array of maximum_cpu yet, and the store cannot be written to; {way_out}"
-    )
+def test_columns_without_an_array_are_made_in_the_users_cache(
+    bucket: Bucket, small: Path, tmp_path: Path
+) -> None:
+    expected = borgtrace.open(small).array("maximum_cpu")
+    np.testing.assert_array_equal(borgtrace.open(URL).array("maximum_cpu"), expected)
+    assert len(list((tmp_path / "cache").rglob("maximum_cpu.npy"))) == 1
 
 
 def test_a_query_reads_nothing_but_the_store(bucket: Bucket, small: Path) -> None:

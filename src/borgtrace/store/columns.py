@@ -119,18 +119,7 @@ def further_array(layout: Layout, keeper: Keeper, column: str) -> Path:
         Where it is kept.
     column
         A measured column of instance_usage.
-
-    Raises
-    ------
-    StoreError
-        When the store is in a bucket, for it would have to be read whole.
     """
-    if layout.is_remote:
-        raise StoreError(
-            str(layout.root),
-            f"no array of {column} yet, and the store cannot be written to",
-            way_out="let its owner read that column once",
-        )
 
     def build(folder: Path) -> None:
         write_array(folder / f"{column}.npy", layout.parts("instance_usage"), column)
