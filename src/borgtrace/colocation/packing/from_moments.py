@@ -34,7 +34,7 @@ from borgtrace.placement import (
     require_capacity,
 )
 from borgtrace.placement.estimators.features import MAXIMUM, N_MOMENTS
-from borgtrace.storage import open_regular
+from borgtrace.storage import open_regular, refuse_shortage
 
 _REQUIRED_COLUMNS = ("task", "mean", "std")
 _OPTIONAL_COLUMNS = ("maximum", "request")
@@ -347,12 +347,18 @@ def read_moments(path: Path) -> NamedTasks:
         with open_regular(path) as file:
             is_parquet = path.suffix == ".parquet"
             table = pq.read_table(file) if is_parquet else pyarrow.csv.read_csv(file)
-    except pa.ArrowInvalid as error:
+        names = table.column_names
+    # Damaged pages and metadata are no ArrowInvalid; a text that is no UTF-8 is none either.
+    except (pa.ArrowException, OSError, ValueError) as error:
+        refuse_shortage(error, path)
         raise SourceError(str(path), "not a table", way_out=way_out) from error
     for name in _REQUIRED_COLUMNS:
-        if name not in table.column_names:
-            got = ", ".join(table.column_names)
+        if name not in names:
+            got = ", ".join(names)
             raise SourceError(str(path), f"no column {name}", got=got, way_out=way_out)
+    for name in (*_REQUIRED_COLUMNS, *_OPTIONAL_COLUMNS):
+        if names.count(name) > 1:
+            raise SourceError(str(path), f"more than one column {name}", way_out=way_out)
     if not table.num_rows:
         raise SourceError(str(path), "no tasks", way_out=way_out)
 
@@ -360,9 +366,12 @@ def read_moments(path: Path) -> NamedTasks:
     std = _amounts(path, table, "std")
     optional = {}
     for name in _OPTIONAL_COLUMNS:
-        if name in table.column_names:
+        if name in names:
             optional[name] = _amounts(path, table, name)
-    labels = [str(task) for task in table["task"].to_pylist()]
+    try:
+        labels = [str(task) for task in table["task"].to_pylist()]
+    except UnicodeDecodeError as error:
+        raise SourceError(str(path), "column task is not UTF-8", way_out=way_out) from error
     return NamedTasks(labels, mean, std, **optional)
 
 
@@ -370,7 +379,7 @@ def _amounts(path: Path, table: pa.Table, name: str) -> Numbers:
     """Return a column of numbers, none of which is negative or missing."""
     try:
         values: Numbers = table[name].cast(pa.float64()).to_numpy()
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SourceError(str(path), f"column {name} is not of numbers") from error
     is_valid = np.isfinite(values) & (values >= 0)
     if not is_valid.all():

@@ -7,6 +7,7 @@ pool knows is written to further columns and to the file's metadata.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from borgtrace.colocation.tasks.pool import LEVELS, PER_TASK, PreparationStep, T
 from borgtrace.errors import SourceError
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.dialects import dialect
-from borgtrace.storage import as_local_path, readable, replacing
+from borgtrace.storage import as_local_path, readable, refuse_shortage, replacing
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
 _METADATA_KEY = b"borgtrace.pool"
@@ -114,18 +115,26 @@ def read_pool(path: str | Path) -> TaskPool:
     fields |= columns.identity()
     columns.require_order(fields.get("start"), offsets)
 
-    stored_metadata = columns.table.schema.metadata or {}
-    metadata = json.loads(stored_metadata.get(_METADATA_KEY, b"{}"))
     fields["source"] = Path(path).name
-    for name in _METADATA_FIELDS:
-        if name in metadata:
-            fields[name] = metadata[name]
-    return TaskPool(
-        offsets=offsets,
-        **fields,
-        steps=tuple(PreparationStep(**step) for step in metadata.get("steps", ())),
-        part=_coverage(metadata["part"]) if "part" in metadata else None,
-    )
+    stored_metadata = columns.table.schema.metadata or {}
+    text = stored_metadata.get(_METADATA_KEY, b"{}")
+    # Of any shape: the file may be somebody else's.
+    try:
+        return TaskPool(offsets=offsets, **{**fields, **_described(json.loads(text))})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise SourceError(
+            str(path),
+            "what the file says of its tasks is damaged",
+            way_out=_WAY_OUT,
+        ) from error
+
+
+def _described(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file says of its tasks beside their numbers."""
+    fields = {name: metadata[name] for name in _METADATA_FIELDS if name in metadata}
+    fields["steps"] = tuple(PreparationStep(**step) for step in metadata.get("steps", ()))
+    fields["part"] = _coverage(metadata["part"]) if "part" in metadata else None
+    return fields
 
 
 def _coverage_facts(part: StoreCoverage) -> dict[str, Any]:
@@ -151,7 +160,8 @@ def _open(path: Path) -> pa.Table:
         raise SourceError(str(path), "no such file", way_out=_WAY_OUT)
     try:
         table = pq.read_table(readable(path), partitioning=None)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowException, OSError) as error:
+        refuse_shortage(error, path)
         raise SourceError(str(path), "not a Parquet file", way_out=_WAY_OUT) from error
     if not table.num_rows:
         raise SourceError(str(path), "the pool has no tasks", way_out=_WAY_OUT)

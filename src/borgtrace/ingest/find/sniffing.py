@@ -161,15 +161,16 @@ def sniff(path: Path) -> Draft:
         try:
             connection.execute(f"CREATE VIEW raw AS SELECT * FROM {reader_sql}")
             described = connection.execute("DESCRIBE raw").fetchall()
+            types = {name: str(type_name) for name, type_name, *_ in described}
+            columns = _SniffedColumns(connection, types, _find_roles(path, types))
+            return _draft(columns)
+        # Also in the midst of it: DuckDB tells the columns from the first rows, and reads the others for the guesses.
         except duckdb.Error as error:
             raise SourceError(
                 str(path),
                 f"not a table ({first_line(error)})",
                 way_out="check the file",
             ) from error
-        types = {name: str(type_name) for name, type_name, *_ in described}
-        columns = _SniffedColumns(connection, types, _find_roles(path, types))
-        return _draft(columns)
 
 
 def _require_plausible_expansion(path: Path, local_path: Path) -> None:
