@@ -13,6 +13,7 @@ import borgtrace
 from borgtrace.errors import StoreError
 from borgtrace.store.manifest import read_manifest
 from borgtrace.store.verify import verify
+from tests.store.versions import Versions, check_further_column, check_question_tables
 
 
 @pytest.fixture
@@ -45,6 +46,28 @@ def test_a_manifest_without_a_digest_of_itself_is_a_finding(copy: Path) -> None:
     path.write_text(json.dumps(data))
     expected = "the manifest has no digest of itself: anybody may have changed it"
     assert findings(copy) == {"seal": expected}
+
+
+def test_a_store_that_claims_the_digest_of_another_gives_nothing_to_its_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are at one path in turn and cannot be written to, so what is kept of them is in the user's cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
+    versions = Versions(tmp_path)
+    genuine = versions.ingest((5, 7), store=tmp_path / "genuine")
+    foreign = versions.ingest((6, 8), store=tmp_path / "foreign")
+    digest = read_manifest(genuine).digest
+    replace(read_manifest(foreign), digest=digest).write(foreign / "manifest.json")
+    place = tmp_path / "place"
+    for store, numbers in ((foreign, (6, 8)), (genuine, (5, 7))):
+        # A file where a folder should be cannot be written into, not even by root.
+        (store / "cache").touch()
+        store.rename(place)
+        opened = borgtrace.open(place)
+        assert opened.digest == digest
+        check_further_column(opened, numbers)
+        check_question_tables(opened, numbers)
+        place.rename(store)
 
 
 NAMES = [

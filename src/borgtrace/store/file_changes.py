@@ -32,6 +32,7 @@ class FileState(NamedTuple):
     written: int
     changed: int
     inode: int
+    device: int
 
 
 Comparisons = Mapping[str, list[str | int]]
@@ -101,7 +102,13 @@ def _state(path: Path) -> FileState | None:
     # Another error says nothing about whether it is there.
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return FileState(
+        size=status.st_size,
+        written=status.st_mtime_ns,
+        changed=status.st_ctime_ns,
+        inode=status.st_ino,
+        device=status.st_dev,
+    )
 
 
 def read_comparisons(root: Path) -> Comparisons:
