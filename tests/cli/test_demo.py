@@ -137,6 +137,8 @@ def step(command: str) -> DemoStep:
 def test_a_step_that_fails_ends_the_demo_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(BorgtraceError) as caught:
         run_step(step(f"info {tmp_path}/none"), tmp_path / "log.txt")
+    # The exit code of the step: there is no such store.
+    assert caught.value.exit_code == 5
     message = str(caught.value)
     assert message.startswith("borgtrace info: the step failed: got borgtrace: ")
     way_out = f"make one: borgtrace ingest SRC --store {tmp_path}/none"
@@ -146,7 +148,7 @@ def test_a_step_that_fails_ends_the_demo_with_its_last_line(tmp_path: Path) -> N
 
 def test_a_step_takes_the_time_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10.0, 12.5])
-    ended = subprocess.CompletedProcess([], 0)
+    ended = subprocess.CompletedProcess([], 0, stdout="")
     monkeypatch.setattr(demo.time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(demo.subprocess, "run", lambda *_, **__: ended)
     assert run_step(step("doctor"), tmp_path / "log") == 2.5

@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -87,7 +87,9 @@ def command(
                 # A mistake of ours keeps its traceback.
                 if explained is None:
                     raise
-                print(f"borgtrace: {explained}", file=sys.stderr)
+                # Where messages cannot be written either, the exit code tells.
+                with suppress(OSError):
+                    print(f"borgtrace: {explained}", file=sys.stderr)
                 finish_output()
                 raise typer.Exit(explained.exit_code) from error
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from borgtrace.cli.options import JsonOption, SeedOption
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.schema.bounds import DEMO_HOURS, DEMO_MACHINES
+from borgtrace.storage import write_file
 
 # Tells a folder that a demo made, and that may be emptied, from anybody else's.
 MARK = ".borgtrace-demo"
@@ -211,16 +213,20 @@ def run_step(step: DemoStep, log: Path) -> float:
         "borgtrace",
         *shlex.split(step.command),
     ]
-    with log.open("w") as output:
-        ended = subprocess.run(
-            command,
-            stdout=output,
-            stderr=output,
-            check=False,
-        )
+    # Not into the log at once: where its disk is full, the reason would be lost.
+    ended = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    with suppress(OSError) if ended.returncode else nullcontext():
+        write_file(log, ended.stdout)
     if ended.returncode:
         # The last line is the error: commands print it in one.
-        lines = log.read_text().strip().splitlines()
+        lines = ended.stdout.strip().splitlines()
         failure = BorgtraceError(
             f"borgtrace {step.name}",
             "the step failed",
