@@ -22,7 +22,6 @@ LIBRARIES = {
 """What NumPy and Arrow open files with."""
 LOOKED_AT = {"open_regular", "readable", "require_regular"}
 OWN_FILES = {
-    "cli/commands/demo.py": "the log of a step that it ran",
     "cli/commands/synth.py": "what it has just written",
     "colocation/packing/from_moments.py": "a file that open_regular opened",
     "datasets/card.py": "a file of the package",
