@@ -299,7 +299,8 @@ REFUSED = {
     "no capacity at all": (
         AVERAGES,
         "8apples",
-        "--capacity: not the size of a machine: expected such as 8cores,32GiB, got 8apples",
+        "--capacity: not the size of a machine: expected such as 8cores,32GiB, "
+        "at most 1,000,000 cores and 1 EiB, got 8apples",
     ),
 }
 

@@ -46,7 +46,8 @@ def test_what_is_no_size_of_a_machine(text: str) -> None:
         parse_capacity(text)
     assert (
         str(caught.value)
-        == f"--capacity: not the size of a machine: expected such as 8cores,32GiB, got {text}"
+        == "--capacity: not the size of a machine: expected such as 8cores,32GiB, "
+        f"at most 1,000,000 cores and 1 EiB, got {text}"
     )
 
 

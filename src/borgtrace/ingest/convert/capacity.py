@@ -48,7 +48,7 @@ def parse_capacity(text: str) -> Capacity:
             raise UsageError(
                 "--capacity",
                 "not the size of a machine",
-                expected="such as 8cores,32GiB, up to 1,000,000 cores and 1,000,000 TiB",
+                expected="such as 8cores,32GiB, at most 1,000,000 cores and 1 EiB",
                 got=text,
             )
         amounts[resource] = amount

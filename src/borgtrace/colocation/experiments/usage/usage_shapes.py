@@ -61,7 +61,7 @@ def compute(study: Study, options: ColocationOptions) -> pa.Table:
         n_distinct >= CLUSTERS,
         f"{CLUSTERS} clusters need as many different tasks, the pool has {n_distinct}",
     )
-    k_means = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed % 2**32)
+    k_means = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed)
     # Sums of several threads would differ in the last digit.
     with threadpool_limits(1):
         clustering = k_means.fit(shapes)
