@@ -80,18 +80,12 @@ SECRET = "n0b0dy-reads-this"
 
 
 class Names(NamedTuple):
-    """The hostile names of a case."""
+    """Hostile names of the columns that are declared."""
 
     task: str
     time: str
     cpu: str
     machine: str
-    undeclared: str
-
-    @property
-    def texts(self) -> list[str]:
-        """All of them."""
-        return list(self)
 
 
 def hostile_name(chance: random.Random, folder: Path, *, has_line_breaks: bool = True) -> str:
@@ -118,13 +112,19 @@ def hostile_name(chance: random.Random, folder: Path, *, has_line_breaks: bool =
     return name if name.strip() else f"x{name}"
 
 
-def distinct_names(chance: random.Random, folder: Path, *, has_line_breaks: bool = True) -> Names:
+def distinct_names(
+    chance: random.Random,
+    folder: Path,
+    count: int,
+    *,
+    has_line_breaks: bool = True,
+) -> list[str]:
     """Return names for the columns of a file, no two of which are the same to SQL."""
     names: dict[str, str] = {}
-    while len(names) < len(Names._fields):
+    while len(names) < count:
         name = hostile_name(chance, folder, has_line_breaks=has_line_breaks)
         names.setdefault(name.casefold(), name)
-    return Names(*names.values())
+    return list(names.values())
 
 
 Row = Sequence[Any]

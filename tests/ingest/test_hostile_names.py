@@ -17,14 +17,17 @@ from borgtrace.question.comparison import aligned
 from tests.ingest.hostile_names import (
     SECRET,
     WRITERS,
+    Names,
     declaration,
     distinct_names,
-    hostile_name,
 )
 from tests.printed import shown
 
-NAMES_OF_A_CASE = 8
-"""Five columns, a column that is sniffed, and two tasks."""
+COLUMNS = 32
+"""Columns of a file, the first four of which are declared."""
+TASKS = 8
+SNIFFED_COLUMNS = 10
+NAMES_OF_A_CASE = COLUMNS + TASKS + SNIFFED_COLUMNS
 MEASURED_NAMES = 2_000
 
 
@@ -58,40 +61,44 @@ def check_declared_file(folder: Path, file: str, chance: random.Random) -> None:
     folder.mkdir()
     # Lines of CSV are lines of the file.
     has_line_breaks = file != "own.csv"
-    names = distinct_names(chance, folder.parent, has_line_breaks=has_line_breaks)
-    tasks = [
-        f"{number}{hostile_name(chance, folder.parent, has_line_breaks=has_line_breaks)}"
-        for number in (1, 2)
-    ]
+    columns = distinct_names(chance, folder.parent, COLUMNS, has_line_breaks=has_line_breaks)
+    names = Names(*columns[:4])
+    tasks = distinct_names(chance, folder.parent, TASKS, has_line_breaks=has_line_breaks)
+    # A number would be the id itself.
+    tasks = [f"t{task}" for task in tasks]
     if file == "own.json":
         # DuckDB's JSON holds no NUL: such a row is refused, and counted.
         tasks = [task.replace("\0", "") for task in tasks]
-    rows = [(task, 300 * slot, 1.0, task, "x") for slot in range(3) for task in tasks]
-    WRITERS[file](folder / file, names.texts, rows)
+    others = ["x"] * (COLUMNS - 4)
+    rows = [(task, 300 * slot, 1.0, task, *others) for slot in range(3) for task in tasks]
+    WRITERS[file](folder / file, columns, rows)
     (folder / "own.toml").write_text(declaration(names))
     store = folder / "store"
     options = ["--dialect", folder / "own.toml", "--capacity=8cores"]
     run("ingest", folder / file, "--store", store, "--dry-run", *options)
     run("ingest", folder / file, "--store", store, *options)
     opened = borgtrace.open(store)
-    assert [(entry.stored, entry.quarantined) for entry in opened.manifest.sources] == [(6, 0)]
+    assert [(entry.stored, entry.quarantined) for entry in opened.manifest.sources] == [
+        (len(rows), 0)
+    ]
     answer = opened.sql("select distinct collection_name as name from collection_events")
     assert sorted(answer.column("name").to_pylist()) == sorted(tasks)
     usage = opened.sql("select average_cpu from instance_usage")
-    assert usage.column("average_cpu").to_pylist() == [0.125] * 6
+    assert usage.column("average_cpu").to_pylist() == [0.125] * len(rows)
     run("dataset", store, folder / "dataset", "--min-length=1", "--format=npz", "--shards=1")
     present = sorted(entry.name for entry in folder.iterdir())
     assert present == ["dataset", file, "own.toml", "store"]
-    check_labels(store, [*names.texts, *tasks])
+    check_labels(store, columns)
 
 
 def check_sniffed_file(folder: Path, file: str, chance: random.Random) -> None:
     """Let the columns of a file be guessed, and read the names that the guess declares."""
     folder.mkdir()
-    name = hostile_name(chance, folder.parent, has_line_breaks=False)
-    cpu = f"cpu_cores {name}"
-    rows = [("web", 300 * slot, 1.0, "x") for slot in range(24)]
-    WRITERS[file](folder / file, ["task", "time", cpu, f"note {name}"], rows)
+    names = distinct_names(chance, folder.parent, SNIFFED_COLUMNS, has_line_breaks=False)
+    cpu = f"cpu_cores {names[0]}"
+    notes = [f"note {name}" for name in names[1:]]
+    rows = [("web", 300 * slot, 1.0, *("x" for _ in notes)) for slot in range(24)]
+    WRITERS[file](folder / file, ["task", "time", cpu, *notes], rows)
     draft = run("dialect", "sniff", folder / file)
     assert tomllib.loads(draft)["usage"]["cpu"]["column"] == cpu
     (folder / "own.toml").write_text(draft)
