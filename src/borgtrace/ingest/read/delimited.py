@@ -113,8 +113,10 @@ class PlainLines:
         self._rest = block[end:] if end else self._rest + block
         # Arrow takes a carriage return alone for the end of a line.
         has_lone_return = b"\r" in whole and whole.count(b"\r") != whole.count(b"\r\n")
+        # An empty line is refused: of a block of nothing else Arrow would make eight million rows.
+        has_empty_line = b"\n\n" in whole
         has_refused = bool(self._refused) and self._refused in whole
-        if has_lone_return or has_refused or is_strange(whole):
+        if has_lone_return or has_empty_line or has_refused or is_strange(whole):
             raise NeedsValidation
         return block
 
