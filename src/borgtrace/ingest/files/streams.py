@@ -98,6 +98,9 @@ def open_lines(source: Source) -> Iterator[BinaryIO]:
     SourceError
         Where a line is longer than `LONGEST_LINE`, and whatever `open_stream` raises.
     """
+    if source.format == "swf":
+        # Its lines are taken apart in Python: of a hundred million empty ones that takes minutes.
+        check_expansion(source)
     with open_stream(source) as stream:
         if source.has_header:
             stream.readline(LONGEST_LINE)
