@@ -95,7 +95,8 @@ def check_sniffed_file(folder: Path, file: str, chance: random.Random) -> None:
     """Let the columns of a file be guessed, and read the names that the guess declares."""
     folder.mkdir()
     names = distinct_names(chance, folder.parent, SNIFFED_COLUMNS, has_line_breaks=False)
-    cpu = f"cpu_cores {names[0]}"
+    # A percent sign is a unit.
+    cpu = f"cpu_cores {names[0].replace('%', '')}"
     notes = [f"note {name}" for name in names[1:]]
     rows = [("web", 300 * slot, 1.0, *("x" for _ in notes)) for slot in range(24)]
     WRITERS[file](folder / file, ["task", "time", cpu, *notes], rows)
