@@ -635,6 +635,7 @@ def test_only_what_is_read_is_kept(tmp_path: Path) -> None:
         "facts.json",
         "index.npy",
         "rows-00000",
+        "seal.json",
         "terms",
     }
     assert steps == [("assigning usage to machines", 0, 7), ("sorting machines", 0, 1)]
