@@ -43,15 +43,15 @@ def estimators() -> dict[str, type[Estimator]]:
     return dict(sorted(by_name.items()))
 
 
-def parse_estimator(text: str, where: str = "estimator") -> Estimator:
+def parse_estimator(text: str, option: str = "") -> Estimator:
     """Return the estimator that a user writes as ``name:parameter``.
 
     Parameters
     ----------
     text
         What the user wrote.
-    where
-        The option, for the error.
+    option
+        Where the user wrote it, for the error.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def parse_estimator(text: str, where: str = "estimator") -> Estimator:
     kinds = estimators()
     if name not in kinds:
         raise UsageError(
-            where,
+            option or "estimator",
             "unknown name",
             expected=f"one of {', '.join(kinds)}",
             got=name or "nothing",
@@ -81,9 +81,13 @@ def parse_estimator(text: str, where: str = "estimator") -> Estimator:
         problem = "parameter is not a number"
         expected = f"{name}:{kind.symbol}"
         raise UsageError(
-            f"{where} {name}",
+            f"{option or 'estimator'} {name}",
             problem,
             expected=expected,
             got=text,
         ) from None
-    return kind(parameter)
+    try:
+        return kind(parameter)
+    except UsageError as error:
+        where = f"{option} {error.where}".strip()
+        raise UsageError(where, error.what, expected=error.expected, got=error.got) from None
