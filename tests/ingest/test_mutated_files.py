@@ -250,3 +250,21 @@ def test_sniffing_what_has_something_wrong(tmp_path: Path, n_tried: int) -> None
         path = tmp_path / f"{number}-{sample.file_name}"
         path.write_bytes(rng.choice(MUTATIONS)(rng, sound))
         _in_words(lambda path=path: sniff(path).text())
+
+
+def test_a_header_that_names_a_column_twice(tmp_path: Path) -> None:
+    path = tmp_path / "usage-000000000000.csv"
+    path.write_text("task,time,cpu,cpu\na,0,1,2\n")
+    with pytest.raises(SourceError) as caught:
+        classify(path, only=sample_dialects()["own-averages"])
+    assert str(caught.value) == (
+        f"{path}: two columns have one name: got cpu; rename or remove one of them"
+    )
+
+
+def test_a_flattened_file_without_rows(tmp_path: Path) -> None:
+    sample = sample_tables("kaggle-2019")[0]
+    header = sample.content([sample.row(1)]).split(b"\n")[0] + b"\n"
+    found = _read(tmp_path / "header", sample, header)
+    assert isinstance(found, SourceError)
+    assert str(found).endswith(".csv: no rows; fetch it again")

@@ -224,11 +224,15 @@ def choose_cell(source: Source, cells: Counter[str]) -> str:
     ------
     UsageError
         The file mixes cells and none, or an unknown one, was chosen.
+    SourceError
+        It has no rows.
     """
     if source.cell in cells:
         return source.cell
     if not source.cell and len(cells) == 1:
         return next(iter(cells))
+    if not cells:
+        raise SourceError(str(source.path), "no rows", way_out="fetch it again")
     known = ", ".join(f"{cell} ({number} rows)" for cell, number in sorted(cells.items()))
     raise UsageError(
         "--cell",

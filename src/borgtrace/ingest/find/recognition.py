@@ -374,7 +374,22 @@ def _by_header(path: Path, header: Sequence[str], dialects: Sequence[Dialect]) -
                     has_header=True,
                 )
             )
-    return max(fitting, key=lambda source: _likeness(source, names), default=None)
+    best = max(fitting, key=lambda source: _likeness(source, names), default=None)
+    if best is not None:
+        _require_different_names(path, header, best.dialect.tables[best.table])
+    return best
+
+
+def _require_different_names(path: Path, header: Sequence[str], raw: RawTable) -> None:
+    """Refuse two columns of a name that is read: nothing says which one is meant."""
+    for name in raw.names:
+        if header.count(name) > 1:
+            raise SourceError(
+                str(path),
+                "two columns have one name",
+                got=name,
+                way_out="rename or remove one of them",
+            )
 
 
 class _Likeness(NamedTuple):
