@@ -78,8 +78,8 @@ def print_traceback(
         sys.stderr.write(harmless(part))
 
 
-class _ShownBytes(io.RawIOBase):
-    """Bytes of UTF-8 for a terminal: they are shown as harmless text."""
+class _TextOfBytes(io.RawIOBase):
+    """Bytes of UTF-8 for a stream that takes text alone."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -89,7 +89,7 @@ class _ShownBytes(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        self._stream.write(harmless(self._decoder.decode(bytes(data))))
+        self._stream.write(self._decoder.decode(bytes(data)))
         return len(data)
 
     def flush(self) -> None:
@@ -101,5 +101,10 @@ def data_stream() -> BinaryIO:
     # What Python's text layer still holds comes first.
     sys.stdout.flush()
     if sys.stdout.isatty():
-        return cast(BinaryIO, _ShownBytes(sys.stdout))
-    return sys.stdout.buffer
+        return cast(BinaryIO, _TextOfBytes(sys.stdout))
+    stream = sys.stdout
+    if isinstance(stream, HarmlessStream):
+        stream = stream.rich_proxied_file
+    # Who calls a command from Python may gather what it prints as text.
+    buffer = getattr(stream, "buffer", None)
+    return cast(BinaryIO, _TextOfBytes(stream) if buffer is None else buffer)

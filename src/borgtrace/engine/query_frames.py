@@ -46,10 +46,13 @@ def write_frame(descriptor: int, kind: bytes, payload: bytes | memoryview = b"")
 
 
 def write_error(descriptor: int, error: BorgtraceError) -> None:
-    """Write a frame that holds an error of ours, by its parts."""
-    parts = {name: getattr(error, name) for name in _PARTS}
-    payload = json.dumps({"class": type(error).__name__, "parts": parts}).encode()
-    write_frame(descriptor, ERROR, payload)
+    """Write a frame that holds an error of ours, by its parts, and the text of the engine's error behind it."""
+    content = {
+        "class": type(error).__name__,
+        "parts": {name: getattr(error, name) for name in _PARTS},
+        "cause": None if error.__cause__ is None else str(error.__cause__),
+    }
+    write_frame(descriptor, ERROR, json.dumps(content).encode())
 
 
 def read_error(payload: bytes) -> BorgtraceError:
@@ -59,7 +62,12 @@ def read_error(payload: bytes) -> BorgtraceError:
     is_ours = isinstance(error_class, type) and issubclass(error_class, BorgtraceError)
     parts: dict[str, Any] = content["parts"]
     where, what = parts.pop("where"), parts.pop("what")
-    return (error_class if is_ours else EngineError)(where, what, **parts)
+    error: BorgtraceError = (error_class if is_ours else EngineError)(where, what, **parts)
+    cause = content.get("cause")
+    if cause is not None:
+        # It tells a wrong query from a damaged file.
+        error.__cause__ = OSError(cause)
+    return error
 
 
 class FrameReader(io.RawIOBase):
