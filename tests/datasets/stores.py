@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,10 @@ class ArrayStore:
                 return connection.sql(query).to_arrow_table()
             except duckdb.Error as error:
                 raise EngineError("sql", str(error)) from error
+
+    def expect_current(self) -> AbstractContextManager[None]:
+        """Return a block in which nothing is watched: arrays in memory are not replaced."""
+        return nullcontext()
 
     def stream(self, query: str) -> Iterator[pa.RecordBatch]:
         yield from self.sql(query).to_batches(max_chunksize=7)
