@@ -134,8 +134,8 @@ def same_answers(folder: Path) -> None:
     """Refuse to compare what is not the same: counts of transitions, attempts and levels must agree."""
     con = raw_connection(MEMORY, THREADS)
     for name in SHARED:
-        (ours,) = (folder / "cache").rglob(f"{name}.parquet")
-        ours = ours / "*.parquet" if ours.is_dir() else ours
+        (kept_folder,) = (folder / "cache").glob(f"{name}-*")
+        ours = kept_folder / "*.parquet"
         theirs = folder / f"{name}.sql.parquet"
         columns = con.sql(f"SELECT * FROM read_parquet('{ours}') LIMIT 0").columns
         listed = ", ".join(f'"{c}"' for c in columns)

@@ -102,9 +102,10 @@ def data_stream() -> BinaryIO:
     sys.stdout.flush()
     if sys.stdout.isatty():
         return cast(BinaryIO, _TextOfBytes(sys.stdout))
-    stream = sys.stdout
-    if isinstance(stream, HarmlessStream):
-        stream = stream.rich_proxied_file
-    # Who calls a command from Python may gather what it prints as text.
-    buffer = getattr(stream, "buffer", None)
-    return cast(BinaryIO, _TextOfBytes(stream) if buffer is None else buffer)
+    try:
+        return sys.stdout.buffer
+    except AttributeError:
+        # Who calls a command from Python may gather what it prints as text.
+        stream = sys.stdout
+        behind = stream.rich_proxied_file if isinstance(stream, HarmlessStream) else stream
+        return cast(BinaryIO, _TextOfBytes(behind))
