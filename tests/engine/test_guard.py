@@ -371,6 +371,6 @@ def test_store_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(EngineError) as caught:
         guard.open_store(tmp_path, {TABLES["machine_events"]: ["/nowhere/part.parquet"]})
     assert str(caught.value) == (
-        f"{tmp_path}: the store cannot be read: got [Errno 2] Failed to open local file "
-        "'/nowhere/part.parquet'. Detail: [errno 2] No such file or directory"
+        f"{tmp_path}: the store cannot be read: "
+        "got [Errno 2] No such file or directory: '/nowhere/part.parquet'"
     )
