@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -40,6 +41,8 @@ GOOD: dict[str, Any] = {
     "machines": {"machine": "node", "platform": "kind"},
 }
 FILE = "own.toml"
+# A declaration names columns whole: a dot in a name leads into no record.
+own_field = partial(RawField, is_whole=True)
 
 
 def changed(**entries: Any) -> dict[str, Any]:
@@ -61,18 +64,21 @@ def test_what_a_declaration_comes_to() -> None:
     declared = declared_dialect(GOOD, FILE)
     assert {name: raw.fields for name, raw in declared.tables.items()} == {
         "usage": (
-            RawField("pod", "task", is_mandatory=True),
-            RawField("ts", "time", is_mandatory=True, scale=1000.0),
-            RawField("c", "instant_cpu", scale=0.001),
-            RawField("m", "average_memory", scale=2.0**30),
+            own_field("pod", "task", is_mandatory=True),
+            own_field("ts", "time", is_mandatory=True, scale=1000.0),
+            own_field("c", "instant_cpu", scale=0.001),
+            own_field("m", "average_memory", scale=2.0**30),
         ),
         "tasks": (
-            RawField("id", "task", is_mandatory=True),
-            RawField("asked", "submit", scale=1e6),
-            RawField("how", "status"),
-            RawField("r", "cpu_request"),
+            own_field("id", "task", is_mandatory=True),
+            own_field("asked", "submit", scale=1e6),
+            own_field("how", "status"),
+            own_field("r", "cpu_request"),
         ),
-        "machines": (RawField("node", "machine", is_mandatory=True), RawField("kind", "platform")),
+        "machines": (
+            own_field("node", "machine", is_mandatory=True),
+            own_field("kind", "platform"),
+        ),
     }
 
 
@@ -159,13 +165,13 @@ SHARES: dict[str, Any] = {
 def test_shares_counters_and_dates() -> None:
     declared = declared_dialect(SHARES, FILE)
     assert declared.tables["usage"].fields == (
-        RawField("pod", "task", is_mandatory=True),
-        RawField("ts", "time", is_mandatory=True, zone="Europe/Berlin"),
-        RawField("te", "end", zone="UTC"),
-        RawField("c", "counter_cpu", scale=0.001),
-        RawField("m", "average_memory", scale=0.01),
+        own_field("pod", "task", is_mandatory=True),
+        own_field("ts", "time", is_mandatory=True, zone="Europe/Berlin"),
+        own_field("te", "end", zone="UTC"),
+        own_field("c", "counter_cpu", scale=0.001),
+        own_field("m", "average_memory", scale=0.01),
     )
-    assert declared.tables["tasks"].fields[1] == RawField("r", "memory_request", scale=1e6)
+    assert declared.tables["tasks"].fields[1] == own_field("r", "memory_request", scale=1e6)
     # Dates are on one clock only; the ends of windows are given, so that no step is needed.
     assert declared.conversion == Conversion(
         clock="epoch",
