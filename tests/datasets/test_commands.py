@@ -44,8 +44,6 @@ def test_dataset_builds_and_tells(
         "free,other",
         "--class",
         "0-2",
-        "--end-type",
-        "",
         "--time",
         "..30d",
         "--gaps",

@@ -95,7 +95,7 @@ def test_samples_are_numbered_on_from_block_to_block(
     times = [
         json.loads(line)["time"] for block in blocks for line in block.column("line").to_pylist()
     ]
-    assert times == [0, 1, 2, 3, 4]
+    assert times == ["0", "1", "2", "3", "4"]
 
 
 def test_a_number_in_another_unit_is_read_as_a_double() -> None:

@@ -195,9 +195,9 @@ def test_verify_finds_damage(small, copy):
     replace(manifest, sources=(one_more, *others)).write(copy / "manifest.json")
     np.save(copy / "traces" / "average_cpu.npy", np.zeros(3, np.float32))
     failed = failed_checks(copy)
-    assert sorted(failed)[:3] == ["arrays", "conservation", "files"]
+    assert sorted(failed)[:4] == ["arrays", "conservation", "digest", "files"]
     unread = "not read: instance_events/part-00000.parquet is not as it was written"
-    assert {check: failed[check] for check in sorted(failed)[3:]} == {
+    assert {check: failed[check] for check in sorted(failed)[4:]} == {
         "instance_events: columns": unread,
         "instance_events: content": unread,
         "instance_events: order": unread,
@@ -209,6 +209,7 @@ def test_verify_finds_damage(small, copy):
     assert sorted(failed) == [
         "arrays",
         "conservation",
+        "digest",
         "instance_events: content",
         "instance_events: order",
     ]
