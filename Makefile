@@ -32,9 +32,9 @@ $(TESTS): $(PACKAGE)
 demo: $(PACKAGE)
 	$(BIN)/borgtrace demo $(DEMO)
 
-## All tests: nine to twelve minutes on two cores.
+## All tests, on two cores.  Three workers: many tests wait for a server, a browser or a process.
 test: $(TESTS)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 ## The larger runs behind the marker `scale`; with NODE_SERVERS=…/node_modules/.bin also those against npm's s3rver and azurite.
 test-scale: $(TESTS)

@@ -29,17 +29,18 @@ _BEGIN = ("tests/docs/", "tests/datasets/test_readers.py")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first, in each half, what is costly to begin.
+    """Put first, in the shares of two workers, what is costly to begin.
 
-    Two workers get half of the tests each, in their order, and the quicker one takes over from the end of the other's.
-    So what stands first in a half stays in one worker, and begins once instead of twice.
+    Workers get equal shares of the tests, in their order, and the quicker ones take over from the end of the others'.
+    So what stands first in a share stays in one worker, and begins once instead of in each.
     """
     first = [item for item in items if _needs_spark(item)]
     middle = [item for item in items if item.nodeid.startswith(_BEGIN)]
     chosen = {*first, *middle}
     others = [item for item in items if item not in chosen]
-    half = max(0, len(items) // 2 - len(first))
-    items[:] = [*first, *others[:half], *middle, *others[half:]]
+    n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "2"))
+    rest_of_share = max(0, len(items) // n_workers - len(first))
+    items[:] = [*first, *others[:rest_of_share], *middle, *others[rest_of_share:]]
 
 
 def _needs_spark(item: pytest.Item) -> bool:
