@@ -28,7 +28,7 @@ from tests.engine.test_stoppable import ENDLESS
 from tests.explore.conftest import cell_store  # noqa: F401 - the cell, as a fixture
 
 MEMORY = "200MB"
-LATE = "query: stopped after 0.3 s; allow more with --timeout, or ask for less"
+LATE = "query: stopped after 0.3 s; ask for less, or allow more with the command's --timeout"
 
 
 def ask(sql: str, **options: object) -> QueryRequest:

@@ -22,7 +22,7 @@ from tests.store.conftest import small  # noqa: F401 - the store of two jobs, as
 ENDLESS = (
     "SELECT count(*) FROM range(1000000000) AS a(n), range(1000000) AS b(m) WHERE hash(n + m) = 7"
 )
-MESSAGE = "query: stopped after 0.3 s; allow more with --timeout, or ask for less"
+MESSAGE = "query: stopped after 0.3 s; ask for less, or allow more with the command's --timeout"
 
 
 @pytest.fixture(autouse=True)
@@ -130,7 +130,7 @@ def test_questions_stop_in_time(small: Path, capfd: pytest.CaptureFixture[str]) 
             ]
         )
     out, err = capfd.readouterr()
-    message = "borgtrace: query: stopped after 0.001 s; allow more with --timeout, or ask for less"
+    message = "borgtrace: query: stopped after 0.001 s; ask for less, or allow more with the command's --timeout"
     assert (ended.value.code, out, err.splitlines()[-1]) == (7, "", message)
 
 

@@ -63,7 +63,7 @@ def test_no_query_keeps_the_explorer_busy(
 ) -> None:
     monkeypatch.setattr(sql_box, "TIMEOUT_SECONDS", 0.3)
     answer = cell.get("/data/sql.json", params={"q": SLOW[kind]})
-    message = "query: stopped after 0.3 s; allow more with --timeout, or ask for less"
+    message = "query: stopped after 0.3 s; ask for less, or allow more with the command's --timeout"
     assert (answer.status_code, answer.json()) == (400, {"error": message})
 
 

@@ -131,5 +131,5 @@ def timed_out(timeout: float | None) -> EngineError:
     return EngineError(
         "query",
         f"stopped after {timeout:g} s",
-        way_out="allow more with --timeout, or ask for less",
+        way_out="ask for less, or allow more with the command's --timeout",
     )
