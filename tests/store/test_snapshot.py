@@ -206,6 +206,14 @@ def explore_until(store: Path, is_over: threading.Event) -> Iterator[str]:
             yield "right"
 
 
+def test_what_a_reader_kept_meanwhile_is_in_no_ones_way(tmp_path: Path) -> None:
+    versions = Versions(tmp_path)
+    # A store that is built again is gone for a moment, and a reader keeps what it has just made of it.
+    (versions.store / "cache" / "tasks-duckdb-0").mkdir(parents=True)
+    versions.ingest(BEFORE)
+    assert jobs_of(borgtrace.open(versions.store)) == sorted(BEFORE)
+
+
 @pytest.mark.parametrize("n_replacements", [2, pytest.param(50, marks=pytest.mark.scale)], ids=str)
 def test_readers_beside_a_writer_never_meet_two_versions(
     tmp_path: Path, n_replacements: int

@@ -289,7 +289,8 @@ def _present_manifest(layout: Layout) -> Manifest | None:
             # Of a store that was made in a bucket only the manifest is here: its files are there already.
             return read_manifest(layout.root)
         return read_intact(layout.root)
-    own = (layout.lock, layout.staging)
+    # A reader may keep an aggregate at any time, also while a store is built again.
+    own = (layout.lock, layout.staging, layout.cache)
     others = [path for path in layout.root.iterdir() if path not in own]
     if others:
         raise StoreError(

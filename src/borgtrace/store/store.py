@@ -97,10 +97,11 @@ class Store:
     def open(cls, path: str | Path, *, memory: str = "4GB") -> Self:
         """Open a store of this class; see :func:`borgtrace.store.open`."""
         root = as_path(path)
-        # First: a store that is replaced while it is opened is refused when it is read.
+        # First: a store that is replaced while it is opened is refused.
         version = present_version(root)
-        store = cls(root, read_intact(root), memory, version)
-        lacking = store._lacking_columns()
+        with expect_version(root, version):
+            store = cls(root, read_intact(root), memory, version)
+            lacking = store._lacking_columns()
         if lacking:
             # stacklevel 3: the line that called the function `open`.
             warnings.warn(_lacking_notice(store, lacking), StoreNotice, stacklevel=3)
