@@ -223,7 +223,7 @@ def test_parts_are_staged_now_sorted_later_replaced_and_begun_anew(
     )
     assert ingest([raw], URL, staged).manifest is None
     write_part(raw, "task_events", [EVENTS[0].replace(",10,0,", ",9,0,")])
-    with pytest.raises(SourceError, match="the source has changed since it was ingested"):
+    with pytest.raises(SourceError, match="the source has changed since it was staged"):
         ingest([raw], URL, staged)
     again = ingest(
         [raw],
