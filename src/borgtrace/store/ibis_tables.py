@@ -1,6 +1,6 @@
 """The tables of a store as attributes, on the embedded engine."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -11,6 +11,7 @@ from borgtrace.engine import read_table, to_batches
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.schema import TABLES
 from borgtrace.store.layout import Layout
+from borgtrace.store.version import checked_batches
 
 from ibis.expr import types as ir  # isort: skip
 
@@ -54,16 +55,7 @@ class StoreBackend(Backend):
         with self.expect_current():
             # Ibis's own method calls what DuckDB has renamed.
             reader = to_batches(expr.as_table(), chunk_size)
-        return pa.RecordBatchReader.from_batches(reader.schema, self._checked(reader))
-
-    def _checked(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        batches = iter(reader)
-        while True:
-            with self.expect_current():
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
+        return checked_batches(reader, self.expect_current)
 
 
 class StoreTables:

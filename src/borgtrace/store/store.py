@@ -23,7 +23,7 @@ from borgtrace.store.kept_folders import Keeper
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
 from borgtrace.store.traces import TraceReader, Traces
-from borgtrace.store.version import expect_version, present_version
+from borgtrace.store.version import checked_batches, expect_version, present_version
 
 if TYPE_CHECKING:
     import duckdb
@@ -255,8 +255,6 @@ class Store:
         most_rows
             Rows after which the answer of such a process ends; all where None.
         """
-        import pyarrow as pa
-
         with self.expect_current():
             if is_bounded or timeout is not None:
                 from borgtrace.engine.query_process import stream_apart
@@ -269,17 +267,7 @@ class Store:
                 from borgtrace.engine.guard import stream
 
                 reader = stream(self._connection, query, parameters=parameters, carrier=carrier)
-        return pa.RecordBatchReader.from_batches(reader.schema, self._checked(reader))
-
-    def _checked(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-        """Yield batches that are of the version that was opened."""
-        batches = iter(reader)
-        while True:
-            with self.expect_current():
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch
+        return checked_batches(reader, self.expect_current)
 
     @cached_property
     def _reader(self) -> TraceReader:

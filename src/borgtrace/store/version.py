@@ -5,14 +5,20 @@ place while it was there. That takes a look at one file, a few microseconds. Arr
 open, stay what they were.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from borgtrace.errors import StoreError
 from borgtrace.storage import RemotePath
 from borgtrace.storage.remote import version_of
 from borgtrace.store.layout import Layout
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 REPLACED = "the store was replaced since it was opened"
 
@@ -56,6 +62,35 @@ def check_version(root: Path, version: str | None) -> None:
             REPLACED,
             way_out="open it again, or run the command again",
         )
+
+
+def checked_batches(
+    reader: pa.RecordBatchReader,
+    expect_current: Callable[[], AbstractContextManager[None]],
+) -> pa.RecordBatchReader:
+    """Hand out batches one by one, each of them checked to be of the version that was opened.
+
+    Parameters
+    ----------
+    reader
+        The batches; reading one may read files of the store.
+    expect_current
+        Makes the block in which each is read.
+    """
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        unchecked = iter(reader)
+        while True:
+            with expect_current():
+                batch = next(unchecked, None)
+            if batch is None:
+                return
+            yield batch
+
+    # Imported late: opening a store does not wait for Arrow.
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 @contextmanager
