@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,8 +72,8 @@ def test_curves_of_submissions_end_at_one_or_at_their_share_of_the_new() -> None
         ),
     ]
     own, weighted = drawn("submissions", rows)["hconcat"]
-    assert own["title"] == "CDF"
-    assert weighted["title"] == "Weighted CDF"
+    assert own["title"] == "CDF (Zhu et al., Fig. 2)"
+    assert weighted["title"] == "Weighted CDF (Zhu et al., Fig. 3)"
     ends = [
         {row["series"]: row["share"] for row in data(panel) if row["hour"] == 2}
         for panel in (own, weighted)
@@ -174,8 +175,12 @@ def test_curves_of_change_run_from_none_to_twice(name: str, by: str) -> None:
 
 
 @pytest.mark.parametrize("name", QUESTION_NAMES)
-def test_every_chart_draws_columns_that_its_rows_have(name: str) -> None:
-    spec = find(name).chart(typed_answer(find(name).answer)).to_dict()
+def test_every_chart_draws_columns_that_its_rows_have_and_names_its_figures(name: str) -> None:
+    question = find(name)
+    spec = question.chart(typed_answer(question.answer)).to_dict()
+    headings = " ".join(headings_of(spec))
+    for figure in figures_cited(question.reference):
+        assert figure in figures_cited(headings)
     for panel in panels_with_data(spec):
         rows = data(panel)
         columns = {column for row in rows for column in row}
@@ -183,11 +188,35 @@ def test_every_chart_draws_columns_that_its_rows_have(name: str) -> None:
             assert encoded_fields(panel) <= columns
 
 
+def figures_cited(text: str) -> set[str]:
+    """Return the figures that a text cites by number, such as ``"6"`` and ``"7"`` of "Fig. 6 and 7"."""
+    return {
+        number
+        for numbers in re.findall(r"Fig\. ((?:\d+|, | and |–)+)", text)
+        for number in re.findall(r"\d+", numbers)
+    }
+
+
+def headings_of(spec: dict[str, Any]) -> Iterator[str]:
+    """Yield the headings of a chart and of its parts."""
+    title = spec.get("title", "")
+    if isinstance(title, dict):
+        yield title["text"]
+        yield from title.get("subtitle", [])
+    else:
+        yield title
+    for parts in ("layer", "hconcat", "vconcat"):
+        for part in spec.get(parts, []):
+            yield from headings_of(part)
+
+
 def typed_answer(answer: Answer) -> pa.Table:
     """Return three rows with a value in every column; those of text are names of groups that charts select."""
     columns = {}
     for column in (*answer.key, *answer.columns):
         match column.type:
+            case "enum":
+                columns[column.name] = ["SUBMIT", "SCHEDULE", "KILL"]
             case "string":
                 columns[column.name] = ["all", "tier", "all"]
             case "bool":
@@ -247,3 +276,70 @@ def test_machines_are_points_by_capacity() -> None:
     assert channels["size"]["scale"] == {"range": [20, 1500]}
     # A legend of false is none: the names are hashes.
     assert channels["color"]["legend"] is None
+
+
+def pair(before: str | None, after: str, n: int, is_legal_zhu: bool = True) -> dict[str, Any]:
+    return {
+        "from_type": before,
+        "to_type": after,
+        "n": n,
+        "is_legal_document_2011": is_legal_zhu,
+        "is_legal_zhu": is_legal_zhu,
+    }
+
+
+def test_transitions_are_states_and_arrows_without_updates() -> None:
+    rows = [
+        pair(None, "SUBMIT", 5),
+        pair("SUBMIT", "UPDATE_PENDING", 2),
+        pair("SUBMIT", "SCHEDULE", 2),
+        pair("UPDATE_PENDING", "SCHEDULE", 1_000),
+        pair("SUBMIT", "FINISH", 1, is_legal_zhu=False),
+        pair("SCHEDULE", "FINISH", 3),
+        pair("FINISH", "KILL", 4, is_legal_zhu=False),
+    ]
+    states, pairs = drawn("transitions", rows)["vconcat"]
+    assert states["title"]["text"] == "States of tasks (Zhu et al., Fig. 1; updates left out)"
+    # What the figure has no arrow for is said below it.
+    assert states["title"]["subtitle"] == ["not in the figure:", "dead → dead by KILL: 4"]
+    rules, heads, circles, names, text = states["layer"]
+    assert len(data(rules)) == len(data(heads)) == 5
+    assert [row["state"] for row in data(circles)] == ["new", "pending", "running", "dead"]
+    assert names["encoding"]["text"]["field"] == "state"
+    lines = {row["line"]: part["mark"].get("color") for part in text["layer"] for row in data(part)}
+    assert lines == {
+        "SUBMIT 5": None,
+        "SCHEDULE 1,002": None,
+        "FINISH 3": None,
+        "FINISH 1": "#d62728",
+    }
+    assert len(data(pairs)) == len(rows)
+
+
+def test_lengths_of_traces_are_bars_whose_area_is_the_share_of_the_tasks() -> None:
+    rows = [
+        {"length": length, "longest": longest, "n_tasks": n_tasks, "n_windows": 1}
+        for length, longest, n_tasks in (
+            (4, 4, 2),
+            (5, 5, 3),
+            (50, 50, 3),
+            (51, 51, 1),
+            (128, 255, 1),
+        )
+    ]
+    spec = drawn("trace_lengths", rows)
+    bars = {row["shortest"]: row for row in data(spec) if row["share"]}
+    assert {length: (bar["end"], bar["share"]) for length, bar in bars.items()} == {
+        4: (5, 0.2),
+        5: (7, 0.3),
+        39: (51, 0.3),
+        51: (71, 0.1),
+        128: (256, 0.1),
+    }
+    # From 128 to 256 is one doubling; from 4 to 5 are .322 of one.
+    assert bars[128]["height"] == 0.1
+    assert bars[4]["height"] == pytest.approx(0.2 / 0.32193, rel=1e-4)
+    assert {length for length, bar in bars.items() if bar["marked"] == "5 to 50"} == {5, 39}
+    assert spec["mark"]["type"] == "bar"
+    note = "60% of the tasks have 5 to 50 rows; the area of a bar is its share"
+    assert spec["title"]["subtitle"] == [note]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments.packing import packing_averages, packing_base
+from borgtrace.colocation.experiments.packing import packing_base
 from borgtrace.colocation.experiments.shared import dot_names, overflow_charts
+from borgtrace.colocation.experiments.shared.answers import spread
 from borgtrace.colocation.experiments.usage import relative_difference
 from tests.colocation.test_figures import base, marks
 
@@ -145,17 +147,24 @@ def mark(layer: Spec, *wanted: str) -> tuple[Any, ...]:
 
 
 def test_sizes_and_marks_of_figures_7_to_9() -> None:
-    rows = [
-        row | {"label": f"{row['estimator']} {row['parameter']:g}"} for row in base().to_pylist()
-    ]
-    (boxes,) = marks(machines := packing_base.machines_in_use(rows).to_dict())
-    assert machines["width"] == 330
-    assert mark(boxes, "size", "extent") == ("boxplot", 11, "min-max")
-    assert boxes["encoding"]["color"]["legend"] is None
-    assert boxes["encoding"]["x"]["scale"] == {"zero": False}
+    rows = overflow_charts.labeled(base().to_pylist())
+    for field, names in (("m_abs", True), ("m", False)):
+        panel = packing_base.machines_by_estimator(rows, field, "machines", names=names)
+        (boxes,) = marks(machines := panel.to_dict())
+        assert machines["title"] == "Machines (Fig. 7)"
+        assert machines["width"] == 210
+        # No extent of whiskers is that of Tukey: 1.5 ranges of the quartiles.
+        assert mark(boxes, "size", "extent") == ("boxplot", 11, None)
+        assert boxes["encoding"]["color"]["legend"] is None
+        assert boxes["encoding"]["x"]["field"] == field
+        assert boxes["encoding"]["x"]["scale"] == {"zero": False}
+        # Both panels list the estimators in one order, whichever of them have dots beyond their whiskers.
+        labels = ["gpa 0.1", "gpa 0.001", "average 1", "percentile 99", "cantelli 1"]
+        assert boxes["encoding"]["y"]["sort"] == labels
+        assert boxes["encoding"]["y"]["axis"]["labels"] is names
     line, box = marks(excess := packing_base.excess_over_target(rows).to_dict())
-    assert excess["width"] == 220
-    assert excess["height"] == 320
+    assert excess["width"] == 180
+    assert excess["height"] == 300
     assert mark(line, "strokeDash") == ("rule", [5, 3])
     assert line["encoding"]["y"]["datum"] == 0
     assert mark(box, "size") == ("boxplot", 20)
@@ -180,56 +189,52 @@ def test_sizes_and_marks_of_figures_7_to_9() -> None:
     assert sides == [{"left"}, set(), {"below"}, {"above"}]
 
 
-def line_rows() -> list[dict[str, Any]]:
-    known = {
-        "estimator": "gpa",
-        "parameter": 0.01,
-        "label": "gpa 0.01",
-        "trials": 2_000,
-    }
-    return [
-        known
-        | {
-            "capacity": c,
-            "q": q,
-            "panel": "one",
-        }
-        for c, q in ((0.5, 0.01), (1.0, 0.0))
+def test_a_box_for_each_parameter_beside_the_other_and_a_line_between_medians() -> None:
+    outcomes = [
+        {"estimator": "gpa", "parameter": 0.1, "q": 0.01, "trials": 2_000},
+        {"estimator": "gpa", "parameter": 0.01, "q": 0.0, "trials": 2_000},
+        {"estimator": "average", "parameter": 1.25, "q": 0.2, "trials": 2_000},
     ]
+    rows = overflow_charts.labeled(overflow_charts.with_floor(outcomes))
+    # Ranks run from 0 within each estimator, so that its boxes stand around their place on the axis.
+    assert [(row["label"], row["rank"]) for row in rows] == [
+        ("gpa 0.1", 1),
+        ("gpa 0.01", 0),
+        ("average 1.25", 0),
+    ]
+    assert rows[1]["shown_q"] == 0.5 / 2_000
+    spec = overflow_charts.overflow_boxes(
+        alt.Chart(alt.Data(values=rows)),
+        alt.X("capacity:O"),
+        alt.Color("label:N"),
+    ).to_dict()
+    line, box = marks(spec)
+    assert [mark(line)[0], mark(box)[0]] == ["line", "boxplot"]
+    assert line["encoding"]["y"]["aggregate"] == "median"
+    assert line["encoding"]["detail"]["field"] == "label"
+    for layer in (line, box):
+        assert layer["encoding"]["xOffset"] == {"field": "rank", "type": "ordinal"}
+        assert layer["encoding"]["y"]["field"] == "shown_q"
+        assert layer["encoding"]["y"]["scale"] == {"type": "log"}
 
 
-@pytest.mark.parametrize(
-    ("size", "width"),
-    [({}, 460), ({"width": 230}, 230)],
-)
-def test_a_line_and_its_points_for_each_estimator(size: dict[str, int], width: int) -> None:
-    x = alt.X("capacity:Q", title="capacity")
-    spec = overflow_charts.overflow_lines(line_rows(), x, **size).to_dict()
-    assert spec["width"] == width
-    assert spec["height"] == 320
-    line, point = marks(spec)
-    assert mark(line) == ("line",)
-    assert mark(point) == ("point",)
-    for layer in (line, point):
-        assert layer["encoding"]["color"]["field"] == "label"
-        assert {tip["field"] for tip in layer["encoding"]["tooltip"]} >= {
-            "label",
-            "capacity",
-            "q",
-            "seen",
-        }
-    assert line["encoding"]["strokeDash"]["field"] == "estimator"
-    assert line["encoding"]["strokeDash"]["legend"] is None
-    # A disc where overflows were seen, a triangle where none was.
-    assert point["encoding"]["shape"]["scale"] == {
-        "domain": ["seen", "none in 2,000 draws"],
-        "range": ["circle", "triangle-down"],
-    }
-    assert point["encoding"]["shape"]["legend"]["labelLimit"] == 320
-    assert "shape" not in line["encoding"]
+def test_whiskers_end_at_the_furthest_values_within_one_and_a_half_ranges() -> None:
+    # Quartiles of 0 … 8 are 2 and 6: whiskers may reach from −4 to 12.
+    nine = np.arange(9.0)
+    assert spread(nine)["whisker_low"] == 0
+    assert spread(nine)["whisker_high"] == 8
+    eleven = np.array([-6.0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 16])
+    # Quartiles 2.5 and 7.5, range 5: −5 … 15.
+    assert (spread(eleven)["p25"], spread(eleven)["p75"]) == (2.5, 7.5)
+    assert spread(eleven)["whisker_low"] == 1
+    assert spread(eleven)["whisker_high"] == 9
+    # At exactly 1.5 ranges a value belongs to the whisker.
+    eleven[0], eleven[-1] = -5, 15
+    assert spread(eleven)["whisker_low"] == -5
+    assert spread(eleven)["whisker_high"] == 15
 
 
-def test_whiskers_are_the_outer_percentiles() -> None:
+def test_boxes_of_relative_differences_have_their_whiskers() -> None:
     row = {
         "n_samples": 10,
         "p5": 0.1,
@@ -237,6 +242,8 @@ def test_whiskers_are_the_outer_percentiles() -> None:
         "median": 0.3,
         "p75": 0.4,
         "p95": 0.5,
+        "whisker_low": 0.0,
+        "whisker_high": 0.6,
     }
     spec = relative_difference.QUESTION.chart(pa.Table.from_pylist([row])).to_dict()
     layers = marks(spec)
@@ -248,7 +255,7 @@ def test_whiskers_are_the_outer_percentiles() -> None:
         )
         for layer in layers
     ] == [
-        ("rule", "p5", "p95"),
+        ("rule", "whisker_low", "whisker_high"),
         ("bar", "p25", "p75"),
         ("tick", "median", None),
     ]
@@ -264,7 +271,9 @@ def test_whiskers_are_the_outer_percentiles() -> None:
     title = spec["title"]
     assert title["text"] == "Error of a mean from few samples (Fig. 1)"
     assert title["anchor"] == "start"
-    assert title["subtitle"] == ["boxes: quartiles and median over tasks; whiskers: 5 % and 95 %"]
+    assert title["subtitle"] == [
+        "boxes: quartiles and median over tasks; whiskers: the furthest within 1.5 quartile ranges"
+    ]
 
 
 def test_numbers_of_draws_that_saw_none_are_the_smallest_and_the_largest() -> None:
@@ -341,46 +350,3 @@ def test_the_scale_beside_the_papers(
     ]
     text = f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
     assert overflow_charts.scale_of(pa.Table.from_pylist(rows)) == text
-
-
-@pytest.mark.parametrize(
-    ("q", "ends"),
-    [
-        # A line joins the first of a group where its q is at least 1 ÷ 2.5 of it.
-        ([0.5, 0.2], ["a, b", ""]),
-        ([0.5, 0.199], ["a", "b"]),
-        # Held against the first of the group, not against the one before.
-        ([0.5, 0.25, 0.15], ["a, b", "", "c"]),
-        ([0.5, 0.25, 0.2], ["a, b, c", "", ""]),
-        ([0.5, 0.1, 0.05], ["a", "b, c", ""]),
-    ],
-)
-def test_parameters_of_close_lines_stand_together(q: list[float], ends: list[str]) -> None:
-    rows = [{"shown_q": each, "end": chr(ord("a") + k)} for k, each in enumerate(q)]
-    packing_averages.join_close_labels(rows)
-    assert [row["end"] for row in rows] == ends
-
-
-@pytest.mark.parametrize(
-    ("estimator", "fill", "rho", "end"),
-    [
-        ("gpa", 0.8, 0.01, ""),
-        ("gpa", 1.0, 0.01, "0.01"),
-        ("average", 0.8, None, ""),
-        ("average", 1.0, None, "0.01"),
-    ],
-)
-def test_a_target_is_a_line_and_a_parameter_the_end_of_one(
-    estimator: str,
-    fill: float,
-    rho: float | None,
-    end: str,
-) -> None:
-    line = packing_averages.line_labels(
-        {
-            "estimator": estimator,
-            "parameter": 0.01,
-            "fill": fill,
-        }
-    )
-    assert line == {"rho": rho, "end": end}

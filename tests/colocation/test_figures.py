@@ -92,12 +92,12 @@ def test_a_q_of_zero_says_in_how_many_draws_none_was_seen() -> None:
 
 def test_figures_7_to_9_are_machines_dots_and_relative_excess() -> None:
     spec = packing_base.chart(base()).to_dict()
-    (figure_7, figure_9) = spec["vconcat"][0]["hconcat"]
+    figure_7, over_lower_bound, figure_9 = spec["vconcat"][0]["hconcat"]
     figure_8 = spec["vconcat"][1]
     (boxes,) = marks(figure_7)
     assert kind(boxes) == "boxplot"
     assert boxes["encoding"]["x"]["field"] == "m_abs"
-    assert boxes["mark"]["extent"] == "min-max"
+    assert marks(over_lower_bound)[0]["encoding"]["x"]["field"] == "m"
     machines = figure_7["data"]["values"] if "data" in figure_7 else boxes["data"]["values"]
     assert {row["label"] for row in machines} == {
         "gpa 0.1",
@@ -135,14 +135,14 @@ def test_figure_10_has_a_panel_per_estimator_and_data_and_the_targets_of_gpa() -
     assert spec["facet"]["row"]["field"] == "data"
     assert spec["facet"]["column"]["field"] == "estimator"
     assert len({(row["data"], row["estimator"]) for row in rows}) == 8
-    assert {row["rho"] for row in rows if row["estimator"] == "gpa"} == {0.1, 0.001}
-    assert {row["rho"] for row in rows if row["estimator"] != "gpa"} == {None}
-    assert "rho" in {layer["encoding"]["y"]["field"] for layer in marks(spec)}
-    # both parameters of gpa end at q = .005: their names stand behind each other
-    assert (
-        sorted(row["end"] for row in rows if row["estimator"] == "gpa" and row["end"])
-        == ["0.1, 0.001"] * 2
-    )
+    assert {row["target"] for row in rows if row["estimator"] == "gpa"} == {0.1, 0.001}
+    assert {row["target"] for row in rows if row["estimator"] != "gpa"} == {None}
+    kinds = {kind(layer): layer["encoding"] for layer in marks(spec)}
+    assert set(kinds) == {"tick", "line", "boxplot", "text"}
+    assert kinds["tick"]["y"]["field"] == "target"
+    assert kinds["boxplot"]["x"]["field"] == "fill"
+    # Each box says its parameter.
+    assert kinds["text"]["text"]["field"] == "parameter"
 
 
 def test_figure_11_shows_both_without_and_with_rebalancing() -> None:
@@ -156,7 +156,8 @@ def test_figure_11_shows_both_without_and_with_rebalancing() -> None:
         "rebalanced",
         "not rebalanced",
     }
-    assert spec["facet"]["column"]["field"] == "rebalancing"
+    assert spec["facet"]["row"]["field"] == "rebalancing"
+    assert [kind(layer) for layer in marks(spec)] == ["line", "boxplot"]
 
 
 def test_a_chart_says_its_scale_and_the_papers() -> None:

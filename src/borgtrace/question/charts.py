@@ -103,7 +103,7 @@ _HOURS_SHOWN_AS_HOURS = 3 * _HOURS_OF_A_DAY
 
 def base(
     rows: Sequence[Row],
-    title: str = "",
+    title: str | alt.Title = "",
     *,
     width: int = WIDTH,
     height: int | None = HEIGHT,
@@ -115,7 +115,7 @@ def base(
     rows
         Rows of the chart.
     title
-        Heading; none where empty.
+        Heading; none where empty.  A chart of a published figure names it, see :func:`subtitled`.
     width, height
         Size in pixels.  A height of None gives every name on the y axis its own step.
     """

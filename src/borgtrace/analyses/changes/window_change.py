@@ -69,7 +69,7 @@ def chart(answer: pa.Table) -> alt.FacetChart:
             tooltip=charts.tooltips(rows, "percent", "share", "level", "n_pairs"),
         )
         .facet(column=charts.columns_of_panels("resource"))
-        .properties(title="Change between neighboring 300 s slots")
+        .properties(title="Change between neighboring 300 s slots (Zhu et al., Fig. 10)")
     )
 
 

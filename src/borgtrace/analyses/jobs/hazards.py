@@ -142,7 +142,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     rows = query_answer(answer, """select *, "group" as tier from answer where grouping = 'tier'""")
     rows = charts.melted(rows, {"evict_rate": "EVICT", "fail_rate": "FAIL", "kill_rate": "KILL"})
     return (
-        charts.base(rows, title="Ends per task-hour")
+        charts.base(rows, title="Ends per task-hour (Verma et al., Fig. 3)")
         .mark_bar()
         .encode(
             x=alt.X("series:N", title=None),

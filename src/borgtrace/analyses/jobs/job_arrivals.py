@@ -65,7 +65,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 
     rows = answer.to_pylist()
     return (
-        charts.base(rows, title="New jobs per hour")
+        charts.base(rows, title="New jobs per hour (Tirmazi et al., Fig. 8)")
         .mark_line()
         .encode(
             x=charts.hour_axis(rows),

@@ -72,7 +72,7 @@ def chart(answer: pa.Table) -> alt.Chart:
         """,
     )
     return (
-        charts.base(rows, title="Jobs with at least this many tasks")
+        charts.base(rows, title="Jobs with at least this many tasks (Tirmazi et al., Fig. 11)")
         .mark_line(point=True)
         .encode(
             x=alt.X("n_tasks:Q", title="tasks", **charts.log_scale()),

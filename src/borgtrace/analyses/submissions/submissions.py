@@ -64,11 +64,11 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     totals = {name: max(answer[name][-1].as_py(), 1) for name in PROCESSES}
     total_new = dict.fromkeys(PROCESSES, totals["new"])
     return alt.hconcat(
-        cumulative_shares(answer, totals, title="CDF", y_title="share"),
+        cumulative_shares(answer, totals, title="CDF (Zhu et al., Fig. 2)", y_title="share"),
         cumulative_shares(
             answer,
             total_new,
-            title="Weighted CDF",
+            title="Weighted CDF (Zhu et al., Fig. 3)",
             y_title="share of the total of new tasks",
         ),
     )

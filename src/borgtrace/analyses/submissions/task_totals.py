@@ -275,5 +275,5 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_events", "tasks"],
-    reference="Zhu et al., Methods 3 and 3-1; Fig. 3",
+    reference="Zhu et al., Methods 3 and 3-1",
 )

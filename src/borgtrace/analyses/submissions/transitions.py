@@ -11,8 +11,20 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from borgtrace.analyses.submissions.state_diagram import state_diagram
 from borgtrace.lifecycle import GRAPHS, is_legal
-from borgtrace.question import Answer, Claim, Column, Question, Tables, above, charts, equals, sql
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    Question,
+    Row,
+    Tables,
+    above,
+    charts,
+    equals,
+    sql,
+)
 from borgtrace.question.scopes import LIKE_2011
 
 if TYPE_CHECKING:
@@ -90,15 +102,26 @@ def compute(tables: Tables, *, of: Literal["instances", "collections"] = "instan
     return pairs
 
 
-def chart(answer: pa.Table) -> alt.Chart:
-    """Draw how often each event follows each other; what the 2011 document forbids is framed."""
+def chart(answer: pa.Table) -> alt.VConcatChart:
+    """Draw the states with their arrows, and below them how often each event follows each other."""
     import altair as alt
 
     rows = answer.to_pylist()
+    return alt.vconcat(state_diagram(rows), pairs_of_events(rows))
+
+
+def pairs_of_events(rows: list[Row]) -> alt.Chart:
+    """Draw how often each event follows each other; what the 2011 document forbids is framed."""
+    import altair as alt
+
     return (
         charts.base(
             rows,
-            title="Transitions between events (framed: not in the 2011 document)",
+            title=charts.subtitled(
+                "Transitions between events",
+                "framed: not in the 2011 document",
+                "the table says which are in Fig. 2 of Verma et al.",
+            ),
             width=340,
             height=340,
         )

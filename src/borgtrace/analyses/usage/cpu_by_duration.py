@@ -88,7 +88,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
     rows = charts.melted(rows, {"tasks": "tasks", "cpu": "CPU time"})
     return (
-        charts.base(rows, title="Share of tasks and of CPU time up to a duration")
+        charts.base(rows, title="Tasks and CPU time up to a duration (Zhu et al., Fig. 11)")
         .mark_line(point=True)
         .encode(
             x=alt.X(

@@ -7,6 +7,7 @@ no trace.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,11 @@ from borgtrace.question import (
     Claim,
     Column,
     Question,
+    Row,
     Tables,
     between,
     charts,
     near,
-    query_answer,
     sql,
 )
 from borgtrace.question.scopes import AZURE_2019, OF_2011
@@ -75,26 +76,69 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
+BARS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 39, 51, 71, 101, *EDGES[1:])
+"""Shortest lengths of the bars of the chart, about two for each doubling; none crosses 5 or 50."""
+
+
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw how many tasks have traces of which length, on logarithmic axes."""
+    """Draw a histogram of the lengths; the area of a bar is the share of its tasks, and 5 to 50 rows stand out."""
     import altair as alt
 
-    rows = query_answer(
-        answer,
-        """
-        select *, n_tasks / (longest - length + 1) as per_length
-        from answer
-        """,
+    rows = bars(answer)
+    marked_share = sum(row["share"] for row in rows if row["marked"] == MARKED)
+    title = charts.subtitled(
+        "Length of task traces",
+        f"{marked_share:.0%} of the tasks have 5 to 50 rows; the area of a bar is its share",
     )
     return (
-        charts.base(rows, title="Length of task traces")
-        .mark_point(filled=True, size=25)
+        charts.base(rows, title)
+        .mark_bar(stroke="white", strokeWidth=0.5)
         .encode(
-            x=alt.X("length:Q", title="usage rows of a task", **charts.log_scale()),
-            y=alt.Y("per_length:Q", title="tasks per length", **charts.log_scale()),
-            tooltip=charts.tooltips(rows),
+            x=alt.X(
+                "shortest:Q",
+                title="usage rows of a task",
+                **charts.log_scale(domain=[1, rows[-1]["end"]]),
+            ),
+            x2="end:Q",
+            y=alt.Y("height:Q", title="share of tasks per doubling", axis=alt.Axis(format="%")),
+            y2=alt.datum(0),
+            color=charts.color(rows, "marked", {MARKED: "#4c78a8", OTHER: "#bab0ac"}, title="rows"),
+            tooltip=charts.tooltips(rows, "shortest", "longest", "share"),
         )
     )
+
+
+MARKED = "5 to 50"
+OTHER = "others"
+
+
+def bars(answer: pa.Table) -> list[Row]:
+    """Return the bars of the histogram: where they begin and end, the share of their tasks, and the share a doubling.
+
+    Parameters
+    ----------
+    answer
+        Of :func:`compute`.
+    """
+    lengths = answer["length"].to_numpy()
+    n_tasks = answer["n_tasks"].to_numpy()
+    last_length = int(answer["longest"].to_numpy().max())
+    rows = []
+    for shortest, end in pairwise(BARS):
+        if shortest > last_length:
+            break
+        share = float(n_tasks[(lengths >= shortest) & (lengths < end)].sum() / n_tasks.sum())
+        rows.append(
+            {
+                "shortest": shortest,
+                "longest": end - 1,
+                "end": end,
+                "share": share,
+                "height": share / math.log2(end / shortest),
+                "marked": MARKED if shortest >= 5 and end <= 51 else OTHER,
+            }
+        )
+    return rows
 
 
 CLAIMS = [

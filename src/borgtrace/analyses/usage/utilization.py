@@ -254,7 +254,7 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     if production:
         panels.append(usage_of_production(production))
     return alt.hconcat(*panels).properties(
-        title="Used (areas), allocated (dashed) and available (line)"
+        title="Used (areas), allocated (dashed) and available (line) (Zhu et al., Fig. 9)"
     )
 
 

@@ -130,8 +130,12 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     shown = charts.thinned(answer, ["mean_wait", "mean_run"])
     rows = query_answer(shown, "select *, time / 3.6e9 as hour from answer")
     return alt.hconcat(
-        average_over_time(rows, "mean_wait", "n_scheduled", title="Mean wait, trailing"),
-        average_over_time(rows, "mean_run", "n_ended", title="Mean run, trailing"),
+        average_over_time(
+            rows, "mean_wait", "n_scheduled", title="Mean wait, trailing (Zhu et al., Fig. 6)"
+        ),
+        average_over_time(
+            rows, "mean_run", "n_ended", title="Mean run, trailing (Zhu et al., Fig. 7)"
+        ),
     )
 
 

@@ -203,7 +203,7 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     # A tier of which none has finished draws nothing, but keeps its color.
     if any(row["finished"] is not None for row in rows):
         panels.append(share_over_time(rows, "finished", title="share of the finished"))
-    return alt.hconcat(*panels).properties(title="Run time of tasks")
+    return alt.hconcat(*panels).properties(title="Run time of tasks (Zhu et al., Fig. 8)")
 
 
 def share_over_time(rows: list[Row], column: str, *, title: str) -> alt.Chart:

@@ -104,8 +104,12 @@ def chart(answer: pa.Table) -> alt.Chart:
         where grouping in ('all', 'tier')
         """,
     )
+    title = charts.subtitled(
+        "Waiting time until scheduled",
+        "Zhu et al., Fig. 6; Tirmazi et al., Fig. 10",
+    )
     return (
-        charts.base(rows, title="Waiting time until scheduled")
+        charts.base(rows, title)
         .mark_line(interpolate="step-after", point=True)
         .encode(
             x=alt.X("seconds:Q", title="wait from SUBMIT to SCHEDULE", **charts.duration_scale()),

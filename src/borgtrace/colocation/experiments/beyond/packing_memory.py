@@ -181,7 +181,7 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
     return (
         charts.base(rows, title="CPU and memory together", height=None)
-        .mark_boxplot(extent="min-max")
+        .mark_boxplot()
         .encode(
             x=alt.X("m:Q", title="machines ÷ lower bound", scale=alt.Scale(zero=False)),
             y=alt.Y("tests:N", title=None, axis=alt.Axis(labelLimit=300)),

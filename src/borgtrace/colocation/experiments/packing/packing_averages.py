@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments.shared.answers import Row, grouped
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
 from borgtrace.colocation.experiments.shared.outcomes import (
-    find,
     pack_cells,
     paper_estimators,
     rare_overflow,
 )
 from borgtrace.colocation.experiments.shared.overflow_charts import (
-    TIPS,
+    FLOOR,
+    HEIGHT,
+    WHISKERS,
     estimator_color,
+    labeled,
     overflow_axis,
-    overflow_marks,
+    overflow_boxes,
     scale_of,
     with_floor,
 )
@@ -47,8 +47,6 @@ ANSWER = Answer(
 
 FILLS = (0.8, 1.0)
 """Bin size multipliers e of §5.3 that the paper gives numbers for."""
-CLOSE = 2.5
-"""Ratio of two q below which their labels would overlap."""
 DATA: tuple[Data, ...] = ("inst", "avg")
 
 
@@ -63,73 +61,41 @@ def cells() -> list[GridCell]:
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw q against e in a panel per estimator and data, with GPA's targets ρ."""
+    """Draw boxes of q over the instances, in a panel per estimator and data, with GPA's targets ρ."""
     import altair as alt
 
-    rows = [row | line_labels(row) for row in with_floor(find(answer))]
-    ends = [row for row in rows if row["end"]]
-    for _, ends_of_panel in grouped(ends, "estimator", "data"):
-        join_close_labels(ends_of_panel)
-    base = charts.base(rows, width=165, height=250).encode(
-        x=alt.X(
-            "fill:O",
-            title="bin size multiplier (e)",
-            axis=alt.Axis(labelAngle=0),
-            scale=alt.Scale(padding=1),
-        ),
-        y=overflow_axis(),
-        detail="label:N",
-        tooltip=charts.tooltips(rows, *TIPS),
+    rows = []
+    for row in labeled(with_floor(answer.to_pylist())):
+        target = row["parameter"] if row["estimator"] == "gpa" else None
+        rows.append(row | {"target": target})
+    base = charts.base(rows, width=200, height=HEIGHT)
+    bin_size = alt.X("fill:O", title="bin size multiplier (e)", axis=alt.Axis(labelAngle=0))
+    color = estimator_color(rows)
+    color.legend = None
+    boxes = overflow_boxes(base, bin_size, color)
+    targets = base.mark_tick(color="#777", thickness=2, size=14).encode(
+        x=bin_size,
+        xOffset="rank:O",
+        y=overflow_axis("target"),
     )
-    targets = base.mark_line(strokeDash=[4, 3], color="#777").encode(y=overflow_axis("rho"))
-    lines = base.mark_line().encode(color=estimator_color(rows))
-    points = base.mark_point(filled=True, size=35).encode(
-        color=estimator_color(rows),
-        shape=overflow_marks(rows),
+    # Upright, for parameters stand closer than they are wide.
+    parameters = base.mark_text(angle=270, align="left", dx=7, fontSize=10).encode(
+        x=bin_size,
+        xOffset="rank:O",
+        y=alt.Y("max(shown_q):Q"),
+        text="parameter:N",
     )
-    parameters = base.mark_text(align="left", dx=7, fontSize=10).encode(text="end:N")
     title = charts.subtitled(
         "Overflow from seconds and from averages of windows (Fig. 10)",
         scale_of(answer),
-        "dashed: the targets ρ of gpa",
+        WHISKERS,
+        f"numbers: parameters of the estimators; gray: targets ρ of gpa; {FLOOR}",
     )
     return (
-        alt.layer(targets, lines, points, parameters)
+        alt.layer(targets, boxes, parameters)
         .facet(row=charts.rows_of_panels("data"), column=charts.columns_of_panels("estimator"))
         .properties(title=title)
     )
-
-
-def line_labels(row: Row) -> Row:
-    """Return what is drawn besides a row: GPA's target as a line, and the parameter where the line ends.
-
-    Parameters
-    ----------
-    row
-        Summary of a way of packing.
-    """
-    is_end = row["fill"] == max(FILLS)
-    return {
-        "rho": row["parameter"] if row["estimator"] == "gpa" else None,
-        "end": f"{row['parameter']:g}" if is_end else "",
-    }
-
-
-def join_close_labels(ends: list[Row]) -> None:
-    """Write parameters whose lines end at nearly one height behind each other, not on each other.
-
-    Parameters
-    ----------
-    ends
-        Rows at the ends of lines; their labels are changed in place.
-    """
-    first: Row = {"shown_q": np.inf}
-    for row in sorted(ends, key=lambda row: -float(row["shown_q"])):
-        if first["shown_q"] > CLOSE * row["shown_q"]:
-            first = row
-        else:
-            first["end"] = f"{first['end']}, {row['end']}"
-            row["end"] = ""
 
 
 # The geometric mean, because q spans powers of ten between the parameters.  Where one of both never overflowed, a ratio

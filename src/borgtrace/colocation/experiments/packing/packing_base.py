@@ -34,6 +34,7 @@ from borgtrace.colocation.experiments.shared.overflow_charts import (
     HEIGHT,
     WHISKERS,
     estimator_color,
+    labeled,
     overflow_axis,
     overflow_marks,
     scale_of,
@@ -77,15 +78,17 @@ def chart(answer: pa.Table) -> alt.VConcatChart:
     """Draw machines per estimator, machines against overflow, and GPA's relative excess over its target, Best Fit."""
     import altair as alt
 
-    rows = []
-    for row in rows_where(answer, packer="best-fit"):
-        rows.append(row | {"label": f"{row['estimator']} {row['parameter']:g}"})
+    rows = labeled(rows_where(answer, packer="best-fit"))
     title = charts.subtitled(
         "Machines and overflow by estimator, Best Fit, rebalanced (Fig. 7 to 9)",
         scale_of(answer),
         WHISKERS,
     )
-    boxes = alt.hconcat(machines_in_use(rows), excess_over_target(rows))
+    boxes = alt.hconcat(
+        machines_by_estimator(rows, "m_abs", "machines in use"),
+        machines_by_estimator(rows, "m", "machines ÷ lower bound (m)", names=False),
+        excess_over_target(rows),
+    )
     return (
         alt.vconcat(boxes, machines_against_overflow(rows))
         .resolve_scale(color="independent", shape="independent")
@@ -93,18 +96,32 @@ def chart(answer: pa.Table) -> alt.VConcatChart:
     )
 
 
-def machines_in_use(rows: list[Row]) -> alt.Chart:
-    """Draw Fig. 7: a box over the instances per estimator."""
+def machines_by_estimator(
+    rows: list[Row], field: str, title: str, *, names: bool = True
+) -> alt.Chart:
+    """Draw Fig. 7: a box over the instances per estimator, of machines or of machines over the lower bound.
+
+    Parameters
+    ----------
+    rows
+        Outcomes, labeled.
+    field, title
+        What is drawn, and the title of its axis.
+    names
+        Whether estimators are named on the y axis.
+    """
     import altair as alt
 
     color = estimator_color(rows)
     color.legend = None
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    heading = f"{title[0].upper()}{title[1:]} (Fig. 7)"
     return (
-        charts.base(rows, title="Machines in use (Fig. 7)", width=330, height=None)
-        .mark_boxplot(extent="min-max", size=11)
+        charts.base(rows, title=heading, width=210, height=None)
+        .mark_boxplot(size=11)
         .encode(
-            x=alt.X("m_abs:Q", title="machines in use", scale=alt.Scale(zero=False)),
-            y=alt.Y("label:N", title=None, sort=None),
+            x=alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=False)),
+            y=alt.Y("label:N", title=None, sort=labels, axis=alt.Axis(labels=names)),
             color=color,
         )
     )
@@ -119,8 +136,8 @@ def excess_over_target(rows: list[Row]) -> alt.LayerChart:
         if row["estimator"] == "gpa":
             gpa.append(row | {"excess": row["q"] / row["parameter"] - 1})
     boxes = (
-        charts.base(gpa, width=220, height=HEIGHT)
-        .mark_boxplot(extent="min-max", size=20, color=charts.ESTIMATOR_COLORS["gpa"])
+        charts.base(gpa, width=180, height=HEIGHT)
+        .mark_boxplot(size=20, color=charts.ESTIMATOR_COLORS["gpa"])
         .encode(
             x=alt.X(
                 "parameter:O",

@@ -14,8 +14,16 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
-from borgtrace.colocation.experiments.shared.outcomes import find, pack_cells, paper_estimators
-from borgtrace.colocation.experiments.shared.overflow_charts import WIDTH, overflow_lines, scale_of
+from borgtrace.colocation.experiments.shared.outcomes import pack_cells, paper_estimators
+from borgtrace.colocation.experiments.shared.overflow_charts import (
+    FLOOR,
+    HEIGHT,
+    WHISKERS,
+    labeled,
+    overflow_boxes,
+    scale_of,
+    with_floor,
+)
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.question import Answer, Claim, above, at_most, charts, sql
 
@@ -44,27 +52,28 @@ def cells() -> list[GridCell]:
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw q against the capacity, per estimator, without and with rebalancing."""
+    """Draw boxes of q over the instances by capacity, per estimator, without and with rebalancing."""
     import altair as alt
 
     rows = []
-    for row in find(answer):
+    for row in labeled(with_floor(answer.to_pylist())):
         if row["estimator"] in ("gpa", "average"):
             rebalancing = "rebalanced" if row["is_rebalanced"] else "not rebalanced"
             rows.append(row | {"rebalancing": rebalancing})
-    capacity = alt.X(
-        "capacity:Q",
-        title="capacity of every machine",
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(values=list(CAPACITIES), format="~g"),
-    )
+    capacity = alt.X("capacity:O", title="capacity of every machine", axis=alt.Axis(labelAngle=0))
+    base = charts.base(rows, width=280, height=HEIGHT)
     title = charts.subtitled(
         "Overflow on machines of other capacities (Fig. 11)",
         scale_of(answer),
+        WHISKERS,
+        FLOOR,
     )
     return (
-        overflow_lines(rows, capacity, width=WIDTH // 2)
-        .facet(column=charts.columns_of_panels("rebalancing"))
+        overflow_boxes(base, capacity, alt.Color("label:N", title="estimator", sort=None))
+        .facet(
+            row=charts.rows_of_panels("rebalancing"),
+            column=charts.columns_of_panels("estimator"),
+        )
         .properties(title=title)
     )
 

@@ -13,8 +13,16 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, GridCell
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
-from borgtrace.colocation.experiments.shared.outcomes import find, pack_cells, paper_estimators
-from borgtrace.colocation.experiments.shared.overflow_charts import overflow_lines, scale_of
+from borgtrace.colocation.experiments.shared.outcomes import pack_cells, paper_estimators
+from borgtrace.colocation.experiments.shared.overflow_charts import (
+    FLOOR,
+    HEIGHT,
+    WHISKERS,
+    labeled,
+    overflow_boxes,
+    scale_of,
+    with_floor,
+)
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.question import Answer, Claim, at_most, charts, sql
 
@@ -41,18 +49,31 @@ def cells() -> list[GridCell]:
     ]
 
 
-def chart(answer: pa.Table) -> alt.LayerChart:
-    """Draw q against the share of realizations seen, per estimator."""
+def chart(answer: pa.Table) -> alt.FacetChart:
+    """Draw boxes of q over the instances by the share of realizations seen, in a panel per estimator."""
     import altair as alt
 
-    rows = [row for row in find(answer) if row["estimator"] in ("gpa", "cantelli", "average")]
+    rows = []
+    for row in labeled(with_floor(answer.to_pylist())):
+        if row["estimator"] in ("gpa", "cantelli", "average"):
+            rows.append(row)
     share = alt.X(
-        "clairvoyance:Q",
+        "clairvoyance:O",
         title="share of the draws that the estimator saw",
-        **charts.log_scale(least=None),
+        axis=alt.Axis(labelAngle=0),
     )
-    title = charts.subtitled("Overflow with fewer observations (Fig. 12)", scale_of(answer))
-    return overflow_lines(rows, share).properties(title=title)
+    base = charts.base(rows, width=300, height=HEIGHT)
+    title = charts.subtitled(
+        "Overflow with fewer observations (Fig. 12)",
+        scale_of(answer),
+        WHISKERS,
+        FLOOR,
+    )
+    return (
+        overflow_boxes(base, share, alt.Color("label:N", title="estimator", sort=None))
+        .facet(column=charts.columns_of_panels("estimator"))
+        .properties(title=title)
+    )
 
 
 CLAIMS = [

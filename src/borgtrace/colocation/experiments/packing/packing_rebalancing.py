@@ -71,7 +71,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
     return (
         charts.base(rows, width=500, height=None)
-        .mark_boxplot(extent="min-max")
+        .mark_boxplot()
         .encode(
             x=alt.X("fall:Q", title="relative fall of q by rebalancing", axis=alt.Axis(format="%")),
             y=alt.Y("label:N", title=None),

@@ -15,16 +15,34 @@ Row = dict[str, Any]
 NOT_RUN = "not among the ways of packing that were run"
 
 
+REACH_OF_WHISKERS = 1.5
+"""Whiskers end at the furthest values within so many ranges between the quartiles from the box (Tukey 1977)."""
+
+
 def spread(values: Numbers) -> dict[str, float]:
-    """Return the percentiles that box plots show, by column.
+    """Return what box plots show, by column: percentiles, and the ends of the whiskers.
 
     Parameters
     ----------
     values
-        float64 (n,).
+        float64 (n,), n ≥ 1.
+
+    Examples
+    --------
+    >>> spread(np.array([0.0, 1, 2, 3, 4, 20]))["whisker_high"]
+    4.0
     """
     p5, p25, median, p75, p95 = np.percentile(values, [5, 25, 50, 75, 95]).tolist()
-    return {"p5": p5, "p25": p25, "median": median, "p75": p75, "p95": p95}
+    reach = REACH_OF_WHISKERS * (p75 - p25)
+    return {
+        "p5": p5,
+        "p25": p25,
+        "median": median,
+        "p75": p75,
+        "p95": p95,
+        "whisker_low": float(values[values >= p25 - reach].min()),
+        "whisker_high": float(values[values <= p75 + reach].max()),
+    }
 
 
 def rows_where(

@@ -49,7 +49,12 @@ def spread_columns(doc: str) -> list[Column]:
         Over what, of what, such as ``"tasks of the error"``.
     """
     levels = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
-    return [
+    percentiles = [
         Column(name, "float64", "1", f"Percentile {level} over {doc}.")
         for name, level in levels.items()
     ]
+    whiskers = [
+        Column(name, "float64", "1", f"{which} within 1.5 ranges of the quartiles, over {doc}.")
+        for name, which in (("whisker_low", "Smallest"), ("whisker_high", "Largest"))
+    ]
+    return percentiles + whiskers

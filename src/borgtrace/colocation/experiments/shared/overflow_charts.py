@@ -14,31 +14,29 @@ from borgtrace.question import charts
 if TYPE_CHECKING:
     import altair as alt
 
-WIDTH = 460
-HEIGHT = 320
+HEIGHT = 300
+BOX_WIDTH = 8
+"""Width of a box, in pixels."""
 OVERFLOW = "overflow probability (q)"
 SEEN = "seen"
 """What a row says whose q is above 0."""
-WHISKERS = "boxes: quartiles and median over the instances; whiskers: smallest and largest"
-"""What the boxes of these charts show."""
-TIPS = (
-    "label",
-    "packer",
-    "data",
-    "capacity",
-    "fill",
-    "clairvoyance",
-    "m_abs",
-    "m",
-    "q",
-    "seen",
-    "n_unplaceable",
+WHISKERS = (
+    "boxes: quartiles and median over the instances; "
+    "whiskers: the furthest within 1.5 quartile ranges; dots: beyond"
 )
-"""Fields of the tooltip of a packing."""
+"""What the boxes of these charts show."""
+FLOOR = "q of 0 is drawn at half an overflow in the draws of its instance"
+"""What boxes of q show where nothing overflowed."""
 
 
 def with_floor(rows: Sequence[Row]) -> list[Row]:
-    """Return rows that a logarithmic axis can show: q of 0 becomes half an overflow, and says "none in n draws"."""
+    """Return rows that a logarithmic axis can show: q of 0 becomes half an overflow, and says "none in n draws".
+
+    Parameters
+    ----------
+    rows
+        Outcomes of the common grid.
+    """
     trials_without = sorted(row["trials"] for row in rows if row["q"] == 0)
     extremes = dict.fromkeys(trials_without[:1] + trials_without[-1:])
     unseen = " to ".join(f"{trials:,}" for trials in extremes)
@@ -116,28 +114,50 @@ def scale_of(result: pa.Table) -> str:
     return f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
 
 
-def overflow_lines(rows: Sequence[Row], x: alt.X, *, width: int = WIDTH) -> alt.LayerChart:
-    """Draw q against one axis of the experiment, one line per estimator and parameter.
+def labeled(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with their way of estimating as ``label``, and the rank of its parameter among the estimator's.
 
     Parameters
     ----------
     rows
-        Summaries of cells.
+        Outcomes of the common grid.
+
+    Examples
+    --------
+    >>> rows = labeled([{"estimator": "gpa", "parameter": 0.1}, {"estimator": "gpa", "parameter": 0.01}])
+    >>> [(row["label"], row["rank"]) for row in rows]
+    [('gpa 0.1', 1), ('gpa 0.01', 0)]
+    """
+    parameters: dict[str, set[float]] = {}
+    for row in rows:
+        parameters.setdefault(row["estimator"], set()).add(row["parameter"])
+    rows_with_labels = []
+    for row in rows:
+        label = f"{row['estimator']} {row['parameter']:g}"
+        rank = sorted(parameters[row["estimator"]]).index(row["parameter"])
+        rows_with_labels.append(row | {"label": label, "rank": rank})
+    return rows_with_labels
+
+
+def overflow_boxes(base: alt.Chart, x: alt.X, series: alt.Color) -> alt.LayerChart:
+    """Draw a box of q over the instances for each place on the x axis and each parameter, and join their medians.
+
+    Parameters
+    ----------
+    base
+        Chart of outcomes from :func:`with_floor` and :func:`labeled`.
     x
-        The axis.
-    width
-        Of the chart, in pixels.
+        The axis, of an ordinal field.
+    series
+        The color.
     """
     import altair as alt
 
-    shown = with_floor(rows)
-    # Color per parameter, dashes per estimator: sixteen colors alone could not be told apart.
-    base = charts.base(shown, width=width, height=HEIGHT).encode(
-        x=x,
-        y=overflow_axis(),
-        color=alt.Color("label:N", title="estimator"),
-        tooltip=charts.tooltips(shown, *TIPS),
+    # Side by side, the parameters of an estimator in their order.
+    apart = base.encode(x=x, color=series, xOffset="rank:O")
+    medians = apart.mark_line(strokeWidth=1.5).encode(
+        y=alt.Y("median(shown_q):Q", title=OVERFLOW, **charts.probability_scale()),
+        detail="label:N",
     )
-    lines = base.mark_line().encode(strokeDash=alt.StrokeDash("estimator:N", legend=None))
-    points = base.mark_point(filled=True).encode(shape=overflow_marks(shown))
-    return alt.layer(lines, points)
+    boxes = apart.mark_boxplot(size=BOX_WIDTH, outliers={"size": 8}).encode(y=overflow_axis())
+    return alt.layer(medians, boxes)

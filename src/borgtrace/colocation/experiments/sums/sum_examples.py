@@ -128,7 +128,7 @@ def chart(answer: pa.Table) -> charts.Chart:
         alt.layer(cells, lines)
         .facet(column=charts.columns_of_panels("sample"))
         .resolve_scale(x="independent", y="independent")
-        .properties(title="Total usage of random tasks")
+        .properties(title="Total usage of random tasks (Fig. 5)")
     )
 
 

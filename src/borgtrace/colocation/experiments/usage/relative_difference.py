@@ -102,8 +102,8 @@ def chart(answer: pa.Table) -> charts.Chart:
         x=alt.X("n_samples:O", title="random samples per task", axis=alt.Axis(labelAngle=0)),
     )
     whiskers = base.mark_rule().encode(
-        y=alt.Y("p5:Q", title="(mean average − mean of samples) / mean average"),
-        y2=alt.Y2("p95:Q"),
+        y=alt.Y("whisker_low:Q", title="(mean average − mean of samples) / mean average"),
+        y2=alt.Y2("whisker_high:Q"),
         tooltip=charts.tooltips(rows),
     )
     boxes = base.mark_bar(size=12, opacity=0.6).encode(
@@ -117,7 +117,7 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
     title = charts.subtitled(
         "Error of a mean from few samples (Fig. 1)",
-        "boxes: quartiles and median over tasks; whiskers: 5 % and 95 %",
+        "boxes: quartiles and median over tasks; whiskers: the furthest within 1.5 quartile ranges",
     )
     return alt.layer(whiskers, boxes, medians).properties(title=title)
 

@@ -56,7 +56,7 @@ def chart(answer: pa.Table) -> charts.Chart:
 
     rows = answer.to_pylist()
     return (
-        charts.base(rows, title="Standard deviation of a task's CPU usage")
+        charts.base(rows, title="Standard deviation of a task's CPU usage (Fig. 2)")
         .mark_line()
         .encode(
             x=alt.X("deviation:Q", title="standard deviation [machines]"),

@@ -160,7 +160,7 @@ def chart(answer: pa.Table) -> charts.Chart:
         )
         .facet(facet=charts.wrapped_panels("cluster"), columns=4)
         .resolve_scale(y="independent")
-        .properties(title="Shapes of CPU usage in 16 clusters")
+        .properties(title="Shapes of CPU usage in 16 clusters (Fig. 4)")
     )
 
 
