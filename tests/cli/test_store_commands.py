@@ -72,6 +72,11 @@ def test_info(store):
     assert manifest["tables"]["instance_usage"] == 1
     schema = borgtrace("info", "--schema").stdout
     assert "instance_usage: one row per instance and measurement window" in schema
+    # The format document of 2011: neither binaries nor what lies in GFS counts.
+    assert (
+        "mean_disk_space (float32, fraction): Mean local disk space used, without binaries and GFS"
+        in schema
+    )
     assert json.loads(borgtrace("info", "--schema", "--json").stdout)["tasks"]["key"] == [
         "collection_id",
         "instance_index",

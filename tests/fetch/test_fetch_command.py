@@ -67,6 +67,28 @@ def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, 
     assert [file["path"] for file in facts["files"]] == PATHS
 
 
+def test_a_dry_run_says_what_it_would_read_where_no_server_can_be_reached(run, tmp_path):
+    result = run(
+        "2011",
+        tmp_path,
+        "--parts",
+        "0-2,7",
+        "--tables",
+        "machine_events,task_usage",
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--dry-run",
+    )
+    assert result.stdout.splitlines() == [
+        "Reads http://127.0.0.1:9:",
+        "  SHA256SUM",
+        "  machine_events/part-00000-of-00001.csv.gz",
+        "  task_usage/part-00000-of-00500.csv.gz … part-00007-of-00500.csv.gz (4 files)",
+    ]
+    assert "127.0.0.1 cannot be reached" in str(result.exception)
+    assert result.exception.exit_code == 3
+
+
 def test_a_dry_run_for_questions_says_what_parts_have_in_reach(serve, archives, run, tmp_path):
     """Ten parts of 2011 are 13.9 h, too little for claims about the queue; the machines' five are in reach at once.
 
@@ -90,7 +112,13 @@ def test_a_dry_run_for_questions_says_what_parts_have_in_reach(serve, archives, 
     result = run(*asked, "--dry-run")
     assert result.exit_code == 0
     first, second = (sum(len(files[path]) for path in paths[:n]) / 1e3 for n in (2, 11))
-    assert [" ".join(line.split()) for line in result.stdout.splitlines()[:4]] == [
+    assert result.stdout.splitlines()[:4] == [
+        f"Reads {server.url}:",
+        "  SHA256SUM",
+        "  machine_events/part-00000-of-00001.csv.gz",
+        "  task_events/part-00000-of-00500.csv.gz … part-00009-of-00500.csv.gz (10 files)",
+    ]
+    assert [" ".join(line.split()) for line in result.stdout.splitlines()[4:8]] == [
         "queue_length, machine_shapes: reads machine_events, task_events",
         "parts time to fetch claims in reach",
         f"1 83.5 min {first:.1f} kB 5 of 12",

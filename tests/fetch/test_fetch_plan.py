@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Backoff, Session, bucket, fetch_files, make_plan
+from borgtrace.fetch import Backoff, Listener, Session, bucket, fetch_files, make_plan
 from borgtrace.fetch.digests import parse_goog_hash, parse_sums
 
 CELL_A = bucket("2019", "a")
@@ -247,22 +249,59 @@ def test_what_a_store_took_in_is_not_fetched_again(serve, archives, session, tmp
     assert len(plan_of(session, server, tmp_path).todo) == 2
 
 
-def test_an_address_without_a_server_is_given_up(tmp_path):
-    with (
-        Session(1, backoff=Backoff(base=0.001, attempts=2), timeout=0.4) as session,
-        pytest.raises(SourceError) as e,
-    ):
-        make_plan(
-            session,
-            CELL_A,
-            tmp_path,
-            tables=["machine_events"],
-            base_url="http://127.0.0.1:9",
+def refused_plan(base_url, tmp_path):
+    """Plan with a session that has never had an answer; return the error and the attempts that were repeated."""
+    repeated = []
+    with Session(1, backoff=Backoff(base=0.001), timeout=0.4) as session:
+        session.listener = Listener(
+            retrying=lambda path, reason, delay: repeated.append((path, reason))
         )
-    assert str(e.value) == (
+        with pytest.raises(SourceError) as caught:
+            make_plan(
+                session,
+                CELL_A,
+                tmp_path,
+                tables=["machine_events"],
+                base_url=base_url,
+                jobs=1,
+            )
+    return str(caught.value), [
+        reason for path, reason in repeated if path.endswith("00000.json.gz")
+    ]
+
+
+def test_a_server_that_never_answered_is_given_up_at_the_second_attempt(tmp_path):
+    assert refused_plan("http://127.0.0.1:9", tmp_path) == (
         "http://127.0.0.1:9/machine_events-000000000000.json.gz: gave up after 2 attempts: "
-        "the connection failed ([Errno 111] Connection refused); "
-        "run the same command again later: what has arrived is kept"
+        "127.0.0.1 cannot be reached ([Errno 111] Connection refused); "
+        "check the network, or name a mirror that can be reached: --base-url URL",
+        ["127.0.0.1 cannot be reached ([Errno 111] Connection refused)"],
+    )
+
+
+def test_a_name_that_is_not_found_is_given_up_at_the_second_attempt(tmp_path, monkeypatch):
+    def no_network(host, *_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", no_network)
+    assert refused_plan("https://nowhere.invalid/a", tmp_path) == (
+        "https://nowhere.invalid/a/machine_events-000000000000.json.gz: gave up after 2 attempts: "
+        "nowhere.invalid cannot be reached ([Errno -2] Name or service not known); "
+        "check the network, or name a mirror that can be reached: --base-url URL",
+        ["nowhere.invalid cannot be reached ([Errno -2] Name or service not known)"],
+    )
+
+
+def test_a_host_that_takes_no_connection_is_asked_once(tmp_path, monkeypatch):
+    def no_answer(*_, **__):
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", no_answer)
+    assert refused_plan("http://192.0.2.1", tmp_path) == (
+        "http://192.0.2.1/machine_events-000000000000.json.gz: gave up after 1 attempt: "
+        "192.0.2.1 cannot be reached (no connection within 0.4 s); "
+        "check the network, or name a mirror that can be reached: --base-url URL",
+        [],
     )
 
 

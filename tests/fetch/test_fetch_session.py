@@ -146,3 +146,14 @@ def test_a_redirect_within_the_server_is_followed(serve) -> None:
     )
     with Session(1) as session:
         assert session.head(f"{server.url}/old").size == 10
+
+
+def test_a_server_that_has_answered_is_asked_eight_times_when_its_connections_fail(serve) -> None:
+    server = serve({"file": GZIP})
+    reasons: list[str] = []
+    with Session(1, backoff=Backoff(base=0.001, cap=0.001), timeout=0.4) as session:
+        session.listener = Listener(retrying=lambda path, reason, delay: reasons.append(reason))
+        assert session.head(f"{server.url}/file")
+        with pytest.raises(SourceError, match="gave up after 8 attempts: the connection failed"):
+            session.head("http://127.0.0.1:9/file")
+    assert reasons == ["the connection failed ([Errno 111] Connection refused)"] * 7

@@ -18,6 +18,7 @@ from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import SourceError
 from borgtrace.fetch import (
+    Bucket,
     FetchOutcome,
     FetchPlan,
     Ledger,
@@ -26,12 +27,48 @@ from borgtrace.fetch import (
     Session,
     fetch_files,
 )
+from borgtrace.schema.ranges import Numbers
 
 if TYPE_CHECKING:
     from borgtrace.question import Question
 
 NAMED_FAILURES = 5
 """Failures that are named: a bucket that is away fails for all of its files alike."""
+
+
+def print_request(bucket: Bucket, base_url: str, tables: Sequence[str], parts: Numbers) -> None:
+    """Print which files a fetch would ask for, which needs no server."""
+    out = HarmlessConsole(soft_wrap=True)
+    out.print(f"Reads {base_url}:")
+    if bucket.publication.sums:
+        out.print(f"  {bucket.publication.sums}")
+    for table in tables:
+        out.print(f"  {requested_paths(bucket, table, bucket.parts_of(table, parts))}")
+
+
+def requested_paths(bucket: Bucket, table: str, parts: Numbers) -> str:
+    """Return the first and the last path of the wanted parts of a table, and how many there are.
+
+    Examples
+    --------
+    >>> from borgtrace.fetch import bucket
+    >>> from borgtrace.schema.ranges import ALL, parse_numbers
+    >>> requested_paths(bucket("2011"), "task_usage", parse_numbers("0-2,7"))
+    'task_usage/part-00000-of-00500.csv.gz … part-00007-of-00500.csv.gz (4 files)'
+    >>> requested_paths(bucket("2019", "a"), "instance_usage", ALL)
+    'instance_usage-000000000000.json.gz and all that follow'
+    """
+    _, last_number = parts.ranges[-1]
+    n_parts = bucket.n_parts(table)
+    first_path = bucket.path(table, parts.ranges[0][0])
+    if n_parts is None and last_number is None:
+        return f"{first_path} and all that follow"
+    ends = [n_parts, None if last_number is None else last_number + 1]
+    numbers = list(parts.numbers(min(end for end in ends if end is not None)))
+    if len(numbers) < 2:
+        return first_path
+    _, _, last_name = bucket.path(table, numbers[-1]).rpartition("/")
+    return f"{first_path} … {last_name} ({len(numbers):,} files)"
 
 
 def print_plan(plan: FetchPlan, questions: Sequence[Question] = (), *, as_json: bool) -> None:
@@ -80,6 +117,7 @@ def facts_of(plan: FetchPlan) -> dict[str, Any]:
             {
                 "path": file.path,
                 "table": file.table,
+                "url": file.url,
                 "bytes": file.version.size,
                 "is_here": file.path in paths_here,
             }

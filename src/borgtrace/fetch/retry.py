@@ -17,6 +17,8 @@ class Fault(Exception):  # noqa: N818 - a signal between threads, not an error o
     cost
         How many failed attempts it counts as: downloading a whole file that turns out to be wrong is more expensive
         than a refused connection.
+    way_out
+        What the user can do when it is given up.
     """
 
     def __init__(
@@ -25,11 +27,13 @@ class Fault(Exception):  # noqa: N818 - a signal between threads, not an error o
         *,
         retry_after: float | None = None,
         cost: int = 1,
+        way_out: str = "run the same command again later: what has arrived is kept",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retry_after = retry_after
         self.cost = cost
+        self.way_out = way_out
 
 
 class NotPublished(Exception):  # noqa: N818 - as above

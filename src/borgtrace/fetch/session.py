@@ -25,6 +25,10 @@ _TEMPORARY = {408, 425, 429}
 _GOOD = {200, 206, 416}
 _UNEXPECTED_COST = 4
 """Of eight attempts: twice is enough for an answer that repeating hardly ever changes."""
+_UNREACHABLE_COST = 4
+"""The same for a server that has never answered: without a network, waiting a minute changes nothing."""
+_CONNECT_TIMEOUT_COST = 8
+"""All of them: within these seconds the system itself has knocked several times."""
 
 
 class Session:
@@ -51,6 +55,8 @@ class Session:
         Sockets that files are being read from.
     quiet_until
         When requests may be sent again (on the monotonic clock), if the server has asked to wait.
+    has_answered
+        Whether the server was ever reached: from then on a lost connection is taken for a passing one.
     """
 
     def __init__(
@@ -67,6 +73,7 @@ class Session:
         self.timeout = httpx.Timeout(timeout, connect=connect, pool=None)
         # One server, one pace: when it asks one thread to wait, all of them do.
         self.quiet_until = 0.0
+        self.has_answered = False
         self.stopped = threading.Event()
         self.open_sockets: set[socket.socket] = set()
         self.client = httpx.Client(
@@ -159,10 +166,11 @@ class Session:
                 cost += fault.cost
                 failures += 1
                 if cost >= self.backoff.attempts:
+                    attempts = "1 attempt" if failures == 1 else f"{failures} attempts"
                     raise SourceError(
                         name,
-                        f"gave up after {failures} attempts: {fault.reason}",
-                        way_out="run the same command again later: what has arrived is kept",
+                        f"gave up after {attempts}: {fault.reason}",
+                        way_out=fault.way_out,
                     ) from fault
                 delay = self.backoff.delay(name, failures, fault.retry_after)
                 self.listener.retrying(name, fault.reason, delay)
@@ -238,6 +246,7 @@ class Session:
         Fault
             Something else came.
         """
+        self.has_answered = True
         code = response.status_code
         status = f"{code} {response.reason_phrase}".strip()
         if code in _NOT_PUBLISHED:
@@ -271,12 +280,28 @@ class Session:
         except httpx.InvalidURL as error:
             what = f"not an address ({error})"
             raise UsageError("--base-url", what, expected="https://…") from error
+        # Before the time-outs, of which one is a connection that is never made.
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
+            # Our own stop looks like a broken connection: check for it first, so that it is not tried again.
+            self.wait()
+            raise self._unreachable(error) from error
         except httpx.TimeoutException as error:
             raise Fault(f"no data for {self.timeout.read:g} s") from error
         except httpx.RequestError as error:
-            # Our own stop looks like a broken connection: check for it first, so that it is not tried again.
             self.wait()
             raise Fault(f"the connection failed ({error})") from error
+
+    def _unreachable(self, error: httpx.TransportError) -> Fault:
+        """Return the fault of a connection that was not made, or that a proxy refuses."""
+        is_timeout = isinstance(error, httpx.ConnectTimeout)
+        reason = f"no connection within {self.timeout.connect:g} s" if is_timeout else str(error)
+        if self.has_answered:
+            return Fault(f"the connection failed ({reason})")
+        return Fault(
+            f"{error.request.url.host} cannot be reached ({reason})",
+            cost=_CONNECT_TIMEOUT_COST if is_timeout else _UNREACHABLE_COST,
+            way_out="check the network, or name a mirror that can be reached: --base-url URL",
+        )
 
 
 def refuse_other_servers(response: httpx.Response) -> None:

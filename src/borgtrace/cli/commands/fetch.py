@@ -60,7 +60,7 @@ def fetch(
         bool, Option("--delete-raw", help="With --store: delete each file once staged.")
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Show what would be fetched, and the free disk.")
+        bool, Option("--dry-run", help="Show what would be read, its size, and the free disk.")
     ] = False,
     as_json: JsonOption = False,
     seed: Annotated[
@@ -80,9 +80,9 @@ def fetch(
     """
     from borgtrace import fetch as fetching
     from borgtrace.cli.console import talk
-    from borgtrace.cli.download import Download, print_plan
+    from borgtrace.cli.download import Download, print_plan, print_request
     from borgtrace.redaction import without_secrets
-    from borgtrace.schema.ranges import parse_words
+    from borgtrace.schema.ranges import parse_numbers, parse_words
 
     check_destination(dest, store, delete_raw=delete_raw)
     bucket = fetching.bucket(generation, cell, raw_format)
@@ -95,8 +95,12 @@ def fetch(
         chosen = [find(name) for name in parse_words(questions)]
         wanted_tables += tables_read(chosen)
     wanted_tables = bucket.select_tables(wanted_tables)
+    address = without_secrets(base_url or bucket.url)
+    if dry_run and not as_json:
+        # Before the server is asked: without a network this is all that there is to say.
+        print_request(bucket, address, wanted_tables, parse_numbers(parts, "--parts"))
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:
-        with talk.status(f"Asking {without_secrets(base_url or bucket.url)} for its files …"):
+        with talk.status(f"Asking {address} for its files …"):
             plan = fetching.make_plan(
                 session,
                 bucket,

@@ -145,7 +145,7 @@ INSTANCE_USAGE = Table(
             "mean_disk_space",
             "float32",
             "fraction",
-            "Mean local disk space used.",
+            "Mean local disk space used, without binaries and GFS (distributed storage).",
             checks=(AMOUNT_NOT_NEGATIVE,),
         ),
         Column(
