@@ -84,3 +84,35 @@ def test_own_usage_with_a_machine_of_each_task_by_its_name(
     assert sorted(task for task, _ in lines) == ["db", "ml", "web"]
     # Whichever come first, two fit together, and beside them there is no room for the third.
     assert [machine for _, machine in lines] == ["0", "0", "1"]
+
+
+def test_a_placement_is_rebalanced_on_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """.35 and .6 twice, then .6: the first task joins the last machine, and nothing else fits there."""
+    means = (0.35, 0.6, 0.35, 0.6, 0.6)
+    lines = [f"t{number},{mean},0" for number, mean in enumerate(means)]
+    (tmp_path / "tasks.csv").write_text("\n".join(["task,mean,std", *lines, ""]))
+    _, err = run(
+        capsys,
+        "--moments",
+        tmp_path / "tasks.csv",
+        "--placement",
+        tmp_path / "placed.csv",
+        "--rebalancing",
+    )
+    assert (
+        "5 tasks need 3 machines of capacity 1. Rebalancing moved 1 task to the last machine."
+        in err
+    )
+    assert (tmp_path / "placed.csv").read_text() == "task,machine\nt0,2\nt1,0\nt2,1\nt3,1\nt4,2\n"
+
+
+def test_rebalancing_without_a_placement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["colocate", "--synthetic", "100", "--rebalancing"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "borgtrace: --rebalancing: nothing is placed: expected --placement FILE or --moments FILE; "
+        "the experiment packing_rebalancing measures what it is worth\n"
+    )

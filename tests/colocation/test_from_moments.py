@@ -56,6 +56,30 @@ def test_tasks_are_placed_where_they_fit_in_their_order():
     ).tolist() == [0, 0, 0, 1]
 
 
+def test_rebalancing_fills_the_last_machine_from_the_first_tasks_of_the_others():
+    """Best fit: .6 and .3 share machine 0, .6 and .3 machine 1, and .6 opens machine 2.
+
+    Round robin (Algorithm 1): the first task of 0 (.6) does not fit beside .6, nor does that of 1; after five failed
+    attempts it ends.  With .35 first in each machine, the first of 0 joins the last, which is then too full for more.
+    """
+    zeros = [0.0] * 5
+    large_first = [0.6, 0.3, 0.6, 0.3, 0.6]
+    assert pack(large_first, zeros).tolist() == [0, 0, 1, 1, 2]
+    assert pack(large_first, zeros, rebalancing=True).tolist() == [0, 0, 1, 1, 2]
+    small_first = [0.35, 0.6, 0.35, 0.6, 0.6]
+    assert pack(small_first, zeros).tolist() == [0, 0, 1, 1, 2]
+    assert pack(small_first, zeros, rebalancing=True).tolist() == [2, 0, 1, 1, 2]
+
+
+def test_a_machine_that_rebalancing_empties_is_no_machine():
+    tasks = NamedTasks(["a", "b", "c"], np.array([0.2, 0.9, 0.9]), np.array([0.0, 0.0, 0.1]))
+    emptied = packing_of([2, 1, 2], 3)
+    assert emptied.n_bins == 2
+    # Machine 1 holds .9 of 1 for certain; machine 2 holds 1.1 ± .1: over 1 with Φ(1) = .841345.
+    assert tasks.overflow(emptied) == pytest.approx([0, 0.841345], abs=2e-6)
+    assert len(tasks.overflow(emptied)) == emptied.n_bins
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

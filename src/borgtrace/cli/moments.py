@@ -30,6 +30,7 @@ def place_by_moments(
     packer: str,
     out: Path | None,
     as_json: bool,
+    rebalancing: bool = False,
     raw: bool = False,
 ) -> None:
     """Print how many machines each estimator needs, the advice on stderr; write the placement.
@@ -48,13 +49,20 @@ def place_by_moments(
         File of the placement: a line per task with its machine, empty where it fits none.
     as_json
         Print JSON instead of CSV.
+    rebalancing
+        Whether the last machine is filled up afterward, by every estimator.
     raw
         As for :func:`borgtrace.engine.csv_text.csv_text`.
     """
     chosen = parse_estimator(estimator, "--estimator") if estimator else Gpa(target)
     packings = {}
     for compared in estimators_to_compare(tasks, chosen, target):
-        packings[compared.label] = tasks.packed(compared, packer, capacity)
+        packings[compared.label] = tasks.packed(
+            compared,
+            packer,
+            capacity,
+            rebalancing=rebalancing,
+        )
     rows = [describe_packing(tasks, label, packings[label], capacity) for label in packings]
     if as_json:
         print_json(rows, indent=1)
@@ -121,7 +129,7 @@ def advice(
     estimator: Estimator,
     capacity: float,
 ) -> str:
-    """Say how many machines the tasks need, which overcommit that is, and what was assumed."""
+    """Say how many machines the tasks need, which overcommit that is, what moved, and what was assumed."""
     is_placed = packing.bins >= 0
     n_tasks = counted(int(is_placed.sum()), "task")
     n_machines = counted(packing.n_bins, "machine")
@@ -130,8 +138,11 @@ def advice(
         requested = tasks.request[is_placed].sum()
         value = requested / (packing.n_bins * capacity)
         overcommit = f" That is an overcommit of {value:.2f} on their requests."
+    moved = ""
+    if packing.moved:
+        moved = f" Rebalancing moved {counted(packing.moved, 'task')} to the last machine."
     return (
-        f"By {estimator.label}, {n_tasks} need {n_machines} of capacity {capacity:g}.{overcommit} "
+        f"By {estimator.label}, {n_tasks} need {n_machines} of capacity {capacity:g}.{overcommit}{moved} "
         "From means and deviations alone: the tasks are taken as independent "
         "and their sum as Gaussian; tasks that peak together overflow more often."
     )

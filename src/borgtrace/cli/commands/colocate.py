@@ -161,6 +161,13 @@ def colocate(
     packer: Annotated[
         str, Option("--packer", metavar="NAME", help="For --placement; see --estimators.")
     ] = "best-fit",
+    rebalancing: Annotated[
+        bool,
+        Option(
+            "--rebalancing",
+            help="For --placement: then fill the last machine with the first tasks of the others.",
+        ),
+    ] = False,
     synthetic: Annotated[
         int | None,
         SYNTHETIC_TASKS,
@@ -196,6 +203,7 @@ def colocate(
     from borgtrace.cli import experiments
     from borgtrace.cli.parameters import print_list
     from borgtrace.colocation.options import PAPER_SCALE
+    from borgtrace.errors import UsageError
 
     if list_names:
         print_list(list(catalog.experiments().values()), has_set=False)
@@ -225,9 +233,17 @@ def colocate(
             packer=packer,
             out=placement,
             as_json=as_json,
+            rebalancing=rebalancing,
             raw=raw,
         )
         return
+    if rebalancing:
+        raise UsageError(
+            "--rebalancing",
+            "nothing is placed",
+            expected="--placement FILE or --moments FILE",
+            way_out="the experiment packing_rebalancing measures what it is worth",
+        )
     with experiments.open_study(
         source,
         dialect,

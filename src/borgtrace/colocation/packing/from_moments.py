@@ -31,6 +31,7 @@ from borgtrace.placement import (
     Packing,
     pack_fitted,
     parse_packer,
+    rebalanced,
     require_capacity,
 )
 from borgtrace.placement.estimators.features import MAXIMUM, N_MOMENTS
@@ -108,6 +109,8 @@ def pack(
     capacity: float = 1.0,
     rho: float = 0.001,
     packer: str = "best-fit",
+    *,
+    rebalancing: bool = False,
 ) -> Index:
     """Place tasks, in their order, on machines that they fit.
 
@@ -121,6 +124,8 @@ def pack(
         Tolerated probability of overflow of a machine.
     packer
         Which of the machines where a task fits it goes to: ``best-fit``, ``first-fit`` and others.
+    rebalancing
+        Fill up the last machine with the first tasks of the others afterward (the paper's Algorithm 1).
 
     Returns
     -------
@@ -136,13 +141,20 @@ def pack(
     --------
     >>> pack([0.6, 0.6, 0.3, 2], [0, 0, 0, 0])
     array([ 0,  1,  0, -1])
+    >>> pack([0.6, 0.3, 0.6], [0, 0, 0]), pack([0.3, 0.6, 0.6], [0, 0, 0], rebalancing=True)
+    (array([0, 0, 1]), array([1, 0, 1]))
     """
     _require_target(rho)
     means, deviations = _checked(mean, std)
     require_capacity("capacity", capacity)
     items = np.column_stack([means, deviations**2])
     fitted = Fitted(Gpa(rho), items, capacity)
-    return pack_fitted(fitted, packer=parse_packer(packer)).bins
+    return _pack(fitted, packer, rebalancing=rebalancing).bins
+
+
+def _pack(fitted: Fitted, packer: str, *, rebalancing: bool) -> Packing:
+    packing = pack_fitted(fitted, packer=parse_packer(packer))
+    return rebalanced(packing, fitted) if rebalancing else packing
 
 
 def _require_target(rho: float) -> None:
@@ -234,6 +246,8 @@ class NamedTasks:
         estimator: Estimator,
         packer: str = "best-fit",
         capacity: float = 1.0,
+        *,
+        rebalancing: bool = False,
     ) -> Packing:
         """Pack the tasks, in their order.
 
@@ -245,6 +259,8 @@ class NamedTasks:
             Which of the machines where a task fits it goes to.
         capacity
             Of each machine.
+        rebalancing
+            As for :func:`pack`.
 
         Raises
         ------
@@ -262,10 +278,11 @@ class NamedTasks:
         # Instead of observed values the estimator is given moments, which answer what they can.
         observation = cast(Observation, _ObservedMoments(self, estimator))
         items = estimator.items(observation, capacity)
-        return pack_fitted(Fitted(estimator, items, capacity), packer=parse_packer(packer))
+        fitted = Fitted(estimator, items, capacity)
+        return _pack(fitted, packer, rebalancing=rebalancing)
 
     def overflow(self, packing: Packing, capacity: float = 1.0) -> Numbers:
-        """Return the probability that each machine overflows, float64 (m,); sums are taken as Gaussian.
+        """Return the probability that each machine in use overflows, float64 (m,); sums are taken as Gaussian.
 
         Parameters
         ----------
@@ -275,7 +292,8 @@ class NamedTasks:
             Of each machine.
         """
         is_placed = packing.bins >= 0
-        bins = packing.bins[is_placed]
+        # Renumbered: rebalancing may have emptied a bin, which is then no machine.
+        _, bins = np.unique(packing.bins[is_placed], return_inverse=True)
         means = np.bincount(bins, self.mean[is_placed])
         variances = np.bincount(bins, self.std[is_placed] ** 2)
         room = capacity * CAPACITY_RTOL - means
