@@ -162,6 +162,27 @@ def test_another_store_is_another_dataset(small: ArrayStore) -> None:
     assert DatasetOptions().identity("a") != DatasetOptions().identity("b")
 
 
+def test_a_dataset_of_alloc_instances_counts_only_them_and_says_so(tmp_path: Path) -> None:
+    """Four alloc instances of 5 to 8 windows among six; of tasks there are 3 + 4 windows."""
+    types = ["JOB", "ALLOC_SET", "ALLOC_SET", "JOB", "ALLOC_SET", "ALLOC_SET"]
+    store = array_store([3, 5, 6, 4, 7, 8], collection_type=types)
+    options = DatasetOptions(selection=Selection(instances="allocs", min_length=6))
+    built = build(store, tmp_path / "d", options)
+    assert (built.n_matched, built.windows) == (3, 21)
+    assert built.removed == {"all": (4, 26), "--min-length": (1, 5)}
+    card = (tmp_path / "d" / "README.md").read_text()
+    assert card.startswith(
+        "# Traces of alloc instances for learning\n\nUsage of alloc instances over time"
+    )
+
+
+def test_identities_of_datasets_of_tasks_stay_as_they_were() -> None:
+    assert "instances" not in DatasetOptions().recorded()["selection"]
+    allocs = DatasetOptions(selection=Selection(instances="allocs"))
+    assert allocs.recorded()["selection"]["instances"] == "allocs"
+    assert allocs.identity("a") != DatasetOptions().identity("a")
+
+
 def test_shards_are_even_and_named(tmp_path: Path) -> None:
     build(
         array_store([5] * 3000),

@@ -66,6 +66,24 @@ def test_each_option_keeps_the_last_two_of_four(
 def test_alloc_instances_are_no_tasks() -> None:
     store = array_store([5, 6], collection_type=["JOB", "ALLOC_SET"])
     assert _chosen(store) == [5]
+    assert _chosen(store, instances="allocs") == [6]
+
+
+def test_a_trace_without_alloc_sets_has_no_traces_of_them() -> None:
+    with pytest.raises(UsageError) as caught:
+        _chosen(array_store([5]), instances="allocs")
+    assert str(caught.value) == (
+        "selection: no alloc instance matches: expected at least one, "
+        "got 0 where collection_type = 'ALLOC_SET' and n_windows > 0; see borgtrace dataset STORE --histogram"
+    )
+
+
+def test_other_instances_are_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        Selection(instances="machines")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "--instances: unknown name: expected tasks or allocs, got machines"
+    )
 
 
 def test_on_a_grid_the_bounds_are_on_slots() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from borgtrace.datasets.features import series_unit
 from borgtrace.datasets.metadata import Metadata
+from borgtrace.datasets.selection import INSTANCE_NAMES
 from borgtrace.datasets.trace_index import ALL, Counts
 from borgtrace.schema import Dialect
 
@@ -31,7 +32,9 @@ def card(about: Metadata, dialect: Dialect) -> str:
         formula = f"(x − {scaling.offset:.9g}) ÷ {scaling.divisor:.9g}"
         series.append((scaling.feature, series_unit(scaling.feature), formula))
     removed = left_out(about.counts, about.windows, about.removed)
+    instances = INSTANCE_NAMES[raw["options"]["selection"].get("instances", "tasks")]
     return TEMPLATE.format(
+        instances=f"{instances}s",
         trace=dialect.title + (f", cell {store['cell']}" if store["cell"] else ""),
         synthetic=SYNTHETIC if store["synthetic"] else "",
         code_version=raw["code_version"],

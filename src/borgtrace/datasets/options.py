@@ -95,7 +95,11 @@ class DatasetOptions:
 
     def recorded(self) -> dict[str, Any]:
         """Return the options as ``meta.json`` records them."""
-        return {RECORDED_NAMES.get(name, name): value for name, value in asdict(self).items()}
+        recorded = {RECORDED_NAMES.get(name, name): value for name, value in asdict(self).items()}
+        # Younger than the identities of datasets that are in use: at its default it is no part of them.
+        if self.selection.instances == "tasks":
+            del recorded["selection"]["instances"]
+        return recorded
 
     def identity(self, store_digest: str) -> str:
         """Return the SHA-256 over all options and the digest of the store."""
@@ -126,6 +130,7 @@ class DatasetOptions:
             ("--split-by", self.split.by, "task"),
             ("--shards", self.shards or SHARDS_OF_2017, SHARDS_OF_2017),
             ("--gaps", self.selection.gaps, "keep"),
+            ("--instances", self.selection.instances, "tasks"),
             ("--split", ",".join(self.split.names), ",".join(SETS)),
             ("--gzip", self.gzip, False),
         )

@@ -1,9 +1,9 @@
 """Choose traces: bounds and criteria, as SQL over the table of tasks."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import ENUMS, Dialect
 from borgtrace.schema.bounds import LENGTH_OR_ALL, MEAN_CPU, SAMPLE_SIZE, TRACE_LENGTH
 from borgtrace.store.criteria import Criteria
@@ -15,8 +15,15 @@ values; or drop traces with holes."""
 GRID_SECONDS = 300
 """Period of the regular grid: the trace's own measurement window."""
 
-TASKS_WITH_USAGE = f"collection_type = '{ENUMS['collection_type'].names[0]}' and n_windows > 0"
-"""Tasks to choose from.  Alloc instances are no traces: their usage includes that of their tasks."""
+Instances = Literal["tasks", "allocs"]
+"""What traces are of: tasks, or alloc instances.  Never both: the usage of an alloc instance includes that of its
+tasks."""
+
+COLLECTION_TYPES: dict[Instances, str] = dict(
+    zip(get_args(Instances), ENUMS["collection_type"].names, strict=True)
+)
+INSTANCE_NAMES: dict[Instances, str] = {"tasks": "task", "allocs": "alloc instance"}
+"""What messages call one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +45,8 @@ class Selection(Criteria):
         See :data:`Gaps`.
     sample
         Size of the random subset; None takes all.
+    instances
+        See :data:`Instances`.
 
     Raises
     ------
@@ -56,10 +65,12 @@ class Selection(Criteria):
     min_mean: Annotated[float, MEAN_CPU] | None = None
     gaps: Gaps = "keep"
     sample: Annotated[int, SAMPLE_SIZE] | None = None
+    instances: Instances = "tasks"
 
     def __post_init__(self) -> None:
         # By its name: `super()` does not know the class that slots make anew.
         Criteria.__post_init__(self)
+        check_names("--instances", (self.instances,), COLLECTION_TYPES)
         shortest = 1 if self.min_length is None else self.min_length
         if self.max_length and self.max_length < shortest:
             raise UsageError(
@@ -68,6 +79,11 @@ class Selection(Criteria):
                 expected=f"at least {shortest}",
                 got=str(self.max_length),
             )
+
+    @property
+    def population(self) -> str:
+        """SQL over ``tasks`` of what there is to choose from: everything of its kind that has usage."""
+        return f"collection_type = '{COLLECTION_TYPES[self.instances]}' and n_windows > 0"
 
     def conditions(self, dialect: Dialect) -> dict[str, str]:
         """Return the SQL over ``tasks`` of each criterion, by its option (all but ``sample`` and grid lengths).
@@ -102,4 +118,4 @@ class Selection(Criteria):
         UsageError
             A tier that `dialect` does not have.
         """
-        return " and ".join((TASKS_WITH_USAGE, *self.conditions(dialect).values()))
+        return " and ".join((self.population, *self.conditions(dialect).values()))

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.datasets.selection import GRID_SECONDS, TASKS_WITH_USAGE, Selection
+from borgtrace.datasets.selection import GRID_SECONDS, INSTANCE_NAMES, Selection
 from borgtrace.datasets.series import grid_spans
 from borgtrace.engine import guard
 from borgtrace.engine.identifiers import quoted
@@ -162,7 +162,7 @@ def select_traces(
     if not len(matching):
         raise UsageError(
             "selection",
-            "no task matches",
+            f"no {INSTANCE_NAMES[selection.instances]} matches",
             expected="at least one",
             got=f"0 where {selection.condition(store.manifest.dialect)}",
             way_out="see borgtrace dataset STORE --histogram",
@@ -214,7 +214,7 @@ def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:
     Returns
     -------
     dict
-        Traces and windows by option, after those of all tasks with usage at :data:`ALL`.
+        Traces and windows by option, after those of all that there is to choose from at :data:`ALL`.
     """
     removal_conditions = {ALL: "true"}
     for option, condition in selection.conditions(store.manifest.dialect).items():
@@ -224,7 +224,7 @@ def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:
         f"coalesce(sum(n_windows) filter (where {condition}), 0)::bigint"
         for condition in removal_conditions.values()
     )
-    row = store.sql(f"select {sums} from tasks where {TASKS_WITH_USAGE}")
+    row = store.sql(f"select {sums} from tasks where {selection.population}")
     values = [column[0].as_py() for column in row.columns]
     traces = values[::2]
     windows = values[1::2]

@@ -70,6 +70,14 @@ def dataset(
             help="Gaps in time: keep as they are, put on a grid, or drop.",
         ),
     ] = "keep",
+    instances: Annotated[
+        str,
+        Option(
+            "--instances",
+            metavar="tasks|allocs",
+            help="Traces of tasks, or of alloc instances with all that runs in them.",
+        ),
+    ] = "tasks",
     sample: Annotated[
         int | None,
         SAMPLE_SIZE,
@@ -166,6 +174,7 @@ def dataset(
     free: Any = {
         "split_by": split_by or None,
         "gaps": gaps,
+        "instances": instances,
         "scale": scale,
         "compat": compat,
     }
@@ -189,6 +198,7 @@ def dataset(
         min_mean=min_mean,
         gaps=free["gaps"],
         sample=sample,
+        instances=free["instances"],
     )
     options = DatasetOptions(
         selection=selection,
