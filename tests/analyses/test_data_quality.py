@@ -183,6 +183,7 @@ def test_one_of_everything() -> None:
         "cpi_impossible": (1, 2, "differs"),
         "mai_impossible": (1, 1, "differs"),
         "mixed_requests": (0, 0, "nothing to measure"),
+        "mixed_requests_at_start": (0, 0, "nothing to measure"),
         # Task 2 is killed after 310 s: its window of 100 … 400 s and that of day 15 lie beyond.
         "usage_after_end": (2, 4, "reported"),
         "zero_usage": (0, 0, "nothing to measure"),
@@ -371,15 +372,22 @@ def test_jobs_whose_tasks_ask_for_different_amounts() -> None:
         *(submit(1, 0, 0.5, 0.25), submit(1, 1, 0.5, 0.25)),
         *(submit(2, 0, 0.5, 0.25), submit(2, 1, 0.5, 0.125)),
         *(submit(3, 0, 0.5, 0.25), submit(3, 1, None, 0.25)),
-        # One task that asks for another amount later; and one whose SCHEDULE alone is another.
+        # One task that asks for another amount later; and one that runs with another than it was submitted with.
         *(submit(4, 0, 0.5, 0.25), submit(4, 0, 0.25, 0.25)),
         *(
             submit(5, 0, 0.5, 0.25),
             submit(5, 1, 0.5, 0.25),
             submit(5, 1, 0.25, 0.25, "SCHEDULE"),
         ),
+        # It ran when the trace began, one task with less: its SUBMITs do not count, nor what starts later.
+        *(submit(6, index, 0.5, 0.25) | {"time": 0} for index in (0, 1)),
+        submit(6, 0, 0.5, 0.25, "SCHEDULE") | {"time": 0},
+        submit(6, 1, 0.25, 0.25, "SCHEDULE") | {"time": 0},
+        submit(6, 2, 0.75, 0.25, "SCHEDULE"),
     ]
-    assert counts_by_anomaly(instance_events=events)["mixed_requests"] == (2, 4, "reported")
+    counts = counts_by_anomaly(instance_events=events)
+    assert counts["mixed_requests"] == (3, 4, "reported")
+    assert counts["mixed_requests_at_start"] == (1, 1, "reported")
 
 
 def test_pending_tasks_whose_constraints_are_updated() -> None:

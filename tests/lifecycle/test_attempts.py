@@ -39,14 +39,6 @@ def test_machine_and_requests_come_from_the_schedule_row() -> None:
     assert (one["cpu_request"], one["machine_id"], one["priority"]) == (0.25, 77, 2)
 
 
-def test_without_a_schedule_row_the_largest_of_what_was_said_counts() -> None:
-    events = life("SUBMIT 5 KILL 9")
-    events[0] |= {"cpu_request": 0.5, "priority": 4}
-    events[1] |= {"cpu_request": 0.75, "priority": 2}
-    (one,) = rows(tables(events).instance_attempts, "attempt")
-    assert (one["cpu_request"], one["priority"]) == (0.75, 4)
-
-
 def test_what_was_there_at_the_start_has_no_wait_and_no_run() -> None:
     (one,) = attempts("SUBMIT 0 SCHEDULE 0 FINISH 19")
     assert (one["wait"], one["run"], one["is_left_censored"]) == (None, None, True)

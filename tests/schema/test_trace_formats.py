@@ -99,7 +99,7 @@ def test_rates_are_those_of_all_traces_and_of_one() -> None:
     assert of_2011["window_off_grid"].documented == (0.0, 0.0)
     assert of_2019["window_off_grid"].documented is None
     # The rate of one trace comes before that of all.
-    assert of_2011["mixed_requests"].expected == "305 of 3,574 in the first 12.5 h"
+    assert of_2011["mixed_requests"].expected == "4 of 1,946 in the first 12.5 h"
     assert of_2019["mixed_requests"].expected == "not documented"
     assert "fail_days" not in of_2019
     assert of_2011["fail_days"].is_count

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import ibis
 
 from borgtrace.lifecycle.order import in_order
+from borgtrace.lifecycle.requests import in_force
 from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
@@ -25,10 +26,11 @@ CARRIED = (
     "scheduling_class",
     "cpu_request",
     "memory_request",
+    "needs_different_machine",
     "alloc_collection_id",
     "machine_id",
 )
-"""Columns an attempt takes from its SCHEDULE, else from its other events."""
+"""Columns of which an attempt has the values in force (:mod:`borgtrace.lifecycle.requests`)."""
 
 
 def attempts(events: ibis.Table, dialect: Dialect) -> ibis.Table:
@@ -118,11 +120,7 @@ def _summarize_attempts(
     carried_values = {}
     for name in carried:
         if name != "collection_type":
-            # In 2011, 37,313 tasks at time 0 carry other requests on SUBMIT; the published stocks are those of
-            # SCHEDULE.  An attempt has one SCHEDULE at most; among its other events max() does not depend on the
-            # order of rows.
-            column = steps[name]
-            carried_values[name] = ibis.coalesce(column.max(where=is_schedule), column.max())
+            carried_values[name] = in_force(steps[name], is_schedule=is_schedule, is_end=is_end)
     return steps.group_by(*key, "attempt").aggregate(
         is_job=steps.is_job.max(),
         **carried_values,

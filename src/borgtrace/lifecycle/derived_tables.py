@@ -86,6 +86,7 @@ INSTANCE_ATTEMPTS = Table(
         _INSTANCE_EVENTS["scheduling_class"],
         _INSTANCE_EVENTS["cpu_request"],
         _INSTANCE_EVENTS["memory_request"],
+        _INSTANCE_EVENTS["needs_different_machine"],
         _INSTANCE_EVENTS["alloc_collection_id"],
         _INSTANCE_EVENTS["machine_id"],
         *_TIMES,

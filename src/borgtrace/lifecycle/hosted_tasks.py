@@ -1,11 +1,9 @@
 """The table of tasks without an ingest: an expression over the other tables, for views of hosted ones."""
 
-from collections.abc import Sequence
-
 import ibis
 
 from borgtrace.engine.dtypes import ibis_schema
-from borgtrace.lifecycle.order import in_order
+from borgtrace.lifecycle.requests import last_in_force, last_known, with_positions
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.tables import LAST_KNOWN_COLUMNS, STATISTICS_COLUMNS
@@ -94,12 +92,10 @@ def _summarize_usage(usage: ibis.Table) -> ibis.Table:
 
 def _summarize_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Return what the events of each task say of it."""
-    rows = _numbered(events, _TASK, dialect)
-    is_schedule = rows.type == "SCHEDULE"
+    rows = with_positions(events, _TASK, dialect)
     last_values = {}
     for name in LAST_KNOWN_COLUMNS:
-        in_schedule = _last_known(rows, name, is_schedule)
-        last_values[name] = ibis.coalesce(in_schedule, _last_known(rows, name))
+        last_values[name] = last_in_force(rows, name)
     counts = {}
     for column, event_type in _EVENT_COUNTS.items():
         counts[column] = (rows.type == event_type).sum()
@@ -108,7 +104,7 @@ def _summarize_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
         collection_type=rows.collection_type.max(),
         first_event=rows.time.min(),
         last_event=rows.time.max(),
-        user=_last_known(rows, "user"),
+        user=last_known(rows, "user"),
         # Updates change no state, so they cannot hide the end of an instance.
         last_type=rows.type.argmax(rows.position, where=is_change),
         **last_values,
@@ -121,31 +117,8 @@ def _summarize_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
 
 def _summarize_collections(collections: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Return who submitted each collection, and its logical name."""
-    rows = _numbered(collections, ("collection_id",), dialect)
+    rows = with_positions(collections, ("collection_id",), dialect)
     return rows.group_by("collection_id").aggregate(
-        collection_user=_last_known(rows, "user"),
-        collection_logical_name=_last_known(rows, "collection_logical_name"),
+        collection_user=last_known(rows, "user"),
+        collection_logical_name=last_known(rows, "collection_logical_name"),
     )
-
-
-def _numbered(
-    events: ibis.Table,
-    key: Sequence[str],
-    dialect: Dialect,
-) -> ibis.Table:
-    """Return events with their position in the life of the thing that they happen to."""
-    ordered, order = in_order(events, key, dialect)
-    position = ibis.row_number().over(group_by=list(key), order_by=list(order))
-    return ordered.mutate(position=position)
-
-
-def _last_known(
-    rows: ibis.Table,
-    name: str,
-    among: ibis.Value | None = None,
-) -> ibis.Value:
-    """Return a column's value in the last event that has one, of all events or of those that `among` selects."""
-    is_known = rows[name].notnull()
-    if among is not None:
-        is_known = among & is_known
-    return rows[name].argmax(rows.position, where=is_known)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.lifecycle.order import SOURCE_ORDER
+from borgtrace.lifecycle.requests import last_in_force, with_positions
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.question.constraints import Constraint, fingerprints
 from borgtrace.question.eligibility import Eligibility
@@ -190,7 +191,8 @@ def with_attributes(tables: Tables, attempts: ir.Table) -> ir.Table:
     """Return attempts with ``user``, usage and other requests of their task, and with ``is_apart``."""
     columns_of_task = ("user", *USED, *columns_of(tables.dialect, "request")[EXTENDED:])
     tasks = tables.tasks.select(*TASK, *columns_of_task)
-    joined = attempts.left_join(tasks, list(TASK)).select(
+    joined = with_anti_affinity(tables, attempts).left_join(tasks, list(TASK))
+    return joined.select(
         *TASK,
         "attempt",
         "priority",
@@ -200,20 +202,22 @@ def with_attributes(tables: Tables, attempts: ir.Table) -> ir.Table:
         *TIMES,
         "end_type",
         *columns_of_task,
+        "is_apart",
     )
-    # From where the trace publishes it: of tasks, or of whole jobs.
+
+
+def with_anti_affinity(tables: Tables, attempts: ir.Table) -> ir.Table:
+    """Add ``is_apart`` from where the trace publishes it: of tasks, or of whole jobs."""
     flag = "needs_different_machine"
     if tables.dialect.publishes(flag):
-        keys = list(TASK)
-        events = tables.instance_events
-        is_flagged = events[flag]
-    else:
-        keys = ["collection_id"]
-        events = tables.collection_events
-        is_flagged = events.max_per_machine == 1
-    flagged = events.filter(is_flagged).select(*keys).distinct()
-    flagged = flagged.mutate(is_apart=ibis.literal(True))
-    return joined.left_join(flagged, keys).select(*joined.columns, "is_apart")
+        return attempts.mutate(is_apart=attempts[flag])
+    key = ["collection_id"]
+    events = with_positions(tables.collection_events, key, tables.dialect)
+    limits = events.group_by(key).aggregate(
+        max_per_machine=last_in_force(events, "max_per_machine")
+    )
+    joined = attempts.left_join(limits, key)
+    return joined.select(*attempts.columns, is_apart=joined.max_per_machine == 1)
 
 
 def constraints_in_force(attempts: ir.Table, events: ir.Table) -> ir.Table:

@@ -4,7 +4,8 @@ Three limits: ``max_per_machine`` and ``max_per_switch`` of a collection, and th
 task that it must run on another machine than all other tasks of its job (a limit of one for its own
 start). Every start is replayed against the tasks of the same collection that run there at that
 time; at equal times, ends come before starts. A start above the limit violates it. Starts
-without a known machine (or switch) are not judged.
+without a known machine (or switch) are not judged. Limits and flag are those of the SCHEDULE: in
+2011, 20,911 SUBMITs at time 0 carry another flag than the task then ran with.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from borgtrace.analyses.shared.attempts import TASK
 from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.windows import int_sum
 from borgtrace.engine.identifiers import literal
+from borgtrace.lifecycle.requests import last_in_force, with_positions
 from borgtrace.question import Answer, Claim, Column, Measure, Question, Tables, charts, equals, sql
 from borgtrace.question.scopes import LIMITS_2011, LIMITS_2019, SWITCHES_2019
 
@@ -53,11 +55,13 @@ def compute(tables: Tables) -> ir.Table:
     """Return how often each limit was judged and broken."""
     attempts = tables.instance_attempts
     placed = attempts.filter(attempts.schedule_time.notnull() & attempts.machine_id.notnull())
-    placed = placed.select(*TASK, "machine_id", "schedule_time", "left_time")
+    placed = placed.select(
+        *TASK, "machine_id", "schedule_time", "left_time", "needs_different_machine"
+    )
     with_limits = lookup(placed, limits_of_collections(tables), ["collection_id"])
     # 2011 publishes no switch: NULL, and no start is judged.
     on_switch = lookup(with_limits, switches_of_machines(tables), ["machine_id"])
-    with_flags = with_different_machine(tables, placed)
+    with_flags = with_different_machine(placed)
     machine = with_limits.machine_id.cast("string")
     flagged_machine = with_flags.machine_id.cast("string")
     starts = ibis.union(
@@ -78,10 +82,11 @@ def compute(tables: Tables) -> ir.Table:
 
 def limits_of_collections(tables: Tables) -> ir.Table:
     """Return the two limits of each collection."""
-    events = tables.collection_events
-    # Every event with full info repeats a limit; max() ignores the others.
-    return events.group_by("collection_id").aggregate(
-        max_per_machine=events.max_per_machine.max(), max_per_switch=events.max_per_switch.max()
+    key = ["collection_id"]
+    events = with_positions(tables.collection_events, key, tables.dialect)
+    return events.group_by(key).aggregate(
+        max_per_machine=last_in_force(events, "max_per_machine"),
+        max_per_switch=last_in_force(events, "max_per_switch"),
     )
 
 
@@ -91,13 +96,12 @@ def switches_of_machines(tables: Tables) -> ir.Table:
     return events.group_by("machine_id").aggregate(switch_id=events.switch_id.max())
 
 
-def with_different_machine(tables: Tables, placed: ir.Table) -> ir.Table:
-    """Return the tasks of jobs with the flag, each with a limit of one where it carries the flag itself."""
-    events = tables.instance_events
-    flagged = events.filter(events.needs_different_machine.fill_null(False))
-    flagged_jobs = flagged.select("collection_id").distinct()
-    own_limits = flagged.select(*TASK).distinct().mutate(own_limit=ibis.literal(1, "int32"))
-    return lookup(placed.semi_join(flagged_jobs, "collection_id"), own_limits, TASK)
+def with_different_machine(placed: ir.Table) -> ir.Table:
+    """Return the attempts of jobs with the flag, each with a limit of one where it carries the flag itself."""
+    has_flag = placed.needs_different_machine.fill_null(False)
+    flagged_jobs = placed.filter(has_flag).select("collection_id").distinct()
+    limit = has_flag.ifelse(ibis.literal(1, "int32"), ibis.null("int32"))
+    return placed.mutate(own_limit=limit).semi_join(flagged_jobs, "collection_id")
 
 
 def judge_starts(

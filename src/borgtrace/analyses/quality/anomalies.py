@@ -209,9 +209,15 @@ LISTED_ANOMALIES = (
         statement="machine events that say why data is missing",
     ),
     Anomaly(
+        "mixed_requests_at_start",
+        table="instance_events",
+        statement="jobs of several tasks at t = 0 that run there with different requests",
+        why="no job runs several tasks at t = 0",
+    ),
+    Anomaly(
         "mixed_requests",
         table="instance_events",
-        statement="jobs of several tasks whose submissions carry different requests",
+        statement="new jobs of several tasks with different requests",
     ),
     Anomaly(
         "pending_updates",

@@ -5,26 +5,38 @@ import ibis.expr.types as ir
 
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
 from borgtrace.question import Tables
+from borgtrace.schema.time import BEFORE_TRACE
 
 
 def mixed_requests(tables: Tables) -> ir.Table:
-    """Count jobs of several tasks whose SUBMIT events carry different requests; a missing one differs from all."""
-    events = of_jobs(tables.instance_events)
-    is_submit = events.type == "SUBMIT"
+    """Count jobs of several tasks with different requests: among what runs at time 0, and among new jobs."""
+    attempts = of_jobs(tables.instance_attempts)
+    running = attempts.filter(attempts.schedule_time == BEFORE_TRACE)
+    # A job of which a task was there before the trace is not new.
+    first_begin = attempts.begin_time.min().over(group_by="collection_id")
+    of_new_jobs = attempts.mutate(is_new=first_begin > BEFORE_TRACE)
+    of_new_jobs = of_new_jobs.filter(of_new_jobs.is_new)
+    at_start = count_mixed(running, "mixed_requests_at_start")
+    return at_start.cross_join(count_mixed(of_new_jobs, "mixed_requests"))
+
+
+def count_mixed(attempts: ir.Table, code: str) -> ir.Table:
+    """Count jobs of several tasks whose attempts have different requests in force; a missing one differs from all."""
     differences = {}
     for name in ("cpu_request", "memory_request"):
         # No request is negative: −1 stands for none.
-        request = events[name].cast("float64").fill_null(-1.0)
-        differences[name] = request.max(where=is_submit) > request.min(where=is_submit)
-    index = events.instance_index
-    jobs = events.group_by("collection_id").aggregate(
+        request = attempts[name].cast("float64").fill_null(-1.0)
+        differences[name] = request.max() > request.min()
+    index = attempts.instance_index
+    jobs = attempts.group_by("collection_id").aggregate(
         has_several_tasks=index.max() > index.min(), **differences
     )
-    differs = (jobs.cpu_request | jobs.memory_request).fill_null(False)
-    return jobs.aggregate(
-        mixed_requests__n=jobs.count(where=jobs.has_several_tasks & differs),
-        mixed_requests__of=jobs.count(where=jobs.has_several_tasks),
-    )
+    differs = jobs.cpu_request | jobs.memory_request
+    counts = {
+        f"{code}__n": jobs.count(where=jobs.has_several_tasks & differs),
+        f"{code}__of": jobs.count(where=jobs.has_several_tasks),
+    }
+    return jobs.aggregate(**counts)
 
 
 def usage_after_end(tables: Tables) -> ir.Table:

@@ -75,14 +75,11 @@ def compute(tables: Tables) -> ir.Table:
 
 
 def tiers_and_disk_requests(tables: Tables) -> ir.Table:
-    """Return the tier and the largest disk request of each task; NULL where the trace publishes none."""
+    """Return the tier and the disk request of each task; NULL where the trace publishes none."""
     if not tables.dialect.publishes("disk_request"):
         return task_tiers(tables).mutate(disk_request=ibis.null("float64"))
-    events = tables.instance_events
-    requests = events.group_by(list(TASK)).aggregate(
-        disk_request=events.disk_request.max().cast("float64")
-    )
-    return lookup(task_tiers(tables), requests, TASK)
+    tasks = task_tiers(tables, "disk_request")
+    return tasks.mutate(disk_request=tasks.disk_request.cast("float64"))
 
 
 def summarize_quantity(windows: ir.Table, quantity: str) -> ir.Table:
@@ -146,6 +143,6 @@ QUESTION = Question(
     answer=ANSWER,
     compute=compute,
     chart=chart,
-    reads=["instance_usage", "instance_events", "tasks"],
+    reads=["instance_usage", "tasks"],
     reference="format documents (task resource usage)",
 )

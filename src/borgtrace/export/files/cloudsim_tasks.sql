@@ -23,7 +23,10 @@ WITH steps AS (
 ), spans AS (
     SELECT collection_id, instance_index, life, min(time) AS begun, min(time) FILTER (type = 'SCHEDULE') AS started,
            coalesce(max(time) FILTER (type IN ('FAIL', 'FINISH', 'KILL', 'LOST')), 9223372036854775807) AS ended,
-           arg_min(cpu_request, step) AS cpu_request, arg_min(memory_request, step) AS memory_request
+           -- SUBMIT rows at time 0 of 2011 are stale: the request of the first SCHEDULE is in force.
+           coalesce(arg_min(cpu_request, step) FILTER (type = 'SCHEDULE'), arg_min(cpu_request, step)) AS cpu_request,
+           coalesce(arg_min(memory_request, step) FILTER (type = 'SCHEDULE'), arg_min(memory_request, step))
+               AS memory_request
     FROM steps GROUP BY ALL
 ), ran AS (
     -- A life that never ran has no length.  Each of the others is a task of its own, with an index that no other has.

@@ -10,7 +10,10 @@ WITH events AS (
     SELECT collection_id, instance_index, attempt, any_value(user) AS user, min(greatest(time, $zero)) AS submitted,
            min(greatest(time, $zero)) FILTER (type = 'SCHEDULE') AS started,
            max(time) FILTER (list_contains($terminal, type)) AS ended,
-           arg_max(type, time) FILTER (list_contains($terminal, type)) AS type, max(cpu_request) AS cpu_request,
+           arg_max(type, time) FILTER (list_contains($terminal, type)) AS type,
+           -- SUBMIT rows at time 0 of 2011 are stale: the request of the SCHEDULE is in force.
+           coalesce(max(cpu_request) FILTER (type = 'SCHEDULE'),
+                    max(cpu_request) FILTER (list_contains($terminal, type)), max(cpu_request)) AS cpu_request,
            count(*) OVER (PARTITION BY collection_id, instance_index) AS n
     FROM events GROUP BY collection_id, instance_index, attempt
 ), named AS (

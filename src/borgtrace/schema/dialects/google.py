@@ -19,6 +19,7 @@ ANOMALIES = {
     "usage_after_end": AnomalyRate("occurs", FORMAT_DOCUMENT),
     "late_windows": AnomalyRate("occurs", FORMAT_DOCUMENT),
     "zero_usage": AnomalyRate("not documented", FORMAT_DOCUMENT),
+    "mixed_requests_at_start": AnomalyRate("not documented", FORMAT_DOCUMENT),
     "mixed_requests": AnomalyRate("not documented", FORMAT_DOCUMENT),
     "pending_updates": AnomalyRate("not documented", FORMAT_DOCUMENT),
 }

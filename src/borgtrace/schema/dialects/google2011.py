@@ -236,7 +236,8 @@ CODES: Mapping[EnumName, Codes] = {
 _ANOMALIES: Mapping[str, AnomalyRate] = {
     **ANOMALIES,
     # How it changes over the trace is not known, so it is compared with nothing.
-    "mixed_requests": AnomalyRate("305 of 3,574 in the first 12.5 h", REAL_PARTS),
+    "mixed_requests_at_start": AnomalyRate("9 of 1,616", REAL_PARTS),
+    "mixed_requests": AnomalyRate("4 of 1,946 in the first 12.5 h", REAL_PARTS),
     "missing_info_instances": AnomalyRate("0.013 %", NOTES, documented=exactly(0.00013)),
     "schedule_missing": AnomalyRate("< 0.05 %", NOTES, documented=at_most(0.0005)),
     # Counted in the real files, 19 of 2,012,242 rows; the page says 0.0008 %.
