@@ -52,6 +52,7 @@ class Histogram:
             weight,
             time,
             self.half_life,
+            self.buckets,
         )
 
     def percentile(self, share: float) -> float:
@@ -74,6 +75,7 @@ class Histogram:
                         each.state,
                         younger,
                         self.half_life,
+                        self.buckets,
                     )
         self.weights += other.weights
         self.state[TOTAL] += other.state[TOTAL]
@@ -201,7 +203,7 @@ def test_buckets_reach_the_highest_value_and_one_more(
     buckets = (
         Buckets.linear(highest, 1.0) if ratio == 1 else Buckets.exponential(highest, 1.0, ratio)
     )
-    assert buckets == (1.0, ratio, n)
+    assert (buckets.first, buckets.ratio, buckets.n) == (1.0, ratio, n)
 
 
 def test_a_merged_histogram_spans_both() -> None:

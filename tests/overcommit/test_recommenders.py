@@ -81,6 +81,7 @@ PLAIN = {
         math.inf,
         linear(100 * MEBIBYTE),
         1.15,
+        weight=lambda v: max(v, 1e-5),
     ),
     ("crane-configured", "cpu"): histogram(
         0.99,
@@ -94,6 +95,7 @@ PLAIN = {
         576,
         linear(100 * MEBIBYTE),
         1.15,
+        weight=lambda v: max(v, 1e-5),
     ),
 }
 
@@ -198,6 +200,33 @@ def test_crane_forgets_after_seven_days() -> None:
         )
     )
     assert limits.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 0.4)])
+
+
+def test_cranes_memory_samples_weigh_their_bytes() -> None:
+    # math.Max(a.minSampleWeight, sampleValue): gocrane/crane, pkg/prediction/percentile/aggregate_signal.go.  Of 201
+    # samples, 200 of 100 MiB and one of 3,000 MiB, the large one weighs 30 of 230: the P99 is its bucket, not 100 MiB.
+    small = 100 * MEBIBYTE
+    rows = [(0, slot, 0, small - 1) for slot in range(200)] + [(0, 200, 0, 30 * small - 1)]
+    limits = recommenders()["crane"]().recommend(samples_of(rows, "memory"))
+    assert limits[-2:].tolist() == pytest.approx([1.15 * small, 1.15 * 30 * small])
+
+
+def test_crane_knows_of_a_single_sample_of_zero() -> None:
+    # It weighs 1e-5, above crane's epsilon of 1e-10 (config.go): the first bucket of .1 core + 15 % from the start.
+    rows = [(0, slot, 0, 0.0) for slot in range(12)]
+    limits = recommenders()["crane"]().recommend(samples_of(rows, "cpu"))
+    assert limits.tolist() == pytest.approx([0.115] * 12)
+    # VPA's histograms are empty below 1e-4; one sample of its CPU weighs .1.
+    vpa = recommenders()["vpa"]().recommend(samples_of(rows, "cpu"))
+    assert vpa.tolist() == [0.025] * 12
+
+
+def test_what_crane_forgets_leaves_no_rounding_behind() -> None:
+    # A terabyte weighs 1e12: what stays of it after a week must not count as a bucket in use.
+    values = [(0, 3e11 / 7), (1, 1e11 / 3), (2016, 2e8), (2017, 2e8), (2018, 2e8)]
+    rows = [(0, slot, 0, value) for slot, value in values]
+    limits = recommenders()["crane"]().recommend(samples_of(rows, "memory"))
+    assert limits[-2:].tolist() == pytest.approx([1.15 * 200 * MEBIBYTE] * 2)
 
 
 def test_hpa_by_hand() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.overcommit.recommenders import JobSamples, parse_recommender
@@ -15,6 +16,8 @@ UPDATER = parse_recommender("vpa-updater")
 MARGIN = 1.15
 CPU_EDGE = exponential(0.01)
 MEMORY_EDGE = exponential(1e7)
+MEMORY_FLOOR = 262_144_000
+"""250 · 1024 · 1024 bytes: podMinMemoryMb in kubernetes/autoscaler, vertical-pod-autoscaler/pkg/recommender/logic."""
 
 
 def is_nan(limits: Numbers) -> bool:
@@ -27,35 +30,53 @@ def first_slot(is_reached: list[bool]) -> int:
     return is_reached.index(True)
 
 
+def memory_targets(*values: tuple[int, float]) -> list[float]:
+    """VPA's target after each slot and value of one task."""
+    rows = [(0, slot, 0, value) for slot, value in values]
+    return VPA.recommend(samples_of(rows, "memory")).tolist()
+
+
 def test_vpas_memory_is_a_peak_a_day_that_is_corrected() -> None:
-    # The first sample ends its interval at once; the next interval lasts to slot 288, and its peak grows from 2 to 4e8.
-    values = {
-        0: 1e8,
-        1: 2e8,
-        2: 4e8,
-        3: 1e8,
-        288: 3e8,
-        289: 3e8,
-    }
-    rows = [(0, slot, 0, value) for slot, value in values.items()]
-    limits = VPA.recommend(samples_of(rows, "memory"))
-    first = (0, 1e8, 1.0)
-    growing = (288, 2e8, 1.0)
-    grown = (288, 4e8, 1.0)
-    third = (576, 3e8, 1.0)
+    # Intervals of 288 slots begin with the first sample; the peak of the first one grows from 2e9 to 4e9.
+    limits = memory_targets((0, 2e9), (1, 4e9), (2, 1e9), (288, 3e9), (289, 3.5e9))
+    first = (288, 2e9, 1.0)
+    grown = (288, 4e9, 1.0)
+    second = (576, 3e9, 1.0)
+    second_grown = (576, 3.5e9, 1.0)
     peaks_by_slot = [
         [first],
-        [first, growing],
-        [first, grown],
-        [first, grown],
-        [first, grown, third],
-        [first, grown, third],
+        [grown],
+        [grown],
+        [grown, second],
+        [grown, second_grown],
     ]
-    expected = []
-    for peaks in peaks_by_slot:
-        target = MARGIN * percentile(peaks, 0.9, 288, MEMORY_EDGE)
-        expected.append(max(target, 250e6))
+    expected = [MARGIN * percentile(peaks, 0.9, 288, MEMORY_EDGE) for peaks in peaks_by_slot]
     np.testing.assert_allclose(limits, expected, rtol=1e-12)
+
+
+def test_a_corrected_peak_leaves_nothing_of_the_lower_one() -> None:
+    # Two of 19 tasks grow from 1e9 to 4e9: 17 are fewer than nine tenths of 19, but 19 were more than those of 21.
+    rows = [(0, 0, task, 1e9) for task in range(19)]
+    rows += [(0, 1, task, 4e9) for task in (0, 1)]
+    limits = VPA.recommend(samples_of(rows, "memory"))
+    assert limits[18] == pytest.approx(MARGIN * MEMORY_EDGE(1e9))
+    assert limits[20] == pytest.approx(MARGIN * MEMORY_EDGE(4e9))
+
+
+def test_vpa_never_raises_the_peak_of_a_day_that_began_with_zero() -> None:
+    # addMemorySample corrects a peak only where it is not 0: container.go, vertical-pod-autoscaler/pkg/recommender.
+    assert memory_targets((0, 0.0), (1, 5e9), (287, 6e9)) == [MEMORY_FLOOR] * 3
+    # The next day begins anew, and weighs twice what the day before does.
+    limits = memory_targets((0, 0.0), (1, 5e9), (288, 5e9), (289, 6e9))
+    expected = [MEMORY_FLOOR] * 2 + [MARGIN * MEMORY_EDGE(5e9), MARGIN * MEMORY_EDGE(6e9)]
+    assert limits == pytest.approx(expected)
+
+
+def test_vpas_least_recommendation_is_250_mebibytes_and_25_millicores() -> None:
+    assert memory_targets((0, 2e8)) == [MEMORY_FLOOR]
+    assert memory_targets((0, 2.5e8)) == pytest.approx([MARGIN * MEMORY_EDGE(2.5e8)])
+    cpu = VPA.recommend(samples_of([(0, 0, 0, 0.009)], "cpu"))
+    assert cpu.tolist() == [0.025]
 
 
 def test_vpas_updater_waits_twelve_hours_within_its_bounds() -> None:

@@ -19,7 +19,7 @@ from borgtrace.kernels.compiled import compiled
 
 MEBIBYTE = 2.0**20
 EPSILON = 1e-4
-"""A bucket that weighs less is empty: a thousandth of the least weight of a CPU sample."""
+"""VPA's, koordinator's and katalyst's: a thousandth of the least weight of a CPU sample."""
 FOREVER = math.inf
 """The half-life of a histogram that does not decay."""
 MOST_HALF_LIVES = 100.0
@@ -39,11 +39,14 @@ class Buckets(NamedTuple):
         Width of the first bucket, and growth; 1 for equal widths.
     n
         Number of buckets; the last one has no upper bound.
+    epsilon
+        A bucket that weighs less is empty.
     """
 
     first: float
     ratio: float
     n: int
+    epsilon: float = EPSILON
 
     @classmethod
     def exponential(
@@ -58,13 +61,15 @@ class Buckets(NamedTuple):
         return cls(first, ratio, n)
 
     @classmethod
-    def linear(cls, highest: float, width: float) -> Buckets:
+    def linear(
+        cls,
+        highest: float,
+        width: float,
+        epsilon: float = EPSILON,
+    ) -> Buckets:
         """Return equal buckets that reach `highest`."""
-        return cls(
-            width,
-            1.0,
-            math.ceil(highest / width) + 1,
-        )
+        n = math.ceil(highest / width) + 1
+        return cls(width, 1.0, n, epsilon)
 
 
 VPA_BUCKETS = {
@@ -77,20 +82,23 @@ VPA_BUCKETS = {
 @compiled(inline=True)
 def find_bucket(value: float, buckets: Buckets) -> int:
     """Return the bucket of a value."""
-    first, ratio, n = buckets
+    first = buckets.first
+    ratio = buckets.ratio
+    last = buckets.n - 1
     if ratio == 1.0:
-        return min(max(int(value / first), 0), n - 1)
+        return min(max(int(value / first), 0), last)
     if value < first:
         return 0
     growth = value * (ratio - 1) / first + 1
-    return min(int(math.log(growth) / math.log(ratio)), n - 1)
+    return min(int(math.log(growth) / math.log(ratio)), last)
 
 
 @compiled(inline=True)
 def upper_edge(bucket: int, buckets: Buckets) -> float:
     """Return the upper edge of a bucket; the last one has none, and its lower edge is returned."""
-    first, ratio, n = buckets
-    edge = min(bucket + 1, n - 1)
+    first = buckets.first
+    ratio = buckets.ratio
+    edge = min(bucket + 1, buckets.n - 1)
     if ratio == 1.0:
         return edge * first
     return first * (ratio**edge - 1) / (ratio - 1)
@@ -112,6 +120,7 @@ def shift(
     state: Numbers,
     time: float,
     half_life: float,
+    buckets: Buckets,
 ) -> None:
     """Move the reference of time to the multiple of the half-life that is nearest to `time`."""
     reference = math.floor(time / half_life + 0.5) * half_life
@@ -119,16 +128,20 @@ def shift(
     weights *= factor
     state[TOTAL] *= factor
     state[REFERENCE] = reference
-    _find_used_buckets(weights, state)
+    _find_used_buckets(weights, state, buckets.epsilon)
 
 
 @compiled()
-def _find_used_buckets(weights: Numbers, state: Numbers) -> None:
+def _find_used_buckets(
+    weights: Numbers,
+    state: Numbers,
+    epsilon: float,
+) -> None:
     """Find the first and the last bucket in use after weights have fallen."""
     last = weights.size - 1
-    while weights[int(state[FIRST])] < EPSILON and state[FIRST] < last:
+    while weights[int(state[FIRST])] < epsilon and state[FIRST] < last:
         state[FIRST] += 1
-    while weights[int(state[LAST])] < EPSILON and state[LAST] > 0:
+    while weights[int(state[LAST])] < epsilon and state[LAST] > 0:
         state[LAST] -= 1
 
 
@@ -140,14 +153,15 @@ def subtract(
     weight: float,
     time: float,
     half_life: float,
+    buckets: Buckets,
 ) -> None:
     """Remove a sample that was added with the same arguments; a tiny remainder is removed with it."""
     weight *= 2.0 ** ((time - state[REFERENCE]) / half_life)
-    if weight > weights[bucket] - EPSILON:
+    if weight > weights[bucket] - buckets.epsilon:
         weight = weights[bucket]
     weights[bucket] -= weight
     state[TOTAL] -= weight
-    _find_used_buckets(weights, state)
+    _find_used_buckets(weights, state, buckets.epsilon)
 
 
 @compiled()
@@ -158,6 +172,7 @@ def add(
     weight: float,
     time: float,
     half_life: float,
+    buckets: Buckets,
 ) -> None:
     """Add a sample.
 
@@ -169,14 +184,16 @@ def add(
         Of the sample; time in the unit of the half-life.
     half_life
         Time after which a weight counts half; infinite where none decays.
+    buckets
+        Its buckets.
     """
     if half_life < FOREVER:
         if time > state[REFERENCE] + MOST_HALF_LIVES * half_life:
-            shift(weights, state, time, half_life)
+            shift(weights, state, time, half_life, buckets)
         weight *= 2.0 ** ((time - state[REFERENCE]) / half_life)
     weights[bucket] += weight
     state[TOTAL] += weight
-    if weights[bucket] >= EPSILON:
+    if weights[bucket] >= buckets.epsilon:
         state[FIRST] = min(state[FIRST], bucket)
         state[LAST] = max(state[LAST], bucket)
 
@@ -201,7 +218,7 @@ def percentile(
     """
     bucket = int(state[FIRST])
     last = int(state[LAST])
-    if weights[bucket] < EPSILON:
+    if weights[bucket] < buckets.epsilon:
         return 0.0
     threshold = share * state[TOTAL]
     total = 0.0
@@ -244,21 +261,28 @@ def rolling_percentiles(
         Slots after which a sample is removed; infinite where none is.
     """
     weights = np.zeros(buckets.n)
+    samples_in_bucket = np.zeros(buckets.n, np.int64)
     state = np.zeros(N_STATE)
     oldest = 0
     out = np.empty(owner.size)
     for i in range(owner.size):
         if i == 0 or owner[i] != owner[i - 1]:
             clear(weights, state)
+            samples_in_bucket[:] = 0
             oldest = i
         while time[oldest] <= time[i] - history:
             # The exact weight, unlike `subtract`: what stays must equal a history without the sample.
             bucket = find_bucket(value[oldest], buckets)
-            add(weights, state, bucket, -weight[oldest], time[oldest], half_life)
-            _find_used_buckets(weights, state)
+            add(weights, state, bucket, -weight[oldest], time[oldest], half_life, buckets)
+            samples_in_bucket[bucket] -= 1
+            if samples_in_bucket[bucket] == 0:
+                # Weights in bytes leave a rounding error that is far above epsilon.
+                weights[bucket] = 0.0
+            _find_used_buckets(weights, state, buckets.epsilon)
             oldest += 1
         bucket = find_bucket(value[i], buckets)
-        add(weights, state, bucket, weight[i], time[i], half_life)
+        add(weights, state, bucket, weight[i], time[i], half_life, buckets)
+        samples_in_bucket[bucket] += 1
         out[i] = percentile(weights, state, share, buckets)
     return out
 

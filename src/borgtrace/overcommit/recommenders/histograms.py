@@ -1,5 +1,6 @@
 """Recommenders that read one percentile of one decaying histogram per job: koordinator, katalyst, crane."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,6 +19,9 @@ from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR
 from borgtrace.overcommit.recommenders.recommender import Recommender, age
 from borgtrace.overcommit.recommenders.samples import JobSamples
 
+CRANE_EPSILON = 1e-10
+"""A bucket of crane that weighs less is empty: far less than its least weight of a sample."""
+
 
 class HistogramRecommender(Recommender):
     """Base of those that read one percentile of one histogram of a job.
@@ -26,21 +30,22 @@ class HistogramRecommender(Recommender):
     ----------
     histograms
         The histogram of each resource.
-    least_weight
-        Least weight of a sample of CPU, which weighs its value; 0 where all samples weigh the same.
+    least_weights
+        Of each resource whose samples weigh their value, the least weight.  All samples of another weigh 1.
     patience
         Age of a job, in slots, before anything is recommended.
     """
 
     histograms: ClassVar[dict[str, DecayingHistogram]]
-    least_weight: ClassVar[float] = 0.0
+    least_weights: ClassVar[Mapping[str, float]] = {}
     patience: ClassVar[int] = 0
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the percentile once the job is old enough."""
         weight: Numbers | float = 1.0
-        if self.least_weight > 0 and samples.resource == "cpu":
-            weight = np.maximum(samples.value, self.least_weight)
+        if samples.resource in self.least_weights:
+            least = self.least_weights[samples.resource]
+            weight = np.maximum(samples.value, least)
         histogram = self.histograms[samples.resource]
         percentile = histogram.after(
             samples.job,
@@ -80,7 +85,7 @@ class Katalyst(HistogramRecommender):
         "cpu": DecayingHistogram(VPA_BUCKETS["cpu"], DAY, 0.9),
         "memory": DecayingHistogram(VPA_BUCKETS["memory"], DAY, 0.9),
     }
-    least_weight = 0.1
+    least_weights = {"cpu": 0.1}
     patience = DAY
 
     def recommend(self, samples: JobSamples) -> Numbers:
@@ -102,34 +107,39 @@ class Katalyst(HistogramRecommender):
 
 
 class Crane(HistogramRecommender):
-    """crane as its code behaves: P99 of a histogram of 7 days that never decays, although a half-life is configured."""
+    """crane as its code behaves: P99 of a histogram of 7 days that never decays, although a half-life is configured.
+
+    After gocrane/crane, pkg/prediction/percentile: every sample weighs its value, of memory its bytes, and at least
+    1e-5; a bucket of less than 1e-10 is empty.  Its protection of containers that ran out of memory is left out: the
+    trace has no such events.
+    """
 
     name = "crane"
-    about = "P99 of 7 days + 15 % as the code behaves: the configured half-life is not used"
+    about = "P99 of 7 days, weighted by usage, + 15 % as the code behaves: the configured half-life is not used"
     histograms = {
         "cpu": DecayingHistogram(
-            buckets=Buckets.linear(100.0, 0.1),
+            buckets=Buckets.linear(100.0, 0.1, CRANE_EPSILON),
             half_life=FOREVER,
             share=0.99,
             margin=1.15,
             history=7 * DAY,
         ),
         "memory": DecayingHistogram(
-            buckets=Buckets.linear(1000 * 100 * MEBIBYTE, 100 * MEBIBYTE),
+            buckets=Buckets.linear(1000 * 100 * MEBIBYTE, 100 * MEBIBYTE, CRANE_EPSILON),
             half_life=FOREVER,
             share=0.99,
             margin=1.15,
             history=7 * DAY,
         ),
     }
-    least_weight = 1e-5
+    least_weights = {"cpu": 1e-5, "memory": 1e-5}
 
 
 class CraneConfigured(Crane):
     """crane as it is configured: half-lives of 24 h for CPU, and of 48 h for memory."""
 
     name = "crane-configured"
-    about = "P99 of 7 days + 15 % with the half-lives that are configured: 24 h for CPU, 48 h for memory"
+    about = "crane with the half-lives that are configured: 24 h for CPU, 48 h for memory"
     histograms = {
         "cpu": replace(Crane.histograms["cpu"], half_life=DAY),
         "memory": replace(Crane.histograms["memory"], half_life=2 * DAY),

@@ -1,8 +1,10 @@
 """The Vertical Pod Autoscaler's recommender: target and bounds.
 
 After kubernetes/autoscaler, vertical-pod-autoscaler/pkg/recommender.  A job is one container: all its tasks share a
-histogram.  CPU samples weigh .1 each; memory is the peak of each task's 24 h, corrected while it grows.  Samples are
-those of the trace, one in 5 minutes, and confidence counts them as they come.
+histogram.  CPU samples weigh .1 each; memory is the peak of each task's 24 h, corrected while it grows, unless the
+24 h began with a sample of 0: then VPA never raises it.  Samples are those of the trace, one in 5 minutes, and
+confidence counts them as they come.  Left out are VPA's rounding to whole millicores and bytes, its samples for
+containers that ran out of memory, which the trace does not tell, and that it forgets a job after 8 days without any.
 """
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.histogram import (
+    MEBIBYTE,
     N_STATE,
     VPA_BUCKETS,
     Buckets,
@@ -24,7 +27,7 @@ from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.recommenders.recommender import Recommender, age
 from borgtrace.overcommit.recommenders.samples import BITS_OF_TIME, JobSamples
 
-_LEAST = {"cpu": 0.025, "memory": 250e6}
+_LEAST = {"cpu": 0.025, "memory": 250 * MEBIBYTE}
 _MARGIN = 1.15
 _WEIGHT = 0.1
 _SAMPLES_PER_DAY = 1440.0
@@ -35,7 +38,7 @@ N_BOUNDS = 4
 
 
 class Vpa(Recommender):
-    """VPA's target: the 90th percentile + 15 %, at least 25 millicores and 250 MB."""
+    """VPA's target: the 90th percentile + 15 %, at least 25 millicores and 250 MiB."""
 
     name = "vpa"
     about = "VPA's target: P90 + 15 %, half-life 24 h"
@@ -191,7 +194,8 @@ def percentiles_of_daily_peaks(
 ) -> Numbers:
     """Return a percentile of the tasks' daily peaks after each sample, float64 (n,).
 
-    A task's first interval ends at its first sample, so that the first peak stands alone; each next one lasts a day.
+    A task's intervals of a day begin with its first sample.  The peak of one that begins with a sample of 0 is never
+    raised: VPA takes a peak of 0 for none that it could correct.
 
     Parameters
     ----------
@@ -218,15 +222,16 @@ def percentiles_of_daily_peaks(
         if end[k] < 0:
             end[k] = slot[i]
         is_new = slot[i] >= end[k]
+        is_raised = not is_new and 0 < peak[k] < value[i]
         if is_new:
             n_passed = np.floor((slot[i] - end[k]) / day)
             end[k] += n_passed * day + day
-        elif value[i] > peak[k]:
+        if is_raised:
             bucket = find_bucket(peak[k], buckets)
-            subtract(weights, state, bucket, 1.0, end[k], day)
-        if is_new or value[i] > peak[k]:
+            subtract(weights, state, bucket, 1.0, end[k], day, buckets)
+        if is_new or is_raised:
             peak[k] = value[i]
             bucket = find_bucket(peak[k], buckets)
-            add(weights, state, bucket, 1.0, end[k], day)
+            add(weights, state, bucket, 1.0, end[k], day, buckets)
         out[i] = percentile(weights, state, share, buckets)
     return out
