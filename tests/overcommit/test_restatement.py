@@ -13,6 +13,7 @@ import pytest
 
 from borgtrace.overcommit import MachineBlock, oracle, parse_policy
 from borgtrace.overcommit.metrics import scores
+from borgtrace.overcommit.policies import Prediction
 from tests.overcommit import plain
 from tests.overcommit.plain import Machine
 
@@ -90,12 +91,13 @@ def plain_kills(
     peak: float,
     priority: dict[int, int],
 ) -> int:
-    """How many tasks of a slot are killed in the next one."""
+    """How many tasks of a slot are killed in the next one, of those that are measured there."""
     after = machine.samples.get(slot + 1, {})
     alive = []
     for task in machine.samples[slot].keys() & after.keys():
         usage, _ = after[task]
-        alive.append((priority[task], -(usage or 0.0)))
+        if usage is not None:
+            alive.append((priority[task], -usage))
     total = -sum(usage for _, usage in alive)
     n_killed = 0
     for _, usage in sorted(alive):
@@ -128,6 +130,8 @@ def plain_scores(
         sums["overload"] += len(above) / horizon
         sums["excess"] += sum(above)
         sums["kills"] += plain_kills(machine, slot, peak, priority)
+        measured = [usage for usage, _ in machine.samples[slot].values() if usage is not None]
+        sums["judged_samples"] += len(measured)
         has_next = j + 1 < len(judged) and judged[j + 1] == slot + 1
         sums["changes"] += has_next and abs(peaks[j + 1] - peak) > 0.05 * peak
     return sums
@@ -154,13 +158,28 @@ def test_metrics_equal_their_definitions() -> None:
                 7,
                 priority,
             )
-            assert len(expected) == 8
+            assert len(expected) == 9
             for name, value in expected.items():
                 assert score[name] == pytest.approx(value, rel=1e-12, abs=1e-12), name
             assert score["instants"] == len(machine.judged(7))
             assert score["severities"].sum() == score["instants"]
             n_violations += int(score["violations"])
     assert n_violations > 20
+
+
+def test_a_task_that_is_not_measured_is_not_killed_in_its_place() -> None:
+    # .6 and .3 of priority 4 and an unmeasured task of priority 0, on a machine filled to .5: one kill makes .3 of .9.
+    machine = Machine(
+        {
+            0: {0: (0.6, 0.7), 1: (0.3, 0.4), 2: (0.1, 0.2)},
+            1: {0: (0.6, 0.7), 1: (0.3, 0.4), 2: (None, 0.2)},
+        },
+        2,
+    )
+    block = replace(machine.block({0: 4, 1: 4, 2: 0}), resource="memory")
+    half = Prediction(np.full(2, 0.5), 0)
+    (score,) = scores(block, 1, [half])
+    assert (score["kills"], score["judged_samples"], score["samples"]) == (1, 3, 5)
 
 
 def as_in_googles_simulator(machine: Machine) -> tuple[Machine, Machine]:

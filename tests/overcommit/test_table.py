@@ -155,13 +155,14 @@ def test_shares_of_samples_and_days() -> None:
     of_two["samples"] = [[6], [10]]
     of_two["cold"] = [[1], [3]]
     of_two["kills"] = 2
+    of_two["judged_samples"] = [[4], [4]]
     of_two["pairs"] = 9
     of_two["changes"] = 3
     (row,) = rows_of(of_two, LIMIT, {**ALL, "resource": "memory"})
     assert_row(
         row,
         cold=4 / 16,
-        kills=288 * 4 / 16,
+        kills=288 * 4 / 8,
         changes=288 * 6 / 18,
     )
 

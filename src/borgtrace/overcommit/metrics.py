@@ -27,6 +27,7 @@ SCORE = np.dtype(
         ("samples", "i8"),
         ("cold", "i8"),
         ("kills", "i8"),
+        ("judged_samples", "i8"),
         ("severity", "f8"),
         ("saved", "f8"),
         ("limit", "f8"),
@@ -39,7 +40,8 @@ SCORE = np.dtype(
 """Of one machine and policy.  Instants are judged slots; ``limited`` those with a limit above 0; ``saved`` is
 Σ (L − P)/L over them; ``pairs`` are neighboring slots; ``overload`` is Σ of the share of the horizon above P; ``over``
 counts slots above P where the capacity is known, and ``excess`` sums what is above as a share of it; ``samples`` and
-``cold`` count measured tasks in slots, judged or not."""
+``cold`` count measured tasks in slots, judged or not, ``judged_samples`` those in judged slots, which ``kills`` are
+of."""
 
 
 def scores(
@@ -80,6 +82,8 @@ def scores(
     out["limited"] = is_limited.sum()
     out["limit"] = limits.sum()
     out["samples"] = len(block.known)
+    last_judged = block.all.slots[:n].max(initial=-1)
+    out["judged_samples"] = np.count_nonzero(block.known.slot <= last_judged)
     out["pairs"] = is_next_slot.sum()
     out["violations"] = short.sum(axis=1)
     out["severity"] = severity.sum(axis=1)
@@ -93,7 +97,12 @@ def scores(
     out["cold"] = [prediction.n_cold for prediction in predictions]
     # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
     if block.resource == "memory":
-        out["kills"] = kills(block.all.columns, block.priority, predicted)
+        out["kills"] = kills(
+            block.all.columns,
+            block.priority,
+            block.is_known,
+            predicted,
+        )
     return out
 
 
@@ -141,17 +150,19 @@ def is_short(peaks: Numbers, promised: Numbers) -> Flags:
 def kills(
     columns: SampleColumns,
     priority: Index,
+    is_known: Flags,
     peaks: Numbers,
 ) -> Index:
     """Return how many tasks are killed for memory in the slot after each judged one, on machines filled as predicted.
 
     Where the tasks of a slot use more than predicted in the next one, the fewest are killed that make the rest fit:
-    the lowest priority first, and of one priority the largest first.  A killed task is there again in the next slot,
-    for the trace goes on as it was.
+    the lowest priority first, and of one priority the largest first.  A task that is not measured in the next slot is
+    never killed: nobody knows what that would free.  A killed task is there again in the next slot, for the trace goes
+    on as it was.
 
     Parameters
     ----------
-    columns, priority
+    columns, priority, is_known
         Of the samples of a machine.
     peaks
         Of each judged slot as policies predict it: (policies, judged).
@@ -165,13 +176,13 @@ def kills(
         total = 0.0
         least = peaks[:, j].min()
         for i in present:
-            if ends[i] > i:
+            if ends[i] > i and is_known[i + 1]:
                 total += usage[i + 1]
         # Most slots fit: no arrays for them.
         if total * (1 - SLACK) <= least:
             continue
         # The lowest priority first, of it the largest.
-        later = np.array([i + 1 for i in present if ends[i] > i])
+        later = np.array([i + 1 for i in present if ends[i] > i and is_known[i + 1]])
         largest_first = later[np.argsort(-usage[later], kind="mergesort")]
         by_priority = np.argsort(priority[largest_first], kind="mergesort")
         usage_in_order = usage[largest_first[by_priority]]

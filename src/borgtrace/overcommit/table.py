@@ -5,7 +5,8 @@ is what they then used together at most within the horizon, each at most its lim
 later do not count. A prediction below it is a violation, and by how much, as a share of it, its severity. Savings are
 the part of the limits that is not promised; usable capacity is what limits could grow by. Overload is the share of the
 horizon's slots above the prediction. Memory kills are the fewest tasks, of the lowest priority first, that had to die
-in the next slot, were the machine filled to its prediction. Intervals (95 %) take machines as the units that vary:
+in the next slot, were the machine filled to its prediction; a task that was not measured there is not killed, for
+nobody knows what that frees. Intervals (95 %) take machines as the units that vary:
 neighboring slots of a machine are no independent evidence. GPA's ρ is per slot, not per horizon.
 """
 
@@ -174,7 +175,7 @@ ANSWER = Answer(
             "kills",
             "float64",
             "1/d",
-            "Memory kills per task and day; NULL for CPU.",
+            "Memory kills per day of a measured task in judged slots; NULL for CPU.",
             nullable=True,
         ),
         Column(
@@ -311,7 +312,7 @@ def summarize(machines: npt.NDArray[np.void]) -> Row:
         "cold": share(total["cold"], total["samples"]) or 0.0,
         "overload": float(total["overload"] / total["instants"]),
         "excess": share(total["excess"], total["over"]),
-        "kills": share(total["kills"] * SLOTS_PER_DAY, total["samples"]) or 0.0,
+        "kills": share(total["kills"] * SLOTS_PER_DAY, total["judged_samples"]) or 0.0,
     }
 
 
