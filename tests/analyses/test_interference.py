@@ -59,6 +59,43 @@ def test_a_slot_of_unknown_cpu_counts_by_its_tasks_alone() -> None:
     assert [(row["condition"], row["bin"], row["seconds"]) for row in rows] == [("tasks", 1, 300)]
 
 
+def test_tasks_are_counted_on_a_machine_of_unknown_capacity_too() -> None:
+    tables = tiny(
+        machine_events=MACHINE,
+        instance_usage=[
+            window(1, 0, 0.25, machine_id=2, cycles_per_instruction=1.0),
+            window(2, 0, 0.25, machine_id=2, cycles_per_instruction=3.0),
+            window(3, 0, 0.25, cycles_per_instruction=1.0),
+        ],
+    )
+    rows = {
+        (row["condition"], row["bin"]): (row["mean"], row["seconds"])
+        for row in answer(interference.QUESTION, tables)
+    }
+    assert rows == {
+        ("tasks", 1): (1.0, 300),
+        ("tasks", 2): (2.0, 600),
+        ("cpu percent", 50): (1.0, 300),
+    }
+
+
+def test_all_above_150_percent_is_one_bin_that_says_so() -> None:
+    # .75, .76 and 2 of a machine of .5: 150 %, 152 % and 400 %.
+    tables = tiny(
+        machine_events=MACHINE,
+        instance_usage=[
+            window(1, 0, 0.75, cycles_per_instruction=1.0),
+            window(1, 300, 0.76, cycles_per_instruction=2.0),
+            window(1, 600, 2.0, cycles_per_instruction=4.0),
+        ],
+    )
+    rows = answer(interference.QUESTION, tables)
+    by_cpu = {row["bin"]: row["mean"] for row in rows if row["condition"] == "cpu percent"}
+    assert by_cpu == {150: 1.0, 155: 3.0}
+    (bins,) = [column for column in interference.QUESTION.answer.key if column.name == "bin"]
+    assert "155 all above 150" in bins.doc
+
+
 def test_tasks_over_their_request() -> None:
     tables = tiny(
         instance_usage=[

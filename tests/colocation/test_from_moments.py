@@ -85,7 +85,15 @@ def test_a_machine_that_rebalancing_empties_is_no_machine():
     [
         (
             ([0.1], [0.1, 0.2]),
-            "mean and std: differ in length: expected one number per task in both, got shapes (1,) and (2,)",
+            "mean and std: differ in length: expected one number per task in both, got 1 and 2",
+        ),
+        (
+            ([[0.1, 0.2], [0.3, 0.4]], [[0.0, 0.0], [0.0, 0.0]]),
+            "mean: not a list of numbers: expected one number per task, shape (n,), got shape (2, 2)",
+        ),
+        (
+            ([0.1], 0.1),
+            "std: not a list of numbers: expected one number per task, shape (n,), got shape ()",
         ),
         (([-0.1], [0.1]), "mean: negative or not a number: expected numbers ≥ 0, got -0.1"),
         (([0.1], [np.nan]), "std: negative or not a number: expected numbers ≥ 0, got nan"),

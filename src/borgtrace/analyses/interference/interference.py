@@ -3,8 +3,10 @@
 Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many tasks the
 machine held in that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its CPU was used. Means
 are weighted by the length of the windows; impossible values (CPI outside 0.1 … 50, MAI outside 0 … 1) are left
-out. A slot without measured CPU is left out of the means by percent of CPU, but counts by its number of tasks.
-A slope shows correlation in this trace, not causation: large machines hold more tasks and run other programs.
+out. A slot without measured CPU, or on a machine whose capacity is not published, is left out of the means by
+percent of CPU, but counts by its number of tasks. Slots that use more than 150 % of the machine's CPU share one
+bin, and so do those with `most_tasks` or more. A slope shows correlation in this trace, not causation: large
+machines hold more tasks and run other programs.
 """
 
 from __future__ import annotations
@@ -55,7 +57,12 @@ ANSWER = Answer(
             "id",
             "What the bins count: tasks on the machine, or percent of its CPU in use.",
         ),
-        Column("bin", "int64", "1", "Number of tasks; or upper end of five percentage points."),
+        Column(
+            "bin",
+            "int64",
+            "1",
+            "Number of tasks, the last bin all from it on; or upper end of 5 percentage points, 155 all above 150.",
+        ),
     ],
     columns=[
         Column("seconds", "int64", "s", "Task time measured under this condition."),
@@ -78,7 +85,9 @@ METRICS = {
     "mai": HardwareCounter("memory_accesses_per_instruction", 24),
 }
 CONDITIONS = ("tasks", "cpu percent")
-HIGHEST_PERCENT = 150
+PERCENT_PER_BIN = 5
+ABOVE_ALL_BINS = 155
+"""Bin of the slots that use more than 150 % of the machine's CPU."""
 
 
 def compute(tables: Tables, *, most_tasks: Annotated[int, Bounds(1, 10_000)] = 60) -> ir.Table:
@@ -103,13 +112,18 @@ def machine_slots(tables: Tables, usage: ir.Table, most_tasks: int) -> ir.Table:
         # Time, not rows: two attempts of 100 s in a slot are not two neighbors.
         seconds=int_sum(usage.seconds, where=is_task),
     )
-    slots = with_capacity(sums.filter(sums.n > 0), present_intervals(tables.machine_events))
+    # Tasks are counted on every machine; only their share of its CPU needs a capacity.
+    slots = with_capacity(
+        sums.filter(sums.n > 0),
+        present_intervals(tables.machine_events),
+        drops_unknown=False,
+    )
     share_used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
-    percent_used = (share_used * 20.0).ceil().cast("int64") * 5
+    percent_used = (share_used * (100.0 / PERCENT_PER_BIN)).ceil().cast("int64") * PERCENT_PER_BIN
     conditions = {
         "tasks": number_of_tasks(slots.seconds, most_tasks),
-        # Not least(): on DuckDB and Spark it turns a slot of unknown use (NULL) into one of 150 %.
-        "cpu percent": percent_used.clip(upper=HIGHEST_PERCENT),
+        # Not least(): on DuckDB and Spark it turns a slot of unknown use (NULL) into one of the last bin.
+        "cpu percent": percent_used.clip(upper=ABOVE_ALL_BINS),
     }
     return slots.select("machine_id", "slot", **conditions)
 

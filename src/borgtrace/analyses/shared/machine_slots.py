@@ -51,8 +51,13 @@ def machine_slots(usage: ibis.Table, present: ibis.Table) -> ibis.Table:
     return slots.select("machine_id", "slot", *RESOURCES, "cpu_capacity", "memory_capacity")
 
 
-def with_capacity(sums: ibis.Table, present: ibis.Table) -> ibis.Table:
-    """Add the capacity at the start of the slot to rows of ``machine_id`` and ``slot``; drop rows without one.
+def with_capacity(
+    sums: ibis.Table,
+    present: ibis.Table,
+    *,
+    drops_unknown: bool = True,
+) -> ibis.Table:
+    """Add the capacity at the start of the slot to rows of ``machine_id`` and ``slot``.
 
     Parameters
     ----------
@@ -60,8 +65,13 @@ def with_capacity(sums: ibis.Table, present: ibis.Table) -> ibis.Table:
         One row per machine and slot.
     present
         Intervals from :func:`present_intervals`.
+    drops_unknown
+        Whether rows without a capacity are dropped; else they keep a capacity of NULL.
     """
     sums = sums.mutate(slot_start=sums.slot * WINDOW + TRACE_START)
     # The capacity at the start of a slot counts for all of it, as if it changed only at its end.
     holds = (sums.slot_start >= present.start) & (sums.slot_start < present.end)
-    return sums.inner_join(present, [sums.machine_id == present.machine_id, holds])
+    is_there = [sums.machine_id == present.machine_id, holds]
+    if drops_unknown:
+        return sums.inner_join(present, is_there)
+    return sums.left_join(present, is_there)

@@ -40,7 +40,10 @@ ANSWER = Answer(
     key=[
         Column("resource", "string", "id", "Resource: cpu or memory."),
         Column(
-            "bin", "int64", "id", "Bin k holds peaks from 5k up to 5(k+1) percent of the request."
+            "bin",
+            "int64",
+            "id",
+            "Bin k holds peaks from 5k up to 5(k+1) percent of the request, the last all above.",
         ),
     ],
     columns=[

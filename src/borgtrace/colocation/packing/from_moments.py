@@ -54,7 +54,7 @@ def overflow_probability(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0)
     Raises
     ------
     UsageError
-        A number is negative or not finite, or the two differ in length.
+        A number is negative or not finite, the two differ in length, or are no lists of numbers.
 
     Examples
     --------
@@ -165,9 +165,17 @@ def _require_target(rho: float) -> None:
 def _checked(mean: ArrayLike, std: ArrayLike) -> tuple[Numbers, Numbers]:
     means = np.asarray(mean, np.float64)
     deviations = np.asarray(std, np.float64)
-    if means.shape != deviations.shape or means.ndim != 1:
+    for name, values in (("mean", means), ("std", deviations)):
+        if values.ndim != 1:
+            raise UsageError(
+                name,
+                "not a list of numbers",
+                expected="one number per task, shape (n,)",
+                got=f"shape {values.shape}",
+            )
+    if len(means) != len(deviations):
         expected = "one number per task in both"
-        got = f"shapes {means.shape} and {deviations.shape}"
+        got = f"{len(means):,} and {len(deviations):,}"
         raise UsageError("mean and std", "differ in length", expected=expected, got=got)
     _require_amounts("mean", means)
     _require_amounts("std", deviations)
