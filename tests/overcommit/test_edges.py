@@ -37,6 +37,7 @@ MACHINES = Capacities(
     ),
     cpu=np.array([0.5, 1.0, NAN, 0.25, NAN]),
     memory=np.array([0.25, 0.5, NAN, 0.125, NAN]),
+    is_away=np.array([False, False, True, False, False]),
 )
 
 
@@ -58,6 +59,15 @@ def test_what_a_machine_was_at_the_end_of_a_slot(
     np.testing.assert_array_equal(MACHINES.at(machine, np.arange(6), resource), expected)
 
 
+@pytest.mark.parametrize(
+    ("machine", "absent"),
+    # Machine 4 has no event: nobody knows that it was away.
+    [(3, [4, 5]), (5, [0]), (7, []), (4, [])],
+)
+def test_when_a_machine_is_not_in_the_cell(machine: int, absent: list[int]) -> None:
+    assert MACHINES.absent_slots(machine, 6).tolist() == absent
+
+
 def test_the_shape_of_a_machine_is_its_last_known_one() -> None:
     assert MACHINES.shape(3) == "CPU 1, memory 0.5"
     assert MACHINES.shape(5) == "CPU 0.25, memory 0.125"
@@ -71,6 +81,7 @@ def test_a_change_after_the_trace_is_of_no_slot() -> None:
         time=np.array([0, AFTER_TRACE]),
         cpu=np.array([0.5, 1.0]),
         memory=np.array([0.5, 1.0]),
+        is_away=np.zeros(2, bool),
     )
     last = (AFTER_TRACE - TRACE_START) // WINDOW
     assert late.at(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,6 +38,41 @@ def test_formulas_by_hand(policy: str, peak: float) -> None:
     assert parse_policy(policy).predict(ONE.block()).peak == pytest.approx([peak], rel=1e-12)
 
 
+CORES = 16
+MEMORY = 32
+"""Cores and GiB of the machine in katalyst's own test, overcommitmentaware/realtime/realtime_test.go: TestUpdate."""
+
+
+@pytest.mark.parametrize(
+    ("resource", "tasks", "ratio"),
+    [
+        # Low usage: ((16 · .6 − 1)/max(1/4, .4) + 4)/16, which the original rounds to 1.6; 1.17 of memory.
+        ("cpu", [(0.5, 2), (0.5, 2)], 1.59375),
+        ("memory", [(1, 4), (1, 4)], 37.5 / 32),
+        # High usage: ((9.6 − 5)/.625 + 8)/16 is below 1.
+        ("cpu", [(3, 4), (2, 4)], 1.0),
+        ("memory", [(7, 8), (6, 8)], 1.0),
+        # No request.
+        ("cpu", [(3, 0), (2, 0)], 1.0),
+        # No metrics: 1.75 and 1.25 in katalyst, where a pod without metrics uses nothing; here it may use its limit.
+        ("cpu", [(None, 2), (None, 2)], 1.0),
+        ("memory", [(None, 4), (None, 4)], 1.0),
+    ],
+)
+def test_the_realtime_ratio_of_katalysts_own_cases(
+    resource: str, tasks: list[tuple[float | None, float]], ratio: float
+) -> None:
+    size = CORES if resource == "cpu" else MEMORY
+    present: dict[int, tuple[float | None, float]] = {}
+    for task, (usage, request) in enumerate(tasks):
+        present[task] = (None if usage is None else usage / size, request / size)
+    block = replace(Machine({0: present}, 1).block(), resource=resource)
+    policy = parse_policy("katalyst-realtime:most=10")
+    assert isinstance(policy, NodePolicy)
+    terms = policy.terms(block)
+    assert terms["overcommit ratio"].tolist() == pytest.approx([ratio], rel=1e-12)
+
+
 def edge(value: float) -> float:
     """Upper edge of koordinator's CPU bucket, in cores."""
     bucket = 0 if value < 0.025 else int(math.log(value * 0.05 / 0.025 + 1) / math.log(1.05))
@@ -61,7 +97,11 @@ def koordinator(machine: Machine, cores: float) -> list[float]:
     peaks = []
     past: list[tuple[int, float]] = []
     first: dict[int, int] = {}
-    for slot in sorted(machine.samples):
+    for slot in range(max(machine.samples) + 1):
+        if slot not in machine.samples:
+            # updateModel(priorityUID, 0, 0) where no pod of the class is there: koordlet's predict_server.go.
+            past.append((slot, 0.0))
+            continue
         now = machine.samples[slot]
         by_task = 0.0
         used = [usage for usage, _ in now.values() if usage is not None]
@@ -92,6 +132,30 @@ def test_koordinators_peak_prediction_equals_its_definition(cores: int) -> None:
     machine.n_slots = 701
     peak = parse_policy("koordinator-prod", {"cores": cores}).predict(machine.block()).peak
     np.testing.assert_allclose(peak, koordinator(machine, cores), rtol=1e-12)
+
+
+def test_a_slot_without_production_is_a_sample_of_zero() -> None:
+    """koordinator's training() updates the class with 0 where it has no pods, while koordlet runs on the node."""
+    samples: dict[int, dict[int, tuple[float | None, float]]] = {}
+    for slot in range(10):
+        samples[slot] = {0: (0.5, 1.0)}
+    samples[100] = {1: (None, 1.0)}
+    samples[200] = {2: (0.01, 1.0)}
+    machine = Machine(samples, 201)
+    policy = parse_policy("koordinator-prod", {"cores": 1})
+    assert isinstance(policy, NodePolicy)
+
+    def last_peak(absent: range) -> float:
+        block = replace(machine.block(), absent_slots=np.array(absent, np.int64))
+        return float(policy.terms(block)["peak of their sum"][-1])
+
+    used = [(slot, 0.5) for slot in range(10)] + [(200, 0.01)]
+    # Without zeros the P95 is .5; of 200 samples (slot 100 is not measured) ten are too few to be above it.
+    zeros = [(slot, 0.0) for slot in range(10, 200) if slot != 100]
+    assert last_peak(range(10, 200)) == pytest.approx(1.1 * edge(0.5))
+    assert percentile(used, 200) == edge(0.5)
+    assert last_peak(range(0)) == pytest.approx(1.1 * percentile(sorted(used + zeros), 200))
+    assert last_peak(range(0)) == pytest.approx(1.1 * 0.025)
 
 
 def test_cores_are_asked_for_and_change_the_answer() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,19 @@ def test_each_slot_has_a_peak_and_the_same_one_each_time(name: str, seed: int) -
     assert first.n_cold >= 0
     np.testing.assert_array_equal(first.peak, again.peak)
     assert first.n_cold == again.n_cold
+
+
+@pytest.mark.parametrize("resource", ["cpu", "memory"])
+@pytest.mark.parametrize("name", ALONE)
+def test_a_task_that_was_not_measured_counts_its_limit(name: str, resource: str) -> None:
+    policy = parse_policy(name, LARGEST_MACHINE)
+    measured = {0: (0.125, 0.25), 1: (0.5, 0.5)}
+    unmeasured = {0: (0.125, 0.25), 1: (None, 0.5)}
+    peaks = []
+    for present in (measured, unmeasured):
+        block = replace(Machine({0: present}, 1).block(), resource=resource)
+        peaks.append(policy.predict(block).peak.tolist())
+    assert peaks[0] == peaks[1]
 
 
 @pytest.mark.parametrize("name", sorted(policies()))

@@ -285,7 +285,7 @@ def test_without_production_nothing_is_best_effort() -> None:
     no_numbers = np.empty(0)
     without_tiers = ReplayInput(
         usage=MachineUsage(Path("store")),
-        capacities=Capacities(no_times, no_times, no_numbers, no_numbers),
+        capacities=Capacities(no_times, no_times, no_numbers, no_numbers, no_times == 0),
         dialect=dialect("swf"),
     )
     part = ReplayPart(

@@ -234,7 +234,7 @@ def equal_machines(**options: Any) -> EqualMachines:
     no_numbers = np.empty(0)
     return EqualMachines(
         usage=MachineUsage(Path("store")),
-        capacities=Capacities(no_times, no_times, no_numbers, no_numbers),
+        capacities=Capacities(no_times, no_times, no_numbers, no_numbers, no_times == 0),
         dialect=find_dialect("2011"),
         **options,
     )

@@ -138,6 +138,8 @@ class MachineBlock:
     pools
         What policies know beyond the machine's past, by name: a :class:`~borgtrace.overcommit.pools.HourlyUsage`, or a
         forecaster.
+    absent_slots
+        int64, ascending: slots in which the machine is not in the cell.
     """
 
     all: Samples
@@ -148,6 +150,7 @@ class MachineBlock:
     capacity: Numbers
     resource: str = "cpu"
     pools: Mapping[str, Any] = field(default_factory=dict)
+    absent_slots: Index = field(default_factory=lambda: np.empty(0, np.int64))
     predictions: dict[Any, Any] = field(
         init=False,
         default_factory=dict,
@@ -161,6 +164,11 @@ class MachineBlock:
         if self.is_known.all():
             return self.all
         return self.all.take(self.is_known)
+
+    @cached_property
+    def assumed_usage(self) -> Numbers:
+        """The usage of each sample; the limit where nothing was measured, for a task may use all of it: (n,)."""
+        return np.where(self.is_known, self.all.usage, self.all.limit)
 
     @cached_property
     def limits(self) -> Numbers:

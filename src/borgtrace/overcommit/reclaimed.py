@@ -199,15 +199,10 @@ def admit_best_effort(
 
 def _assume_limits(block: MachineBlock) -> MachineBlock:
     """Return a machine on which all usage is known: a task that was not measured may have used all of its limit."""
-    usage = np.where(
-        block.is_known,
-        block.all.usage,
-        block.all.limit,
-    )
     return replace(
         block,
-        all=replace(block.all, usage=usage),
-        is_known=np.ones(len(usage), np.bool_),
+        all=replace(block.all, usage=block.assumed_usage),
+        is_known=np.ones(len(block.all), np.bool_),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from borgtrace.engine.processes import map_processes
-from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.lifecycle.by_machine import MachineUsage
 from borgtrace.overcommit.block import MachineBlock, Samples
 from borgtrace.overcommit.metrics import scores
@@ -31,12 +31,23 @@ Score = Callable[[MachineBlock, int, Sequence[Prediction]], npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Capacities:
-    """Capacities of machines from each of their events on; columns of shape (events,), sorted by machine and time."""
+    """Capacities of machines from each of their events on; columns of shape (events,), sorted by machine and time.
+
+    Attributes
+    ----------
+    machine, time
+        Of each event.
+    cpu, memory
+        What the machine has from then on; NaN while it is away, or where none is published.
+    is_away
+        Whether the machine is not in the cell from then on.
+    """
 
     machine: Index
     time: Index
     cpu: Numbers
     memory: Numbers
+    is_away: Flags
 
     @classmethod
     def of(cls, tables: Tables) -> Capacities:
@@ -60,6 +71,7 @@ class Capacities:
             time=rows["time"].to_numpy(),
             cpu=np.where(is_away, np.nan, cpu),
             memory=np.where(is_away, np.nan, memory),
+            is_away=is_away,
         )
 
     def at(
@@ -71,10 +83,20 @@ class Capacities:
         """Return the capacity of a machine at the end of some slots: float64, NaN where it is not known."""
         events = self._events_of(machine)
         capacity = self.cpu if resource == "cpu" else self.memory
-        ends = TRACE_START + (slots + 1) * WINDOW
-        last_event = np.searchsorted(self.time[events], np.minimum(ends, AFTER_TRACE - 1)) - 1
+        last_event = self._last_events(events, slots)
         # −1, before the first event, takes the NaN at the end.
         return np.append(capacity[events], np.nan)[last_event]
+
+    def absent_slots(self, machine: int, n_slots: int) -> Index:
+        """Return the slots at whose end a machine is not in the cell; none where its events are not known."""
+        events = self._events_of(machine)
+        if events.start == events.stop:
+            return np.empty(0, np.int64)
+        slots = np.arange(n_slots)
+        last_event = self._last_events(events, slots)
+        # −1, before the first event, takes the end: it is away.
+        is_away = np.append(self.is_away[events], True)[last_event]
+        return slots[is_away]
 
     def shape(self, machine: int) -> str:
         """Return the last published capacities of a machine as text."""
@@ -84,6 +106,11 @@ class Capacities:
             return "unknown"
         last = events.start + is_published[-1]
         return f"CPU {self.cpu[last]:.3g}, memory {self.memory[last]:.3g}"
+
+    def _last_events(self, events: slice, slots: Index) -> Index:
+        """Return which of a machine's events is the last one before the end of each slot, −1 where there is none."""
+        ends = TRACE_START + (slots + 1) * WINDOW
+        return np.searchsorted(self.time[events], np.minimum(ends, AFTER_TRACE - 1)) - 1
 
     def _events_of(self, machine: int) -> slice:
         low, high = np.searchsorted(self.machine, [machine, machine + 1])
@@ -149,15 +176,17 @@ class ReplayInput:
             limit=np.repeat(terms[resource].astype(np.float64), n_rows),
         )
         machine = int(self.usage.machines[place])
+        n_slots = int(self.usage.facts["n_slots"])
         block = MachineBlock(
             all=samples,
             is_known=is_known,
             priority=np.repeat(terms["priority"].astype(np.int64), n_rows),
             identity=identity,
-            n_slots=int(self.usage.facts["n_slots"]),
+            n_slots=n_slots,
             capacity=self.capacities.at(machine, samples.slots, resource),
             resource=resource,
             pools=self.pools.get(resource, {}),
+            absent_slots=self.capacities.absent_slots(machine, n_slots),
         )
         return block.without_gaps() if self.is_literal else block
 

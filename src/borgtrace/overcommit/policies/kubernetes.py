@@ -89,7 +89,7 @@ class KoordinatorBatch(NodePolicy):
     def used(self, block: MachineBlock) -> Numbers:
         """Return what high priority is taken to use."""
         samples = block.all
-        usage = np.where(block.is_known, samples.usage, samples.limit)
+        usage = block.assumed_usage
         match self.calculate:
             case "usage":
                 return samples.sums(usage)
@@ -103,9 +103,12 @@ class KoordinatorBatch(NodePolicy):
 class KoordinatorProd(NodePolicy):
     """koordinator's peak prediction of production: the larger of two predictors, from decaying histograms.
 
-    By task: Σ min(request, margin·percentile), the request where a task is younger than a day.  By class: margin·
-    percentile of the histogram of the sum.  CPU: 95th percentile, half-life 12 h, buckets from 25 millicores; memory:
-    98th, 24 h, from 5 MiB.
+    By task: Σ min(request, margin·percentile), the request where a task is younger than a day, or was not measured.
+    By class: margin·percentile of the histogram of the sum, which has a sample of 0 for each slot in which the machine
+    is there without such tasks.  CPU: 95th percentile, half-life 12 h, buckets from 25 millicores; memory: 98th, 24 h,
+    from 5 MiB.  After koordinator, pkg/koordlet/prediction, without what a trace does not tell: the usage of the
+    system.  That no more is reclaimed than the capacity less the peaks is left out: it bounds what is handed out, not
+    the peak.
 
     Attributes
     ----------
@@ -143,9 +146,10 @@ class KoordinatorProd(NodePolicy):
         old_tasks = block.spread(known.sums(np.where(is_old, of_task, 0.0)))
         young_limits = block.spread(known.sums(np.where(is_old, 0.0, known.limit)))
         young_tasks = young_limits + block.unmeasured
-        sums = known.sums(known.usage)
+        slots, sums = _usage_of_class(block)
         one_owner = np.zeros(len(sums), np.int64)
-        by_class = block.spread(percentiles(one_owner, known.slots, sums))
+        of_class = percentiles(one_owner, slots, sums)
+        by_class = block.spread(of_class[np.searchsorted(slots, known.slots)])
         peak = np.maximum(old_tasks + young_tasks, by_class)
         return {
             "requests": block.limits,
@@ -156,11 +160,31 @@ class KoordinatorProd(NodePolicy):
         }
 
 
+def _usage_of_class(block: MachineBlock) -> tuple[Index, Numbers]:
+    """Return the slots in which the usage of all tasks of a block is known, and their sums: (k,) each.
+
+    A slot without any task, while the machine is in the cell, has 0.  One with tasks of which none was measured is
+    left out, for what they use is not known.
+    """
+    known = block.known
+    last = known.slot.max(initial=-1)
+    has_sample = np.ones(last + 1, np.bool_)
+    for without_sample in (block.absent_slots, block.all.slots):
+        has_sample[without_sample[without_sample <= last]] = False
+    has_sample[known.slots] = True
+    sums = np.zeros(last + 1)
+    sums[known.slots] = known.sums(known.usage)
+    slots = np.flatnonzero(has_sample)
+    return slots, sums[slots]
+
+
 @dataclass(frozen=True)
 class KatalystRealtime(NodePolicy):
     """katalyst's real-time overcommit ratio r = ((A·T − u)/max(min(u/R, 1), ℓ) + R)/A, at least 1; the peak is Σ L/r.
 
-    A is the capacity, u the usage, R the requests.
+    A is the capacity, u the usage, R the requests.  After kubewharf/katalyst-core, pkg/agent/sysadvisor/plugin/
+    overcommitmentaware/realtime.  One thing differs: where a task was not measured its limit counts as usage, where
+    katalyst's agent adds nothing for a pod without metrics.
 
     Attributes
     ----------
@@ -214,7 +238,7 @@ class KatalystRealtime(NodePolicy):
 
     def used(self, block: MachineBlock) -> Numbers:
         """Return the usage of the machine."""
-        return block.all.sums(block.all.usage)
+        return block.all.sums(block.assumed_usage)
 
 
 @dataclass(frozen=True)
