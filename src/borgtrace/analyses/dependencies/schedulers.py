@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses.shared.attempts import is_within
 from borgtrace.analyses.shared.joins import last_known, lookup
 from borgtrace.analyses.shared.windows import tier
 from borgtrace.question import Answer, Claim, Column, Question, Tables, at_least, charts, sql
@@ -38,11 +39,12 @@ def compute(tables: Tables) -> ir.Table:
     """Return the number of collections per scheduler, tier and type."""
     tables.require_published("schedulers", column="scheduler")
     events = tables.collection_events
+    has_finished = (events.type == "FINISH") & is_within(events.time)
     collections = events.group_by("collection_id").aggregate(
         collection_type=events.collection_type.max(),
         # An event of the type at any time: a queued collection is enabled later.
         is_queued=(events.type == "QUEUE").cast("int64").max(),
-        is_finished=(events.type == "FINISH").cast("int64").max(),
+        is_finished=has_finished.cast("int64").max(),
     )
     # Events may change both columns, and some events leave them out.
     for column in ("scheduler", "priority"):

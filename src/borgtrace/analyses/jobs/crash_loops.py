@@ -11,7 +11,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses.shared.attempts import of_jobs
+from borgtrace.analyses.shared.attempts import is_within, of_jobs
 from borgtrace.analyses.shared.windows import tier
 from borgtrace.question import (
     Answer,
@@ -47,7 +47,7 @@ ANSWER = Answer(
 def compute(tables: Tables, *, n: Annotated[int, Bounds(1, 1_000_000)] = 20) -> pa.Table:
     """Return the `n` jobs whose tasks fail most."""
     tasks = of_jobs(tables.instance_attempts)
-    failures = tasks.filter(tasks.end_type == "FAIL")
+    failures = tasks.filter((tasks.end_type == "FAIL") & is_within(tasks.end_time))
     jobs = failures.group_by("collection_id").aggregate(
         n_fail=failures.count(),
         n_tasks=failures.instance_index.nunique(),

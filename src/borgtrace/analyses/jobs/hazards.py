@@ -14,7 +14,13 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses.shared.attempts import is_inside, last_time, of_jobs, time_running
+from borgtrace.analyses.shared.attempts import (
+    is_inside,
+    is_within,
+    last_time,
+    of_jobs,
+    time_running,
+)
 from borgtrace.analyses.shared.breakdown import TierEvent, sum_by_group, with_deciding_priority
 from borgtrace.analyses.shared.columns import GROUPING
 from borgtrace.question import (
@@ -33,7 +39,7 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import LIKE_2019, MONTH_2019
 from borgtrace.schema import TERMINAL_EVENTS
-from borgtrace.schema.time import AFTER_TRACE, HOUR
+from borgtrace.schema.time import HOUR
 
 if TYPE_CHECKING:
     import altair as alt
@@ -80,7 +86,7 @@ def compute(tables: Tables, *, tier_of: TierEvent = "schedule") -> list[Row]:
     """
     tasks = with_deciding_priority(of_jobs(tables.instance_attempts), tier_of)
     # What already ran at time 0 counts, with its hours inside the trace: without it long runs would be missing.
-    started = tasks.filter(tasks.schedule_time < AFTER_TRACE)
+    started = tasks.filter(is_within(tasks.schedule_time))
     attempts = started.cross_join(last_time(tables.instance_events))
     # An end after the trace has no hours that belong to it.
     ends_inside = is_inside(attempts.end_time)

@@ -14,7 +14,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses.shared.attempts import is_known, of_jobs
+from borgtrace.analyses.shared.attempts import is_known, is_within, of_jobs
 from borgtrace.analyses.shared.quantiles import PERCENTS, fetch_counts
 from borgtrace.question import (
     Answer,
@@ -31,7 +31,6 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import LIKE_2011
 from borgtrace.schema import TERMINAL_EVENTS
-from borgtrace.schema.time import AFTER_TRACE
 
 if TYPE_CHECKING:
     import altair as alt
@@ -81,7 +80,7 @@ def compute(tables: Tables) -> list[Row]:
 def job_durations(attempts: ir.Table) -> ir.Table:
     """Return one row per job: from its first SCHEDULE within the trace to its last end."""
     end = attempts.end_time
-    has_ended = attempts.end_time < AFTER_TRACE
+    has_ended = is_within(attempts.end_time)
     # EVICT and LOST are ends too: 666,432 jobs of 2011 have a duration then, 666,396 without them.
     last_ends = {
         end_type: end.max(where=has_ended & (attempts.end_type == end_type))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses.shared.attempts import PENDING, of_jobs
+from borgtrace.analyses.shared.attempts import PENDING, is_within, of_jobs
 from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.trends import Interval, interval_above, slope
 from borgtrace.analyses.shared.windows import int_sum
@@ -119,7 +119,7 @@ def fetch_flows(tables: Tables, step: int) -> pa.Table:
 def fetch_stocks(tables: Tables, step: int) -> pa.Table:
     """Return the levels at the end of each step that changes one, and their extremes within it."""
     occupancy = of_jobs(tables.instance_occupancy)
-    occupancy = occupancy.filter(occupancy.time < AFTER_TRACE)
+    occupancy = occupancy.filter(is_within(occupancy.time))
     # Without the extremes a queue that fills and empties within a step would go unseen.
     changed_steps = occupancy.group_by(step=period(occupancy.time, step)).aggregate(
         time=occupancy.time.max(),

@@ -37,6 +37,11 @@ def is_inside(time: ir.IntegerValue) -> ir.BooleanValue:
     return (time >= TRACE_START) & (time < AFTER_TRACE)
 
 
+def is_within(time: ir.IntegerValue) -> ir.BooleanValue:
+    """Whether something happened by the end of the trace; what it marks as later had not happened by then."""
+    return time < AFTER_TRACE
+
+
 def new_jobs(attempts: ir.Table) -> ir.Table:
     """Keep the first attempts of jobs that are submitted within the trace."""
     jobs = of_jobs(attempts)
@@ -45,7 +50,7 @@ def new_jobs(attempts: ir.Table) -> ir.Table:
 
 def last_time(events: ir.Table) -> ir.Table:
     """Return one row: the time of the last event within the trace (``last``, µs)."""
-    return events.filter(events.time < AFTER_TRACE).aggregate(last=events.time.max())
+    return events.filter(is_within(events.time)).aggregate(last=events.time.max())
 
 
 def time_running(attempts: ir.Table) -> ir.IntegerValue:
@@ -88,7 +93,8 @@ def count_at(rows: ir.Table, time: ir.Value, **processes: ir.Value | int) -> ir.
 def collection_ends(attempts: ir.Table) -> ir.Table:
     """Return one row per collection: ``schedule_time`` of its first attempt, end of its last.
 
-    Columns: ``collection_id``, ``end_time``, ``end_type``, ``schedule_time``.
+    Columns: ``collection_id``, ``end_time``, ``end_type`` (NULL where it was alive at the end of the trace),
+    ``schedule_time``.
     """
     # A collection ended as its last attempt did: an id may be used again after its end (2011: job 6253771429).
     latest_first = ibis.row_number().over(group_by="collection_id", order_by=ibis.desc("attempt"))
@@ -97,7 +103,13 @@ def collection_ends(attempts: ir.Table) -> ir.Table:
         started=attempts.schedule_time.min().over(group_by="collection_id"),
     )
     last_attempts = numbered.filter(numbered.place == 0)
-    return last_attempts.select("collection_id", "end_time", "end_type", schedule_time="started")
+    has_ended = is_within(last_attempts.end_time)
+    return last_attempts.select(
+        "collection_id",
+        "end_time",
+        end_type=has_ended.ifelse(last_attempts.end_type, ibis.null("string")),
+        schedule_time="started",
+    )
 
 
 def duration_sums(tables: Tables, length: int, origin: int = 0) -> dict[str, ir.Table]:

@@ -2,7 +2,8 @@
 
 One row per tier and one for all: tasks that were submitted, their jobs and their events. What was there before
 the trace counts too (time 0), as in the published totals. A task counts in the tier of its last SCHEDULE. *Alive*
-is submissions minus all ends: what is pending or running at the end of the trace.
+is submissions minus ends: what is pending or running at the end of the trace. Events that the trace marks as later
+than its end are counted as events, but what they end is alive.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses.shared.attempts import of_jobs
+from borgtrace.analyses.shared.attempts import TASK, is_within, of_jobs
+from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.windows import tier
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.question import (
@@ -47,34 +49,44 @@ ANSWER = Answer(
         Column("n_finish", "int64", "count", "FINISH events of tasks."),
         Column("n_kill", "int64", "count", "KILL events of tasks."),
         Column("n_lost", "int64", "count", "LOST events of tasks."),
-        Column("n_alive", "int64", "count", "Submissions minus all ends."),
+        Column("n_alive", "int64", "count", "Submissions minus ends within the trace."),
     ],
 )
 
 
 ENDS = tuple(f"n_{name.lower()}" for name in TERMINAL_EVENTS)
 EVENTS = ("n_submit", "n_schedule", *ENDS)
-COUNTS = ("tier", "n_jobs", "n_tasks", *EVENTS)
+COUNTS = ("tier", "n_jobs", "n_tasks", *EVENTS, "n_late")
 
 
 def compute(tables: Tables) -> ibis.Table:
     """Return tasks and their events, in all and per tier."""
     tasks = of_jobs(tables.tasks)
     tasks = tasks.mutate(tier=tier(tables, tasks.priority))
+    tasks = lookup(tasks, alive_by_later_events(tables), TASK)
     # The index also holds instances that appear only in usage.
     is_submitted = tasks.n_submit > 0
     numbers = {
         "n_jobs": is_submitted.ifelse(tasks.collection_id, ibis.null("int64")).nunique(),
         "n_tasks": tasks.count(where=is_submitted),
     }
-    for name in EVENTS:
+    for name in (*EVENTS, "n_late"):
         numbers[name] = tasks[name].cast("int64").sum().fill_null(0).cast("int64")
     # Not the sum of the tiers: a job may have tasks in two.
     total = tasks.aggregate(**numbers).mutate(tier=ibis.literal("all"))
     rows = tasks.group_by("tier").aggregate(**numbers).select(COUNTS)
     rows = rows.union(total.select(COUNTS))
     n_ended = rows.n_evict + rows.n_fail + rows.n_finish + rows.n_kill + rows.n_lost
-    return rows.mutate(n_alive=rows.n_submit - n_ended)
+    return rows.mutate(n_alive=rows.n_submit - n_ended + rows.n_late).drop("n_late")
+
+
+def alive_by_later_events(tables: Tables) -> ibis.Table:
+    """Return ``n_late`` per task: its ends after the trace, which end nothing within it, minus submissions then."""
+    events = of_jobs(tables.instance_events)
+    late = events.filter(~is_within(events.time))
+    n_ends = late.count(where=late.type.isin(TERMINAL_EVENTS))
+    n_submissions = late.count(where=late.type == "SUBMIT")
+    return late.group_by(list(TASK)).aggregate(n_late=n_ends - n_submissions)
 
 
 def chart(answer: pa.Table) -> alt.Chart:

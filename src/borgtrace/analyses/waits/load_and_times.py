@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses.shared.attempts import duration_sums, of_jobs
+from borgtrace.analyses.shared.attempts import duration_sums, is_within, of_jobs
 from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.trends import Interval, interval_includes, rank_correlation
 from borgtrace.question import (
@@ -30,7 +30,7 @@ from borgtrace.question import (
     charts,
 )
 from borgtrace.question.scopes import LIKE_2011
-from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
+from borgtrace.schema.time import DAY, TRACE_START
 
 if TYPE_CHECKING:
     import altair as alt
@@ -93,7 +93,7 @@ def mean_and_number(sums: Row | None, mean: str, number: str) -> Row:
 def fetch_loads(tables: Tables) -> dict[int, Row]:
     """Return what the levels of each day add up to after its first change, by day."""
     levels = of_jobs(tables.instance_occupancy)
-    levels = levels.filter(levels.time < AFTER_TRACE)
+    levels = levels.filter(is_within(levels.time))
     # What was there before the trace counts from its start.
     levels = levels.mutate(time=ibis.greatest(levels.time, TRACE_START), order=levels.time)
     levels = levels.mutate(day=period(levels.time, DAY, TRACE_START))

@@ -17,7 +17,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses.shared.attempts import is_known, last_time, of_jobs
+from borgtrace.analyses.shared.attempts import is_known, is_within, last_time, of_jobs
 from borgtrace.analyses.shared.breakdown import (
     TierEvent,
     count_by_group,
@@ -140,7 +140,7 @@ def runs_of_attempts(tasks: ir.Table, last: ir.Table) -> ir.Table:
 def kind_of_end(attempts: ir.Table) -> ir.Value:
     """Return ``finish``, another ``end``, or ``open``: still running, or its end is lost."""
     # Every kind of end counts as one in the estimate: only what still runs, or whose end is lost, is censored.
-    has_ended = attempts.end_type.notnull() & (attempts.end_time < AFTER_TRACE)
+    has_ended = attempts.end_type.notnull() & is_within(attempts.end_time)
     has_finished = has_ended & (attempts.end_type == "FINISH")
     return ibis.cases((has_finished, "finish"), (has_ended, "end"), else_="open")
 
