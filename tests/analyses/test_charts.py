@@ -55,25 +55,15 @@ def test_the_queue_and_what_runs_stand_side_by_side() -> None:
 
 
 def test_curves_of_submissions_end_at_one_or_at_their_share_of_the_new() -> None:
+    # One task ran before the trace: within it two were new, and one of them was submitted three times.
     rows = [
-        step(
-            1,
-            new=1,
-            submitted=1,
-            scheduled=0,
-            completed=0,
-        ),
-        step(
-            2,
-            new=2,
-            submitted=4,
-            scheduled=3,
-            completed=0,
-        ),
+        step(0, new=1, submitted=1, scheduled=1, completed=0),
+        step(1, new=2, submitted=2, scheduled=1, completed=0),
+        step(2, new=3, submitted=5, scheduled=4, completed=0),
     ]
     own, weighted = drawn("submissions", rows)["hconcat"]
-    assert own["title"] == "CDF (Zhu et al., Fig. 2)"
-    assert weighted["title"] == "Weighted CDF (Zhu et al., Fig. 3)"
+    assert own["title"] == "CDF within the trace (Zhu et al., Fig. 2)"
+    assert weighted["title"] == "Weighted CDF, tasks before the trace included (Zhu et al., Fig. 3)"
     ends = [
         {row["series"]: row["share"] for row in data(panel) if row["hour"] == 2}
         for panel in (own, weighted)
@@ -87,8 +77,8 @@ def test_curves_of_submissions_end_at_one_or_at_their_share_of_the_new() -> None
     }
     assert ends[1] == {
         "new": 1,
-        "submitted": 2,
-        "scheduled": 1.5,
+        "submitted": 5 / 3,
+        "scheduled": 4 / 3,
         "completed": 0,
     }
     assert own["encoding"]["color"]["sort"] == ["new", "submitted", "scheduled", "completed"]

@@ -357,10 +357,16 @@ def test_columns_of_a_task_stand_beside_each_of_its_windows() -> None:
 
 
 def lag(n: int, usual: int, tenth: int, last: int) -> list[dict[str, Any]]:
-    """Steps in which schedulings trail by `usual`, in the last tenth by `tenth`, and at the end by `last`."""
-    behind = [*[usual] * (n * 9 // 10), *[tenth] * (n - n * 9 // 10)]
+    """Steps in which schedulings trail by `usual`, in the last tenth by `tenth`, and at the end by `last`.
+
+    Before the trace nothing is submitted.  Half of what trails waits; the other half ended while pending.
+    """
+    behind = [0, *[usual] * (n * 9 // 10), *[tenth] * (n - n * 9 // 10)]
     behind[-1] = last
-    return [{"submitted": 2000 + lag_of_step, "scheduled": 2000} for lag_of_step in behind]
+    return [
+        {"submitted": 2000 + lag_of_step, "scheduled": 2000, "pending": lag_of_step // 2}
+        for lag_of_step in behind
+    ]
 
 
 @pytest.mark.parametrize(
@@ -375,6 +381,22 @@ def lag(n: int, usual: int, tenth: int, last: int) -> list[dict[str, Any]]:
 def test_how_far_scheduling_trails_at_the_end(rows: list[dict[str, Any]], measured: str) -> None:
     judged = finding("submissions", "S4-obs6", rows)
     assert (judged.reason or judged.measured) == measured
+
+
+@pytest.mark.parametrize(
+    ("waiting", "verdict", "measured"),
+    [(2, "does not hold", "0.2"), (30, "holds", "3"), (10, "does not hold", "1")],
+)
+def test_the_gap_may_grow_while_the_queue_is_short(
+    waiting: int, verdict: str, measured: str
+) -> None:
+    """Tasks that were killed while they waited keep the gap at 30 for ever; the queue forgets them."""
+    rows = [row | {"pending": 10} for row in lag(300, 20, 25, 30)]
+    rows[-1] |= {"pending": waiting}
+    gap = finding("submissions", "S4-obs6", rows)
+    queue = finding("submissions", "S4-obs6-queue", rows)
+    assert (gap.verdict, gap.measured) == ("holds", "1.5")
+    assert (queue.verdict, queue.measured) == (verdict, measured)
 
 
 def resubmitted(*days: int) -> list[dict[str, Any]]:

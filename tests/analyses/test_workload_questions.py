@@ -52,14 +52,34 @@ SHORT = events(
 
 
 def test_cumulative_counts() -> None:
-    (row,) = run("submissions", SHORT)
+    before, row = run("submissions", SHORT)
+    assert before == {
+        "time": 0,
+        "new": 0,
+        "submitted": 0,
+        "scheduled": 0,
+        "completed": 0,
+        "pending": 0,
+    }
+    # Task 2 ended while it was pending: it is among the submissions for ever, and waits no more.
     assert row == {
         "time": at(300),
         "new": 3,
         "submitted": 4,
         "scheduled": 3,
         "completed": 1,
+        "pending": 0,
     }
+
+
+def test_the_weighted_curves_end_at_the_quotients_of_the_totals() -> None:
+    """Of the four tasks one was there before the trace, as the totals of tasks count."""
+    earlier = task(9, ("SUBMIT", -600), ("SCHEDULE", -600), ("FINISH", 20))
+    rows = run("submissions", earlier + SHORT)
+    assert [row["new"] for row in rows] == [1, 4]
+    assert [row["submitted"] for row in rows] == [1, 5]
+    assert [row["scheduled"] for row in rows] == [1, 4]
+    assert [row["completed"] for row in rows] == [0, 2]
 
 
 def test_distances_by_hand() -> None:

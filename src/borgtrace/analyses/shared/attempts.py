@@ -1,8 +1,8 @@
 """Attempts of tasks and jobs, the four counting processes over them, and how collections end.
 
 The counting processes are those of Zhu et al., Method 3: new, submitted, scheduled and completed tasks.
-*New* is the first SUBMIT of a task; submissions include resubmissions.  What happened before the trace
-(time 0) is left out, and so is what lies after its end.  Tasks are instances of jobs.
+*New* is the first SUBMIT of a task; submissions include resubmissions.  What lies after the end of the trace is left
+out, and so is what happened before it (time 0), unless it is asked for.  Tasks are instances of jobs.
 """
 
 import ibis
@@ -67,27 +67,36 @@ def time_running(attempts: ir.Table) -> ir.IntegerValue:
     return ibis.greatest(end - start, 0)
 
 
-def counted_events(attempts: ir.Table) -> ir.Table:
-    """Return one row per counted event: ``time`` and the four processes as 0 or 1, one byte each."""
+def counted_events(attempts: ir.Table, *, with_earlier: bool = False) -> ir.Table:
+    """Return one row per counted event: ``time`` and the four processes as 0 or 1, one byte each.
+
+    Parameters
+    ----------
+    attempts
+        ``instance_attempts``.
+    with_earlier
+        Whether what happened before the trace counts too, at time 0.
+    """
     tasks = of_jobs(attempts)
     finished = tasks.filter(tasks.end_type == "FINISH")
     is_first = (tasks.attempt == 1).cast("int8")
     # An attempt counts at up to three times, each a row of its own.
-    return ibis.union(
+    events = ibis.union(
         count_at(tasks, tasks.submit_time, new=is_first, submitted=1),
         count_at(tasks, tasks.schedule_time, scheduled=1),
         count_at(finished, finished.end_time, completed=1),
     )
+    return events if with_earlier else events.filter(events.time > BEFORE_TRACE)
 
 
 def count_at(rows: ir.Table, time: ir.Value, **processes: ir.Value | int) -> ir.Table:
-    """Return one row per known time, with what it counts in each of the four processes."""
+    """Return one row per time that is not after the trace, with what it counts in each of the four processes."""
     columns = {name: ibis.literal(0, "int8") for name in PROCESSES}
     for name, value in processes.items():
         columns[name] = value if isinstance(value, ir.Value) else ibis.literal(value, "int8")
     events = rows.select(time=time, **columns)
-    # An event that never happened has no time: it fails the comparison like one outside the trace.
-    return events.filter(is_known(events.time))
+    # An event that never happened has no time: it fails the comparison like one after the trace.
+    return events.filter(is_within(events.time))
 
 
 def collection_ends(attempts: ir.Table) -> ir.Table:
