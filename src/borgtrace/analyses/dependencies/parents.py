@@ -100,7 +100,7 @@ CLAIMS = [
     # Only of jobs that ended: those alive at the end may still end in any way.
     Claim(
         "TIR-killed-with-parent",
-        statement="most jobs with a parent end by KILL",
+        statement="about 87 % of the jobs with a parent end by KILL",
         source="Tirmazi et al., EuroSys'20 (job dependencies)",
         scope=OF_2019,
         measure=sql(
@@ -115,7 +115,7 @@ CLAIMS = [
     ),
     Claim(
         "TIR-killed-without-parent",
-        statement="fewer jobs without a parent end by KILL",
+        statement="about 41 % of the jobs without a parent end by KILL",
         source="Tirmazi et al., EuroSys'20 (job dependencies)",
         scope=OF_2019,
         measure=sql(

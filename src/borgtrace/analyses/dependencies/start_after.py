@@ -172,7 +172,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 CLAIMS = [
     Claim(
         "V3-start-after",
-        statement="a collection starts only after those it names have finished",
+        statement="collections start only after those they name have finished (99.9 % or more of them)",
         source="2019 format document",
         scope=OF_2019,
         measure=sql(

@@ -26,8 +26,8 @@ from borgtrace.question import (
     Column,
     Question,
     Tables,
+    at_most,
     below,
-    between,
     charts,
     near,
     query_answer,
@@ -167,7 +167,7 @@ CLAIMS = [
             "select max(largest) from answer",
             otherwise="no task has usage and a request",
         ),
-        criterion=between(1.0, 2.0, published="up to 2"),
+        criterion=at_most(2.0, published="up to 2"),
     ),
     Claim(
         "S4-over-twice",

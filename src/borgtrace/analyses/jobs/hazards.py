@@ -167,7 +167,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 CLAIMS = [
     Claim(
         "TIR-evictions",
-        statement="of the collections that see evictions nearly all are not of production",
+        statement="of the collections that see evictions about 97 % are not of production",
         source="Tirmazi et al., EuroSys'20, section 6",
         scope=LIKE_2019,
         measure=sql(
@@ -185,7 +185,7 @@ CLAIMS = [
     # The longer the trace, the likelier an eviction of a job: these need the month.
     Claim(
         "TIR-evicted",
-        statement="few collections see evictions",
+        statement="about 3 % of the collections see evictions",
         source="Tirmazi et al., EuroSys'20, section 6",
         scope=MONTH_2019,
         measure=sql(

@@ -87,7 +87,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 CLAIMS = [
     Claim(
         "JE-bursts",
-        statement="jobs arrive in bursts (variance over squared mean, 1 for a Poisson process)",
+        statement="jobs arrive in bursts (variance over squared mean above 1.5; 1 for a Poisson process)",
         source="count over the job events of 2011",
         kind="criterion",
         scope=OF_2011,

@@ -64,7 +64,7 @@ CLAIMS = [
     # 97 of the 5,141 machines that were ever removed were gone at the end.
     Claim(
         "ME-gone",
-        statement="all but one in fifty of the removed machines come back",
+        statement="at most one in twenty of the removed machines does not come back",
         source="count over the machine events of 2011",
         kind="criterion",
         scope=OF_2011,

@@ -121,7 +121,7 @@ def share_resubmitted(end_type: str) -> Measure:
 CLAIMS = [
     Claim(
         "DOC-evict-again",
-        statement="evicted tasks are resubmitted",
+        statement="at least 99 % of the evicted tasks are resubmitted",
         source="count over the first 19.65 h of 2011",
         kind="criterion",
         scope=OF_2011,
@@ -143,7 +143,7 @@ CLAIMS = [
     ),
     Claim(
         "TE-fail-again",
-        statement="most failed tasks are resubmitted",
+        statement="about 95 % of the failed tasks are resubmitted",
         source="count over the first 19.65 h of 2011",
         kind="criterion",
         scope=OF_2011,

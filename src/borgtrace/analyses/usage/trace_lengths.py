@@ -2,7 +2,8 @@
 
 The trace of a task is all its usage rows, over all its attempts; its length is their number.
 Lengths from 1 to 100 are counted one by one, longer ones by powers of two. Tasks without usage have
-no trace.
+no trace. Tasks without a failing event (EVICT, FAIL, KILL or LOST) are counted beside: Janus and
+Rzadca drop all others before they count.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ ANSWER = Answer(
         Column("longest", "int64", "count", "Longest trace of the bin."),
         Column("n_tasks", "int64", "count", "Tasks with a trace of such a length."),
         Column("n_windows", "int64", "count", "Usage rows of these tasks."),
+        Column("n_unfailed", "int64", "count", "Of these, tasks without a failing event."),
     ],
 )
 
@@ -66,13 +68,17 @@ def compute(tables: Tables) -> ir.Table:
         is_in_bin = length < next_edge
         shortest_cases.append((is_in_bin, ibis.literal(edge, "int64")))
         longest_cases.append((is_in_bin, ibis.literal(next_edge - 1, "int64")))
+    n_failures = tasks.n_evict + tasks.n_fail + tasks.n_kill + tasks.n_lost
     rows = tasks.select(
         "n_windows",
+        is_unfailed=n_failures == 0,
         length=ibis.cases(*shortest_cases, else_=length),
         longest=ibis.cases(*longest_cases, else_=length),
     )
     return rows.group_by(["length", "longest"]).aggregate(
-        n_tasks=rows.count(), n_windows=int_sum(rows.n_windows)
+        n_tasks=rows.count(),
+        n_windows=int_sum(rows.n_windows),
+        n_unfailed=rows.count(where=rows.is_unfailed),
     )
 
 
@@ -159,15 +165,17 @@ CLAIMS = [
     ),
     Claim(
         "S1-short",
-        statement="95 % of the tasks have fewer than 24 points",
-        source="Janus & Rzadca, SoCC'17, §3",
+        statement="95 % of the tasks without a failing event have fewer than 24 points",
+        source="Janus & Rzadca, SoCC'17, §3.1",
         scope=OF_2011,
         measure=sql(
             """
-            select sum(if(length >= 1 and longest <= 23, n_tasks, 0)) / nullif(sum(n_tasks), 0)
+            select
+                sum(if(length >= 1 and longest <= 23, n_unfailed, 0))
+                    / nullif(sum(n_unfailed), 0)
             from answer
             """,
-            otherwise="no task has usage",
+            otherwise="no task with usage is without a failing event",
         ),
         criterion=between(0.93, 0.97, published=0.95),
     ),
