@@ -209,7 +209,7 @@ def compare(blocks: Sequence[MachineBlock]) -> None:
         return peaks
 
     def our_oracle() -> list[np.ndarray]:
-        return [oracle(block.all, HORIZON, block.n_slots) for block in blocks]
+        return [oracle(block, HORIZON) for block in blocks]
 
     n_judged = [len(peaks) for peaks in our_oracle()]
 

@@ -454,6 +454,29 @@ def test_whole_windows_belong_to_the_slot_of_their_start(tmp_path: Path) -> None
     ]
 
 
+def test_whole_windows_have_the_limits_in_force_at_their_start(tmp_path: Path) -> None:
+    # pair_instance_event_to_usage.py: the last event by the start of the window whose requests are both above 0.
+    cell = {
+        "task_events": [
+            event(700, 100, 7, 1, 0.5, 0.25),
+            event(1000, 100, 7, 8, 0.25, 0.25),
+            event(1300, 100, 7, 8, 0.75, 0.0),
+        ],
+        "task_usage": [
+            window(600, 650, 100, 7, 0.1, 0.1, 0.1),
+            window(900, 950, 100, 7, 0.2, 0.1, 0.2),
+            window(1050, 1100, 100, 7, 0.1, 0.1, 0.1),
+            window(1500, 1600, 100, 7, 0.3, 0.1, 0.3),
+        ],
+    }
+    whole = usage_of(tmp_path, cell, is_whole=True)
+    rows = rows_of(whole)
+    # Before the first event nothing is promised; slot 1 has a window before the change and one after it.
+    assert [row[:4] for row in rows] == [(7, 0, 1, 0.2), (7, 0, 1, 0.1), (7, 0, 3, 0.3)]
+    assert [row[5] for row in rows] == [0.5, 0.25, 0.25]
+    assert whole.facts["without_limit"] == 1
+
+
 def random_cell(seed: int) -> dict[str, list[str]]:
     draw = random.Random(seed)
     events = []

@@ -96,7 +96,7 @@ def test_a_rhythm_of_the_day_is_told_before_it_comes() -> None:
     phases = np.arange(4)[:, None] / 4
     usage = 0.3 + 0.2 * np.sin(time_of_day + phases)
     machine = block(usage)
-    peaks = oracle(machine.all, 12, 3 * DAY)
+    peaks = oracle(machine, 12)
     told = {
         name: parse_policy(f"forecast:by={name}").predict(machine).peak[: len(peaks)]
         for name in NAMES

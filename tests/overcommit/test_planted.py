@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from borgtrace.errors import UsageError
@@ -64,9 +66,9 @@ def test_the_oracle_caps_by_the_limit_of_now_and_sees_who_returns() -> None:
     block = MACHINE.block()
     # Horizon 3 of 11 slots: slots 0 to 7 are judged.  From slot 3 on task 0 is seen again in slot 6; in slot 2 its
     # limit is still .5; after slot 7 nothing of what is there is measured.
-    assert oracle(block.all, 3, 11) == pytest.approx([0.4, 0.4, 0.2, 0.1, 0.0, 0.0])
+    assert oracle(block, 3) == pytest.approx([0.4, 0.4, 0.2, 0.1, 0.0, 0.0])
     # Horizon 4: in slot 6 the whole of (6, 10] exists, in slot 7 it does not.
-    assert len(oracle(block.all, 4, 11)) == 5
+    assert len(oracle(block, 4)) == 5
 
 
 def test_who_comes_when_another_leaves_is_not_there_before() -> None:
@@ -78,7 +80,7 @@ def test_who_comes_when_another_leaves_is_not_there_before() -> None:
         },
         3,
     ).block()
-    assert oracle(block.all, 2, 3).tolist() == [0.1]
+    assert oracle(block, 2).tolist() == [0.1]
 
 
 def test_googles_simulator_forgets_and_ignores_gaps() -> None:
@@ -86,7 +88,35 @@ def test_googles_simulator_forgets_and_ignores_gaps() -> None:
     assert literal.all.slots.tolist() == [0, 1, 2, 3, 4, 5, 6]
     # Without the gap slot 6 follows slot 3, as sample 4; the history is kept.  A task that misses a slot loses it.
     assert literal.forgetful().all.task.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 2, 3]
-    assert len(oracle(literal.all, 3, literal.n_slots)) == 4
+
+
+def literal_peaks(n_samples: dict[int, int], horizon: int) -> list[float]:
+    """What Google's oracle says of a machine whose tasks use a hundredth of the slot's number, under limits of 10."""
+    samples = {}
+    for slot, n in n_samples.items():
+        samples[slot] = dict.fromkeys(range(n), (slot / 100, 10.0))
+    block = replace(Machine(samples, max(samples) + 1).block(), is_literal=True)
+    return oracle(block, horizon).tolist()
+
+
+def test_googles_oracle_has_a_row_for_each_whole_horizon() -> None:
+    # 400 slots and a horizon of a day: 112 rows, each of the slot a day later.
+    peaks = literal_peaks(dict.fromkeys(range(400), 1), 288)
+    assert peaks == pytest.approx([(slot + 288) / 100 for slot in range(112)])
+
+
+def test_googles_oracle_at_a_gap() -> None:
+    # One task; slots 4 to 7 are missing.  Slot 8 lets one waiting slot be judged: slot 1, by all up to slot 3.  Slot 9
+    # then judges slot 2, by slot 8 too, and slot 10 judges slot 3; the end judges slot 8, by slots 9 and 10.
+    peaks = literal_peaks(dict.fromkeys([0, 1, 2, 3, 8, 9, 10], 1), 2)
+    assert peaks == pytest.approx([0.02, 0.03, 0.08, 0.09, 0.1])
+    # With two tasks slot 8 judges slots 1 and 2, each by slot 3; slot 9 then slot 3 by slot 8, and slot 8 by nothing at
+    # all: the sum of the limits.
+    peaks = literal_peaks(dict.fromkeys([0, 1, 2, 3, 8, 9, 10], 2), 2)
+    assert peaks == pytest.approx([0.04, 0.06, 0.06, 0.16, 20.0, 0.2])
+    # With three tasks slot 8 judges slot 3 too, by nothing.
+    peaks = literal_peaks(dict.fromkeys([0, 1, 2, 3, 8, 9, 10], 3), 2)
+    assert peaks == pytest.approx([0.06, 0.09, 0.09, 30.0, 30.0, 0.3])
 
 
 def test_the_order_of_policies_does_not_matter() -> None:

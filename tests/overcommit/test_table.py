@@ -12,6 +12,8 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle.by_machine import MachineUsage
+from borgtrace.lifecycle.by_machine.row_files import MACHINE_ROW
+from borgtrace.lifecycle.by_machine.terms import TERM
 from borgtrace.overcommit import REPLAY, MachineBlock, ReplayInput, ReplayOptions, parse_policy
 from borgtrace.overcommit.metrics import SCORE, is_short
 from borgtrace.overcommit.metrics import scores as scores_of
@@ -245,12 +247,53 @@ def equal_machines(**options: Any) -> EqualMachines:
 def test_policies_see_what_is_capped_and_what_the_simulator_remembers(
     *, is_capped: bool, is_literal: bool
 ) -> None:
-    # A task misses slot 1: the simulator has another one in slot 2.
+    # A task misses slot 1, in which nothing ran: the simulator has no such slot.
     block = Machine({0: {0: (0.75, 0.5)}, 2: {0: (0.25, 0.5)}}, 3).block()
     replay_input = equal_machines(is_capped=is_capped, is_literal=is_literal)
     seen = replay_input.as_seen(block).all
     assert seen.usage.tolist() == [0.5 if is_capped else 0.75, 0.25]
-    assert seen.task.tolist() == ([0, 1] if is_literal else [0, 0])
+    assert seen.task.tolist() == [0, 0]
+    # Beside another task, which keeps slot 1 in the simulator, the first one is a new one after it.
+    block = Machine(
+        {0: {0: (0.75, 0.5)}, 1: {1: (0.25, 0.5)}, 2: {0: (0.25, 0.5)}},
+        3,
+    ).block({0: 9, 1: 0})
+    assert replay_input.as_seen(block).all.task.tolist() == ([0, 1, 2] if is_literal else [0, 0, 1])
+    # The other one is not there where only its priority is left out.
+    alone = replay_input.as_seen(block.of_priorities(9, 9)).all
+    assert alone.task.tolist() == [0, 0]
+    assert alone.slot.tolist() == ([0, 1] if is_literal else [0, 2])
+
+
+class RowsOfOneMachine(MachineUsage):
+    """A task whose limit falls from .5 to .25 within slot 1, as Google's simulator has it; slot 3 has no value."""
+
+    @property
+    def facts(self) -> dict[str, int]:  # type: ignore[override]
+        return {"n_slots": 4}
+
+    @property
+    def machines(self) -> np.ndarray:
+        return np.array([7])
+
+    @property
+    def terms(self) -> np.ndarray:  # type: ignore[override]
+        return np.array([(0, 0, 0.5, 0.5, 9), (0, 1, 0.25, 0.5, 9)], TERM)
+
+    def rows(self, place: int) -> np.ndarray:
+        rows = [(0, 1, 0.2, 0.1), (1, 1, 0.3, 0.1), (1, 3, np.nan, 0.1)]
+        return np.array(rows, MACHINE_ROW)
+
+
+def test_the_simulators_slots_have_the_largest_usage_and_limit_and_zero_for_none() -> None:
+    replay_input = replace(equal_machines(is_literal=True), usage=RowsOfOneMachine(Path("store")))
+    block = ReplayInput.block(replay_input, 0, "cpu")
+    assert block.all.slot.tolist() == [1, 3]
+    assert block.all.usage.tolist() == pytest.approx([0.3, 0.0])
+    assert block.all.limit.tolist() == [0.5, 0.25]
+    assert block.is_known.all()
+    assert block.priority.tolist() == [9, 9]
+    assert block.is_literal
 
 
 def test_a_sample_has_no_machine_twice_and_a_large_one_is_all() -> None:

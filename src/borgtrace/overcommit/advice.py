@@ -132,7 +132,7 @@ def sum_by_day(
     block, horizon, predictions
         As for :func:`borgtrace.overcommit.metrics.scores`.
     """
-    actual = oracle(block.all, horizon, block.n_slots)
+    actual = oracle(block, horizon)
     n = len(actual)
     n_days = math.ceil(block.n_slots / SLOTS_PER_DAY)
     day = block.all.slots[:n] // SLOTS_PER_DAY

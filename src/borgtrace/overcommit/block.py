@@ -140,6 +140,8 @@ class MachineBlock:
         forecaster.
     absent_slots
         int64, ascending: slots in which the machine is not in the cell.
+    is_literal
+        Whether the oracle looks ahead as that of Google's simulator.
     """
 
     all: Samples
@@ -151,6 +153,7 @@ class MachineBlock:
     resource: str = "cpu"
     pools: Mapping[str, Any] = field(default_factory=dict)
     absent_slots: Index = field(default_factory=lambda: np.empty(0, np.int64))
+    is_literal: bool = False
     predictions: dict[Any, Any] = field(
         init=False,
         default_factory=dict,
@@ -214,7 +217,8 @@ class MachineBlock:
         """Return the block with its slots renumbered without the machine's gaps, as Google's simulator has it."""
         slots, slot = np.unique(self.all.slot, return_inverse=True)
         renumbered = self._with(slot=slot.astype(np.int64))
-        return replace(renumbered, n_slots=len(slots))
+        no_slots = np.empty(0, np.int64)
+        return replace(renumbered, n_slots=len(slots), absent_slots=no_slots)
 
     def forgetful(self) -> MachineBlock:
         """Return the block with a task that misses a slot as a new one, whose history is lost."""

@@ -99,7 +99,7 @@ def _terms(
     terms: dict[str, float | None] = {}
     for name, values in series.items():
         terms[name] = float(values[place])
-    peaks = oracle(block.all, horizon, block.n_slots)
+    peaks = oracle(block, horizon)
     # Beyond the end of the trace the peak is unknown.
     terms["peak that came"] = float(peaks[place]) if place < len(peaks) else None
     return terms

@@ -66,7 +66,7 @@ def scores(
         `SCORE` of shape (policies,).
     """
     predicted = np.stack([prediction.peak for prediction in predictions])
-    judgement = judge(block.all, horizon, block.n_slots, predicted)
+    judgement = judge(block, horizon, predicted)
     actual = judgement.peaks
     n = len(actual)
     predicted = predicted[:, :n]

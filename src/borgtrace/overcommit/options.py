@@ -79,7 +79,7 @@ class ReplayOptions:
     is_capped
         Whether policies see usage as at most its limit.
     is_literal
-        Whether slots and history are those of Google's simulator.
+        Whether samples, history and oracle are those of Google's simulator.
     cores, gib
         Cores and GiB of the largest machine, for policies whose buckets are cores and bytes; 0 where not known.
     target

@@ -7,7 +7,8 @@ import numpy as np
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.runs import add_run
-from borgtrace.overcommit.block import SampleColumns, Samples
+from borgtrace.overcommit.block import MachineBlock, SampleColumns
+from borgtrace.overcommit.horizons import horizon_ends
 
 SLACK = 1e-9
 """Sums of many tasks are rounded: what exceeds a prediction by less than this share is no violation."""
@@ -52,6 +53,7 @@ def _is_kept(i: int, columns: SampleColumns) -> bool:
 @compiled(makes_arrays=False)
 def _judge(
     columns: SampleColumns,
+    ends: Index,
     sums: Numbers,
     above: Numbers,
     predictions: Numbers,
@@ -64,34 +66,47 @@ def _judge(
     # would not be exact.
     task = columns.task
     offsets = columns.offsets
-    horizon = above.size
     reach = -1
     n_lasting = 0
     for j in range(peaks.size):
         now = columns.slots[j]
+        last = ends[j] - 1
         present = columns.order[offsets[j] : offsets[j + 1]]
         n_kept = 0
         for i in present:
             n_kept += _is_kept(i, columns)
-        is_anew = n_kept < n_lasting or now + horizon > reach
+        is_anew = n_kept < n_lasting or last > reach
         if is_anew:
-            reach = now + horizon + horizon // 4
+            reach = last + (last - now) // 4
             sums[now : reach + 1] = 0.0
         n_lasting = 0
         for i in present:
             n_lasting += i + 1 < task.size and task[i + 1] == task[i]
             if is_anew or not _is_kept(i, columns):
                 _add_future(columns, i, reach, sums)
-        ahead = sums[now + 1 : now + 1 + horizon]
-        for k in range(horizon):
-            above[k] = ahead[k]
-        peaks[j] = _fold(above, False)
+        ahead = sums[now + 1 : last + 1]
+        if not ahead.size:
+            peaks[j] = _sum_limits(columns, present)
+            continue
+        scratch = above[: ahead.size]
+        for k in range(ahead.size):
+            scratch[k] = ahead[k]
+        peaks[j] = _fold(scratch, False)
         for p in range(predictions.shape[0]):
             bound = predictions[p, j]
             # Most predictions are never exceeded: their slots need not be looked at one by one.
             if peaks[j] * (1 - SLACK) > bound:
-                over[p, j] = _count_exceeding(ahead, bound, above)
-                excess[p, j] = _fold(above, True)
+                over[p, j] = _count_exceeding(ahead, bound, scratch)
+                excess[p, j] = _fold(scratch, True)
+
+
+@compiled(makes_arrays=False)
+def _sum_limits(columns: SampleColumns, present: Index) -> float:
+    """Return what the tasks of a slot may use: the peak of a horizon without slots."""
+    limits = 0.0
+    for i in present:
+        limits += columns.limit[i]
+    return limits
 
 
 @compiled(makes_arrays=False)
@@ -119,26 +134,20 @@ def _add_future(
         k = end
 
 
-def oracle(
-    samples: Samples,
-    horizon: int,
-    n_slots: int,
-) -> Numbers:
+def oracle(block: MachineBlock, horizon: int) -> Numbers:
     """Return the peak over (t, t + horizon] of the tasks present in each slot t: float64 (judged slots,).
 
     Tasks that come later do not count, those that leave and return do.  Each counts at most its limit of slot t.
 
     Parameters
     ----------
-    samples
-        Of a machine.
+    block
+        A machine.
     horizon
-        Slots to come.
-    n_slots
-        Slots of the trace; slots whose horizon is longer have no peak.
+        Slots to come; slots whose horizon ends after the trace have no peak.
     """
-    no_predictions = np.empty((0, len(samples.slots)))
-    return judge(samples, horizon, n_slots, no_predictions).peaks
+    no_predictions = np.empty((0, len(block.all.slots)))
+    return judge(block, horizon, no_predictions).peaks
 
 
 class Judgement(NamedTuple):
@@ -160,31 +169,34 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    samples: Samples,
+    block: MachineBlock,
     horizon: int,
-    n_slots: int,
     predictions: Numbers,
 ) -> Judgement:
     """Return the oracle's peaks, and in how many slots of the horizon, and by how much, predictions are exceeded.
 
     Parameters
     ----------
-    samples, horizon, n_slots
+    block, horizon
         As for :func:`oracle`.
     predictions
         float64 (policies, m): predicted peak of each slot.
     """
-    n_judged = int(np.searchsorted(samples.slots, n_slots - horizon))
+    samples = block.all
+    ends = horizon_ends(block, horizon)
+    n_judged = len(ends)
+    longest = int((ends - samples.slots[:n_judged]).max(initial=1)) - 1
     shape = (len(predictions), n_judged)
     judgement = Judgement(
         peaks=np.empty(n_judged),
         over=np.zeros(shape, np.int64),
         excess=np.zeros(shape),
     )
-    sums = np.zeros(samples.slots.max(initial=0) + 2 * horizon + 1)
-    above = np.empty(horizon)
+    sums = np.zeros(samples.slots.max(initial=0) + 2 * longest + 1)
+    above = np.empty(longest)
     _judge(
         samples.columns,
+        ends,
         sums,
         above,
         np.ascontiguousarray(predictions),

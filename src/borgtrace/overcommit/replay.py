@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -132,8 +132,8 @@ class ReplayInput:
     is_capped
         Whether policies see usage as at most the limit of its slot.
     is_literal
-        Whether history is kept as Google's simulator does: lost where a task misses a slot, without the slots in which
-        nothing ran on the machine.
+        Whether samples, history and horizons are those of Google's simulator: usage that is missing in a window is 0,
+        history is lost where a task misses a slot, and has no slots in which nothing ran on the machine.
     pools
         What policies know beyond a machine's past, by resource and name.
     """
@@ -169,32 +169,55 @@ class ReplayInput:
         identity, task = np.unique(terms["task"].astype(np.int64), return_inverse=True)
         usage = rows[resource].astype(np.float64)
         is_known = ~np.isnan(usage)
+        priority = np.repeat(terms["priority"].astype(np.int64), n_rows)
         samples = Samples(
             task=np.repeat(task, n_rows),
             slot=rows["slot"].astype(np.int64),
             usage=np.where(is_known, usage, 0.0),
             limit=np.repeat(terms[resource].astype(np.float64), n_rows),
         )
+        if self.is_literal:
+            first, samples = _combine_repeated(samples)
+            priority = priority[first]
+            is_known = np.ones(len(samples), np.bool_)
         machine = int(self.usage.machines[place])
         n_slots = int(self.usage.facts["n_slots"])
-        block = MachineBlock(
+        return MachineBlock(
             all=samples,
             is_known=is_known,
-            priority=np.repeat(terms["priority"].astype(np.int64), n_rows),
+            priority=priority,
             identity=identity,
             n_slots=n_slots,
             capacity=self.capacities.at(machine, samples.slots, resource),
             resource=resource,
             pools=self.pools.get(resource, {}),
             absent_slots=self.capacities.absent_slots(machine, n_slots),
+            is_literal=self.is_literal,
         )
-        return block.without_gaps() if self.is_literal else block
 
     def as_seen(self, block: MachineBlock) -> MachineBlock:
         """Return a block as policies see it: with capped usage, and with the memory of Google's simulator."""
         if self.is_capped:
             block = block.capped()
-        return block.forgetful() if self.is_literal else block
+        return block.without_gaps().forgetful() if self.is_literal else block
+
+
+def _combine_repeated(samples: Samples) -> tuple[Index, Samples]:
+    """Return samples with one of each task and slot, the largest usage under the largest limit, and the first of each.
+
+    Google's simulator has a row where a window has another limit than the one before in the slot.
+    """
+    is_first = np.ones(len(samples), np.bool_)
+    is_first[1:] = (np.diff(samples.task) != 0) | (np.diff(samples.slot) != 0)
+    first = np.flatnonzero(is_first)
+    if len(first) == len(samples):
+        return first, samples
+    combined = replace(
+        samples.take(is_first),
+        usage=np.maximum.reduceat(samples.usage, first),
+        limit=np.maximum.reduceat(samples.limit, first),
+    )
+    return first, combined
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ def open_replay(
     store, tables
         An open store and its tables.
     options
-        Metrics, and how slots and history are made.
+        Metrics, and how samples and history are made.
     report
         Called with the step, how much of it is done, and how much there is.
     forecasts

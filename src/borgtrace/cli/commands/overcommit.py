@@ -76,7 +76,7 @@ def overcommit(
         Option(
             "--compat",
             metavar="NAME",
-            help="crf: slots and history as Google's simulator has them.",
+            help="crf: samples, history and oracle as Google's simulator has them.",
         ),
     ] = "",
     cores_per_unit: Annotated[
@@ -275,7 +275,7 @@ def replay(question: ReplayQuestion, store: Store, options: Mapping[str, Any]) -
 
 
 def print_difference(literal: Result, plain: Result) -> None:
-    """Say on stderr what slots and history as in Google's simulator change."""
+    """Say on stderr what samples, history and oracle as in Google's simulator change."""
     from borgtrace.cli.console import talk
 
     key = ("resource", "tasks", "shape", "policy")

@@ -105,7 +105,8 @@ def machine_usage(
         The metric that counts as usage of each.
     is_whole
         Whether every window counts as the whole slot that it begins in, slots are combined by their maximum, and only
-        usage says that a task is there: as Google's simulator has it.
+        usage says that a task is there: as Google's simulator has it.  Then limits are those of the last event by the
+        begin of the window with requests above 0 of both resources, and a slot in which they change has two rows.
     report
         Called with the step, how much of it is done, and how much there is.
     limits

@@ -106,6 +106,7 @@ class MachinePartitioner:
         )
         self.term_start = starts_of(self.terms, n_tasks)
         self.term_time = np.ascontiguousarray(self.terms["time"])
+        self.is_positive = np.asarray((self.terms["cpu"] > 0) & (self.terms["memory"] > 0))
         stays_file = self.folder / "stays"
         self.stays = write_stays(task_rows, attempts, stays_file)
         self.stay_start = starts_of(self.stays, n_tasks)
@@ -194,6 +195,7 @@ class MachinePartitioner:
             windows,
             starts,
             self.term_time,
+            self.is_positive,
             stays,
             self.rules,
             no_rows,
@@ -203,6 +205,7 @@ class MachinePartitioner:
             windows,
             starts,
             self.term_time,
+            self.is_positive,
             stays,
             self.rules,
             rows,

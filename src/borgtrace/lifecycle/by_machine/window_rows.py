@@ -44,16 +44,32 @@ def _term_in_force(
     return first + max(n_begun - 1, 0)
 
 
+@compiled()
+def _term_at(
+    times: Index,
+    is_positive: Flags,
+    first: int,
+    last: int,
+    time: int,
+) -> int:
+    """Return the last term that began by a time and whose requests are all above 0, or −1, as Google's simulator."""
+    n_begun = int(np.searchsorted(times[first:last], time, side="right"))
+    for term in range(first + n_begun - 1, first - 1, -1):
+        if is_positive[term]:
+            return term
+    return -1
+
+
 @compiled(inline=True)
 def _refusal(
     machine: int,
-    has_no_terms: bool,
+    has_limit: bool,
     length: int,
 ) -> int:
     """Return why a window belongs to no machine, 0 where it does."""
     if machine == NO_MACHINE:
         return WITHOUT_MACHINE
-    if has_no_terms:
+    if not has_limit:
         return WITHOUT_LIMIT
     return WITHOUT_END if length > LONGEST else 0
 
@@ -89,7 +105,8 @@ class SlotRules(NamedTuple):
     is_peak
         Whether CPU, and memory, are peaks.
     is_whole
-        Whether a window counts as a whole slot, that of its start (as Google's simulator has it).
+        Whether a window counts as a whole slot, that of its start, under the limits in force at its start (as Google's
+        simulator has it).
     n_slots
         Slots in which anything may have been measured.
     """
@@ -104,6 +121,7 @@ def fill_rows(
     windows: MachineWindows,
     starts: TaskStarts,
     term_time: Index,
+    is_positive: Flags,
     stays: Records,
     rules: SlotRules,
     rows: Records,
@@ -117,8 +135,8 @@ def fill_rows(
     ----------
     windows, starts
         Windows of these tasks, and where those, terms and stays of each begin.
-    term_time
-        Begin of all terms, µs.
+    term_time, is_positive
+        Begin of all terms, µs, and whether the requests of both resources are above 0.
     stays
         Stays of these tasks on machines, records of :data:`~borgtrace.lifecycle.by_machine.terms.STAY`.
     rules
@@ -137,16 +155,24 @@ def fill_rows(
         np.full(rules.n_slots, -1, np.int64),
     )
     for task in range(starts.window.size - 1):
-        terms = _TaskTerms(term_time, starts.term[task], starts.term[task + 1])
-        has_no_terms = terms.first == terms.end
+        terms = _TaskTerms(
+            term_time,
+            is_positive,
+            starts.term[task],
+            starts.term[task + 1],
+        )
+        has_terms = terms.first < terms.end
         for i in range(starts.window[task], starts.window[task + 1]):
             length = windows.end[i] - windows.start[i]
-            refusal = _refusal(windows.machine[i], has_no_terms, length)
+            has_limit = has_terms
+            if rules.is_whole:
+                has_limit = _term_of_whole(terms, windows.start[i]) >= 0
+            refusal = _refusal(windows.machine[i], has_limit, length)
             if refusal:
                 counts[refusal] += 1
             else:
                 n = _fill_window(windows, i, task, terms, rules, last_use, rows, n)
-        if rules.is_whole or has_no_terms:
+        if rules.is_whole or not has_terms:
             continue
         for s in range(starts.stay[task], starts.stay[task + 1]):
             n = _fill_stay(stays[s], task, terms, rules, last_use, rows, n)
@@ -155,11 +181,18 @@ def fill_rows(
 
 
 class _TaskTerms(NamedTuple):
-    """Begin of all terms, and which of them are the task's."""
+    """Begin of all terms, whether their requests are above 0, and which of them are the task's."""
 
     time: Index
+    is_positive: Flags
     first: int
     end: int
+
+
+@compiled(inline=True)
+def _term_of_whole(terms: _TaskTerms, start: int) -> int:
+    """Return the term of a window that counts as a whole slot, −1 without one."""
+    return _term_at(terms.time, terms.is_positive, terms.first, terms.end, start)
 
 
 class _LastUse(NamedTuple):
@@ -194,7 +227,10 @@ def _fill_window(
             row = rows[n]
             row["machine"] = windows.machine[i]
             row["slot"] = slot
-            row["term"] = _term_in_force(terms.time, terms.first, terms.end, slot)
+            if rules.is_whole:
+                row["term"] = _term_of_whole(terms, start)
+            else:
+                row["term"] = _term_in_force(terms.time, terms.first, terms.end, slot)
             row["cpu"] = cpu if rules.is_peak[0] else cpu * share
             row["memory"] = memory if rules.is_peak[1] else memory * share
         last_use.task[slot] = task
