@@ -367,7 +367,10 @@ def katalyst_hourly(
     jobs: dict[int, list[tuple[int, float]]],
     n: float,
 ) -> list[float]:
-    """Jobs by task: hour in which a slot ended, and the highest usage of a task in it; capacity 1, defaults of CPU."""
+    """Jobs by task: hour in which a slot ended, and the highest usage of a task in it; capacity 1, defaults of CPU.
+
+    Target .6, least load .5 (NewOvercommitOptions of katalyst's controller); nothing where the estimate is 0.
+    """
     peaks = []
     for slot in sorted(machine.samples):
         now = (slot + 1) // 12
@@ -383,7 +386,7 @@ def katalyst_hourly(
                     hours[k] += statistics.fmean(values) + n * statistics.pstdev(values)
         used = max(hours)
         requested = machine.limits_in(slot)
-        load = max(min(used / requested, 1.0), 0.4) if requested > 0 else 1.0
-        ratio = (0.6 - used) / load + requested
+        load = max(min(used / requested, 1.0), 0.5) if requested > 0 else 1.0
+        ratio = (0.6 - used) / load + requested if used > 0 else 1.0
         peaks.append(requested / max(ratio, 1.0))
     return peaks

@@ -118,6 +118,18 @@ def test_katalysts_hours_equal_their_definition() -> None:
         np.testing.assert_allclose(peak, expected, rtol=1e-12, atol=1e-12)
 
 
+def test_a_machine_whose_jobs_used_nothing_is_not_overcommitted() -> None:
+    """resourceToOvercommitRatio has no ratio where the estimate is 0: katalyst's controller, prediction.go."""
+    block = Machine({25 * 12: {0: (0.0, 0.5)}}, 25 * 12 + 1).block()
+    idle = pool({0: [(0, 0.0), (24, 0.0)]}, [0], accumulated=False)
+    (peak,) = KatalystHourly().predict(replace(block, pools={"jobs": idle})).peak
+    assert peak == 0.5
+    # .1 in every hour: (.6 − .1)/.5 + .5 = 1.5.
+    busy = pool({0: [(hour, 0.1) for hour in range(25)]}, [0], accumulated=False)
+    (peak,) = KatalystHourly().predict(replace(block, pools={"jobs": busy})).peak
+    assert peak == pytest.approx(0.5 / 1.5)
+
+
 def test_a_job_is_young_until_its_hours_are_a_day_apart() -> None:
     block = Machine({25 * 12: {0: (0.1, 0.5)}}, 25 * 12 + 1).block()
     policy = KatalystHourly(n=1.0)

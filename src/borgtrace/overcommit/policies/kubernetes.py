@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -194,8 +194,11 @@ class KatalystRealtime(NodePolicy):
         ℓ, the least ratio of usage to request that is believed.
     most
         The static ratio of the node: r is never larger.
+    overcommits_idle
+        Whether a node that uses nothing is overcommitted.
     """
 
+    overcommits_idle: ClassVar[bool] = True
     cpu: PositiveShare = 0.6
     memory: PositiveShare = 0.8
     cpu_load: PositiveShare = 0.4
@@ -222,10 +225,13 @@ class KatalystRealtime(NodePolicy):
         load = np.maximum(np.minimum(load, 1.0), least_load)
         ratio = ((capacity * target - used) / load + requested) / capacity
         # Where the capacity is not published nothing is overcommitted.
+        has_ratio = ~np.isnan(ratio)
+        if not self.overcommits_idle:
+            has_ratio &= used > 0
         ratio = np.where(
-            np.isnan(ratio),
-            1.0,
+            has_ratio,
             np.clip(ratio, 1.0, self.most),
+            1.0,
         )
         return {
             "capacity": capacity,
@@ -247,7 +253,8 @@ class KatalystHourly(KatalystRealtime):
 
     For each task and hour of the day mean + n deviations (ddof 0) of what the largest task of its job used in that hour
     of the seven days before, 0 where there was nothing; its request where the job is younger than a day.  Renewed when
-    an hour begins.
+    an hour begins.  Where all of that is 0 nothing is overcommitted.  After katalyst-core, pkg/controller/overcommit/
+    prediction, whose least load of CPU is another than that of the agent.
 
     Attributes
     ----------
@@ -255,6 +262,8 @@ class KatalystHourly(KatalystRealtime):
         Standard deviations.
     """
 
+    overcommits_idle = False
+    cpu_load: PositiveShare = 0.5
     n: Amount = 3.0
 
     name = "katalyst-hourly"
