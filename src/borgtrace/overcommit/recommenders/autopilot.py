@@ -6,7 +6,7 @@ largest recommendation of the last hour.
 
 What the paper leaves open are parameters: buckets (from 1 millicore or 1 MB, each `growth` times wider), the margin by
 size, and N of the maximum (`history`, a whole trace by default).  Its samples are of seconds, these are means of 5
-minutes.
+minutes.  Where it weighs a sample by its bucket, and takes a maximum to the end of one, this takes the sample itself.
 """
 
 from dataclasses import dataclass

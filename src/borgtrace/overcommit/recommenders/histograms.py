@@ -61,7 +61,11 @@ class HistogramRecommender(Recommender):
 
 
 class Koordinator(HistogramRecommender):
-    """koordinator: percentile with a margin of 10 %; nothing for a job younger than a day."""
+    """koordinator: percentile with a margin of 10 %; nothing for a job younger than a day.
+
+    It is what koordlet predicts of a pod (pkg/koordlet/prediction), of all tasks of a job; koordinator itself sets no
+    limits.
+    """
 
     name = "koordinator"
     about = "P95 of CPU (half-life 12 h), P98 of memory (24 h), + 10 %; the request for a day"

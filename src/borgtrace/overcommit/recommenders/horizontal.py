@@ -20,7 +20,7 @@ class Hpa(Recommender):
     """⌈n·m/m*⌉ replicas, where m is the utilization of what n of them request, unless m/m* is within a tolerance of 1.
 
     A job begins with the tasks of its first slot.  The window of 300 s, in which the largest wish holds before
-    replicas are taken away, is one slot.
+    replicas are taken away, is one slot.  Left out is that HPA cuts the utilization to whole percents.
 
     Attributes
     ----------
