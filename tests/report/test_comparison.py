@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.question import EngineTables
-from borgtrace.question.comparison import DISTANCES
+from borgtrace.question.job_distances import DISTANCES
 from borgtrace.report.comparison import comparison_html
 from borgtrace.schema.arrow import arrow_schema
 

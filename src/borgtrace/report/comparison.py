@@ -9,7 +9,8 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from borgtrace.question import Result
-from borgtrace.question.comparison import DISTANCES, aligned, share_units
+from borgtrace.question.comparison import aligned
+from borgtrace.question.job_distances import DISTANCES, share_units
 from borgtrace.report.drawable import specification, svg
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
@@ -32,7 +33,7 @@ def comparison_html(
     stores
         By label, the first being the one that others are compared with.
     distances
-        What :func:`borgtrace.question.comparison.distances` returned.
+        What :func:`borgtrace.question.job_distances.distances` returned.
     answers
         For each question, the answer of each store by label.
     """

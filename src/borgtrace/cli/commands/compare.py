@@ -55,7 +55,7 @@ def compare(
     from borgtrace.cli.grid import TextColumn, print_grid
     from borgtrace.cli.printing import number, print_json
     from borgtrace.errors import UsageError
-    from borgtrace.question.comparison import distances
+    from borgtrace.question.job_distances import distances
     from borgtrace.schema.ranges import parse_words
 
     chosen = [find(name) for name in dict.fromkeys(parse_words(questions))]
