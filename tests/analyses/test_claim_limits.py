@@ -332,11 +332,20 @@ CHANGES = {
             margins(
                 w5=0.25,
                 w10=0.5,
-                w30=0.75,
+                w15=0.5,
                 w60=2.0,
             ),
-            "0.5",
+            "smaller in 2 of 3 pairs, equal in 1, larger in 0",
         ),
+        (
+            "sampling_period",
+            "S4-measure2",
+            # At 5 minutes no finite margin suffices: that is the largest.
+            margins(w5=None, w10=0.5, w15=0.4, w60=2.0),
+            "smaller in 1 of 3 pairs, equal in 0, larger in 2: "
+            "5 against 10 min at 0.1, 10 against 15 min at 0.1",
+        ),
+        ("sampling_period", "S4-measure2", margins(w5=0.5, s10=0.4), "needs two sampling periods"),
         (
             "sampling_period",
             "S4-measure1-margin",
@@ -352,7 +361,13 @@ CHANGES = {
             "sampling_period",
             "S4-measure1-margin",
             margins(w5=None),
-            "no task was measured in this way, or no finite margin suffices",
+            "inf",
+        ),
+        (
+            "sampling_period",
+            "S4-measure1-margin",
+            margins(w10=0.5),
+            "no task was measured in two windows in a row",
         ),
         (
             "hazards",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.analyses.reservations import reservation
@@ -27,7 +30,8 @@ def row(tables: Tables, policy: str, setting: float, **params: Any) -> dict[str,
     (only_row,) = [
         row
         for row in rows
-        if (row["tier"], row["policy"], row["setting"]) == ("production", policy, setting)
+        if row["resource"] == "cpu"
+        and (row["tier"], row["policy"], row["setting"]) == ("production", policy, setting)
     ]
     return only_row
 
@@ -83,6 +87,57 @@ def test_never_more_than_the_limit() -> None:
     assert policy_row["reclaimed"] == 0.0
     assert policy_row["violated"] == 0.5
     assert row(tables, "limit", 0.0)["violated"] == 0.5
+
+
+def test_margin_and_request_are_counted_apart() -> None:
+    # The limit is 1.  Reserved with 20 % more than before: 1, .6, 1 (1.2 without the limit), 1 (1.5), .6.
+    usage = [window(1, 300 * k, cpu) for k, cpu in enumerate((0.5, 1.0, 1.25, 0.5, 0.75))]
+    policy_row = row(tiny(instance_usage=usage, tasks=TASKS), "previous", 0.2)
+    assert policy_row["violated"] == 0.6
+    # The third window alone exceeds the request, which the limit cannot hold either.
+    assert policy_row["above_request"] == 0.2
+    assert policy_row["added"] == 0.4
+    # Of the four windows after another one, 1 > .6, 1.25 > 1.2 and .75 > .6.
+    assert policy_row["above_margin"] == 0.75
+    limit_row = row(tiny(instance_usage=usage, tasks=TASKS), "limit", 0.0)
+    assert limit_row["violated"] == limit_row["above_request"] == 0.2
+    assert limit_row["added"] == 0.0
+    assert limit_row["above_margin"] is None
+
+
+def test_a_steady_task_above_its_request_needs_no_margin() -> None:
+    # 1.5 times the request all the time: every reservation is broken, and no margin would mend it.
+    usage = [window(1, 300 * k, 1.5, 0.75) for k in range(12)]
+    policy_row = row(tiny(instance_usage=usage, tasks=TASKS), "previous", 0.2)
+    assert policy_row["violated"] == policy_row["above_request"] == 1.0
+    assert policy_row["added"] == policy_row["above_margin"] == 0.0
+    claims = {claim.id: claim for claim in reservation.QUESTION.claims}
+    table = reservation.QUESTION.run(tiny(instance_usage=usage, tasks=TASKS)).table
+    for resource in ("cpu", "memory"):
+        finding = claims[f"S4-measure1-violated-{resource}"].judge(table)
+        assert (finding.measured, finding.verdict) == ("0", "holds")
+
+
+def test_margin_and_request_of_a_real_task(trace: Path) -> None:
+    """A task of cell a of 2019, whose request stays the same: shares of its windows, counted with NumPy."""
+    rows = pq.read_table(
+        trace / "usage-2019" / "crf_instance_usage.parquet",
+        filters=[("unique_id", "=", "382417448240-115")],
+    ).sort_by("time")
+    assert rows.num_rows == 889
+    seconds = rows["time"].to_numpy() / 1e6
+    cpu = rows["avg_cpu_usage"].to_numpy()
+    starts = (seconds - seconds[0]).tolist()
+    usage = [window(1, start, value) for start, value in zip(starts, cpu.tolist(), strict=True)]
+    request = float(rows["cpu_limit"][0].as_py())
+    follows = np.diff(seconds) < 600
+    is_above_margin = cpu[1:] > 1.2 * cpu[:-1]
+    is_above_request = cpu > request
+    tasks = [{"collection_id": 1, "priority": 9, "cpu_request": request}]
+    policy_row = row(tiny(instance_usage=usage, tasks=tasks), "previous", 0.2)
+    assert policy_row["above_margin"] == pytest.approx(is_above_margin[follows].mean())
+    assert policy_row["above_request"] == pytest.approx(is_above_request.mean())
+    assert 0.05 < policy_row["above_margin"] < 0.95
 
 
 def test_front() -> None:

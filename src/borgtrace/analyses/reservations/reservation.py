@@ -7,8 +7,11 @@ for 300 s, then decaying with a half-life toward previous usage × (1 + margin),
 once). No policy reserves more than the request. The first window after a start, a gap of 300 s or a
 change of machine reserves the request. *Reclaimed* is the part of the requests that is not
 reserved, *violated* the share of time in windows whose usage exceeds the reservation, *overload* by
-how much, as a share of usage. A policy is on the Pareto front if no other reclaims more and
-violates less.
+how much, as a share of usage. A reservation is too small for one of two reasons, which are counted
+apart: usage exceeds the request, which breaks policy *limit* as often (*above_request*), or it
+exceeds the past usage and its margin (*above_margin*, of the time for which a margin decides, as if
+reservations could exceed requests). *Added* is what the policy violates and *limit* does not. A
+policy is on the Pareto front if no other reclaims more and violates less.
 """
 
 from __future__ import annotations
@@ -63,6 +66,26 @@ ANSWER = Answer(
         Column("reclaimed", "float64", "fraction", "Share of the requests that is not reserved."),
         Column(
             "violated", "float64", "fraction", "Share of time whose usage exceeds the reservation."
+        ),
+        Column(
+            "above_request",
+            "float64",
+            "fraction",
+            "Share of time whose usage exceeds the request: what policy limit violates.",
+        ),
+        Column(
+            "added",
+            "float64",
+            "fraction",
+            "Share of time that the policy violates and limit does not.",
+        ),
+        Column(
+            "above_margin",
+            "float64",
+            "fraction",
+            "Share of the time with a past usage whose usage exceeds it and the margin, "
+            "whatever the request; NULL where no margin decides.",
+            nullable=True,
         ),
         Column(
             "overload",
@@ -275,12 +298,18 @@ def rows_of_settings(totals: Index, margins: Numbers) -> list[Row]:
     """Turn the totals of one tier, shape (settings, sums), into rows, and mark the Pareto front."""
     # Only windows with a request are replayed, and tiers without time left out: no total is 0.
     reclaimed = 1.0 - totals[:, kernel.RESERVED] / totals[:, kernel.LIMITED]
-    violated = totals[:, kernel.VIOLATED] / totals[:, kernel.SECONDS]
+    seconds = totals[:, kernel.SECONDS]
+    violated = totals[:, kernel.VIOLATED] / seconds
+    above_request = totals[:, kernel.ABOVE_LIMIT] / seconds
+    # No policy reserves more than the request: its violations contain those of the limit.
+    added = (totals[:, kernel.VIOLATED] - totals[:, kernel.ABOVE_LIMIT]) / seconds
     # Usage is the same under every policy: that of the first stands for all.
     used = totals[0, kernel.USED]
     is_dominated = dominated(reclaimed, violated)
     rows = []
     for k, (policy, value) in enumerate(SETTINGS):
+        under_margin = totals[k, kernel.UNDER_MARGIN]
+        above_margin = totals[k, kernel.ABOVE_MARGIN]
         rows.append(
             {
                 "policy": policy,
@@ -288,8 +317,11 @@ def rows_of_settings(totals: Index, margins: Numbers) -> list[Row]:
                 "margin": None if np.isnan(margins[k]) else float(margins[k]),
                 "reclaimed": float(reclaimed[k]),
                 "violated": float(violated[k]),
+                "above_request": float(above_request[k]),
+                "added": float(added[k]),
+                "above_margin": float(above_margin / under_margin) if under_margin else None,
                 "overload": float(totals[k, kernel.OVERLOAD] / used) if used else None,
-                "seconds": int(totals[k, kernel.SECONDS]),
+                "seconds": int(seconds[k]),
                 "is_on_front": not bool(is_dominated[k]),
             }
         )
@@ -339,13 +371,13 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-            select violated
+            select above_margin
             from answer
             where resource = 'cpu' and tier = 'all' and policy = 'previous' and setting = 0.2
             """,
-            otherwise="no such task",
+            otherwise="no task has two windows in a row",
         ),
-        criterion=below(0.1, published="< 0.1 violated"),
+        criterion=below(0.1, published="< 0.1 of the time above it"),
     ),
     Claim(
         "S4-measure1-violated-memory",
@@ -354,17 +386,19 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-            select violated
+            select above_margin
             from answer
             where resource = 'memory' and tier = 'all' and policy = 'previous' and setting = 0.2
             """,
-            otherwise="no such task",
+            otherwise="no task has two windows in a row",
         ),
-        criterion=below(0.1, published="< 0.1 violated"),
+        criterion=below(0.1, published="< 0.1 of the time above it"),
     ),
     Claim(
         "S4-measure1-reclaimed",
-        statement="about half of the CPU of production tasks can be reclaimed",
+        statement=(
+            "20 % above the previous usage reclaims about half of the CPU that production requests"
+        ),
         source="Zhu et al., Fig. 9 and Measure 1",
         scope=LIKE_2011,
         measure=sql(

@@ -11,10 +11,21 @@ PREVIOUS = 1
 """The policy that reserves the previous usage plus a margin."""
 BORG = 2
 """The policy whose reservation decays from the limit toward previous usage plus a margin."""
-N_SUMS = 6
-RESERVED, LIMITED, USED, OVERLOAD, SECONDS, VIOLATED = range(N_SUMS)
-"""Columns of the sums: reservation, limit, usage and usage over the reservation (2⁻²⁰ s each), time and time in
-violation (s)."""
+N_SUMS = 9
+(
+    RESERVED,
+    LIMITED,
+    USED,
+    OVERLOAD,
+    SECONDS,
+    VIOLATED,
+    ABOVE_LIMIT,
+    UNDER_MARGIN,
+    ABOVE_MARGIN,
+) = range(N_SUMS)
+"""Columns of the sums: reservation, limit, usage and usage over the reservation (2⁻²⁰ s each); time, time in violation,
+time with usage above the limit, time for which a margin decides, and time with usage above past usage and margin (s).
+"""
 ONE = float(2**20)
 LEAST = 0.5 / ONE
 """Smaller requests are rounded to nothing."""
@@ -80,15 +91,22 @@ def replay(
         common[g, LIMITED] += scaled(limit[i]) * seconds[i]
         common[g, USED] += scaled(usage[i]) * seconds[i]
         common[g, SECONDS] += seconds[i]
+        if usage[i] > limit[i]:
+            common[g, ABOVE_LIMIT] += seconds[i]
         for k in range(policy.size):
             kind = _policy_in_force(policy[k], is_first, is_warm)
             target = previous_usage * factor[g, k]
-            reserved[k] = reservation(kind, limit[i], target, reserved[k], fading)
-            # Indexed one by one: a view of the six sums would take as long as all the rest.
+            uncapped = reservation(kind, limit[i], target, reserved[k], fading)
+            reserved[k] = min(limit[i], uncapped)
+            # Indexed one by one: a view of the sums would take as long as all the rest.
             sums[g, k, RESERVED] += scaled(reserved[k]) * seconds[i]
             if usage[i] > reserved[k]:
                 sums[g, k, VIOLATED] += seconds[i]
                 sums[g, k, OVERLOAD] += scaled(usage[i] - reserved[k]) * seconds[i]
+            if kind != LIMIT:
+                sums[g, k, UNDER_MARGIN] += seconds[i]
+                if usage[i] > uncapped:
+                    sums[g, k, ABOVE_MARGIN] += seconds[i]
     sums += common[:, np.newaxis]
     return sums.transpose(1, 0, 2)
 
@@ -102,13 +120,13 @@ def _policy_in_force(policy: int, is_first: bool, is_warm: bool) -> int:
 
 @compiled(inline=True)
 def reservation(policy: int, limit: float, target: float, reserved: float, fading: float) -> float:
-    """Return what a policy reserves next, after it has `reserved`."""
+    """Return what a policy would reserve next, after it has `reserved`, if it could exceed the limit."""
     if policy == LIMIT:
         return limit
     # Rise to the target at once, but sink toward it by half in every half-life.
     if policy == BORG and target < reserved:
         target += (reserved - target) * fading
-    return min(limit, target)
+    return target
 
 
 @compiled(inline=True)

@@ -164,7 +164,7 @@ def chart(answer: pa.Table) -> charts.Chart:
 CLAIMS = [
     Claim(
         "machines-promise",
-        statement="convolution keeps ρ = .001 on unequal machines (q ÷ ρ)",
+        statement="on unequal machines convolution exceeds ρ = .001 by at most 5 % (q ÷ ρ)",
         kind="criterion",
         scope=OWN,
         measure=sql(

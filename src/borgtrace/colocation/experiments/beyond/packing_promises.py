@@ -293,7 +293,7 @@ CLAIMS = [
     Claim(
         "promises-kept",
         statement=(
-            "classes by hour keep the promise of each class on later hours (largest mean q ÷ ρ)"
+            "classes by hour exceed the promise of no class by over 10 % on later hours (largest mean q ÷ ρ)"
         ),
         kind="criterion",
         scope=OWN,

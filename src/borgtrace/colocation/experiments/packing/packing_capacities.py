@@ -82,7 +82,7 @@ CLAIMS = [
     # Not at ρ = .001, where GPA misses its target by skewness (claim S1-gpa-0.001-q).
     Claim(
         "S1-capacity-gpa",
-        statement="q of gpa (ρ ≥ .01) stays near ρ at every capacity (largest q ÷ ρ)",
+        statement="q of gpa (ρ ≥ .01) stays near ρ at every capacity, under 1.6 × ρ (largest q ÷ ρ)",
         source="Janus & Rzadca, §5.4",
         scope=SHAPE,
         measure=sql(

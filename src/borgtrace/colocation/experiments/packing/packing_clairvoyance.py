@@ -79,7 +79,7 @@ def chart(answer: pa.Table) -> alt.FacetChart:
 CLAIMS = [
     Claim(
         "S1-observations-m",
-        statement="with 100 observations gpa needs as many machines as with all (difference)",
+        statement="with 100 observations gpa needs as many machines as with all, to 3 % (difference)",
         source="Janus & Rzadca, §5.5",
         scope=SHAPE,
         measure=sql(
@@ -101,7 +101,7 @@ CLAIMS = [
     Claim(
         "S1-observations-q",
         statement=(
-            "with 100 observations gpa (ρ ≥ .01) overflows as often as with all (difference)"
+            "with 100 observations gpa (ρ ≥ .01) overflows about as often as with all: half as often again at most (difference)"
         ),
         source="Janus & Rzadca, §5.5",
         scope=SHAPE,
