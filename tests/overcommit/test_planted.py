@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit import oracle, parse_policy
+from borgtrace.overcommit import ReplayOptions, oracle, parse_policy
+from borgtrace.overcommit.policies import policies
 from tests.overcommit.plain import Machine
 
 # Task 0 runs in slots 0–3, 6 and 7 (4 and 5 are missing), its limit falls from .5 to .25 at slot 3; task 1 has a
@@ -56,6 +57,56 @@ def test_the_deviation_of_one_sample_is_nothing() -> None:
 
 def test_with_every_task_cold_limits_are_promised() -> None:
     assert peaks("nsigma:history=1d,warmup=1d") == peaks("gpa:warmup=1d") == peaks("limit")
+
+
+HISTORY_POLICIES = [
+    name
+    for name, kind in policies().items()
+    if {"history", "warmup"} <= {parameter.name for parameter in fields(kind)}
+]
+
+
+def test_these_policies_have_a_history() -> None:
+    assert HISTORY_POLICIES == [
+        "convolution",
+        "gpa",
+        "machine-percentile",
+        "nsigma",
+        "saddlepoint",
+        "task-percentile",
+    ]
+
+
+@pytest.mark.parametrize("name", HISTORY_POLICIES)
+def test_a_warmup_that_no_history_holds_is_refused(name: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse_policy(f"{name}:history=1h")
+    label = parse_policy(f"{name}:history=1h,warmup=1h").label
+    assert str(refusal.value) == (
+        "--policy: warmup is longer than history, so that every task stays cold: expected at most 1h, "
+        f"got {label.replace('warmup=1h', 'warmup=1h50m')}; name a shorter warmup, or a longer history"
+    )
+    # As long as the history it is no mistake: a whole history is asked for.
+    parse_policy(f"{name}:history=1h50m")
+
+
+@pytest.mark.parametrize("name", HISTORY_POLICIES)
+def test_a_history_survives_one_missing_window(name: str) -> None:
+    """A task of 60 slots, of which slot 40 is missing: 21 samples are too few, and none is cold after that."""
+    samples = {slot: {0: (0.1, 0.5)} for slot in range(60) if slot != 40}
+    block = Machine(samples, 60).block()
+    policy = parse_policy(f"{name}:history=2h")
+    assert policy.predict(block).n_cold == 21
+    assert parse_policy(f"{name}:history=2h,warmup=2h").predict(block).n_cold == 23 + 19
+
+
+@pytest.mark.parametrize("name", ["nsigma", "machine-percentile", "task-percentile"])
+def test_defaults_of_the_simulator(name: str) -> None:
+    assert parse_policy(name).label.endswith("history=2h,warmup=1h50m")
+    options = ReplayOptions(policies=(name, f"limit+{name}:warmup=1h"), is_literal=True)
+    plain, named = [policy.label for policy in options.parsed()]
+    assert plain.endswith("history=2h,warmup=2h")
+    assert named.endswith("history=2h,warmup=1h")
 
 
 def test_nine_tenths_are_taken_once() -> None:

@@ -362,7 +362,7 @@ def test_only_what_is_above_rounding_is_a_violation() -> None:
 
 def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
     usable, clipped = REPLAY.claims
-    paper = "nsigma:n=5,history=2h,warmup=2h"
+    paper = "nsigma:n=5,history=2h,warmup=1h50m"
     other = paper + "+" + parse_policy("task-percentile").label
     base = {
         "tasks": "all",

@@ -121,7 +121,10 @@ class ReplayOptions:
     def parsed(self) -> list[PeakPolicy]:
         """Return the policies, each once; refuse unknown ones."""
         units = {"cores": self.cores, "gib": self.gib}
-        return [parse_policy(text, units) for text in dict.fromkeys(self.policies)]
+        return [
+            parse_policy(text, units, is_literal=self.is_literal)
+            for text in dict.fromkeys(self.policies)
+        ]
 
     def metric(self, dialect: Dialect, resource: str) -> Metric:
         """Return what is taken as the usage of a resource: the last one named, else the dialect's default."""

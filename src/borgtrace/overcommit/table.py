@@ -389,7 +389,7 @@ CLAIMS = [
         measure=sql(
             """
         select usable from answer where tasks = 'all' and shape = 'all' and resource = 'cpu'
-        and policy = 'nsigma:n=5,history=2h,warmup=2h+task-percentile:q=99,history=2h,warmup=2h'
+        and policy = 'nsigma:n=5,history=2h,warmup=1h50m+task-percentile:q=99,history=2h,warmup=1h50m'
         """,
             otherwise="the policy of the claim was not replayed",
         ),
@@ -405,7 +405,7 @@ CLAIMS = [
         measure=sql(
             """
         select clipped from answer where tasks = 'all' and shape = 'all' and resource = 'cpu'
-        and policy = 'nsigma:n=5,history=2h,warmup=2h'
+        and policy = 'nsigma:n=5,history=2h,warmup=1h50m'
         """,
             otherwise="the policy of the claim was not replayed",
         ),

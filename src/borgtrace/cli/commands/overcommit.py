@@ -166,7 +166,7 @@ def overcommit(
     from borgtrace.cli.console import talk
     from borgtrace.errors import UsageError, check_names
     from borgtrace.lifecycle.by_machine import expected_size
-    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP
+    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, ReplayOptions
     from borgtrace.overcommit.recommenders import RECOMMENDERS
     from borgtrace.schema.time import parse_time
 
@@ -215,8 +215,9 @@ def overcommit(
     result = replay(question, opened, options)
     plain = None
     if compat and question == REPLAY:
-        # The same without the simulator's habits, to say what they change.
-        plain = replay(question, opened, options | {"is_literal": False})
+        # The same policies without the simulator's habits, to say what these change.
+        labels = tuple(policy.label for policy in ReplayOptions(**options).parsed())
+        plain = replay(question, opened, options | {"is_literal": False, "policies": labels})
     say(result)
     if plain is not None:
         print_difference(result, plain)

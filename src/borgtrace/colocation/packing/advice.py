@@ -204,24 +204,22 @@ class WayChoice:
     shown
         The ways worth judging, in the order tried: overcommit factors only up to the first that breaks the target.
     keeping
-        Those that keep the target.
-    advised
-        Of these, the way with the fewest machines; None where no way keeps it.
-    nearest
-        Where no way keeps the target, the one that comes closest.
-    factor
-        The largest overcommit factor that keeps the target with all smaller ones; None where none does.
+        Those that keep the target there.
+    ranking
+        The ways from the first choice to the last: those that keep the target, the fewest machines first; then the
+        others, the one that comes closest first.
+    factors
+        Overcommit factors that keep the target there, with all smaller ones; without any, the first of all.
     """
 
     shown: Sequence[Estimator]
     keeping: Sequence[Estimator]
-    advised: Estimator | None
-    nearest: Estimator | None
-    factor: Estimator | None
+    ranking: Sequence[Estimator]
+    factors: Sequence[Estimator]
 
     @classmethod
     def of(cls, chosen: Mapping[Estimator, Evidence]) -> WayChoice:
-        """Choose among the ways tried.
+        """Rank the ways tried.
 
         Parameters
         ----------
@@ -240,18 +238,65 @@ class WayChoice:
                 keeping.append(way)
 
         def by_machines(way: Estimator) -> tuple[float, float]:
-            return float(chosen[way].machines.mean()), chosen[way].stricter.value
+            return _by_machines(chosen[way])
 
         def by_distance(way: Estimator) -> tuple[float, float, float]:
-            return _upper_end(chosen[way].stricter), *by_machines(way)
+            return _by_distance(chosen[way])
 
+        others = [way for way in shown if way not in keeping]
         return cls(
             shown=shown,
             keeping=keeping,
-            advised=min(keeping, key=by_machines, default=None),
-            nearest=None if keeping else min(shown, key=by_distance),
-            factor=good_factors[-1] if good_factors else None,
+            ranking=[*sorted(keeping, key=by_machines), *sorted(others, key=by_distance)],
+            factors=good_factors or factors[:1],
         )
+
+
+@dataclass(frozen=True)
+class HeldOutAdvice:
+    """The first choices that keep the target where they are judged, by their own intervals.
+
+    Attributes
+    ----------
+    way
+        The first way of the ranking that keeps the target; None where nothing does.
+    nearest
+        Where nothing keeps the target, the way that comes closest.
+    factor
+        The largest overcommit factor that keeps the target with all smaller ones; None where none does.
+    """
+
+    way: Estimator | None
+    nearest: Estimator | None
+    factor: Estimator | None
+
+    @classmethod
+    def of(cls, choice: WayChoice, judged: Mapping[Estimator, Evidence]) -> HeldOutAdvice:
+        """Pass over the choices that do not keep the target.
+
+        Parameters
+        ----------
+        choice
+            The ranking, which knows nothing of what judges.
+        judged
+            What the trial that judges says of each way shown.
+        """
+        kept_factors = keeping_factors({way: judged[way] for way in choice.factors})
+        way = next((way for way in choice.ranking if judged[way].keeps), None)
+        nearest = None
+        if way is None:
+            nearest = min(choice.shown, key=lambda shown: _by_distance(judged[shown]))
+        return cls(way, nearest, kept_factors[-1] if kept_factors else None)
+
+
+def _by_machines(evidence: Evidence) -> tuple[float, float]:
+    return float(evidence.machines.mean()), evidence.stricter.value
+
+
+def _by_distance(evidence: Evidence) -> tuple[float, float, float]:
+    interval = evidence.stricter
+    upper_end = interval.value if interval.high is None else interval.high
+    return upper_end, *_by_machines(evidence)
 
 
 def keeping_factors(chosen: Mapping[Estimator, Evidence]) -> list[Estimator]:
@@ -269,10 +314,6 @@ def keeping_factors(chosen: Mapping[Estimator, Evidence]) -> list[Estimator]:
                 break
             keeping.append(way)
     return keeping
-
-
-def _upper_end(interval: ConfidenceInterval) -> float:
-    return interval.value if interval.high is None else interval.high
 
 
 def advise(
@@ -298,10 +339,11 @@ def advise(
         ``q_series`` (overflow on held-out draws and on the simultaneous series), ``above`` and ``worst`` (share of the
         machines above the target, overflow of the worst one), ``saved_request`` and ``saved_maximum`` (share of
         machines saved against packing by request, and by the maximum seen), each with the ``_low`` and ``_high`` end of
-        its interval, None where unknown; ``n_unplaceable``; ``overcommit`` (known requests ÷ capacity of the machines).
-        Of the choice: ``chosen_machines``, ``chosen_q``, ``chosen_q_high`` (the stricter overflow), ``keeps_target``,
-        ``is_advised`` (fewest machines among those that keep it), ``is_nearest`` (else the one that comes closest),
-        ``is_factor`` (the overcommit factor: it and all smaller ones keep the target).
+        its interval, None where unknown; ``n_unplaceable``; ``overcommit`` (known requests ÷ capacity of the machines);
+        ``keeps_target`` (by its own interval there); ``is_advised`` (the first choice that keeps it), ``is_nearest``
+        (where nothing does, what comes closest), ``is_factor`` (the overcommit factor; all smaller ones keep it, too).
+        Of the choice: ``chosen_machines``, ``chosen_q``, ``chosen_q_high`` (the stricter overflow), ``chosen_keeps``,
+        ``is_first_choice``, ``is_chosen_factor``.
     """
     instances = plan.judging.instances
     if tried is None:
@@ -309,6 +351,7 @@ def advise(
     chosen = plan.judge(tried, options, is_choice=True)
     choice = WayChoice.of(chosen)
     judged = plan.judge(choice.shown, options, is_choice=False)
+    advice = HeldOutAdvice.of(choice, judged)
 
     requests = [way for way in choice.shown if isinstance(way, Request)]
     by_request = judged[requests[0]] if requests else None
@@ -317,6 +360,10 @@ def advise(
     for way in choice.shown:
         row = _choice_columns(way, choice, chosen[way])
         row |= _judged_columns(judged[way], by_request, by_maximum)
+        row["keeps_target"] = judged[way].keeps
+        row["is_advised"] = way == advice.way
+        row["is_nearest"] = way == advice.nearest
+        row["is_factor"] = way == advice.factor
         row["overcommit"] = overcommit(instances, judged[way].machines, options.capacity)
         rows.append(row)
     return sorted(rows, key=_by_machines_and_name)
@@ -334,10 +381,9 @@ def _choice_columns(way: Estimator, choice: WayChoice, chosen: Evidence) -> dict
         "chosen_machines": float(chosen.machines.mean()),
         "chosen_q": chosen.stricter.value,
         "chosen_q_high": chosen.stricter.high,
-        "keeps_target": way in choice.keeping,
-        "is_advised": way == choice.advised,
-        "is_nearest": way == choice.nearest,
-        "is_factor": way == choice.factor,
+        "chosen_keeps": way in choice.keeping,
+        "is_first_choice": way == choice.ranking[0],
+        "is_chosen_factor": way in choice.keeping and way in choice.factors[-1:],
     }
 
 

@@ -12,6 +12,7 @@ from scipy import special
 from borgtrace.colocation.tasks.pool import SLOT
 from borgtrace.colocation.tasks.streams import BLOCKS
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.question.promises import keeps
 
 LEVEL = 0.975
 """Upper end of a two-sided interval of 95 %."""
@@ -34,8 +35,7 @@ class ConfidenceInterval:
 
     def keeps(self, target: float) -> bool:
         """Whether even its upper end is at most `target`; without one nothing is known to be kept."""
-        # Not the value: of many ways that hover around the target, some seem to keep it by luck.
-        return self.high is not None and self.high <= target
+        return keeps(self.high, target)
 
 
 def over_instances(values: Sequence[float] | Numbers, least: float = -np.inf) -> ConfidenceInterval:

@@ -5,7 +5,7 @@ from borgtrace.overcommit.policies.forecast import Forecast
 from borgtrace.overcommit.policies.gaussian import GpaPolicy, OnlineGpa
 from borgtrace.overcommit.policies.kubernetes import NodePolicy
 from borgtrace.overcommit.policies.machines import NSigma
-from borgtrace.overcommit.policies.policy import Limit, PeakPolicy, Prediction
+from borgtrace.overcommit.policies.policy import HistoryPolicy, Limit, PeakPolicy, Prediction
 from borgtrace.overcommit.policies.registry import parse_policy, policies
 from borgtrace.overcommit.policies.tasks import Reservation, TaskPercentile
 
@@ -13,6 +13,7 @@ __all__ = [
     "ConvolutionPolicy",
     "Forecast",
     "GpaPolicy",
+    "HistoryPolicy",
     "Limit",
     "NSigma",
     "NodePolicy",

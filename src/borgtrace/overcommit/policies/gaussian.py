@@ -11,15 +11,16 @@ from borgtrace.overcommit.block import MachineBlock, Samples
 from borgtrace.overcommit.moments import decayed_moments, window_moments
 from borgtrace.overcommit.policies.policy import (
     SLOTS_PER_HOUR,
+    WARMUP,
+    HistoryPolicy,
     PeakPolicy,
     Prediction,
-    is_warm,
 )
 from borgtrace.overcommit.rule import Amount, Probability, Slots
 
 
 @dataclass(frozen=True)
-class QuantilePolicy(PeakPolicy):
+class QuantilePolicy(HistoryPolicy):
     """Base of the policies that predict what independent tasks exceed together with probability ρ in one slot.
 
     At most the sum of the warm tasks' limits, and the limits of the cold ones.  ρ is of one slot, not of the whole
@@ -35,12 +36,12 @@ class QuantilePolicy(PeakPolicy):
 
     rho: Probability = 0.01
     history: Slots = 288
-    warmup: Slots = 24
+    warmup: Slots = WARMUP
 
     def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
         known = block.known
-        warm = is_warm(known, self.history, self.warmup)
+        warm = self.is_warm(known)
         return predict_warm_tasks(block, warm, self.quantiles(known, warm))
 
     @abstractmethod

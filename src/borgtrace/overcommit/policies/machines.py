@@ -1,6 +1,7 @@
 """Policies that look at the sum of the tasks on a machine: N-sigma and the per-machine percentile."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,12 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.runs import add_run
 from borgtrace.overcommit.block import MachineBlock, SampleColumns
-from borgtrace.overcommit.policies.policy import PeakPolicy, Prediction, is_warm
+from borgtrace.overcommit.policies.policy import (
+    HISTORY,
+    WARMUP,
+    HistoryPolicy,
+    Prediction,
+)
 from borgtrace.overcommit.rolling import percentile_of
 from borgtrace.overcommit.rule import Amount, Percentile, Slots
 
@@ -21,15 +27,14 @@ class Statistic(NamedTuple):
     level: float
 
 
-class MachinePolicy(PeakPolicy):
+class MachinePolicy(HistoryPolicy):
     """Base of both: min(1, a statistic of x_k) · Σ L of the warm tasks, and Σ L of the cold ones.
 
     x_k = Σ U(t−k) ÷ Σ L(t−k) over the warm tasks of now, for the slots t−k of the history in which any of them has a
     sample; 0 where their limits are 0.
     """
 
-    history: int
-    warmup: int
+    literal = MappingProxyType({"warmup": HISTORY})
 
     def predict_by_statistic(self, block: MachineBlock, statistic: Statistic) -> Prediction:
         """Return the prediction of each slot by a statistic of the ratios.
@@ -43,7 +48,7 @@ class MachinePolicy(PeakPolicy):
         """
         known = block.known.columns
         low = block.known.low(self.history)
-        warm = is_warm(block.known, self.history, self.warmup)
+        warm = self.is_warm(block.known)
         was_present = known.run_ends[:-1] > np.arange(len(warm) - 1)
         was_warm = np.zeros(len(warm), np.bool_)
         was_warm[1:] = warm[1:] & warm[:-1] & was_present
@@ -75,8 +80,8 @@ class NSigma(MachinePolicy):
     """
 
     n: Amount = 5.0
-    history: Slots = 24
-    warmup: Slots = 24
+    history: Slots = HISTORY
+    warmup: Slots = WARMUP
 
     name = "nsigma"
     about = (
@@ -101,8 +106,8 @@ class MachinePercentile(MachinePolicy):
     """
 
     q: Percentile = 99.0
-    history: Slots = 24
-    warmup: Slots = 24
+    history: Slots = HISTORY
+    warmup: Slots = WARMUP
 
     name = "machine-percentile"
     about = "a percentile of the machine's usage ÷ limit, at most 1, times the limits"

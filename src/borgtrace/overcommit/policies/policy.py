@@ -6,17 +6,24 @@ With it the simplest ones, which look at limits alone, and the largest of severa
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 
+from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.overcommit.block import MachineBlock, Samples
 from borgtrace.overcommit.rule import NamedRule, PositiveShare
-from borgtrace.schema.time import HOUR, WINDOW
+from borgtrace.schema.time import HOUR, WINDOW, write_time
 
 SLOTS_PER_HOUR = HOUR // WINDOW
+HISTORY = 2 * SLOTS_PER_HOUR
+"""Slots that policies of recent usage look back on by default: two hours, as Bashir et al. (EuroSys'21) do."""
+WARMUP = HISTORY - 2
+"""Samples of them that a task needs: with all 24, one missing window would leave it cold for two hours."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +53,15 @@ class PeakPolicy(NamedRule):
     ----------
     high_only
         Whether it predicts high-priority tasks alone, and is judged on them.
+    literal
+        Defaults of Google's simulator, where they are others.
     pools
         What it knows beyond a machine's past: ``jobs``, ``names`` (:mod:`borgtrace.overcommit.pools`), or a forecaster.
     """
 
     option = "--policy"
     high_only: ClassVar[bool] = False
+    literal: ClassVar[Mapping[str, int]] = MappingProxyType({})
     pools: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
@@ -79,6 +89,35 @@ def is_warm(
     """Return which samples have at least `warmup` samples within `history` slots, their own included: bool (n,)."""
     number = np.arange(1, len(samples) + 1)
     return number - samples.low(history) >= warmup
+
+
+class HistoryPolicy(PeakPolicy):
+    """Base of the policies that look back on a history of limited length.
+
+    Attributes
+    ----------
+    history, warmup
+        Slots of the past that count, and samples in them that a task needs.
+    """
+
+    history: int
+    warmup: int
+
+    def __post_init__(self) -> None:
+        """Refuse a warm-up that no history is long enough for: every task would count its limit for ever."""
+        super().__post_init__()
+        if self.warmup > self.history:
+            raise UsageError(
+                self.option,
+                "warmup is longer than history, so that every task stays cold",
+                expected=f"at most {write_time(self.history * WINDOW)}",
+                got=self.label,
+                way_out="name a shorter warmup, or a longer history",
+            )
+
+    def is_warm(self, samples: Samples) -> Flags:
+        """Return for each sample whether enough is known of its task: bool (n,)."""
+        return is_warm(samples, self.history, self.warmup)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,12 @@ def policies() -> dict[str, type[PeakPolicy]]:
     return dict(sorted(by_name.items()))
 
 
-def parse_policy(text: str, units: Mapping[str, float] = MappingProxyType({})) -> PeakPolicy:
+def parse_policy(
+    text: str,
+    units: Mapping[str, float] = MappingProxyType({}),
+    *,
+    is_literal: bool = False,
+) -> PeakPolicy:
     """Return the policy that a text such as ``nsigma:n=3,history=10h`` names; ``+`` takes the maximum of several.
 
     Parameters
@@ -60,6 +65,8 @@ def parse_policy(text: str, units: Mapping[str, float] = MappingProxyType({})) -
         What the user wrote.
     units
         ``cores`` and ``gib`` of the largest machine, for the policies that need them and do not name them.
+    is_literal
+        Whether defaults are those of Google's simulator.
 
     Raises
     ------
@@ -67,13 +74,11 @@ def parse_policy(text: str, units: Mapping[str, float] = MappingProxyType({})) -
         For an unknown policy or parameter, or a value out of range.
     """
     kinds = policies()
-    parsed = [
-        parse_rule(
-            part,
-            kinds,
-            PeakPolicy.option,
-            units,
-        )
-        for part in text.split("+")
-    ]
+    parsed = []
+    for part in text.split("+"):
+        values = dict(units)
+        kind = kinds.get(part.partition(":")[0].strip())
+        if is_literal and kind is not None:
+            values |= kind.literal
+        parsed.append(parse_rule(part, kinds, PeakPolicy.option, values))
     return parsed[0] if len(parsed) == 1 else Maximum(tuple(parsed))

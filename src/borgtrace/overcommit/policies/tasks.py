@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -9,7 +10,14 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.block import MachineBlock, Samples, continues_run
 from borgtrace.overcommit.moments import decayed_moments
-from borgtrace.overcommit.policies.policy import PeakPolicy, Prediction, is_warm
+from borgtrace.overcommit.policies.policy import (
+    HISTORY,
+    WARMUP,
+    HistoryPolicy,
+    PeakPolicy,
+    Prediction,
+    is_warm,
+)
 from borgtrace.overcommit.rolling import moving_maximum, rolling_percentile
 from borgtrace.overcommit.rule import Amount, Percentile, Slots
 
@@ -96,7 +104,7 @@ class AveragePolicy(WholeHistoryPolicy):
 
 
 @dataclass(frozen=True)
-class TaskPercentile(TaskPolicy):
+class TaskPercentile(HistoryPolicy, TaskPolicy):
     """Σ P_q(U/L over the last samples) · L(now), the per-task percentile of Google's simulator.
 
     Attributes
@@ -108,15 +116,12 @@ class TaskPercentile(TaskPolicy):
     """
 
     q: Percentile = 99.0
-    history: Slots = 24
-    warmup: Slots = 24
+    history: Slots = HISTORY
+    warmup: Slots = WARMUP
 
+    literal = MappingProxyType({"warmup": HISTORY})
     name = "task-percentile"
     about = "the sum over tasks of a percentile of usage ÷ limit, times the limit now"
-
-    def is_warm(self, samples: Samples) -> Flags:
-        """Count the samples in the history."""
-        return is_warm(samples, self.history, self.warmup)
 
     def of_tasks(self, samples: Samples) -> Numbers:
         """Return the percentile of the ratios, times the limit."""

@@ -101,7 +101,8 @@ CLAIMS = [
     Claim(
         "S1-observations-q",
         statement=(
-            "with 100 observations gpa (ρ ≥ .01) overflows about as often as with all: half as often again at most (difference)"
+            "with 100 observations gpa (ρ ≥ .01) overflows about as often as with all, "
+            "half as often again at most (difference)"
         ),
         source="Janus & Rzadca, §5.5",
         scope=SHAPE,
