@@ -379,43 +379,39 @@ def test_the_fall_of_each_packing_that_overflowed() -> None:
     ]
 
 
-def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:
-    low = {
+def test_the_first_choice_keeps_a_target_by_the_stricter_upper_end() -> None:
+    judged = {
         "q_draws": 0.001,
-        "q_draws_low": 0.0005,
+        "q_draws_high": 0.0005,
         "q_series": 0.002,
-        "q_series_low": 0.0015,
+        "q_series_high": 0.0015,
         "target": 0.001,
+        "chosen_keeps": True,
     }
     table = pa.Table.from_pylist(
         [
             {
-                **low,
-                "is_advised": True,
-                "is_factor": False,
+                **judged,
+                "is_first_choice": True,
+                "is_chosen_factor": False,
             },
             {
-                **low,
+                **judged,
                 "q_series": None,
-                "q_series_low": None,
-                "is_advised": False,
-                "is_factor": True,
+                "q_series_high": None,
+                "is_first_choice": False,
+                "is_chosen_factor": True,
             },
         ]
     )
-    assert packing_advice.excess_of_advice(table) == pytest.approx(1.5)
+    assert packing_advice.excess_of_first_choice(table) == pytest.approx(1.5)
     # Without a series the draws alone tell.
-    assert packing_advice.excess_of_factor(table) == pytest.approx(0.5)
-    unknown = pa.Table.from_pylist(
-        [
-            {
-                **low,
-                "q_series_low": None,
-                "is_advised": True,
-                "is_factor": False,
-            }
-        ]
-    )
-    with pytest.raises(NotApplicable) as caught:
-        packing_advice.excess_of_advice(unknown)
-    assert str(caught.value) == "there is no interval to judge by"
+    assert packing_advice.excess_of_chosen_factor(table) == pytest.approx(0.5)
+    first = {**judged, "is_first_choice": True, "is_chosen_factor": False}
+    for unknown, reason in (
+        ({"q_series_high": None}, "there is no interval to judge by"),
+        ({"chosen_keeps": False}, "nothing is known to keep the target where the choice is made"),
+    ):
+        with pytest.raises(NotApplicable) as caught:
+            packing_advice.excess_of_first_choice(pa.Table.from_pylist([first | unknown]))
+        assert str(caught.value) == reason

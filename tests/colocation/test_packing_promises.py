@@ -211,10 +211,12 @@ def test_the_answer_says_what_was_kept_and_what_is_needed() -> None:
     ]
     assert packing_promises.answer_in_words(pa.Table.from_pylist(rows)) == (
         "Packed as classes by hour, and judged on 24 later hours: free 0.99 of the time (0.95 promised), "
-        "production 0.9995 of the time (0.999 promised)."
+        "production 0.9995 of the time (0.999 promised). "
+        "No interval: all instances share these hours, so that of others nothing is known."
     )
     assert packing_promises.answer_in_words(pa.Table.from_pylist(rows[:1])) == (
         "Packed as classes, and judged on 24 later hours: production 0.992 of the time (0.999 promised). "
+        "No interval: all instances share these hours, so that of others nothing is known. "
         "Moments by the hour of the day need tasks that run for two days, these run for 48 h."
     )
 

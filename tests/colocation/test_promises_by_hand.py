@@ -300,7 +300,8 @@ def test_what_is_said_of_promises() -> None:
     )
     assert packing_promises.answer_in_words(table) == (
         "Packed as classes, and judged on 24 later hours: free 0.96 of the time (0.95 promised), production 0.997 of"
-        " the time (0.999 promised). Moments by the hour of the day need tasks that run for two days, these run for"
+        " the time (0.999 promised). No interval: all instances share these hours, so that of others nothing is known."
+        " Moments by the hour of the day need tasks that run for two days, these run for"
         " 48 h."
     )
     with pytest.raises(NotApplicable) as caught:
@@ -313,6 +314,7 @@ def test_what_is_said_of_promises() -> None:
     )
     assert packing_promises.answer_in_words(both) == (
         "Packed as classes by hour, and judged on 24 later hours: free 0.96 of the time (0.95 promised), production"
-        " 0.9995 of the time (0.999 promised)."
+        " 0.9995 of the time (0.999 promised). No interval: all instances share these hours, so that of others nothing"
+        " is known."
     )
     assert measured(packing_promises, "promises-kept", both) == pytest.approx(0.8)

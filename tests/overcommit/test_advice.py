@@ -106,17 +106,46 @@ def test_the_limits_alone_are_advised_where_nothing_else_is_asked_for() -> None:
     )
 
 
-@pytest.mark.parametrize(("violations", "is_kept"), [(36, True), (37, False)])
-def test_a_rate_that_is_the_target_keeps_it(violations: int, *, is_kept: bool) -> None:
+@pytest.mark.parametrize(
+    ("violations", "rate", "is_kept"),
+    [
+        # 3 x 12 / 3,600: three hundred trials without a violation keep 1 %.
+        ((0, 0), 0.0, True),
+        # On one of two machines: Student's t of one degree of freedom reaches from below 0 to above .1.
+        ((36, 0), 0.01, None),
+        # Both alike: no spread, so that the interval is the rate.
+        ((18, 18), 0.01, True),
+        ((19, 19), 19 / 1_800, False),
+    ],
+)
+def test_a_day_keeps_the_target_by_its_interval(
+    violations: tuple[int, int], rate: float, *, is_kept: bool | None
+) -> None:
     policies, sums = by_hand(1_800)
-    sums["violations"][0, 2, 2] = violations
+    sums["violations"][:, 2, 2] = violations
     row = walk_forward(sums, policies, 12, 0.01)[0]
     assert_row(
         row,
         policy="borg:phi=0.5",
-        rate=violations / 3_600,
+        rate=pytest.approx(rate),
         is_kept=is_kept,
     )
+
+
+def test_where_even_the_limits_are_exceeded_nothing_is_advised() -> None:
+    """Usage above its limit is seen with --uncapped."""
+    policies, sums = by_hand(1_800)
+    sums["violations"][0, :, 0] = 1
+    first, second = walk_forward(sums, policies, 12, 0.0001)
+    unknown = ("policy", "learned", "learned_high", "rate", "rate_low", "rate_high", "savings")
+    for row in (first, second):
+        assert {row[name] for name in (*unknown, "is_kept")} == {None}
+        assert row["instants"] == 3_600
+    # Exceeded within the target, they keep it as any policy does: 1 % ± 12.7062 x 36 / 3,600.
+    sums["violations"][0, :, 0] = 36
+    (first, _) = walk_forward(sums, policies, 12, 0.14)
+    assert first["policy"] == "borg:phi=0.5"
+    assert first["learned_high"] <= 0.14
 
 
 def test_a_day_without_instants_teaches_nothing_and_is_not_judged() -> None:
@@ -177,7 +206,7 @@ def test_the_advice_on_a_store(tmp_path: Path) -> None:
         instants=2,
         rate=1.0,
         savings=pytest.approx(0.5),
-        is_kept=False,
+        is_kept=None,
     )
 
 

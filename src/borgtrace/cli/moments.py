@@ -143,6 +143,6 @@ def advice(
         moved = f" Rebalancing moved {counted(packing.moved, 'task')} to the last machine."
     return (
         f"By {estimator.label}, {n_tasks} need {n_machines} of capacity {capacity:g}.{overcommit}{moved} "
-        "From means and deviations alone: the tasks are taken as independent "
+        "From means and deviations alone, not tested on usage: the tasks are taken as independent "
         "and their sum as Gaussian; tasks that peak together overflow more often."
     )

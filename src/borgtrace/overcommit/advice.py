@@ -1,8 +1,9 @@
 """Which policy keeps a violation rate on the days to come, when it is chosen on the days before?
 
 Walk-forward: for each day the policy is advised that saved most on the days before among those whose violation rate
-there, at the upper end of its interval, is within the target; the limits themselves always are. Only instants count
-whose horizon had ended when the day began. The advice is then judged on that day, which it has not seen. Intervals
+there, at the upper end of its interval, is within the target. Where none is, the limits are, unless they were exceeded:
+then nothing tested keeps the target, and nothing is advised. Only instants count whose horizon had ended when the day
+began. The advice is then judged on that day, which it has not seen: kept or broken, where its interval tells. Intervals
 (95 %) take machines as what varies, and none ends below 3 ÷ trials (the rule of three: so many may go unseen),
 where a trial is one machine for one horizon. A target therefore needs 3 ÷ target trials before any policy but the
 limits can be advised: 300 machine-days for 1 % and a horizon of a day. Days of one trace are alike, so a rate on few
@@ -25,6 +26,7 @@ from borgtrace.overcommit.rates import SLOTS_PER_DAY, RatioEstimate, ratio
 from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import Answer, Column, Row, charts
+from borgtrace.question.promises import is_kept, keeps
 
 ANSWER = Answer(
     grain="resource, tasks and day",
@@ -39,16 +41,29 @@ ANSWER = Answer(
         Column("day", "int64", "d", "Day of the trace, from 0, on which the advice is judged."),
     ],
     columns=[
-        Column("policy", "string", "id", "PeakPolicy that is advised."),
-        Column("learned", "float64", "fraction", "Its violation rate on the days before."),
+        Column(
+            "policy",
+            "string",
+            "id",
+            "Policy that is advised; NULL, as all about it, where nothing tested keeps the target.",
+            nullable=True,
+        ),
+        Column(
+            "learned",
+            "float64",
+            "fraction",
+            "Its violation rate on the days before.",
+            nullable=True,
+        ),
         Column(
             "learned_high",
             "float64",
             "fraction",
             "Upper end of that rate's interval, at least 3 ÷ trials.",
+            nullable=True,
         ),
         Column("instants", "int64", "count", "Instants of the day that are judged."),
-        Column("rate", "float64", "fraction", "Violation rate on the day."),
+        Column("rate", "float64", "fraction", "Violation rate on the day.", nullable=True),
         Column(
             "rate_low",
             "float64",
@@ -57,7 +72,11 @@ ANSWER = Answer(
             nullable=True,
         ),
         Column(
-            "rate_high", "float64", "fraction", "Upper end of its interval, at least 3 ÷ trials."
+            "rate_high",
+            "float64",
+            "fraction",
+            "Upper end of its interval, at least 3 ÷ trials.",
+            nullable=True,
         ),
         Column(
             "savings",
@@ -66,11 +85,28 @@ ANSWER = Answer(
             "Limits of the day that are not promised; NULL without limits.",
             nullable=True,
         ),
-        Column("is_kept", "bool", "1", "Whether the day's rate is within the target."),
+        Column(
+            "is_kept",
+            "bool",
+            "1",
+            "Whether the day kept the target, by that interval; NULL where it cannot tell.",
+            nullable=True,
+        ),
     ],
 )
 
 
+ADVISED = (
+    "policy",
+    "learned",
+    "learned_high",
+    "rate",
+    "rate_low",
+    "rate_high",
+    "savings",
+    "is_kept",
+)
+"""Columns about the policy that is advised."""
 SUMS = np.dtype(
     [
         ("instants", "f8"),
@@ -98,7 +134,7 @@ def compute(
     options
         Horizon and target.
     """
-    # The limits keep every target, so there is always an advice.
+    # The limits come first: they are what is left where no policy keeps the target.
     candidates: list[PeakPolicy] = [Limit()]
     candidates += [policy for policy in policies if policy != Limit()]
     horizon = options.horizon_slots
@@ -176,25 +212,29 @@ def walk_forward(
         has_judged = judged["instants"][:, 0].sum() > 0
         if not (has_known and has_judged):
             continue
-        k, learned = best_policy(known, target, horizon)
+        row: Row = dict.fromkeys(ADVISED) | {
+            "day": day,
+            "instants": int(judged["instants"][:, 0].sum()),
+        }
+        rows.append(row)
+        best = best_policy(known, target, horizon)
+        if best is None:
+            continue
+        k, learned = best
         advised = judged[:, k]
         rate = violation_rate(advised, horizon)
         limit = advised["limit"].sum()
         peak = advised["peak"].sum()
-        rows.append(
-            {
-                "day": day,
-                "policy": policies[k].label,
-                "learned": learned.value,
-                "learned_high": learned.high,
-                "instants": int(advised["instants"].sum()),
-                "rate": rate.value,
-                "rate_low": rate.low,
-                "rate_high": rate.high,
-                "savings": float(1 - peak / limit) if limit > 0 else None,
-                "is_kept": rate.value <= target,
-            }
-        )
+        row |= {
+            "policy": policies[k].label,
+            "learned": learned.value,
+            "learned_high": learned.high,
+            "rate": rate.value,
+            "rate_low": rate.low,
+            "rate_high": rate.high,
+            "savings": float(1 - peak / limit) if limit > 0 else None,
+            "is_kept": is_kept(rate.low, rate.high, target),
+        }
     return rows
 
 
@@ -209,8 +249,8 @@ def best_policy(
     known: npt.NDArray[np.void],
     target: float,
     horizon: int,
-) -> tuple[int, RatioEstimate]:
-    """Return the policy that saves most within the target, and its rate.
+) -> tuple[int, RatioEstimate] | None:
+    """Return the policy that saves most within the target, and its rate; None where nothing keeps the target.
 
     Parameters
     ----------
@@ -223,11 +263,14 @@ def best_policy(
     """
     rates = [violation_rate(known[:, k], horizon) for k in range(known.shape[1])]
     promised = known["peak"].sum(axis=0)
-    # The first policy is the limits, which nobody exceeds: they need no trials.
-    best = 0
-    for k, rate in enumerate(rates):
-        if rate.high <= target and promised[k] < promised[best]:
-            best = k
+    keeping = [k for k, rate in enumerate(rates) if keeps(rate.high, target)]
+    # The first policy is the limits.  Until they are exceeded they need no trials: with them nothing is overcommitted.
+    if rates[0].value == 0 and 0 not in keeping:
+        keeping.insert(0, 0)
+    if not keeping:
+        return None
+    # Of equal ones the first.
+    best = min(keeping, key=lambda k: promised[k])
     return best, rates[best]
 
 
@@ -256,7 +299,7 @@ def chart(answer: pa.Table) -> charts.Chart:
     """Draw the violation rate of the advised policy, day by day."""
     import altair as alt
 
-    rows = answer.to_pylist()
+    rows = [row for row in answer.to_pylist() if row["policy"] is not None]
     base = charts.base(rows, height=200).encode(
         x=alt.X("day:Q", title="day of the trace (days)"),
         y=alt.Y("rate:Q", title="violation rate of the advice"),

@@ -261,7 +261,10 @@ def answer_in_words(result: pa.Table) -> str:
         promised = 1 - tier["target"]
         parts.append(f"{tier['tier']} {1 - q:.5g} of the time ({promised:.5g} promised)")
     hours = rows[0]["hours"]
-    text = f"Packed as {way}, and judged on {hours:g} later hours: {', '.join(parts)}."
+    text = (
+        f"Packed as {way}, and judged on {hours:g} later hours: {', '.join(parts)}. "
+        "No interval: all instances share these hours, so that of others nothing is known."
+    )
     if not has_hours:
         text += (
             " Moments by the hour of the day need tasks that run for two days, "
