@@ -294,9 +294,11 @@ def _by_machines(evidence: Evidence) -> tuple[float, float]:
 
 
 def _by_distance(evidence: Evidence) -> tuple[float, float, float]:
-    interval = evidence.stricter
-    upper_end = interval.value if interval.high is None else interval.high
-    return upper_end, *_by_machines(evidence)
+    upper_ends = []
+    for interval in (evidence.on_series, evidence.on_draws):
+        if interval is not None:
+            upper_ends.append(interval.value if interval.high is None else interval.high)
+    return max(upper_ends), *_by_machines(evidence)
 
 
 def keeping_factors(chosen: Mapping[Estimator, Evidence]) -> list[Estimator]:
