@@ -15,7 +15,8 @@ written `name:parameter`, such as `gpa:0.001`.
 Where each is wrong was measured by `python benchmarks/estimator_limits.py`: instances of 1,000 synthetic tasks are
 packed by Best Fit without rebalancing and judged by 10,000 draws that no estimator has seen; the *heavier tail* is
 the same pool with bursts of 12 times the usage in 1 % of the windows. Machines count one more for every task that
-fits on none alone. All but `gpa-covariance` take tasks as independent.
+fits on none alone. *Pareto tails* (`--pareto`): 200 tasks of means .01 to .05 whose usage has such a tail, at most
+a machine. All but `gpa-covariance` take tasks as independent.
 """
 
 

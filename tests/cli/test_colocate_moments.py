@@ -40,7 +40,8 @@ def test_moments_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     ]
     assert err == (
         "By gpa 0.01, 3 tasks need 1 machine of capacity 1. That is an overcommit of 1.50 on their requests. "
-        "From means and deviations alone, not tested on usage: the tasks are taken as independent and their sum as Gaussian; "
+        "From means and deviations alone, not tested on usage: "
+        "the tasks are taken as independent and their sum as Gaussian; "
         "tasks that peak together overflow more often.\n"
     )
 

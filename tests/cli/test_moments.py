@@ -23,7 +23,10 @@ TASKS = NamedTasks(
     np.array([0.6, 0.6, 0.6, 0.6, 3.0]),
 )
 """Two of them fit on a machine of 1 by their mean or their maximum, one by its request; the last fits none."""
-ALONE = "From means and deviations alone, not tested on usage: the tasks are taken as independent and their sum as Gaussian; "
+ALONE = (
+    "From means and deviations alone, not tested on usage: "
+    "the tasks are taken as independent and their sum as Gaussian; "
+)
 
 
 def place(tasks: NamedTasks, **options: Any) -> None:

@@ -397,7 +397,7 @@ def _judged_columns(
     """Return what the judging trial says of one way, by column."""
     above, worst = judged.per_machine()
     intervals = {
-        "machines": over_instances(judged.machines),
+        "machines": over_instances(judged.machines, least=0.0),
         "q_draws": judged.on_draws,
         "q_series": judged.on_series,
         "above": above,
