@@ -212,7 +212,7 @@ def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
         factor(result)
     assert sum(result["is_nearest"].to_pylist()) == 1
     assert advice(result).startswith(
-        "Nothing tested keeps the target by its 95% interval; nearest is average 1 "
+        "Nothing tested keeps the target by its 95% interval; nearest is average 1.25 "
         "(target q ≤ 0.01; chosen on hours 0–0.583,"
     )
     assert "The hours are too short for an interval: fewer than 5 blocks of an hour." in advice(
