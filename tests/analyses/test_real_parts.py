@@ -9,6 +9,8 @@ import pytest
 
 from borgtrace.catalog import find
 from borgtrace.question import EngineTables, Finding, Tables
+from borgtrace.scheduling.workload import read_tasks
+from borgtrace.schema.time import HOUR, TRACE_START
 
 
 @pytest.fixture(scope="module")
@@ -258,3 +260,27 @@ def test_counts_over_the_files_are_claims_that_hold(
     finding = judged(name, tables)[id_]
     assert finding.verdict == "holds"
     assert float(finding.measured.replace(",", "")) == pytest.approx(float(measured), rel=0.01)
+
+
+def test_no_start_breaks_the_flag_that_is_in_force(tables: Tables) -> None:
+    # 34,632 SCHEDULE rows at time 0 and 76,434 later ones carry the flag; 36,191 stale SUBMITs do, too.
+    (row,) = rows("placement_limits", tables)
+    assert row["kind"] == "different_machine"
+    assert (row["n_starts"], row["n_broken"]) == (34_632 + 76_434, 0)
+
+
+def test_tasks_with_anti_affinity_after_an_hour(tables: Tables) -> None:
+    tasks = read_tasks(tables, at=TRACE_START + HOUR)
+    assert int(tasks.is_apart.sum()) == 36_534
+
+
+def test_the_weighted_curves_end_where_the_claims_are_measured(tables: Tables) -> None:
+    before, *_, end = rows("submissions", tables)
+    assert (before["new"], before["scheduled"], before["pending"]) == (144_339, 132_982, 11_357)
+    # 581,726 submissions, 556,805 schedulings and 194,992 completions of 414,594 tasks.
+    weights = [round(end[name] / end["new"], 4) for name in ("submitted", "scheduled", "completed")]
+    assert weights == [1.4031, 1.343, 0.4703]
+    measured = {id_: finding.measured for id_, finding in judged("task_totals", tables).items()}
+    assert measured["S4-weight-submitted"] == "1.403"
+    assert measured["S4-weight-scheduled"] == "1.343"
+    assert measured["S4-weight-completed"] == "0.4703"
