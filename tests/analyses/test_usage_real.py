@@ -54,7 +54,7 @@ def test_cpu_is_overcommitted(tables: Tables) -> None:
     # Of some of the parts no verdict is given.
     findings = {finding.id: finding.reason for finding in result.findings}
     assert findings["TIR-cpu-overcommit"].startswith(
-        "needs all 500 parts of instance_usage, the store has 1 "
+        "needs all 500 parts of instance_usage, has 1 "
     )
 
 

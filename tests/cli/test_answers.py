@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.cli.answer_files import claims_csv, with_provenance, write_result
-from borgtrace.cli.answers import print_verdicts, publish
+from borgtrace.cli.answers import print_headline, publish
 from borgtrace.cli.bigquery import print_sql
 from borgtrace.question import (
     Answer,
@@ -30,7 +30,8 @@ from borgtrace.question.criteria import near
 
 Capture = pytest.CaptureFixture[str]
 JUDGED = Finding("A-1", "many", "> 1", "2", "holds")
-NOT_JUDGED = Finding("A-2", "few", "< 1", "", "not applicable", reason="needs all parts")
+NOT_MEASURED = Finding("A-2", "few", "< 1", "–", "not applicable", reason="no task ended")
+NOT_JUDGED = Finding("A-3", "some", "< 1", "0.5", "not judged", reason="needs all parts, has 1")
 PROVENANCE = Provenance(
     "store",
     "ab" * 32,
@@ -91,20 +92,22 @@ def result(name: str = "counted", *findings: Finding, reason: str | None = None)
     )
 
 
-def test_one_answer_is_its_table_and_the_claims_that_are_judged(capfd: Capture) -> None:
+def test_one_answer_is_its_table_and_the_claims_that_are_measured(capfd: Capture) -> None:
     publish(
-        [result("counted", JUDGED, NOT_JUDGED)],
+        [result("counted", JUDGED, NOT_MEASURED, NOT_JUDGED)],
         out=None,
         png=False,
         as_json=False,
     )
     out, err = capfd.readouterr()
     assert out == '"n"\n3\n1\n'
-    lines = err.splitlines()
-    # The judged one, how many hold, and why the other is not judged.
-    assert len(lines) == 3
-    assert "many" in lines[0]
-    assert lines[2] == "Not applicable, 1 claim: needs all parts: A-2"
+    # What is measured with its verdict, how many hold, and why another is not measured.
+    assert err.splitlines() == [
+        "A-1: many: published > 1, measured 2: holds",
+        "A-3: some: published < 1, measured 0.5: not judged: needs all parts, has 1",
+        "1 of 1 judged published claims holds.",
+        "Not applicable, 1 claim: no task ended: A-2",
+    ]
 
 
 def test_several_answers_are_their_claims(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,8 +120,8 @@ def test_several_answers_are_their_claims(capfd: Capture, monkeypatch: pytest.Mo
     )
     lines = capfd.readouterr().out.splitlines()
     assert lines[0].startswith("recipe,id,kind,statement")
-    assert [line.split(",")[:2] for line in lines[1:]] == [["one", "A-1"], ["two", "A-2"]]
-    # On a terminal they are a table of those that are judged.
+    assert [line.split(",")[:2] for line in lines[1:]] == [["one", "A-1"], ["two", "A-3"]]
+    # On a terminal they are a table of those that are measured.
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     publish(
@@ -129,7 +132,7 @@ def test_several_answers_are_their_claims(capfd: Capture, monkeypatch: pytest.Mo
     )
     heading, *rows = capfd.readouterr().out.splitlines()
     assert heading.split() == ["recipe", "id", "published", "tolerance", "measured", "verdict"]
-    assert [row.split()[:2] for row in rows] == [["one", "A-1"]]
+    assert [row.split()[:2] for row in rows] == [["one", "A-1"], ["two", "A-3"]]
 
 
 def test_a_claim_that_is_judged_is_told_with_its_kind_and_tolerance(capsys: Capture) -> None:
@@ -142,7 +145,7 @@ def test_a_claim_that_is_judged_is_told_with_its_kind_and_tolerance(capsys: Capt
         kind="derived",
     )
     finding = claim.judge(pa.table({"n": [5]}))
-    print_verdicts([finding])
+    print_headline([finding])
     assert capsys.readouterr().err == "1 of 1 judged derived claims holds.\n"
     assert claims_csv([result("small", finding)]) == (
         "recipe,id,kind,statement,published,tolerance,measured,verdict,reason,note,source\n"

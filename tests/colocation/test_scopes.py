@@ -30,15 +30,13 @@ def outcomes(study: Study, **options: int) -> set[str]:
 
 
 def test_a_pool_that_is_given_is_whole_and_needs_enough_tasks() -> None:
-    assert outcomes(Study(pool(9_999))) == {
-        "not applicable: needs 10,000 tasks or more, there are 9,999"
-    }
+    assert outcomes(Study(pool(9_999))) == {"not judged: needs 10,000 tasks or more, has 9,999"}
     # The averages have no deviation, so that no ratio of the medians can be taken.
     assert outcomes(Study(pool(10_000))) == {"holds", "not applicable: nothing to measure it on"}
 
 
 def test_sizes_may_be_larger_than_their_defaults_and_not_smaller() -> None:
-    few = {"not applicable: needs tasks of 100,000 or more, got 99,999"}
+    few = {"not judged: needs tasks of 100,000 or more, got 99,999"}
     assert outcomes(Study(pool(10_000)), tasks=99_999) == few
     assert "holds" in outcomes(Study(pool(10_000)), tasks=100_001)
 
@@ -57,7 +55,7 @@ def test_a_pool_made_from_a_part_of_a_store_is_a_part() -> None:
     store = replace(
         whole_trace(dialect("2011")), tables={"instance_usage": part, "instance_events": part}
     )
-    reason = "not applicable: needs all 500 parts of instance_events, the store has 1 (1 s)"
+    reason = "not judged: needs all 500 parts of instance_events, has 1 (1 s)"
     assert outcomes(Study(replace(pool(10_000), part=store))) == {reason}
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from borgtrace.catalog import questions
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import subset
-from borgtrace.question import EngineTables, Question
+from borgtrace.question import Claim, EngineTables, Question
+from borgtrace.question.scope import Request
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.criteria import Criteria
 from borgtrace.synth import generate
@@ -154,13 +155,10 @@ def verdicts(tables: EngineTables) -> Verdicts:
 
 def of_question(question: Question, tables: EngineTables) -> Iterator[tuple[str, str]]:
     """Yield the claims of one question with what is said of them."""
-    asked = [
-        (claim, claim.scope.objection(tables.coverage, question.reads, where=tables.origin.where))
-        for claim in question.claims
-    ]
-    # A claim that its scope refuses is not measured: a question of which none can be judged need not be computed.
+    asked = [(claim, objection(claim, question, tables)) for claim in question.claims]
+    # A question of which no claim can get a verdict need not be computed.
     if all(reason for _, reason in asked):
-        yield from ((claim.id, f"not applicable: {reason}") for claim, reason in asked)
+        yield from ((claim.id, f"not judged: {reason}") for claim, reason in asked)
     elif isinstance(question, Question):
         yield from (
             (finding.id, f"{finding.verdict}: {finding.reason}")
@@ -169,6 +167,18 @@ def of_question(question: Question, tables: EngineTables) -> Iterator[tuple[str,
     else:
         # Packing at the sizes that its claims are about takes hours: here is asked only which of them are judged.
         yield from (
-            (claim.id, f"not applicable: {reason}" if reason else "judged:")
-            for claim, reason in asked
+            (claim.id, f"not judged: {reason}" if reason else "judged:") for claim, reason in asked
         )
+
+
+def objection(claim: Claim, question: Question, tables: EngineTables) -> str:
+    """Return why a claim cannot get a verdict on a store, whatever is measured; empty where it can."""
+    can_be_settled = claim.with_more_data != "moves"
+    scope = claim.scope.of_any_part if can_be_settled else claim.scope
+    return scope.objection(tables.coverage, question.reads, Request(tables.where))
+
+
+def settled_by_a_part() -> set[str]:
+    """Return the claims on which part of a trace may give a verdict that no further part can overturn."""
+    claims = [claim for question in questions().values() for claim in question.claims]
+    return {claim.id for claim in claims if claim.with_more_data != "moves"}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,9 +17,10 @@ from borgtrace.question import (
     sql,
     unjudged,
 )
-from borgtrace.question.criteria import below
+from borgtrace.question.criteria import Criterion, above, at_most, below, equals, near
 from borgtrace.schema import dialect
-from borgtrace.store.coverage import StoreCoverage, whole_trace
+from borgtrace.schema.time import DAY
+from borgtrace.store.coverage import Coverage, StoreCoverage, whole_trace
 from tests.analyses.tiny import tiny
 
 TABLE = pa.table({"share": [0.25]})
@@ -123,11 +125,11 @@ def test_a_claim_is_judged_where_its_scope_allows_it() -> None:
         ("holds", "", ""),
         ("holds", "", "published of 2011, measured on 2019"),
     ]
-    reason = "needs 1,000 tasks or more, there are 999"
-    assert judged(replace(whole, n_tasks=999), few) == [("not applicable", reason, "")]
+    reason = "needs 1,000 tasks or more, has 999"
+    assert judged(replace(whole, n_tasks=999), few) == [("not judged", reason, "")]
     assert judged(whole, few, seed=3) == [("holds", "", "")]
     assert judged(whole, few, step=30) == [
-        ("not applicable", "is about the question's defaults, not step=30", "")
+        ("not judged", "is about the question's defaults, not step=30", "")
     ]
 
 
@@ -142,8 +144,84 @@ def test_claims_about_all_tasks_are_not_judged_on_some() -> None:
         ]
     )
     assert isinstance(tables, EngineTables)
-    (finding,) = question(claim()).run(tables.filter("priority > 8")).findings
-    assert finding.outcome == "not applicable: is about all tasks, not a selection (--where)"
+    of_n = claim(sql("select n from answer"))
+    (finding,) = question(of_n).run(tables.filter("priority > 8")).findings
+    assert finding.measured == "5"
+    assert finding.outcome == "not judged: is about all tasks, not a selection (--where)"
+
+
+FIRST_PARTS = Coverage(5_000, parts=(0, 1, 2), of=500, span=DAY // 2)
+"""The first hours of a trace whose parts follow each other."""
+
+
+def part_of_2011(**changes: Any) -> StoreCoverage:
+    """Return a store of some parts of the events of 2011."""
+    events = replace(FIRST_PARTS, **changes)
+    return StoreCoverage(dialect("2011"), {"instance_events": events}, n_tasks=1000)
+
+
+def count_of_5(criterion: Criterion, **changes: Any) -> Claim:
+    """Return a claim about a count of which 5 are seen in part of a trace."""
+    return Claim(
+        "X-1",
+        statement="so many",
+        scope=Scope(traces=("2011",)),
+        measure=sql("select n from answer"),
+        criterion=criterion,
+        **changes,
+    )
+
+
+LACKS_PARTS = "not judged: needs all 500 parts of instance_events, has 3 (12 h)"
+
+
+@pytest.mark.parametrize(
+    ("claim", "outcome"),
+    [
+        # More rows only add to a count: more than were claimed are seen, or enough.
+        (count_of_5(equals(0), with_more_data="rises"), "does not hold"),
+        (count_of_5(above(4), with_more_data="rises"), "holds"),
+        (count_of_5(at_most(5), with_more_data="rises"), LACKS_PARTS),
+        (count_of_5(equals(6), with_more_data="rises"), LACKS_PARTS),
+        # A share may rise and fall.
+        (count_of_5(equals(0)), LACKS_PARTS),
+        (count_of_5(above(4)), LACKS_PARTS),
+        # A minimum falls.
+        (count_of_5(below(6), with_more_data="falls"), "holds"),
+        (count_of_5(near(9, 1), with_more_data="falls"), "does not hold"),
+        (count_of_5(above(4), with_more_data="falls"), LACKS_PARTS),
+        # A rule is refuted by an exception, and not proved by its absence.
+        (count_of_5(equals(0), with_more_data="stays refuted"), "does not hold"),
+        (count_of_5(equals(5), with_more_data="stays refuted"), LACKS_PARTS),
+    ],
+)
+def test_a_part_of_a_trace_gives_the_verdicts_that_no_data_can_overturn(
+    claim: Claim, outcome: str
+) -> None:
+    tables = tiny(tasks=[{"collection_id": 1, "instance_index": 0}])
+    tables.coverage = part_of_2011()
+    (finding,) = question(claim).run(tables).findings
+    assert (finding.measured, finding.outcome) == ("5", outcome)
+
+
+@pytest.mark.parametrize(
+    "coverage",
+    [
+        # Rows between the parts are missing: what seems to follow each other does not.
+        part_of_2011(parts=(0, 1, 5)),
+        replace(part_of_2011(), is_subset=True),
+        replace(part_of_2011(), dialect=dialect("2019")),
+    ],
+)
+def test_what_is_seen_elsewhere_or_between_gaps_decides_nothing(coverage: StoreCoverage) -> None:
+    seen = count_of_5(equals(0), with_more_data="rises")
+    assert [verdict for verdict, _, _ in judged(coverage, seen)] == ["not judged"]
+
+
+def test_without_a_value_a_claim_outside_its_scope_says_what_the_store_lacks() -> None:
+    nothing = replace(count_of_5(equals(0)), measure=sql("select null from answer"))
+    lacks = LACKS_PARTS.partition(": ")[2]
+    assert judged(part_of_2011(), nothing) == [("not judged", lacks, "")]
 
 
 def test_a_note_stands_behind_the_verdict() -> None:
@@ -155,7 +233,7 @@ def test_a_reason_is_said_once_the_most_frequent_first() -> None:
     findings = [claim().not_applicable(reason) for reason in ("too short", "too few", "too few")]
     found = unjudged([*findings, claim().judge(TABLE)])
     assert {reason: len(claims) for reason, claims in found.items()} == {
-        "too few": 2,
-        "too short": 1,
+        "not applicable: too few": 2,
+        "not applicable: too short": 1,
     }
-    assert list(found) == ["too few", "too short"]
+    assert list(found) == ["not applicable: too few", "not applicable: too short"]

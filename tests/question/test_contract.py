@@ -116,7 +116,7 @@ def check(result: Result) -> None:
     assert [finding.statement for finding in result.findings] == statements
     assert result._repr_html_()
     for finding in result.findings:
-        assert finding.reason or finding.verdict != "not applicable", finding.id
+        assert finding.reason or finding.is_judged, finding.id
     if result.not_applicable is not None:
         assert result.not_applicable
         assert result.table.num_rows == 0

@@ -53,7 +53,10 @@ def test_names_reasons_findings_and_the_place_of_the_store_are_escaped() -> None
         reason=EVIL,
         tolerance=EVIL,
     )
-    findings = (replace(finding, verdict="holds"), replace(finding, verdict="not applicable"))
+    findings = (
+        replace(finding, verdict="holds"),
+        replace(finding, verdict="not applicable", measured="–"),
+    )
     spoiled = replace(
         result,
         table=pa.table({EVIL: [1]}),

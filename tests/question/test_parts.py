@@ -9,21 +9,25 @@ import pytest
 
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.question import EngineTables
-from tests.question.parts import Cell, Verdicts, verdicts
+from tests.question.parts import Cell, Verdicts, settled_by_a_part, verdicts
 
 GENERATIONS = ("2011", "2019")
 
 
 def judged(found: Verdicts) -> dict[str, str]:
     """Return the verdicts alone, of claims that are judged."""
-    return {claim: said for claim, said in found.items() if not said.startswith("not applicable")}
+    return {
+        claim: said
+        for claim, said in found.items()
+        if not said.startswith(("not judged", "not applicable"))
+    }
 
 
 def differences(found: Verdicts, cell: Cell) -> list[str]:
     """Return the claims that are judged on a part otherwise than on the whole; the others have to say why not."""
     for said in found.values():
         verdict, _, reason = said.partition(": ")
-        assert reason if verdict == "not applicable" else not reason
+        assert reason if verdict in ("not judged", "not applicable") else not reason
     return [
         f"{claim}: {said} on the part, {cell.said(claim)} on the whole"
         for claim, said in judged(found).items()
@@ -61,23 +65,26 @@ def test_selected_tasks_get_no_verdict(small: Cell) -> None:
     here = small.generation
     others = {"2011", "2019", "openb", "azure-2019", "alibaba-2018"} - {here}
     assert set(found.values()) <= {
-        "not applicable: is about all tasks, not a selection (--where)",
-        *(f"not applicable: is about {other}, the store holds {here}" for other in others),
+        "not judged: is about all tasks, not a selection (--where)",
+        *(f"not judged: is about {other}, the store holds {here}" for other in others),
     }
 
 
-def test_a_short_cell_gets_the_verdict_of_arithmetic_alone(small: Cell) -> None:
+def test_a_short_cell_gets_the_verdicts_of_arithmetic_and_those_that_stay(small: Cell) -> None:
     found = judged(verdicts(EngineTables.of(small.two_hours())))
-    assert found == {"SKETCH-bound": small.said("SKETCH-bound")}
+    assert set(found) - settled_by_a_part() == {"SKETCH-bound"}
+    assert found == {claim: small.said(claim) for claim in found}
 
 
 def test_real_parts_are_judged_on_the_tables_that_are_whole(real_store: Path) -> None:
     # All of machine_events is here, and nothing else: 9 parts of task_events, 676 rows of task_usage.  What absences
-    # cost depends on the length of the trace, which the events of tasks tell.
+    # cost depends on the length of the trace, which the events of tasks tell.  Of the events of tasks, 123 evictions of
+    # pending tasks have been seen.
     assert set(judged(verdicts(EngineTables.of(real_store)))) == {
         *("QUALITY-capacity_missing-2011", "QUALITY-machine_events_doubled"),
         *("R12-table1", "G11-machines", "G11-machines-old", "ME-machines", "ME-machines-at-start"),
         *("ME-gone", "ME-away-median", "ME-away-day"),
+        "S4-pending-evict",
     }
 
 

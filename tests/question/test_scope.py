@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from borgtrace.question import Scope
-from borgtrace.question.scope import duration
+from borgtrace.question.scope import Request, duration
 from borgtrace.schema.dialects import dialect
 from borgtrace.schema.time import DAY, HOUR, MINUTE, TRACE_START
 from borgtrace.store.coverage import DECLARED_WHOLE, Coverage, StoreCoverage, coverage, whole_trace
@@ -50,22 +50,22 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
         (
             Scope(),
             held(ALL_2011, parts=tuple(range(1, 500))),
-            "needs all 500 parts of instance_usage, the store has 499 (29 days)",
+            "needs all 500 parts of instance_usage, has 499 (29 days)",
         ),
         (
             Scope(),
             held(ALL_2011, parts=(3,), span=5 * MINUTE),
-            "needs all 500 parts of instance_usage, the store has 1 (5 min)",
+            "needs all 500 parts of instance_usage, has 1 (5 min)",
         ),
         (
             Scope(),
             held(ALL_2019, of=None),
-            "needs all of instance_usage (how many parts is not known), the store has 3 (31 days)",
+            "needs all of instance_usage (how many parts is not known), has 3 (31 days)",
         ),
         (
             Scope(),
             held(ALL_2019, of=None, parts=()),
-            "needs all of instance_usage (how many parts is not known), the store has 31 days",
+            "needs all of instance_usage (how many parts is not known), has 31 days",
         ),
         (Scope(tables=("instance_events",)), held(ALL_2011, parts=(3,)), ""),
         # Parts by time: some are enough where they follow each other and are long enough.
@@ -78,12 +78,12 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
         (
             Scope(is_whole=False),
             held(ALL_2011, parts=tuple(range(3, 21)), span=DAY - 5 * MINUTE),
-            "needs instance_usage of 24 h or more, the store has 23.9 h (18 of 500 parts)",
+            "needs instance_usage of 24 h or more, has 23.9 h (18 of 500 parts)",
         ),
         (
             Scope(is_whole=False),
             held(ALL_2011, parts=(3, 5), span=DAY),
-            "needs parts of instance_usage that follow each other, the store has 2 (24 h)",
+            "needs parts of instance_usage that follow each other, has 2 (24 h)",
         ),
         (
             Scope(is_whole=False),
@@ -95,7 +95,7 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
                 },
                 n_tasks=1000,
             ),
-            "needs the same parts of instance_events and instance_usage, the store has 20 and 20",
+            "needs the same parts of instance_events and instance_usage, has 20 and 20",
         ),
         # Shards by hash: rows of a task lie in all of them, so that they are a sample of rows alone.
         (
@@ -113,11 +113,11 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
                 of=None,
                 span=HOUR,
             ),
-            "needs instance_usage of 24 h or more, the store has 60 min",
+            "needs instance_usage of 24 h or more, has 60 min",
         ),
-        (Scope(), replace(ALL_2011, n_tasks=999), "needs 1,000 tasks or more, there are 999"),
+        (Scope(), replace(ALL_2011, n_tasks=999), "needs 1,000 tasks or more, has 999"),
         (Scope(), replace(ALL_2011, n_tasks=None), ""),
-        (Scope(tasks=10_000), ALL_2011, "needs 10,000 tasks or more, there are 1,000"),
+        (Scope(tasks=10_000), ALL_2011, "needs 10,000 tasks or more, has 1,000"),
         (
             Scope(),
             replace(ALL_2011, is_subset=True),
@@ -127,6 +127,14 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
         (Scope(traces=("2011",)), ALL_2019, "is about 2011, the store holds 2019"),
         (Scope(traces=("2011", "2019")), ALL_2019, ""),
         (Scope(traces=("2011",), is_general=True), ALL_2019, ""),
+        # Numbers of the published cell are those of no other one.
+        (Scope(traces=("2011",), is_of_this_cell=True), ALL_2011, ""),
+        (
+            Scope(traces=("2011",), is_of_this_cell=True),
+            replace(ALL_2011, is_synthetic=True),
+            "is about the cell of 2011, the store holds a synthetic one",
+        ),
+        (Scope(traces=("2011",)), replace(ALL_2011, is_synthetic=True), ""),
     ],
 )
 def test_what_a_store_must_hold(scope: Scope, store: StoreCoverage, expected: str) -> None:
@@ -181,16 +189,7 @@ def test_a_whole_table_speaks_about_the_whole_trace() -> None:
     ],
 )
 def test_what_was_asked(scope: Scope, where: str, changed: dict[str, Any], expected: str) -> None:
-    assert (
-        scope.objection(
-            ALL_2011,
-            READS,
-            where=where,
-            changed=changed,
-            defaults={"size": 1000},
-        )
-        == expected
-    )
+    assert scope.objection(ALL_2011, READS, Request(where, changed, {"size": 1000})) == expected
 
 
 def test_a_verdict_on_another_trace_says_so() -> None:
@@ -275,5 +274,5 @@ def test_tables_that_nobody_says_to_be_a_part_are_whole() -> None:
     assert Scope(span=29 * DAY, tasks=10**9).objection(whole_trace(dialect("2011")), READS) == ""
     assert (
         Scope().objection(whole_trace(dialect("2011"), 999), READS)
-        == "needs 1,000 tasks or more, there are 999"
+        == "needs 1,000 tasks or more, has 999"
     )

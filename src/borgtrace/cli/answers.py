@@ -15,6 +15,7 @@ from borgtrace.cli.query_rows import print_table
 from borgtrace.cli.terminal import data_stream
 from borgtrace.engine.csv_text import write_csv
 from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
+from borgtrace.question.claims import UNMEASURED
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.storage import write_file
 from borgtrace.store import Store
@@ -131,10 +132,12 @@ def publish(
         print_result(results[0], raw=raw)
         return results
     if sys.stdout.isatty():
-        print_judged_claims(results)
+        print_measured_claims(results)
     else:
         print_csv(claims_csv(results, raw=raw))
-    print_verdicts([finding for result in results for finding in result.findings])
+    findings = [finding for result in results for finding in result.findings]
+    print_headline(findings)
+    print_reasons(findings)
     return results
 
 
@@ -166,14 +169,15 @@ def print_result(result: Result, *, raw: bool = False) -> None:
         else:
             write_csv(result.table, data_stream(), raw=raw)
     for finding in result.findings:
-        if finding.verdict != "not applicable":
+        if finding.is_measured:
             print(finding, file=sys.stderr)
-    print_verdicts(result.findings)
+    print_headline(result.findings)
+    print_reasons(finding for finding in result.findings if not finding.is_measured)
 
 
-def print_judged_claims(results: Sequence[Result]) -> None:
-    """Print the claims that could be judged; :func:`print_verdicts` says why others could not."""
-    rows = [row for row in claim_rows(results) if row["verdict"] != "not applicable"]
+def print_measured_claims(results: Sequence[Result]) -> None:
+    """Print the claims that were measured; :func:`print_reasons` says why some are not judged, or not measured."""
+    rows = [row for row in claim_rows(results) if row["measured"] != UNMEASURED]
     if not rows:
         return
     columns = []
@@ -182,12 +186,16 @@ def print_judged_claims(results: Sequence[Result]) -> None:
     print_grid(columns)
 
 
-def print_verdicts(findings: Sequence[Finding]) -> None:
-    """Say how many claims hold of those that could be judged, and each reason why others could not once."""
-    if not findings:
-        return
-    print(f"{headline(findings).capitalize()}.", file=sys.stderr)
-    for reason, claims in unjudged(findings).items():
-        names = ", ".join(claim.id for claim in claims)
+def print_headline(findings: Sequence[Finding]) -> None:
+    """Say how many claims hold of those that are judged."""
+    if findings:
+        print(f"{headline(findings).capitalize()}.", file=sys.stderr)
+
+
+def print_reasons(findings: Iterable[Finding]) -> None:
+    """Say each reason once why claims are not judged or not measured."""
+    for claims in unjudged(findings).values():
+        verdict = claims[0].verdict.capitalize()
         number = counted(len(claims), "claim")
-        print(f"Not applicable, {number}: {reason}: {names}", file=sys.stderr)
+        names = ", ".join(claim.id for claim in claims)
+        print(f"{verdict}, {number}: {claims[0].reason}: {names}", file=sys.stderr)

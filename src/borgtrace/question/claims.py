@@ -1,19 +1,28 @@
 """What somebody published, and whether it holds on this trace."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from borgtrace.question.criteria import Criterion, with_tolerance
+from borgtrace.question.criteria import Criterion, WithMoreData, with_tolerance
 from borgtrace.question.measures import NOTHING, Measure
 from borgtrace.question.notapplicable import NotApplicable
-from borgtrace.question.scope import Scope
+from borgtrace.question.scope import Request, Scope
+from borgtrace.store.coverage import StoreCoverage
 
 Item = TypeVar("Item")
-Verdict = Literal["holds", "does not hold", "not applicable"]
+Verdict = Literal["holds", "does not hold", "not judged", "not applicable"]
+"""What is said of a claim.
+
+"not judged": it is outside its scope on this store, so that more data could overturn a verdict on what was measured;
+"not applicable": there is nothing that could be measured.
+"""
+JUDGED: tuple[Verdict, ...] = ("holds", "does not hold")
+UNMEASURED = "–"
+"""Stands where there is no measured value."""
 Kind = Literal["published", "derived", "criterion"]
 """Who vouches for the number of a claim.
 
@@ -29,7 +38,7 @@ class Finding:
     """A claim after measuring: published – measured – verdict.
 
     ``tolerance`` says in words how far from what was published a measured value may lie; ``reason`` says why a claim is
-    not applicable, and is empty otherwise; ``note`` is what has to be said of the verdict, if anything.
+    not judged or not applicable, and is empty otherwise; ``note`` is what has to be said of the verdict, if anything.
     """
 
     id: str
@@ -42,6 +51,16 @@ class Finding:
     kind: Kind = "published"
     tolerance: str = ""
     note: str = ""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a verdict."""
+        return self.verdict in JUDGED
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether there is a measured value, judged or not."""
+        return self.measured != UNMEASURED
 
     @property
     def expected(self) -> str:
@@ -80,6 +99,8 @@ class Claim:
         What was published, and what makes the claim true.
     kind
         Who vouches for the number.
+    with_more_data
+        What more data can do to the measured value: a verdict that no data can overturn needs no whole trace.
     format
         How a measured number is printed.
 
@@ -106,10 +127,11 @@ class Claim:
     source: str = ""
     scope: Scope = field(default_factory=Scope)
     kind: Kind = "published"
+    with_more_data: WithMoreData = "moves"
     format: str = ".4g"
 
     def judge(self, answer: pa.Table, note: str = "") -> Finding:
-        """Measure the claim on an answer.
+        """Measure the claim on an answer that is within its scope.
 
         Parameters
         ----------
@@ -119,17 +141,75 @@ class Claim:
             What has to be said of the verdict.
         """
         try:
-            value = self.measure(answer)
+            value = self._value(answer)
         except NotApplicable as reason:
             return self.not_applicable(str(reason))
-        if value is None or (isinstance(value, float) and math.isnan(value)):
-            return self.not_applicable(NOTHING)
-        verdict: Verdict = "holds" if self.criterion.test(value) else "does not hold"
-        return self._finding(self._text(value), verdict, note=note)
+        return self._judged(value, note)
+
+    def judge_on(
+        self, answer: pa.Table, coverage: StoreCoverage, reads: Sequence[str], request: Request
+    ) -> Finding:
+        """Measure the claim on an answer, and judge it where the scope allows that or no more data could overturn it.
+
+        Parameters
+        ----------
+        answer
+            The answer of its question.
+        coverage
+            How much of the whole trace it was computed from.
+        reads
+            Tables that the question reads.
+        request
+            With which parameters, of which tasks.
+        """
+        try:
+            value = self._value(answer)
+        except NotApplicable as reason:
+            objection = self.scope.objection(coverage, reads, request)
+            # What the store lacks says more than that there was nothing to measure.
+            if objection:
+                return self.not_judged(UNMEASURED, objection)
+            return self.not_applicable(str(reason))
+        return self.judge_value(value, coverage, reads, request)
+
+    def judge_value(
+        self, value: Any, coverage: StoreCoverage, reads: Sequence[str], request: Request
+    ) -> Finding:
+        """Judge a measured value where the scope allows that or no more data could overturn the verdict.
+
+        Parameters
+        ----------
+        value
+            What was measured.
+        coverage, reads, request
+            As for :meth:`judge_on`.
+        """
+        note = self.scope.note(coverage)
+        objection = self.scope.objection(coverage, reads, request)
+        if not objection:
+            return self._judged(value, note)
+        is_part_of_trace = not self.scope.of_any_part.objection(coverage, reads, request)
+        if is_part_of_trace and self.criterion.is_settled(value, self.with_more_data):
+            return self._judged(value, note)
+        return self.not_judged(self._text(value), objection)
+
+    def not_judged(self, measured: str, reason: str) -> Finding:
+        """Return what was measured, with the reason why there is no verdict."""
+        return self._finding(measured, "not judged", reason)
 
     def not_applicable(self, reason: str) -> Finding:
-        """Say that the store cannot tell, and why."""
-        return self._finding("–", "not applicable", reason)
+        """Say that there is nothing to measure, and why."""
+        return self._finding(UNMEASURED, "not applicable", reason)
+
+    def _value(self, answer: pa.Table) -> Any:
+        value = self.measure(answer)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            raise NotApplicable(NOTHING)
+        return value
+
+    def _judged(self, value: Any, note: str) -> Finding:
+        verdict: Verdict = "holds" if self.criterion.test(value) else "does not hold"
+        return self._finding(self._text(value), verdict, note=note)
 
     def _finding(
         self, measured: str, verdict: Verdict, reason: str = "", note: str = ""
@@ -167,11 +247,7 @@ def headline(findings: Iterable[Finding]) -> str:
     all_findings = list(findings)
     parts: list[str] = []
     for kind, words in zip(KINDS, _WORDS, strict=True):
-        judged = [
-            finding
-            for finding in all_findings
-            if finding.kind == kind and finding.verdict != "not applicable"
-        ]
+        judged = [finding for finding in all_findings if finding.kind == kind and finding.is_judged]
         if not judged:
             continue
         n_holding = sum(finding.verdict == "holds" for finding in judged)
@@ -184,10 +260,17 @@ def headline(findings: Iterable[Finding]) -> str:
 
 
 def unjudged(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """Gather the claims that cannot be judged by their reason, the one that applies to most of them first."""
-    return by_reason(
-        (finding.reason, finding) for finding in findings if finding.verdict == "not applicable"
-    )
+    """Gather the claims without a verdict by verdict and reason, the reason of most of them first.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> short = Finding("X-1", "", "", "0.4", "not judged", "needs a day, has 1 h")
+    >>> empty = Finding("X-2", "", "", UNMEASURED, "not applicable", "no job ended")
+    >>> list(unjudged([empty, short, replace(short, id="X-3")]))
+    ['not judged: needs a day, has 1 h', 'not applicable: no job ended']
+    """
+    return by_reason((finding.outcome, finding) for finding in findings if not finding.is_judged)
 
 
 def by_reason(refused: Iterable[tuple[str, Item]]) -> dict[str, list[Item]]:

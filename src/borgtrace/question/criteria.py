@@ -1,8 +1,19 @@
 """What makes a claim true: the published number and how far from it a measured one may lie."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+WithMoreData = Literal["moves", "rises", "falls", "stays refuted"]
+"""What more data can do to a measured value.
+
+"moves": it may rise and fall, as shares, means and quantiles do; "rises": it can only rise, as a count or a maximum;
+"falls": it can only fall, as a minimum; "stays refuted": the claim is a rule without exceptions, and no data takes back
+an exception.
+"""
+Range = tuple[float, float]
+"""Lowest and highest number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +28,41 @@ class Criterion:
         What a measured value must satisfy, in words.
     test
         The same as a function of the measured value.
+    accepts
+        Range of the accepted numbers, infinite where it has no end; None where the test is not about a range.
     """
 
     published: str | float
     tolerance: str
     test: Callable[[Any], bool]
+    accepts: Range | None = None
+
+    def is_settled(self, value: Any, with_more_data: WithMoreData) -> bool:
+        """Return whether the verdict on a measured value stays what it is, however much data is added.
+
+        Parameters
+        ----------
+        value
+            The value, measured on part of the data.
+        with_more_data
+            What more data can do to it.
+
+        Examples
+        --------
+        >>> equals(0).is_settled(123, "rises"), equals(0).is_settled(0, "rises")
+        (True, False)
+        >>> above(0).is_settled(123, "rises"), above(0).is_settled(123, "moves")
+        (True, False)
+        """
+        if with_more_data == "stays refuted":
+            return not self.test(value)
+        if with_more_data == "moves" or self.accepts is None:
+            return False
+        low, high = self.accepts
+        if with_more_data == "rises":
+            # What is accepted now may rise out of the range; what is above the range stays there.
+            return high == math.inf if self.test(value) else bool(value > low)
+        return low == -math.inf if self.test(value) else bool(value < high)
 
     def __str__(self) -> str:
         return str(self.published)
@@ -67,10 +108,19 @@ def near(
     (True, False)
     """
     if relative:
+        distance = abs(value) * relative
         return Criterion(
-            published or value, f"± {relative * 100:g}%", lambda v: abs(v / value - 1) <= relative
+            published or value,
+            f"± {relative * 100:g}%",
+            lambda v: abs(v / value - 1) <= relative,
+            accepts=(value - distance, value + distance),
         )
-    return Criterion(published or value, f"± {within:g}", lambda v: abs(v - value) <= within)
+    return Criterion(
+        published or value,
+        f"± {within:g}",
+        lambda v: abs(v - value) <= within,
+        accepts=(value - within, value + within),
+    )
 
 
 def between(low: float, high: float, published: str | float) -> Criterion:
@@ -83,33 +133,41 @@ def between(low: float, high: float, published: str | float) -> Criterion:
     published
         What was published, which the range surrounds.
     """
-    return Criterion(published, f"{low:g} … {high:g}", lambda v: low <= v <= high)
+    return Criterion(
+        published, f"{low:g} … {high:g}", lambda v: low <= v <= high, accepts=(low, high)
+    )
 
 
 def above(limit: float, published: str | float | None = None) -> Criterion:
     """Accept what is larger than `limit`."""
-    return _bound(f"> {limit:g}", published, lambda v: v > limit)
+    return _bound(f"> {limit:g}", published, lambda v: v > limit, (limit, math.inf))
 
 
 def below(limit: float, published: str | float | None = None) -> Criterion:
     """Accept what is smaller than `limit`."""
-    return _bound(f"< {limit:g}", published, lambda v: v < limit)
+    return _bound(f"< {limit:g}", published, lambda v: v < limit, (-math.inf, limit))
 
 
 def at_least(limit: float, published: str | float | None = None) -> Criterion:
     """Accept `limit` and what is larger."""
-    return _bound(f"≥ {limit:g}", published, lambda v: v >= limit)
+    return _bound(f"≥ {limit:g}", published, lambda v: v >= limit, (limit, math.inf))
 
 
 def at_most(limit: float, published: str | float | None = None) -> Criterion:
     """Accept `limit` and what is smaller."""
-    return _bound(f"≤ {limit:g}", published, lambda v: v <= limit)
+    return _bound(f"≤ {limit:g}", published, lambda v: v <= limit, (-math.inf, limit))
 
 
 def equals(value: Any, published: str | None = None) -> Criterion:
     """Accept `value` alone."""
-    return _bound(str(value), published, lambda v: v == value)
+    accepts = (value, value) if isinstance(value, int | float) else None
+    return _bound(str(value), published, lambda v: v == value, accepts)
 
 
-def _bound(tolerance: str, published: str | float | None, test: Callable[[Any], bool]) -> Criterion:
-    return Criterion(tolerance if published is None else published, tolerance, test)
+def _bound(
+    tolerance: str,
+    published: str | float | None,
+    test: Callable[[Any], bool],
+    accepts: Range | None,
+) -> Criterion:
+    return Criterion(tolerance if published is None else published, tolerance, test, accepts)

@@ -132,6 +132,11 @@ class EngineTables(Tables):
         made.targets = (manifest.synthetic or {}).get("targets", ())
         return made.filter(where) if where else made
 
+    @property
+    def where(self) -> str:
+        """The predicate that chose the tasks; empty where all of them are here."""
+        return self.origin.where
+
     def canonical(self, name: str) -> ibis.Table:
         """Return a table of the trace; one that was not given is empty."""
         if name not in self._tables:

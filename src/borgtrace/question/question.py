@@ -21,6 +21,7 @@ from borgtrace.question.engine_tables import EngineTables
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.planned_tables import PlannedTables
 from borgtrace.question.provenance import Provenance
+from borgtrace.question.scope import Request
 from borgtrace.question.tables import Tables
 from borgtrace.schema.bounds import Declaration, check_value, declarations_of
 from borgtrace.schema.types import Table
@@ -196,7 +197,7 @@ class Question:
     def judge(
         self, answer: pa.Table, coverage: StoreCoverage, provenance: Provenance
     ) -> tuple[Finding, ...]:
-        """Judge the claims whose scope the store meets; of the others say why not.
+        """Measure the claims, and judge those whose scope the store meets; of the others say why not.
 
         Parameters
         ----------
@@ -213,19 +214,8 @@ class Question:
             for name, value in provenance.parameters.items()
             if value != defaults.get(name)
         }
-        findings = []
-        for claim in self.claims:
-            objection = claim.scope.objection(
-                coverage,
-                self.reads,
-                where=provenance.where,
-                changed=changed,
-                defaults=defaults,
-            )
-            if objection:
-                findings.append(claim.not_applicable(objection))
-            else:
-                findings.append(claim.judge(answer, claim.scope.note(coverage)))
+        request = Request(provenance.where, changed, defaults)
+        findings = [claim.judge_on(answer, coverage, self.reads, request) for claim in self.claims]
         return tuple(findings)
 
     def stages(self, generation: str = "2011", /, **parameters: Any) -> dict[str, ir.Table]:
@@ -321,7 +311,7 @@ class Result:
             result=self,
             rows=self.table.slice(0, _SHOWN_ROWS).to_pylist(),
             headline=headline(self.findings),
-            unjudged=unjudged(self.findings),
+            unmeasured=unjudged(one for one in self.findings if not one.is_measured),
         )
 
 

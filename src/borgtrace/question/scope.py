@@ -1,8 +1,7 @@
 """On which stores a claim can be judged: verdicts that more data could overturn are not given."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from borgtrace.schema import Dialect
@@ -11,8 +10,30 @@ from borgtrace.store.coverage import Coverage, StoreCoverage
 
 Values = Mapping[str, Any]
 """Parameters by name."""
-NOTHING: Values = MappingProxyType({})
 _SMALL_CELL = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a question was asked of a store.
+
+    Parameters
+    ----------
+    where
+        The predicate that chose tasks, if any.
+    changed
+        Parameters of the question that are not at their defaults.
+    defaults
+        The defaults of all.
+    """
+
+    where: str = ""
+    changed: Values = field(default_factory=dict)
+    defaults: Values = field(default_factory=dict)
+
+
+PLAIN_REQUEST = Request()
+"""All tasks, with all parameters at their defaults."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +46,9 @@ class Scope:
         Traces the claim is about; any where empty.
     is_general
         Whether it is qualitative (a ratio, a shape) and may be judged on other traces too, which is then said.
+    is_of_this_cell
+        Whether it is about the published cell itself (its number of machines, jobs or users), which no synthetic cell
+        has.
     tables
         Tables whose coverage matters; those that its question reads where empty.  "tasks" stands for the events that
         it is made from.
@@ -50,13 +74,14 @@ class Scope:
     >>> part = Coverage(676, parts=(0,), of=500, span=5 * MINUTE)
     >>> store = StoreCoverage(dialect("2011"), {"instance_usage": part}, n_tasks=2000)
     >>> Scope(traces=("2011",)).objection(store, ["instance_usage"])
-    'needs all 500 parts of instance_usage, the store has 1 (5 min)'
+    'needs all 500 parts of instance_usage, has 1 (5 min)'
     >>> Scope(traces=("2011",), is_whole=False).objection(store, ["instance_usage"])
-    'needs instance_usage of 24 h or more, the store has 5 min (1 of 500 parts)'
+    'needs instance_usage of 24 h or more, has 5 min (1 of 500 parts)'
     """
 
     traces: tuple[str, ...] = ()
     is_general: bool = False
+    is_of_this_cell: bool = False
     tables: tuple[str, ...] = ()
     is_whole: bool = True
     is_row_wise: bool = False
@@ -65,14 +90,13 @@ class Scope:
     free: tuple[str, ...] = ("seed",)
     larger: tuple[str, ...] = ()
 
+    @property
+    def of_any_part(self) -> "Scope":
+        """The scope of what is true of the whole once it is seen in any part of the trace, however short."""
+        return replace(self, is_whole=False, span=0, tasks=0)
+
     def objection(
-        self,
-        store: StoreCoverage,
-        reads: Iterable[str],
-        *,
-        where: str = "",
-        changed: Values = NOTHING,
-        defaults: Values = NOTHING,
+        self, store: StoreCoverage, reads: Iterable[str], request: Request = PLAIN_REQUEST
     ) -> str:
         """Return why the claim cannot be judged on a store; empty where it can.
 
@@ -82,19 +106,16 @@ class Scope:
             What the store holds.
         reads
             Tables that the question reads.
-        where
-            The predicate that chose tasks, if any.
-        changed
-            Parameters of the question that are not at their defaults.
-        defaults
-            The defaults of those that are sizes.
+        request
+            What the question was asked.
         """
         # The table of tasks is made from events.
         named = ["instance_events" if name == "tasks" else name for name in self.tables or reads]
         tables = [name for name in dict.fromkeys(named) if name in store.tables]
         objections = [
             self._other_trace(store),
-            self._selection(store, where, changed, defaults),
+            self._selection(store, request),
+            self._other_cell(store),
             *(self._too_few_parts(name, store) for name in tables),
             self._other_parts(store, tables),
             *(self._too_short(name, store) for name in tables),
@@ -117,9 +138,13 @@ class Scope:
             return ""
         return f"is about {' and '.join(self.traces)}, the store holds {store.dialect.trace}"
 
-    def _selection(
-        self, store: StoreCoverage, where: str, changed: Values, defaults: Values
-    ) -> str:
+    def _other_cell(self, store: StoreCoverage) -> str:
+        if not (self.is_of_this_cell and store.is_synthetic):
+            return ""
+        return f"is about the cell of {' and '.join(self.traces)}, the store holds a synthetic one"
+
+    def _selection(self, store: StoreCoverage, request: Request) -> str:
+        changed, defaults = request.changed, request.defaults
         for name in self.larger:
             if name in changed and changed[name] < defaults[name]:
                 return f"needs {name} of {defaults[name]:,} or more, got {changed[name]:,}"
@@ -127,7 +152,7 @@ class Scope:
         if others:
             settings = ", ".join(f"{name}={changed[name]}" for name in others)
             return f"is about the question's defaults, not {settings}"
-        if where:
+        if request.where:
             return "is about all tasks, not a selection (--where)"
         if store.is_subset:
             return "is about the whole trace, the store is a subset of another"
@@ -139,12 +164,12 @@ class Scope:
             return ""
         parts = _parts_in_words(coverage)
         if self.is_whole:
-            return f"needs {_all_parts_of(name, coverage)}, the store has {parts}"
+            return f"needs {_all_parts_of(name, coverage)}, has {parts}"
         if store.dialect.shards == "hash" and not self.is_row_wise:
             every_part = _all_parts_of(name, coverage)
             return f"is about tasks, whose rows lie in {every_part}; the store has {parts}"
         if store.dialect.shards == "time" and not coverage.is_contiguous:
-            return f"needs parts of {name} that follow each other, the store has {parts}"
+            return f"needs parts of {name} that follow each other, has {parts}"
         return ""
 
     def _other_parts(self, store: StoreCoverage, tables: list[str]) -> str:
@@ -155,7 +180,7 @@ class Scope:
         if len({store.tables[name].parts for name in cut_tables}) < 2:
             return ""
         counts = " and ".join(f"{len(store.tables[name].parts):,}" for name in cut_tables)
-        return f"needs the same parts of {' and '.join(cut_tables)}, the store has {counts}"
+        return f"needs the same parts of {' and '.join(cut_tables)}, has {counts}"
 
     def _too_short(self, name: str, store: StoreCoverage) -> str:
         span = store.span_of(name)
@@ -166,14 +191,14 @@ class Scope:
         if not coverage.is_whole and coverage.of is not None:
             parts = f" ({len(coverage.parts)} of {coverage.of} parts)"
         needed = duration(self.span)
-        return f"needs {name} of {needed} or more, the store has {duration(span)}{parts}"
+        return f"needs {name} of {needed} or more, has {duration(span)}{parts}"
 
     def _too_few_tasks(self, store: StoreCoverage, tables: list[str]) -> str:
         if not any(name.startswith("instance") for name in tables) or store.n_tasks is None:
             return ""
         if store.n_tasks >= self.tasks:
             return ""
-        return f"needs {self.tasks:,} tasks or more, there are {store.n_tasks:,}"
+        return f"needs {self.tasks:,} tasks or more, has {store.n_tasks:,}"
 
 
 def _all_parts_of(name: str, coverage: Coverage) -> str:

@@ -10,8 +10,8 @@ LIKE_2011 = replace(OF_2011, is_general=True)
 """Published of 2011, but a shape or a ratio that other traces may share."""
 MONTH_2011 = replace(OF_2011, span=28 * DAY)
 """For numbers that grow with the trace: a synthetic day cannot have them."""
-TOTALS_2011 = replace(MONTH_2011, tasks=10_000_000)
-"""For numbers of tasks: those of the whole trace, not of a smaller synthetic cell."""
+CELL_2011 = replace(MONTH_2011, is_of_this_cell=True)
+"""For numbers of machines, jobs, tasks or users, and for extremes: those of the cell, which no other cell has."""
 TASKS_2011 = replace(OF_2011, tables=("instance_events",))
 MACHINES_2011 = replace(OF_2011, tables=("machine_events", "instance_events"))
 """Events tell how long the trace lasts, and so how long a machine that never came back was away."""
@@ -22,6 +22,7 @@ JOB_EVENTS_2011 = replace(MONTH_2011, tables=("collection_events",))
 OF_2019 = Scope(traces=("2019",))
 LIKE_2019 = replace(OF_2019, is_general=True)
 MONTH_2019 = replace(OF_2019, span=28 * DAY)
+CELL_2019 = replace(MONTH_2019, is_of_this_cell=True)
 LIKE_MONTH_2019 = replace(MONTH_2019, is_general=True)
 LIMITS_2019 = replace(OF_2019, tables=("instance_events", "collection_events"))
 SWITCHES_2019 = replace(OF_2019, tables=("instance_events", "collection_events", "machine_events"))

@@ -61,6 +61,11 @@ class Tables(ABC):
         """The trace format of the rows: tiers, order of equal times, what is published."""
         return self.coverage.dialect
 
+    @property
+    def where(self) -> str:
+        """The predicate that chose the tasks; empty where all of them are here."""
+        return ""
+
     def __getattr__(self, name: str) -> ir.Table:
         if name in TABLES:
             return self.canonical(name)

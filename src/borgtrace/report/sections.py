@@ -17,7 +17,7 @@ from borgtrace.report.values import ShownTable, shown_table
 NUMBERED = re.compile(r"^Zhu et al\.,.*?\b(Observation|Measure) (\d+)")
 UNLISTED = "Other questions"
 """Heading of questions that the catalog does not list."""
-VERDICTS = ("holds", "does not hold", "not applicable")
+VERDICTS = ("holds", "does not hold", "not judged", "not applicable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class PageSection:
         return headline(self.findings)
 
     @property
-    def judged(self) -> list[tuple[None, Finding]]:
-        """The claims that could be judged, as rows of a table; without a link, for they stand in their own section."""
-        return [(None, finding) for finding in self.findings if finding.verdict != "not applicable"]
+    def measured(self) -> list[tuple[None, Finding]]:
+        """The claims that were measured, as rows of a table; without a link, for they stand in their own section."""
+        return [(None, finding) for finding in self.findings if finding.is_measured]
 
     @property
-    def unjudged(self) -> dict[str, list[Finding]]:
-        """The claims that could not, by reason."""
-        return unjudged(self.findings)
+    def unmeasured(self) -> dict[str, list[Finding]]:
+        """The claims without a measured value, by reason: the others say it themselves."""
+        return unjudged(one for one in self.findings if not one.is_measured)
 
     @property
     def table(self) -> ShownTable | None:

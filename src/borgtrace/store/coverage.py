@@ -63,6 +63,8 @@ class StoreCoverage:
         Whether it was cut out of another store.
     is_sample
         Whether it was cut out by chance: then shares of heavy-tailed quantities differ from those of the whole.
+    is_synthetic
+        Whether it was generated, so that it is none of the published cells.
     """
 
     dialect: Dialect
@@ -70,6 +72,7 @@ class StoreCoverage:
     n_tasks: int | None
     is_subset: bool = False
     is_sample: bool = False
+    is_synthetic: bool = False
 
     @property
     def span(self) -> int:
@@ -100,6 +103,7 @@ def coverage(manifest: Manifest) -> StoreCoverage:
         n_tasks=manifest.tables.get("tasks", 0),
         is_subset=bool(cuts),
         is_sample=any("fraction " in note for note in cuts),
+        is_synthetic=manifest.is_synthetic,
     )
 
 

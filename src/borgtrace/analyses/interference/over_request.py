@@ -163,6 +163,7 @@ CLAIMS = [
         statement="the largest window of a task is up to twice its request",
         source="Zhu et al. (over-consumption)",
         scope=LIKE_2011,
+        with_more_data="rises",
         measure=sql(
             "select max(largest) from answer",
             otherwise="no task has usage and a request",

@@ -24,7 +24,7 @@ from borgtrace.question import (
     near,
     sql,
 )
-from borgtrace.question.scopes import MONTH_2011, MONTH_2019
+from borgtrace.question.scopes import CELL_2011, CELL_2019
 from borgtrace.schema.time import HOUR, TRACE_START
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ CLAIMS = [
         "TIR-jobs-mean-2011",
         statement="mean number of jobs per hour",
         source="Tirmazi et al., EuroSys'20, Fig. 8",
-        scope=MONTH_2011,
+        scope=CELL_2011,
         measure=sql("select avg(n_jobs) from answer"),
         criterion=near(964, relative=0.02),
     ),
@@ -89,7 +89,7 @@ CLAIMS = [
         "TIR-jobs-median-2011",
         statement="median number of jobs per hour",
         source="Tirmazi et al., EuroSys'20, Fig. 8",
-        scope=MONTH_2011,
+        scope=CELL_2011,
         measure=sql("select median(n_jobs) from answer"),
         criterion=near(885, relative=0.02),
     ),
@@ -97,7 +97,7 @@ CLAIMS = [
         "TIR-jobs-mean-2019",
         statement="mean number of jobs per hour",
         source="Tirmazi et al., EuroSys'20, Fig. 8",
-        scope=MONTH_2019,
+        scope=CELL_2019,
         measure=sql("select avg(n_jobs) from answer"),
         criterion=near(3360, relative=0.02),
     ),
@@ -105,7 +105,7 @@ CLAIMS = [
         "TIR-jobs-median-2019",
         statement="median number of jobs per hour",
         source="Tirmazi et al., EuroSys'20, Fig. 8",
-        scope=MONTH_2019,
+        scope=CELL_2019,
         measure=sql("select median(n_jobs) from answer"),
         criterion=near(3309, relative=0.02),
     ),
@@ -114,7 +114,8 @@ CLAIMS = [
         "G11-days",
         statement="the trace of 2011 lasts 29 days",
         source="ClusterData2011_2.md",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=sql("select count(*) / 24 from answer"),
         criterion=near(29, within=0.5),
     ),
@@ -122,7 +123,8 @@ CLAIMS = [
         "TIR-days",
         statement="the trace of 2011 lasts 30 days",
         source="Tirmazi et al., EuroSys'20, Table 1",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=sql("select count(*) / 24 from answer"),
         criterion=near(30, within=0.5),
     ),

@@ -28,7 +28,7 @@ from borgtrace.question import (
     near,
     sql,
 )
-from borgtrace.question.scopes import MONTH_2011, OF_2011
+from borgtrace.question.scopes import CELL_2011, OF_2011
 
 if TYPE_CHECKING:
     import altair as alt
@@ -121,7 +121,8 @@ CLAIMS = [
         statement="jobs",
         source="count over the job events of 2011",
         kind="criterion",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=sql(
             "select sum(n_jobs) from answer where type = 'any'",
             otherwise=NO_JOB,

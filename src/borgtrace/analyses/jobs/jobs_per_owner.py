@@ -28,7 +28,7 @@ from borgtrace.question import (
     near,
     sql,
 )
-from borgtrace.question.scopes import MONTH_2011, OF_2011
+from borgtrace.question.scopes import CELL_2011, OF_2011
 
 if TYPE_CHECKING:
     import altair as alt
@@ -162,7 +162,8 @@ CLAIMS = [
         statement="users",
         source="count over the job events of 2011",
         kind="criterion",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=NUMBER_OF_USERS,
         criterion=equals(933),
     ),
@@ -171,7 +172,8 @@ CLAIMS = [
         statement="more than 900 users submit jobs",
         source="data pipeline description (section on data)",
         kind="criterion",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=NUMBER_OF_USERS,
         criterion=above(900),
     ),

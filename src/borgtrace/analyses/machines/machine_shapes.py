@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, equals, near, sql
-from borgtrace.question.scopes import ALIBABA_2018, MONTH_2011, OPENB
+from borgtrace.question.scopes import ALIBABA_2018, CELL_2011, OPENB
 from borgtrace.schema.time import BEFORE_TRACE
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ CLAIMS = [
         "R12-table1",
         statement="the ten machine shapes of the 2011 cell",
         source="Reiss et al., SoCC'12, Table 1",
-        scope=MONTH_2011,
+        scope=CELL_2011,
         measure=sql(
             """
             select coalesce(string_agg(n_last::varchar, '/' order by n_last desc), '')
@@ -122,7 +122,8 @@ CLAIMS = [
         "G11-machines",
         statement="about 12.5 thousand machines",
         source="ClusterData2011_2.md",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=NUMBER_OF_MACHINES,
         criterion=near(12_500, relative=0.01),
     ),
@@ -130,7 +131,8 @@ CLAIMS = [
         "G11-machines-old",
         statement="about 11 thousand machines (older page)",
         source="ClusterData2011_2.md",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=NUMBER_OF_MACHINES,
         criterion=near(11_000, within=500),
     ),
@@ -139,7 +141,8 @@ CLAIMS = [
         statement="machines that are ever in the cell",
         source="count over the machine events of 2011",
         kind="criterion",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=NUMBER_OF_MACHINES,
         criterion=equals(12_583),
     ),
@@ -148,7 +151,7 @@ CLAIMS = [
         statement="machines at the start",
         source="count over the machine events of 2011",
         kind="criterion",
-        scope=MONTH_2011,
+        scope=CELL_2011,
         measure=sql("select coalesce(sum(n_at_start), 0) from answer"),
         criterion=equals(12_477),
     ),

@@ -83,11 +83,11 @@ def tolerance(rate: AnomalyRate) -> str:
     return f"{low:g} ± {largest_distance:.2g}, or two standard deviations"
 
 
-def verdict(rate: AnomalyRate, n: int, of: int) -> str:
-    """Return "as documented", "differs", "reported" (nothing to compare) or "nothing to measure".
+def is_as_documented(rate: AnomalyRate, n: int, of: int) -> bool:
+    """Return whether a share is as documented.
 
-    A share is met within a quarter of it (of what is left to 1, where that is less) or within two standard
-    deviations of a Poisson count, so that a small trace is not accused.
+    It is within a quarter of it (of what is left to 1, where that is less) or within two standard deviations of a
+    Poisson count, so that a small trace is not accused.
 
     Parameters
     ----------
@@ -96,22 +96,18 @@ def verdict(rate: AnomalyRate, n: int, of: int) -> str:
     n
         Rows (or seconds) with the anomaly.
     of
-        Rows (or seconds) examined; 0 where the store has none.
+        Rows (or seconds) examined.
     """
-    if not of:
-        return "nothing to measure"
-    # Some documents say that something occurs, but not how often.
-    if rate.documented is None:
-        return "reported"
     scale = 1.0 if rate.is_count else float(of)
-    low = rate.documented[0] * scale
-    high = rate.documented[1] * scale
+    documented = rate.documented or (0.0, math.inf)
+    low = documented[0] * scale
+    high = documented[1] * scale
     if low == high and not is_exact(rate):
         two_standard_deviations = 2.0 * math.sqrt(high)
         slack = max(TOLERANCE * min(high, of - high), two_standard_deviations + 1.0)
         low -= slack
         high += slack
-    return "as documented" if low <= n <= high else "differs"
+    return low <= n <= high
 
 
 def is_exact(rate: AnomalyRate) -> bool:

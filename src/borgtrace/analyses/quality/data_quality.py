@@ -3,13 +3,14 @@
 Every anomaly named by the format documents, by Google's notes or by studies of the traces is
 counted and compared with the documented rate of its trace. A share is as documented if it lies
 within a quarter of the documented one (of what is left to 100 %, where that is less), or within two standard
-deviations of a Poisson count where the trace is small. What
+deviations of a Poisson count where the trace is small. On part of a trace a rate is shown but not judged, unless no
+further part could overturn the verdict: an event that never occurs has been seen. What
 ingest refuses or flags row by row is in the store's own quality counters (`borgtrace info`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,10 +24,9 @@ from borgtrace.analyses.quality.anomalies import (
     LONG_TRACE_DAYS,
     UNDER_SAMPLED,
     Anomaly,
-    tolerance,
-    verdict,
 )
 from borgtrace.analyses.quality.caveats import mixed_requests, pending_updates, usage_after_end
+from borgtrace.analyses.quality.documented_rates import Shares, claim_about, claims_about
 from borgtrace.analyses.shared.attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.windows import POSSIBLE, amount, int_sum, regular
@@ -35,19 +35,16 @@ from borgtrace.question import (
     Answer,
     Claim,
     Column,
-    Criterion,
-    Measure,
     NotApplicable,
     Question,
     Row,
-    Scope,
     Tables,
     charts,
     near,
     sql,
 )
+from borgtrace.question.scope import Request
 from borgtrace.question.scopes import JOB_EVENTS_2011
-from borgtrace.schema.dialects.google import REAL_PARTS
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
 if TYPE_CHECKING:
@@ -75,26 +72,35 @@ ANSWER = Answer(
             "verdict",
             "string",
             "1",
-            "One of: as documented, differs, reported, nothing to measure.",
+            "One of: as documented, differs, not judged, reported, nothing to measure.",
+        ),
+        Column(
+            "reason",
+            "string",
+            "1",
+            "What the store lacks for a verdict; NULL where nothing.",
+            nullable=True,
         ),
     ],
 )
 
 
+READS: tuple[str, ...] = ()
+"""No table is needed: what is there is examined, and each claim names its own."""
 ALLOC_BITS = 10
+VERDICTS = {
+    "holds": "as documented",
+    "does not hold": "differs",
+    "not judged": "not judged",
+}
+"""How the verdict on the claim about a rate is called in the table and in the chart."""
 VERDICT_COLORS = {
     "as documented": "#2ca58d",
     "differs": "#e4572e",
+    "not judged": "#bbb",
     "reported": "#88a",
     "nothing to measure": "#ddd",
 }
-
-
-class Shares(NamedTuple):
-    """How many rows (or seconds) have an anomaly, of those that could have it."""
-
-    n: int
-    of: int
 
 
 class Stage(NamedTuple):
@@ -120,6 +126,7 @@ def compute(tables: Tables) -> list[Row]:
         if code not in shares or code not in rates:
             continue
         n, of = shares[code]
+        verdict, reason = judge(tables, anomaly, shares[code])
         rows.append(
             {
                 "table": anomaly.table,
@@ -129,10 +136,24 @@ def compute(tables: Tables) -> list[Row]:
                 "n": n,
                 "of": of,
                 "share": n / of if of else None,
-                "verdict": verdict(rates[code], n, of),
+                "verdict": verdict,
+                "reason": reason,
             }
         )
     return rows
+
+
+def judge(tables: Tables, anomaly: Anomaly, shares: Shares) -> tuple[str, str | None]:
+    """Return the verdict on an anomaly, which is that on its claim, and what the store lacks for one."""
+    if not shares.of:
+        return "nothing to measure", None
+    rate = tables.dialect.anomalies[anomaly.code]
+    # Some documents say that something occurs, but not how often.
+    if rate.documented is None:
+        return "reported", None
+    claim = claim_about(anomaly, rate, anomaly.rates[rate])
+    finding = claim.judge_value(shares, tables.coverage, READS, Request(tables.where))
+    return VERDICTS[finding.verdict], finding.reason or None
 
 
 def fetch_shares(tables: Tables) -> dict[str, Shares]:
@@ -400,43 +421,6 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
 
 
-def claims_about(anomaly: Anomaly) -> Iterator[Claim]:
-    """Yield a claim for each documented rate of an anomaly."""
-    rates = anomaly.rates
-    for rate, traces in rates.items():
-        name = ["QUALITY", anomaly.code]
-        # The trace is part of the name where each has a rate of its own.
-        if len(rates) > 1:
-            name += traces
-        yield Claim(
-            "-".join(name),
-            statement=anomaly.statement,
-            source=rate.source,
-            kind="criterion" if rate.source == REAL_PARTS else "published",
-            scope=Scope(traces=traces, tables=anomaly.tables),
-            measure=share_of(anomaly),
-            criterion=Criterion(
-                rate.expected,
-                tolerance(rate),
-                lambda measured: measured.endswith("as documented)"),
-            ),
-        )
-
-
-def share_of(anomaly: Anomaly) -> Measure:
-    """Measure the share of an anomaly, in words."""
-
-    def measure(answer: pa.Table) -> str:
-        for row in answer.to_pylist():
-            if row["anomaly"] == anomaly.code and row["of"]:
-                share = f"{row['share']:.4%}"
-                counts = f"{row['n']:,} of {row['of']:,}"
-                return f"{share} ({counts}, {row['verdict']})"
-        raise NotApplicable(anomaly.why)
-
-    return measure
-
-
 CLAIMS = [
     # Derived from the published rates of each anomaly.
     *chain.from_iterable(map(claims_about, ANOMALIES.values())),
@@ -465,5 +449,6 @@ QUESTION = Question(
     compute=compute,
     chart=chart,
     claims=CLAIMS,
+    reads=READS,
     reference="format documents, Google's notes on the traces, and counts over the real files",
 )

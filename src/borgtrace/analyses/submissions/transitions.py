@@ -153,6 +153,7 @@ CLAIMS = [
         statement="a pending task can be evicted",
         source="Zhu et al., Fig. 1",
         scope=LIKE_2011,
+        with_more_data="rises",
         measure=sql(
             """
             select
@@ -175,6 +176,7 @@ CLAIMS = [
         statement="SUBMIT never directly follows SUBMIT",
         source="Zhu et al., Fig. 1",
         scope=LIKE_2011,
+        with_more_data="rises",
         measure=sql(
             """
             select coalesce(sum(n) filter (from_type = 'SUBMIT' and to_type = 'SUBMIT'), 0)

@@ -185,6 +185,7 @@ CLAIMS = [
         statement="1.94 billion readings",
         source="AzurePublicDatasetV2.md",
         scope=AZURE_2019,
+        with_more_data="rises",
         measure=sql(
             "select coalesce(sum(n_windows), 0)::double from answer",
             otherwise="no task has usage",

@@ -43,7 +43,7 @@ from borgtrace.question import (
     query_answer,
     sql,
 )
-from borgtrace.question.scopes import LIKE_2011, MONTH_2011
+from borgtrace.question.scopes import CELL_2011, LIKE_2011
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 if TYPE_CHECKING:
@@ -272,7 +272,8 @@ CLAIMS = [
         "S4-shortest",
         statement="the shortest finished task runs for 1 µs",
         source="Zhu et al., Fig. 8",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="falls",
         measure=sql(
             "select shortest from answer where grouping = 'all' limit 1",
             otherwise="no task finished",
@@ -283,7 +284,8 @@ CLAIMS = [
         "S4-longest",
         statement="the longest finished task runs for 8.969 days",
         source="Zhu et al., Fig. 8",
-        scope=MONTH_2011,
+        scope=CELL_2011,
+        with_more_data="rises",
         measure=sql(
             """
             select longest / 86400
