@@ -12,7 +12,7 @@ from borgtrace.catalog import questions
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import subset
 from borgtrace.question import Claim, EngineTables, Question
-from borgtrace.question.scope import Request
+from borgtrace.question.scope import QuestionRequest
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.criteria import Criteria
 from borgtrace.synth import generate
@@ -175,7 +175,7 @@ def objection(claim: Claim, question: Question, tables: EngineTables) -> str:
     """Return why a claim cannot get a verdict on a store, whatever is measured; empty where it can."""
     can_be_settled = claim.with_more_data != "moves"
     scope = claim.scope.of_any_part if can_be_settled else claim.scope
-    return scope.objection(tables.coverage, question.reads, Request(tables.where))
+    return scope.objection(tables.coverage, question.reads, QuestionRequest(tables.where))
 
 
 def settled_by_a_part() -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from borgtrace.question import Scope
-from borgtrace.question.scope import Request, duration
+from borgtrace.question.scope import QuestionRequest, duration
 from borgtrace.schema.dialects import dialect
 from borgtrace.schema.time import DAY, HOUR, MINUTE, TRACE_START
 from borgtrace.store.coverage import DECLARED_WHOLE, Coverage, StoreCoverage, coverage, whole_trace
@@ -189,7 +189,10 @@ def test_a_whole_table_speaks_about_the_whole_trace() -> None:
     ],
 )
 def test_what_was_asked(scope: Scope, where: str, changed: dict[str, Any], expected: str) -> None:
-    assert scope.objection(ALL_2011, READS, Request(where, changed, {"size": 1000})) == expected
+    assert (
+        scope.objection(ALL_2011, READS, QuestionRequest(where, changed, {"size": 1000}))
+        == expected
+    )
 
 
 def test_a_verdict_on_another_trace_says_so() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from borgtrace.question.criteria import Criterion, WithMoreData, with_tolerance
 from borgtrace.question.measures import NOTHING, Measure
 from borgtrace.question.notapplicable import NotApplicable
-from borgtrace.question.scope import Request, Scope
+from borgtrace.question.scope import QuestionRequest, Scope
 from borgtrace.store.coverage import StoreCoverage
 
 Item = TypeVar("Item")
@@ -147,7 +147,11 @@ class Claim:
         return self._judged(value, note)
 
     def judge_on(
-        self, answer: pa.Table, coverage: StoreCoverage, reads: Sequence[str], request: Request
+        self,
+        answer: pa.Table,
+        coverage: StoreCoverage,
+        reads: Sequence[str],
+        request: QuestionRequest,
     ) -> Finding:
         """Measure the claim on an answer, and judge it where the scope allows that or no more data could overturn it.
 
@@ -173,7 +177,7 @@ class Claim:
         return self.judge_value(value, coverage, reads, request)
 
     def judge_value(
-        self, value: Any, coverage: StoreCoverage, reads: Sequence[str], request: Request
+        self, value: Any, coverage: StoreCoverage, reads: Sequence[str], request: QuestionRequest
     ) -> Finding:
         """Judge a measured value where the scope allows that or no more data could overturn the verdict.
 

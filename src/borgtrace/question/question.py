@@ -21,7 +21,7 @@ from borgtrace.question.engine_tables import EngineTables
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.planned_tables import PlannedTables
 from borgtrace.question.provenance import Provenance
-from borgtrace.question.scope import Request
+from borgtrace.question.scope import QuestionRequest
 from borgtrace.question.tables import Tables
 from borgtrace.schema.bounds import Declaration, check_value, declarations_of
 from borgtrace.schema.types import Table
@@ -214,7 +214,7 @@ class Question:
             for name, value in provenance.parameters.items()
             if value != defaults.get(name)
         }
-        request = Request(provenance.where, changed, defaults)
+        request = QuestionRequest(provenance.where, changed, defaults)
         findings = [claim.judge_on(answer, coverage, self.reads, request) for claim in self.claims]
         return tuple(findings)
 

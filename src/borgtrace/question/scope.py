@@ -14,7 +14,7 @@ _SMALL_CELL = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class QuestionRequest:
     """What a question was asked of a store.
 
     Parameters
@@ -32,7 +32,7 @@ class Request:
     defaults: Values = field(default_factory=dict)
 
 
-PLAIN_REQUEST = Request()
+PLAIN_REQUEST = QuestionRequest()
 """All tasks, with all parameters at their defaults."""
 
 
@@ -96,7 +96,7 @@ class Scope:
         return replace(self, is_whole=False, span=0, tasks=0)
 
     def objection(
-        self, store: StoreCoverage, reads: Iterable[str], request: Request = PLAIN_REQUEST
+        self, store: StoreCoverage, reads: Iterable[str], request: QuestionRequest = PLAIN_REQUEST
     ) -> str:
         """Return why the claim cannot be judged on a store; empty where it can.
 
@@ -143,7 +143,7 @@ class Scope:
             return ""
         return f"is about the cell of {' and '.join(self.traces)}, the store holds a synthetic one"
 
-    def _selection(self, store: StoreCoverage, request: Request) -> str:
+    def _selection(self, store: StoreCoverage, request: QuestionRequest) -> str:
         changed, defaults = request.changed, request.defaults
         for name in self.larger:
             if name in changed and changed[name] < defaults[name]:

@@ -43,7 +43,7 @@ from borgtrace.question import (
     near,
     sql,
 )
-from borgtrace.question.scope import Request
+from borgtrace.question.scope import QuestionRequest
 from borgtrace.question.scopes import JOB_EVENTS_2011
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
@@ -152,7 +152,7 @@ def judge(tables: Tables, anomaly: Anomaly, shares: Shares) -> tuple[str, str | 
     if rate.documented is None:
         return "reported", None
     claim = claim_about(anomaly, rate, anomaly.rates[rate])
-    finding = claim.judge_value(shares, tables.coverage, READS, Request(tables.where))
+    finding = claim.judge_value(shares, tables.coverage, READS, QuestionRequest(tables.where))
     return VERDICTS[finding.verdict], finding.reason or None
 
 
