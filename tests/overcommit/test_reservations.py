@@ -96,10 +96,6 @@ def test_by_hand(
     for slot, value in enumerate(values):
         end = 600 * SECOND + (slot + 1) * SLOT
         assert predicted_by_job(cell, policy, end) == {1: [pytest.approx(value)] * 2}
-        # Until the slot has ended it is not known.
-        assert predicted_by_job(cell, policy, end - 1) == (
-            {1: [pytest.approx(values[slot - 1])] * 2} if slot else {}
-        )
     # On machine 2 it is a task of which little is known.
     last = {
         "max": 0.5,
@@ -107,7 +103,14 @@ def test_by_hand(
         "reservation:margin=0,half_life=5m": (0.5 + 0.0625) / 2,
     }
     assert predicted_by_job(cell, policy) == {1: [pytest.approx(last.get(policy, 0.0625))] * 2}
+
+
+def test_a_slot_is_not_known_until_it_has_ended(cell: Path) -> None:
+    policy = "max:warmup=5m"
+    end = 600 * SECOND + SLOT
     assert predicted_by_job(cell, policy, 0) == {}
+    assert predicted_by_job(cell, policy, end - 1) == {}
+    assert predicted_by_job(cell, policy, end + SLOT - 1) == {1: [0.25] * 2}
 
 
 @pytest.mark.parametrize("seed", range(3))
