@@ -72,6 +72,25 @@ def test_cumulative_counts() -> None:
     }
 
 
+def test_the_queue_may_change_before_and_after_all_counted_events() -> None:
+    """Two tasks wait before the trace; one is killed in the first step, one in the last."""
+    rows = run(
+        "submissions",
+        events(
+            task(1, ("SUBMIT", -600), ("KILL", 10)),
+            task(2, ("SUBMIT", -600), ("KILL", 910)),
+            task(3, ("SUBMIT", 310), ("SCHEDULE", 320)),
+        ),
+    )
+    assert [(row["time"], row["submitted"], row["pending"]) for row in rows] == [
+        (0, 2, 2),
+        (at(300), 2, 1),
+        (at(600), 3, 1),
+        (at(900), 3, 1),
+        (at(1200), 3, 0),
+    ]
+
+
 def test_the_weighted_curves_end_at_the_quotients_of_the_totals() -> None:
     """Of the four tasks one was there before the trace, as the totals of tasks count."""
     earlier = task(9, ("SUBMIT", -600), ("SCHEDULE", -600), ("FINISH", 20))

@@ -57,9 +57,13 @@ def compute(
     events = counted_events(attempts, with_earlier=True)
     counts = tables.fetch(sum_by_step(events, step, *PROCESSES), "steps")
     changes = tables.fetch(sum_by_step(changes_of_queue(attempts), step, "pending"), "queue")
-    steps = np.setdiff1d(counts["step"].to_numpy(), [EARLIER])
-    if not steps.size:
-        raise NotApplicable("nothing was submitted, scheduled or completed within the trace")
+    NotApplicable.unless(
+        (counts["step"].to_numpy() != EARLIER).any(),
+        "nothing was submitted, scheduled or completed within the trace",
+    )
+    # A queue changes without a counted event, too, where a task that waits is killed.
+    steps = np.concatenate([counts["step"].to_numpy(), changes["step"].to_numpy()])
+    steps = steps[steps != EARLIER]
     first = int(steps.min())
     n_steps = int(steps.max()) - first + 1
     ends_of_steps = (first + np.arange(n_steps, dtype=np.int64) + 1) * step
@@ -103,10 +107,8 @@ def cumulate(counts: pa.Table, name: str, first: int, n_steps: int) -> Index:
     """
     steps = counts["step"].to_numpy()
     place = np.where(steps == EARLIER, 0, steps - first + 1)
-    # A queue may change after the last counted event: a task that waits is killed.
-    is_shown = place <= n_steps
     # Steps without an event have no row; counts stay whole numbers as floats, too.
-    totals = np.bincount(place[is_shown], counts[name].to_numpy()[is_shown], minlength=n_steps + 1)
+    totals = np.bincount(place, counts[name].to_numpy(), minlength=n_steps + 1)
     return totals.cumsum().astype(np.int64)
 
 
