@@ -60,6 +60,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
             single=0.5,
             jobs=share,
             largest=30,
+            lives=None,
+            is_steady=False,
         )
         for tier, share in zip(GOOGLE_2011.tiers, (0.2, 0.3, 0.5), strict=True)
     )
@@ -68,6 +70,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "killed_pending": 0.2,
         "removals": 0.05,
         "looping": 0.0,
+        "tasks_per_job": None,
+        "resubmitting": None,
         "shapes": SHAPES,
     }
     cell = replace(

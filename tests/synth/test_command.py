@@ -131,8 +131,9 @@ def test_check_as_json_holds_the_published_numbers(synth: Synth, small: Path) ->
         if row["measured"] is not None:
             expected = (row["measured"] - target.published) / abs(target.published)
             assert row["deviation"] == pytest.approx(expected)
-            near = abs(expected) <= 0.10 or row["low"] <= target.published <= row["high"]
-            if target.is_judged and abs(abs(expected) - 0.10) > 1e-3:
+            within = target.tolerance
+            near = abs(expected) <= within or row["low"] <= target.published <= row["high"]
+            if target.is_judged and abs(abs(expected) - within) > 1e-3:
                 assert near == (row["verdict"] == "fits") or row["low"] == pytest.approx(
                     target.published, 1e-5
                 )

@@ -11,22 +11,23 @@ import borgtrace
 from borgtrace.catalog import find
 from borgtrace.question import EngineTables
 from borgtrace.synth.model.fault_rates import NO_FAULTS, PUBLISHED
+from borgtrace.synth.model.outcomes import Outcomes
 from tests.synth.conftest import Trace
 from tests.synth.test_task_lifecycle import SUCCESSORS, task_events
 
 
 @pytest.fixture(scope="module")
 def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    """30 machines, 6 hours, no faults but these, each a hundred times as often as published."""
+    """30 machines, 6 hours, no faults but these, each at least a hundred times as often as published."""
     rates = NO_FAULTS._replace(
-        no_schedule=0.02,
+        no_schedule=0.04,
         lost_jobs=0.3,
         made_up_collections=0.05,
         made_up_updates=1.0,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PUBLISHED, "2011", rates)
-        patch.setattr("borgtrace.synth.model.outcomes.UPDATED", 0.05)
+        patch.setattr(Outcomes, "is_updated", lambda self, job: self.random.random() < 0.05)
         return Trace(
             tmp_path_factory.mktemp("often"),
             machines=30,

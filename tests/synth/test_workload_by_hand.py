@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,8 @@ from borgtrace.synth.model.arrivals import JobArrivals
 from borgtrace.synth.model.classes import CLASSES
 from borgtrace.synth.model.consumption import EASY, EMPTY, IDLE, Consumption, use_little
 from borgtrace.synth.model.draws import BalancedStrata
-from borgtrace.synth.model.profile import Tier
+from borgtrace.synth.model.job_sizes import JobSizes, tail_at
+from borgtrace.synth.model.profile import Profile, Tier
 from borgtrace.synth.model.workload import LARGE
 from borgtrace.synth.simulate.event_log import CollectionEvent, InstanceEvent
 from borgtrace.synth.write.event_rows import collection_row, instance_row
@@ -22,7 +24,6 @@ from tests.synth.scripted import (
     FREE,
     GOOGLE_2011,
     GOOGLE_2019,
-    OTHER,
     ScriptedGenerator,
     ScriptedRandom,
     job_of,
@@ -65,12 +66,17 @@ def test_four_gaps_in_ten_are_bursts() -> None:
     assert drawn.random.calls == [(pytest.approx(rate),)]
 
 
+def sizes(*numbers: float, profile: Profile = GOOGLE_2019) -> JobSizes:
+    """The sizes in a cell of 20 machines; 2019 says nothing of the mean size of its jobs."""
+    return JobSizes(profile, 20, 1, ScriptedRandom(*numbers))
+
+
 def test_sizes_of_jobs() -> None:
     def size(share: float, *numbers: float) -> int:
-        several = OTHER.single + (1 - OTHER.single) * share
-        return arrivals(several, *numbers).size(OTHER)
+        several = BEB.single + (1 - BEB.single) * share
+        return sizes(several, *numbers).draw(BEB)
 
-    assert arrivals(OTHER.single - 1e-9).size(OTHER) == 1
+    assert sizes(BEB.single - 1e-9).draw(BEB) == 1
     # Frequent sizes first, then a few tasks, then the tail from ten up to ten times the machines.
     assert size(0.19, 0.0) == 2
     assert size(0.21, 7) == 7
@@ -79,13 +85,38 @@ def test_sizes_of_jobs() -> None:
 
 
 def test_a_few_tasks_are_two_to_ten() -> None:
-    few = arrivals(OTHER.single + (1 - OTHER.single) * 0.44, 10)
-    assert few.size(OTHER) == 10
-    assert few.random.calls == [(2, 10)]
+    few = sizes(BEB.single + (1 - BEB.single) * 0.44, 10)
+    assert few.draw(BEB) == 10
+    assert few.random.calls == [(2, 10)]  # type: ignore[attr-defined]
     # A fifth of the jobs with several tasks have frequent sizes: at .2 itself these are over.
-    several = arrivals(0.2, 7)
-    assert several.size(replace(OTHER, single=0.0)) == 7
-    assert several.random.calls == [(2, 10)]
+    several = sizes(0.2, 7)
+    assert several.draw(replace(BEB, single=0.0)) == 7
+    assert several.random.calls == [(2, 10)]  # type: ignore[attr-defined]
+
+
+def test_the_tail_of_sizes_has_two_exponents_and_an_end() -> None:
+    # (10 / 1,000)^.585 of the tail, 6.76 %, lies above a thousand; there an exponent of 1 up to 9,000 has its
+    # median where half of 1 − 1/9 is left: 1 / (1 − 4/9) thousand.
+    above = 0.01**0.585
+    assert tail_at(0.0, 9000.0, 1.5) == pytest.approx(10.0)
+    assert tail_at(1.0 - above, 9000.0, 1.5) == pytest.approx(1000.0)
+    assert tail_at(1.0 - above / 2, 9000.0, 1.0) == pytest.approx(1800.0)
+    assert tail_at(1.0, 9000.0, 1.5) == pytest.approx(9000.0)
+    # A small cell has no job above the knee: half of what (10 / 100)^.585 leaves.
+    left = 1.0 - 0.5 * (1.0 - 0.1**0.585)
+    assert tail_at(0.5, 100.0, 1.5) == pytest.approx(10.0 * left ** (-1 / 0.585))
+
+
+@pytest.mark.parametrize("machines", [500, 1000, 12_500])
+def test_a_job_of_2011_has_as_many_tasks_in_a_cell_of_any_size(machines: int) -> None:
+    """Over the month, a job has 37.83 tasks; a fifth of the draws are enough, since they are even."""
+    drawn = JobSizes(GOOGLE_2011, machines, 1, random.Random(1))
+    assert drawn.mean(drawn.exponent) == pytest.approx(37.83, rel=0.001)
+    assert drawn.largest == min(10 * machines, 90_050)
+    mean = 0.0
+    for tier in GOOGLE_2011.tiers:
+        mean += tier.jobs * np.mean([drawn.draw(tier) for _ in range(10_000)])
+    assert mean == pytest.approx(37.83, rel=0.05)
 
 
 def test_different_machines_are_asked_for_where_there_are_twice_as_many() -> None:

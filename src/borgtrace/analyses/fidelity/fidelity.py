@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
+from borgtrace.analyses.fidelity.life_measures import life_measures, read_lives
 from borgtrace.analyses.fidelity.usage_measures import row_measures, usage_measures
 from borgtrace.analyses.fidelity.weighted_measures import Measures, Units, WeightedMeasure
 from borgtrace.kernels.arrays import Numbers
@@ -130,7 +131,13 @@ def targets_of_store(tables: Tables) -> Sequence[FidelityTarget]:
 def measures_of_format(tables: Tables, units: Units) -> Measures:
     """Return how to measure targets; formats other than 2011 are measured row by row."""
     if tables.dialect is GOOGLE_2011:
-        return event_measures(read_events(tables), units) | usage_measures(tables, units)
+        events = read_events(tables)
+        lives = read_lives(tables, events)
+        return (
+            event_measures(events, units)
+            | life_measures(lives, units)
+            | usage_measures(tables, units)
+        )
     return row_measures(tables, units)
 
 

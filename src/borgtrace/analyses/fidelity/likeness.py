@@ -160,8 +160,10 @@ def cell_like(
         base,
         taken=tuple(units.machines.tolist()),
         first_id=max(last_job + 1, base.first_id) if last_job < HASHED_IDS else base.first_id,
-        # Lives in crash loops are among those of the store.
+        # Lives in crash loops are among those of the store, and so are the sizes of its jobs.
         looping=0.0,
+        resubmitting=None,
+        tasks_per_job=None,
         request_scale=(1.0, 1.0),
         is_even=True,
         **fields_of_machines(machines, measured, base),

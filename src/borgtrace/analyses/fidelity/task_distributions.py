@@ -112,7 +112,8 @@ def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: 
         "memory_use": share_of_request(use, "memory", tier.memory_use),
         "cpu_use": share_of_request(use, "cpu", tier.cpu_use) if tier.cpu_use else 0.0,
     }
-    return replace(tier, **fields)
+    # The lives of 2011 would take the place of the store's own run times.
+    return replace(tier, lives=None, is_steady=False, **fields)
 
 
 def select_rows(rows: Columns, condition: Flags) -> Columns:

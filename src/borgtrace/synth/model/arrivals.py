@@ -1,4 +1,4 @@
-"""When jobs arrive inside the trace, in which tier, and with how many tasks."""
+"""When jobs arrive inside the trace, and in which tier."""
 
 import math
 import random
@@ -8,32 +8,19 @@ import numpy as np
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.synth.model.draws import Stratified, pick
 from borgtrace.synth.model.hashing import generator
+from borgtrace.synth.model.job_sizes import JobSizes
 from borgtrace.synth.model.profile import Profile, Tier
-
-SIZE_ATOMS = {
-    2: 8,
-    11: 6,
-    50: 5,
-    15: 4,
-    9: 3,
-    110: 3,
-    100: 3,
-    14: 2,
-}
-"""Frequent sizes of jobs with several tasks, in the order of their frequency in the real trace, and their weights."""
-TAIL = 0.585
-"""Pareto exponent of tasks per job from 10 on."""
 
 
 class JobArrivals:
-    """Draws the times, tiers and sizes of the jobs that arrive inside the trace.
+    """Draws the times and tiers of the jobs that arrive inside the trace.
 
     Parameters
     ----------
     profile
         Rates and tiers.
     machines
-        Number of machines; arrivals and the largest job grow with it.
+        Number of machines; arrivals grow with it.
     hours
         Length of the trace.
     seed
@@ -45,8 +32,8 @@ class JobArrivals:
     ----------
     hourly
         How busy each hour is, apart from the time of day and week: factors with a mean of about 1.
-    largest
-        Tasks of the largest job.
+    sizes
+        Draws how many tasks jobs have.
     """
 
     def __init__(
@@ -60,14 +47,18 @@ class JobArrivals:
         self.profile = profile
         self.machines = machines
         self.random = rng
-        # The tail below has no finite mean: cut at a size that grows with the cell (the largest real job: 90,050).
-        self.largest = max(10, 10 * machines)
         self._tiers = Stratified(rng)
+        self.sizes = JobSizes(profile, machines, seed, rng)
         # Mean 1, deviation .29: with the day and the week about as much as between the real hours (340 of 960 jobs).
         self.hourly = generator(seed, "hours").gamma(12.0, 1.0 / 12.0, size=int(hours) + 2)
-        self._sizes = {tier.name: Stratified(rng) for tier in profile.tiers}
         if profile.is_even:
             self.hourly /= np.mean([self.season(hour) for hour in np.arange(hours) + 0.5])
+
+    @property
+    def tasks_per_hour(self) -> float:
+        """How many new tasks are expected in an hour."""
+        jobs_per_hour = self.profile.jobs_per_hour * self.machines
+        return jobs_per_hour * self.sizes.mean(self.sizes.exponent)
 
     def after(self, now: int) -> int:
         """Return the time (µs) of the arrival after `now`: a burst or an exponential gap."""
@@ -99,29 +90,3 @@ class JobArrivals:
         """Draw the tier of a new job."""
         shares = {tier: tier.jobs for tier in self.profile.tiers}
         return pick(shares, self._tiers.draw())
-
-    def size(self, tier: Tier) -> int:
-        """Draw the number of tasks of a new job."""
-        # Stratified where the distribution is a store's: its few largest jobs have most of the tasks.
-        draw = self._sizes[tier.name].draw if tier.sizes else self.random.random
-        u = draw()
-        if u < tier.single:
-            return 1
-        u = (u - tier.single) / (1.0 - tier.single)
-        largest = min(self.largest, tier.largest)
-        if tier.sizes:
-            return min(round(tier.sizes.at(u)), largest)
-        if u < 0.20:
-            return min(pick(SIZE_ATOMS, self.random.random()), largest)
-        if u < 0.45:
-            return min(self.random.randint(2, 10), largest)
-        return self._size_in_tail(largest)
-
-    def _size_in_tail(self, largest: int) -> int:
-        """Draw from the Pareto distribution cut at `largest`, by inversion."""
-        # Uncut it has a mean near 156 tasks, where the real one is 37.8, and the mean of a sample swings from 82 to 236
-        # between seeds.
-        low = 10.0**-TAIL
-        high = (largest + 1.0) ** -TAIL
-        probability = low - self.random.random() * (low - high)
-        return min(largest, int(probability ** (-1.0 / TAIL)))

@@ -10,6 +10,7 @@ from typing import NamedTuple, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 Value = TypeVar("Value")
 Shares: TypeAlias = Mapping[Value, float]
 """Values and their weights, which need not add up to 1."""
@@ -176,6 +177,32 @@ class Stratified:
         return (part + self._rng.random()) / self._block
 
 
+class EvenSequence:
+    """Numbers in [0, 1) of which any run of neighbors covers the interval evenly: steps of the golden ratio.
+
+    A heavy tail then comes regularly: each thousand sizes of jobs have the same mean, and any day the same volume.
+
+    Parameters
+    ----------
+    first
+        Where it begins, in [0, 1).
+
+    Examples
+    --------
+    >>> even = EvenSequence(0.5)
+    >>> sorted(int(4 * even.draw()) for _ in range(4))
+    [0, 0, 2, 2]
+    """
+
+    def __init__(self, first: float) -> None:
+        self._last = first
+
+    def draw(self) -> float:
+        """Return the next number."""
+        self._last = (self._last + _GOLDEN) % 1.0
+        return self._last
+
+
 class BalancedStrata:
     """Places in [0, 1] for a sequence of masses, such that each part of [0, 1] gets the same mass.
 
@@ -213,8 +240,8 @@ class BalancedStrata:
         """
         parts = len(self._masses)
         allowed = range(max(1, math.ceil(below * parts)))
-        # The first of equally light parts, so that the result depends on masses and order alone.
-        lightest = min(allowed, key=self._masses.__getitem__)
+        # Equally light parts by turns from all over, not from the lowest on: the first jobs would all ask for little.
+        lightest = min(allowed, key=lambda part: (self._masses[part], part * _GOLDEN % 1.0))
         self._masses[lightest] += mass
         return (lightest + u) / parts
 

@@ -7,6 +7,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from borgtrace.kernels.arrays import Flags
+from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.synth.model.lives import JobPlan
 from borgtrace.synth.model.profile import Tier
 
 
@@ -52,6 +54,12 @@ class Job:
         Amplitude (in normal scores) and phase (radians) of the day wave of its tasks; 0 for none.
     is_looping
         Whether its tasks fail and come back again and again.
+    plan
+        How its tasks run; None where its tier alone says so.
+    killed_at
+        When the whole job is killed, µs.
+    gap
+        From the submission of one of its tasks to the next, µs.
     constraints
         Its placement constraints.
     allowed
@@ -95,6 +103,9 @@ class Job:
     wave: float = 0.0
     phase: float = 0.0
     is_looping: bool = False
+    plan: JobPlan | None = None
+    killed_at: int = AFTER_TRACE
+    gap: int = 3
     constraints: tuple[JobConstraint, ...] = ()
     allowed: Flags | None = None
     is_alloc_set: bool = False

@@ -9,6 +9,13 @@ from typing import NamedTuple
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.model.draws import Stratified, pick
 from borgtrace.synth.model.jobs import Job
+from borgtrace.synth.model.lives import (
+    LONGEST_FINISH,
+    SHORTEST_FINISH,
+    WAIT_OF_KILLED,
+    WAITING_WIDTH,
+    JobPlan,
+)
 from borgtrace.synth.model.profile import LENGTHS, Profile
 
 GAP = {"EVICT": 7, "FAIL": 12, "KILL": 3}
@@ -26,6 +33,8 @@ LOST = 1.8e-4
 # Ten jobs in crash loops cause half of the failures of the first hours.
 LOOPING = 0.985
 """Probability that a task in a crash loop comes back after it failed."""
+FASTER = 0.85
+"""Share of waits that those of tasks in a crash loop are drawn from: the shortest ones."""
 OVERRUN = 0.2
 """Share of runs whose last window goes on for some seconds after the end."""
 _ENDS_WITHOUT_MACHINE = {"EVICT": 0.32, "FAIL": 0.46, "KILL": 0.22}
@@ -79,7 +88,11 @@ class Outcomes:
         self._waits += 1
         self.owes_eviction |= self._waits == FIRST_EVICTED
         u = self.random.random()
-        delay_seconds = job.tier.delay.at(self.random.random())
+        place = self.random.random()
+        # What crashes at once is placed at once: its machine has all that it needs.
+        if job.plan is not None and job.plan.waiting is not None:
+            place = (job.plan.waiting + WAITING_WIDTH * place) % 1.0
+        delay_seconds = job.tier.delay.at(FASTER * place if job.is_looping else place)
         delay = round(delay_seconds * SECOND)
         # An alloc set reserves places for others; nobody kills it while it waits.
         if job.is_alloc_set:
@@ -87,10 +100,10 @@ class Outcomes:
         if self.owes_eviction:
             self.owes_eviction = False
             return Wait("EVICT", delay)
-        killed = self.profile.killed_pending
+        killed = self.profile.killed_pending if job.plan is None else job.plan.killed_waiting
         if u < killed:
-            score = self.random.gauss(0.0, 1.0)
-            seconds = math.exp(8.9 + 1.2 * score)
+            mean, deviation = (8.9, 1.2) if job.plan is None else WAIT_OF_KILLED
+            seconds = math.exp(mean + deviation * self.random.gauss(0.0, 1.0))
             return Wait("KILL", round(seconds * SECOND))
         if u < killed + EVICTED_PENDING:
             return Wait("EVICT", delay)
@@ -111,6 +124,8 @@ class Outcomes:
         if job.is_alloc_set:
             seconds = tier.residual.at(0.05 + 0.95 * u)
             return RunEnd(seconds, "KILL")
+        if job.plan is not None and not residual:
+            return self._planned_run(job.plan, u, lost)
         if job.is_looping and not residual:
             return RunEnd(30.0 + 300.0 * u, "FAIL")
         run_times = tier.residual if residual else tier.duration
@@ -122,11 +137,32 @@ class Outcomes:
         else:
             length = bisect_right(LENGTHS, seconds)
             shares = {kind: by_length[length] for kind, by_length in tier.outcomes.items()}
-        return RunEnd(seconds, pick(shares, self.random.random()))
+        kind = pick(shares, self.random.random())
+        if job.plan is not None and kind == "FINISH":
+            seconds = min(seconds, LONGEST_FINISH)
+        return RunEnd(seconds, kind)
+
+    def _planned_run(self, plan: JobPlan, u: float, lost: float) -> RunEnd:
+        """Draw how a run of a job with a plan ends."""
+        seconds = plan.seconds(u)
+        if lost < LOST:
+            return RunEnd(seconds, "LOST")
+        length = bisect_right(LENGTHS, seconds)
+        shares = {kind: by_length[length] for kind, by_length in plan.ends.items()}
+        kind = pick(shares, self.random.random())
+        if kind == "FINISH":
+            if plan.outlasts:
+                return RunEnd(math.inf, kind)
+            # Mirrored there, not moved to it: no two of them run equally long.
+            seconds = max(seconds, 2.0 * SHORTEST_FINISH - seconds)
+            seconds = min(seconds, LONGEST_FINISH)
+        return RunEnd(seconds, kind)
 
     def is_updated(self, job: Job) -> bool:
         """Draw whether a run has an update."""
-        share = SCALED if job.scaling == "FULLY_AUTOMATED" else UPDATED
+        lives = job.tier.lives
+        usual = UPDATED if lives is None else lives.updated
+        share = SCALED if job.scaling == "FULLY_AUTOMATED" else usual
         return self.random.random() < share
 
     def scale(self) -> float:
@@ -146,9 +182,19 @@ class Outcomes:
 
     def comes_back(self, job: Job, kind: str) -> bool:
         """Draw whether a task is resubmitted."""
+        if job.plan is not None:
+            probability = self._return_of_planned(job.plan, kind)
+            return self.random.random() < probability and not job.is_cancelled
         is_loop = job.is_looping and kind == "FAIL"
         probability = LOOPING if is_loop else self.profile.resubmitted[kind]
         return self.random.random() < probability and not job.is_cancelled
+
+    def _return_of_planned(self, plan: JobPlan, kind: str) -> float:
+        """Return the probability that a task of a job with a plan is resubmitted."""
+        is_loop = plan.outlasts and kind == "FAIL"
+        if plan.is_service or is_loop:
+            return 1.0
+        return plan.back_after_kill if kind == "KILL" else self.profile.resubmitted[kind]
 
     def pause(self, kind: str) -> int:
         """Draw the time (µs) from an end to the resubmission."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from borgtrace.synth.model.classes import TaskClasses
 from borgtrace.synth.model.draws import QuantileCurve, RankShares, Shares
+from borgtrace.synth.model.lives import Lives
 from borgtrace.synth.model.targets import FidelityTarget
 
 _LONG = 7200.0
@@ -27,6 +28,13 @@ class MachineShape(NamedTuple):
     cpu: float
     memory: float
     share: float
+
+
+class Resubmitting(NamedTuple):
+    """Resubmissions per new task: on most hours, and over the whole trace."""
+
+    usual: float
+    overall: float
 
 
 # Compared by identity, because shares cannot be keys.
@@ -78,6 +86,10 @@ class Tier:
         Distribution of tasks per new job of several tasks; that of 2011 where None.
     like
         The tier of 2011 that provides whatever is not published for this one.
+    lives
+        How its jobs live; where None, each run is drawn from `duration` and `outcomes` on its own.
+    is_steady
+        Whether what runs at the start are services, each of which another follows when it is over.
     """
 
     name: str
@@ -104,6 +116,8 @@ class Tier:
     memory_use: float = 0.62
     sizes: QuantileCurve | None = None
     like: str = ""
+    lives: Lives | None = None
+    is_steady: bool = False
 
     def lasting(self, seconds: float) -> float:
         """Return the share of tasks alive at the start that become long and have not failed after `seconds`."""
@@ -165,6 +179,11 @@ class Profile:
         Ids that no machine may have.
     is_even
         Whether the mean rate over the trace is exact, however busy single hours are.
+    tasks_per_job
+        Mean number of tasks of the jobs that arrive, which the largest of them make up for; None where it is whatever
+        the sizes of a small cell give.
+    resubmitting
+        Resubmissions per new task; None where crash loops do not make up for what else is not resubmitted.
     short_use
         Distributions of what short tasks (the last class) use of their CPU and memory requests.  Where None, they are
         of the other classes and use a part of what those do.
@@ -196,6 +215,8 @@ class Profile:
     constrained: float = CONSTRAINED
     taken: tuple[int, ...] = ()
     is_even: bool = False
+    tasks_per_job: float | None = None
+    resubmitting: Resubmitting | None = None
     short_use: tuple[QuantileCurve, QuantileCurve] | None = None
 
     @property

@@ -7,18 +7,28 @@ from statistics import NormalDist
 import numpy as np
 
 from borgtrace.kernels.arrays import Flags
+from borgtrace.schema.time import SECOND
 from borgtrace.synth.model.arrivals import JobArrivals
 from borgtrace.synth.model.consumption import Consumption, Places, TaskUse
 from borgtrace.synth.model.draws import BalancedStrata, Stratified, pick, systematic
 from borgtrace.synth.model.hashing import generator, python_random
 from borgtrace.synth.model.jobs import Job, JobConstraint, Relation, Task
 from borgtrace.synth.model.machines import MODES, CellMachines
+from borgtrace.synth.model.plans import JobPlans
 from borgtrace.synth.model.profile import Profile, Tier
 
 LARGE = 20
 """Tasks of a job whose requests are not left to chance: few such jobs own most tasks."""
 LARGEST_SHARE = 0.2
 """Most of the cell's CPU (or memory) that one new job asks for: sizes grow with the cell, requests do not."""
+LIKENESS_OF_CLASS = 0.5
+"""Share of new jobs whose class follows from how long they run."""
+LARGE_OF_CELL = 0.25
+"""Tasks per machine from which on the tasks of a job come one after the other."""
+TASKS_PER_HOUR = 0.8
+"""So many of them an hour and machine."""
+LONGEST_WAVE = 6 * 3600.0
+"""Longest time until the last of them is there, s."""
 _N_CONSTRAINTS = (1, 2, 2, 3, 3, 4)
 """Numbers of constraints that a job may ask for, by how common they are."""
 _RELATIONS = (
@@ -50,6 +60,8 @@ class WorkloadModel:
         Draw when jobs arrive, and what their tasks use.
     requests
         Spreads the requests of large jobs evenly over their tasks.
+    plans
+        Draws how jobs live.
     """
 
     def __init__(
@@ -72,6 +84,7 @@ class WorkloadModel:
         )
         self.consumption = Consumption(profile, self.random, generator(seed, "tasks"))
         self.requests = BalancedStrata()
+        self.plans = JobPlans(python_random(seed, "plans"))
         # Stratified draws: shares of users, names and classes come out within a few thousand jobs.
         self._users = Stratified(self.random)
         self._names = Stratified(self.random)
@@ -84,15 +97,16 @@ class WorkloadModel:
     def arriving(self) -> Job:
         """Draw the job that arrives next."""
         tier = self.arrivals.tier()
-        return self.new_job(tier, self.arrivals.size(tier))
+        return self.new_job(tier, self.arrivals.sizes.draw(tier))
 
     def new_job(self, tier: Tier, size: int) -> Job:
         """Draw a job that arrives inside the trace: requests per job are log-normal."""
         profile = self.profile
         cell_cpu = float(self.machines.cpu.sum())
         cell_memory = float(self.machines.memory.sum())
-        most_cpu = LARGEST_SHARE * cell_cpu / size
-        most_memory = LARGEST_SHARE * cell_memory / size
+        at_once = self._tasks_at_once(size)
+        most_cpu = LARGEST_SHARE * cell_cpu / at_once
+        most_memory = LARGEST_SHARE * cell_memory / at_once
         cpu_scale, memory_scale = profile.request_scale
         cpu_mean, cpu_deviation = profile.request
         memory_mean, memory_deviation = profile.memory_request
@@ -103,8 +117,10 @@ class WorkloadModel:
         cpu = math.exp(cpu_mean + cpu_deviation * cpu_score)
         memory = math.exp(memory_mean + memory_deviation * memory_score)
         priority = pick(tier.priorities, self.random.random())
-        scheduling_class = pick(tier.classes, self._classes.draw())
+        place = self.plans.place()
+        scheduling_class = self._class_of(tier, place)
         different = self.may_differ(size) and self.random.random() < tier.different_machines
+        plan = self.plans.new(tier, size, place, scheduling_class)
         # No request of the real trace is above .5 CPU.
         job = Job(
             tier=tier,
@@ -114,8 +130,55 @@ class WorkloadModel:
             priority=priority,
             scheduling_class=scheduling_class,
             different=different,
+            plan=plan,
+            gap=self._gap(size) if plan else 3,
         )
         return self._complete(job, self.consumption.place_new(job))
+
+    def _class_of(self, tier: Tier, place: float) -> int:
+        """Draw the scheduling class of a job whose runs lie at a place of the run times of its tier."""
+        # The later in the order of run times, the higher tends the class to be: sensitive tasks run longer.
+        follows = tier.lives is not None and self.random.random() < LIKENESS_OF_CLASS
+        return pick(tier.classes, place if follows else self._classes.draw())
+
+    def _tasks_at_once(self, size: int) -> int:
+        """Return how many tasks of a job run at the same time, at most about."""
+        # What comes in waves is over in waves.
+        has_waves = self.profile.tasks_per_job is not None
+        return min(size, 2 * len(self.machines)) if has_waves else size
+
+    def _gap(self, size: int) -> int:
+        """Return the time (µs) from the submission of one task of a job to the next."""
+        if size <= LARGE_OF_CELL * len(self.machines):
+            return 3
+        # A job that is large for its cell comes in waves: at once it would be a flood that no large cell sees.
+        seconds = min(3600.0 / (TASKS_PER_HOUR * len(self.machines)), LONGEST_WAVE / size)
+        return round(seconds * SECOND)
+
+    def successor(self, job: Job) -> Job:
+        """Draw the job that follows a service: it asks for the same and uses the same."""
+        follower = Job(
+            tier=job.tier,
+            size=job.size,
+            cpu=job.cpu,
+            memory=job.memory,
+            priority=job.priority,
+            scheduling_class=job.scheduling_class,
+            different=job.different,
+            plan=self.plans.service(job.tier),
+        )
+        self._complete(follower, np.full(job.size, 0.5))
+        follower.user = job.user
+        follower.name = job.name
+        follower.wave = job.wave
+        follower.phase = job.phase
+        follower.constraints = job.constraints
+        follower.allowed = job.allowed
+        for task, before in zip(follower.tasks, job.tasks, strict=True):
+            task.level = before.level
+            task.memory = before.memory
+            task.kind = before.kind
+        return follower
 
     def request_score(self, size: int, most: float) -> float:
         """Draw the normal score of a request of at most `most`; those of large jobs are spread evenly over tasks."""
@@ -179,6 +242,8 @@ class WorkloadModel:
             weights = [1.0 if is_waiting else job.tier.lasting(self.seconds) for job in group]
             places = self.consumption.place_alive(group, weights)
             jobs += map(self._complete, group, places)
+        for job in jobs:
+            job.plan = self.plans.alive(job.tier, job.scheduling_class, is_waiting=is_waiting)
         return jobs
 
     def _alive_jobs_of(self, tier: Tier, tasks: int) -> list[Job]:
@@ -207,7 +272,7 @@ class WorkloadModel:
 
     def _alive_sizes(self, tier: Tier, tasks: int) -> list[int]:
         # No job has more than a tenth of its tier's tasks: in a small cell one job would otherwise be the tier.
-        limit = min(self.arrivals.largest, max(1, tasks // 10))
+        limit = min(self.arrivals.sizes.largest, max(1, tasks // 10))
         sizes: list[int] = []
         while sum(sizes) < tasks:
             size = round(tier.snapshot_sizes.at(self.random.random()))

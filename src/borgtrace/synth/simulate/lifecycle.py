@@ -4,7 +4,9 @@ A job is announced, held back, released, canceled, and over with its last task. 
 placed, running, over, resubmitted.
 """
 
+import math
 import random
+from collections.abc import Callable
 
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.model.consumption import use_little
@@ -54,14 +56,18 @@ class Lifecycle:
         self.log = EventLog(self.clock, bounds)
         self.scheduler = Scheduler(machines, rng)
         self.outcomes = Outcomes(profile, rng)
+        self.succeed: Callable[[Job], None] | None = None
+        self.n_new = 0
+        self.n_again = 0
+        self.n_at_start = 0
 
     # Jobs
 
-    def arrive(self, job: Job, gap: int) -> None:
-        """Announce a job and submit its tasks, one every `gap` µs."""
+    def arrive(self, job: Job) -> None:
+        """Announce a job and submit its tasks, one every :attr:`~borgtrace.synth.model.jobs.Job.gap` µs."""
         self.announce(job)
         for number, task in enumerate(job.tasks):
-            time = self.clock.now + gap * number
+            time = self.clock.now + job.gap * number
             self.clock.at(time, self.submit, task)
 
     def announce(self, job: Job) -> None:
@@ -99,6 +105,13 @@ class Lifecycle:
         if job.alive == 0:
             self.log.job(_ENDS[job.worst], job)
             self._start_followers_and_kill_children(job)
+            if self.succeed is not None and job.plan is not None and job.plan.is_service:
+                self.succeed(job)
+
+    def kill(self, job: Job) -> None:
+        """Kill what is left of a job, unless it is over."""
+        if job.alive > 0 and not job.is_cancelled:
+            self.cancel(job)
 
     def _start_followers_and_kill_children(self, job: Job) -> None:
         for follower in job.followers:
@@ -117,6 +130,10 @@ class Lifecycle:
         if task.job.is_cancelled:
             self.count_out(task.job, "KILL")
             return
+        if task.state:
+            self.n_again += 1
+        else:
+            self.n_new += 1
         self.log.task("SUBMIT", task)
         self.queue(task, self.clock.now)
 
@@ -151,7 +168,9 @@ class Lifecycle:
     ) -> None:
         """End a wait without a run, unless it was ended by something else before."""
         if task.attempt == attempt and task.machine < 0:
-            self.end(task, kind, -1)
+            # Every EVICT of the real trace names a machine, also one of a task that waits.
+            machine = self.scheduler.choose(task, insist=True) if kind == "EVICT" else -1
+            self.end(task, kind, machine)
         # The task was killed before: the eviction that small traces need is owed to the next one.
         elif kind == "EVICT":
             self.outcomes.owes_eviction = True
@@ -207,23 +226,32 @@ class Lifecycle:
     def begin(self, task: Task, residual: bool = False) -> None:
         """Begin a run on the task's machine; a `residual` one began before the trace."""
         job = task.job
+        # Residual lives were measured from the start of the trace on.
+        since = TRACE_START if residual else self.clock.now
         # A job's SCHEDULE is the first of any of its tasks (format document of 2011).
         if not job.is_scheduled:
             job.is_scheduled = True
             self.log.job("SCHEDULE", job)
+            self._plan_kill(job, since)
         self.log.task("SCHEDULE", task, task.machine)
         self.log.begin_execution(task)
         seconds, kind = self.outcomes.run(job, residual)
-        # Residual lives were measured from the start of the trace on.
-        since = TRACE_START if residual else self.clock.now
-        until = since + round(seconds * SECOND)
-        self.clock.at(until, self.finish, task, task.attempt, kind)
+        until = job.killed_at
+        if seconds * SECOND < until - since:
+            until = since + round(seconds * SECOND)
+            self.clock.at(until, self.finish, task, task.attempt, kind)
         # Decided once, so that a task does not change its usage from run to run.
         if task.attempt <= 1 and not residual:
             use_little(task, since, until)
         if self.outcomes.is_updated(job):
-            middle = since + round(seconds * SECOND / 2)
+            middle = since + (until - since) // 2
             self.clock.at(middle, self.update, task, task.attempt, "UPDATE_RUNNING")
+
+    def _plan_kill(self, job: Job, since: int) -> None:
+        """Plan the KILL of a whole job whose first task runs from `since` (µs) on."""
+        if job.plan is not None and math.isfinite(job.plan.lifetime):
+            job.killed_at = since + round(job.plan.lifetime * SECOND)
+            self.clock.at(job.killed_at, self.kill, job)
 
     def finish(
         self,

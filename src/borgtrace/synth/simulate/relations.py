@@ -67,7 +67,7 @@ class Relations:
         if job.is_batch and self.random.random() < HELD:
             self.hold(job, others)
         if self._wants_host(job):
-            self.lifecycle.arrive(self.workload.alloc_set(job), gap=1)
+            self.lifecycle.arrive(self.workload.alloc_set(job))
         self.recent.append(job)
 
     def hold(self, job: Job, others: list[Job]) -> None:

@@ -93,8 +93,18 @@ class Scheduler:
             if compared == CHOICES:
                 return best
         if best < 0 and insist:
-            return min(range(self.count), key=self._load)
+            return self._least_loaded(task)
         return best
+
+    def _least_loaded(self, task: Task) -> int:
+        """Return the least loaded machine of all, where there is one that runs no task of a job that wants it so."""
+        different = task.job.machines if task.job.different else set()
+        choice = [
+            machine
+            for machine in range(self.count)
+            if machine not in different and self._is_allowed(task, machine)
+        ]
+        return min(choice or range(self.count), key=self._load)
 
     def choose_victim(self, task: Task) -> int:
         """Return a machine where evicting lower priorities makes room, −1 if there is none."""

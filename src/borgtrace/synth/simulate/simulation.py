@@ -4,11 +4,12 @@ A discrete-event simulation that yields one :class:`~borgtrace.synth.simulate.ev
 forgets what is over: memory depends on the machines, not on the hours.
 """
 
+import math
 from collections.abc import Iterator
 
-from borgtrace.schema.time import BEFORE_TRACE, TRACE_START
+from borgtrace.schema.time import BEFORE_TRACE, SECOND, TRACE_START
 from borgtrace.synth.model.hashing import python_random
-from borgtrace.synth.model.jobs import Task
+from borgtrace.synth.model.jobs import Job, Task
 from borgtrace.synth.model.machines import (
     CellMachines,
     MachineEvent,
@@ -17,10 +18,13 @@ from borgtrace.synth.model.machines import (
 )
 from borgtrace.synth.model.profile import Profile
 from borgtrace.synth.model.workload import WorkloadModel
+from borgtrace.synth.simulate.crash_loops import CrashLoops
 from borgtrace.synth.simulate.event_log import TraceSegment
 from borgtrace.synth.simulate.lifecycle import Lifecycle
 from borgtrace.synth.simulate.relations import Relations
 
+UNTIL_SUCCESSOR = 300.0
+"""Median of the seconds from the end of a service to the submission of the next."""
 HINTED = 0.602
 """Share of running tasks whose submission already names their machine."""
 
@@ -59,6 +63,16 @@ class Simulation:
         self.log = self.lifecycle.log
         self.scheduler = self.lifecycle.scheduler
         self.relations = Relations(self.workload, self.lifecycle, self.random)
+        self.lifecycle.succeed = self._plan_successor
+        self.loops: CrashLoops | None = None
+        if profile.resubmitting is not None:
+            self.loops = CrashLoops(
+                self.workload,
+                self.lifecycle,
+                profile.resubmitting,
+                self.clock.end,
+                python_random(seed, "loops"),
+            )
 
     def segments(self) -> Iterator[TraceSegment]:
         """Run the simulation and yield its parts one after the other."""
@@ -74,6 +88,8 @@ class Simulation:
         for event in changes:
             self.clock.at(event.time, self._change_machine, event)
         # Each arrival plans the next one: the heap stays as small as the stock of tasks.
+        if self.loops is not None:
+            self.loops.plan_episodes()
         first_arrival = self.workload.arrivals.after(TRACE_START)
         self.clock.at(first_arrival, self._arrive)
         first = 0
@@ -92,6 +108,8 @@ class Simulation:
         running_jobs = self.workload.alive_jobs()
         waiting_jobs = self.workload.alive_jobs(is_waiting=True)
         hosts = self.relations.hosts(running_jobs)
+        jobs_at_start = (*running_jobs, *waiting_jobs)
+        self.lifecycle.n_at_start = sum(job.size for job in jobs_at_start)
         for job in (*running_jobs, *waiting_jobs, *hosts):
             self.lifecycle.announce(job)
         running = [task for job in (*running_jobs, *hosts) for task in job.tasks]
@@ -129,9 +147,19 @@ class Simulation:
         job = self.workload.arriving()
         if self.profile.has_queue:
             self.relations.relate(job)
-        self.lifecycle.arrive(job, gap=3)
+        if self.loops is not None:
+            self.loops.consider(job)
+        self.lifecycle.arrive(job)
         next_arrival = self.workload.arrivals.after(self.clock.now)
         self.clock.at(next_arrival, self._arrive)
+
+    def _plan_successor(self, job: Job) -> None:
+        """Plan that another job follows one that is over."""
+        seconds = self.random.lognormvariate(math.log(UNTIL_SUCCESSOR), 1.0)
+        self.clock.at(self.clock.now + round(seconds * SECOND), self._succeed, job)
+
+    def _succeed(self, job: Job) -> None:
+        self.lifecycle.arrive(self.workload.successor(job))
 
     def _change_machine(self, event: MachineEvent) -> None:
         self.log.machine(event)

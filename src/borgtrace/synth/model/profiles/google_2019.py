@@ -24,6 +24,7 @@ FREE = replace(
     memory_use=0.31,
     priorities={0: 3897, 25: 3028},
     snapshot_priorities={0: 38040, 25: 16571},
+    lives=None,
 )
 
 BEST_EFFORT_BATCH = replace(
@@ -51,6 +52,8 @@ BEST_EFFORT_BATCH = replace(
         107: 10,
         114: 10,
     },
+    lives=None,
+    is_steady=False,
 )
 
 MID = replace(
@@ -70,6 +73,8 @@ MID = replace(
         119: 15,
     },
     snapshot_priorities={116: 50, 118: 25, 119: 25},
+    lives=None,
+    is_steady=False,
 )
 
 PRODUCTION = replace(
@@ -84,6 +89,8 @@ PRODUCTION = replace(
     memory_use=0.55,
     priorities={120: 10, 200: 85, 214: 5},
     snapshot_priorities={120: 10, 200: 85, 214: 5},
+    lives=None,
+    is_steady=False,
 )
 
 MONITORING = replace(
@@ -98,6 +105,8 @@ MONITORING = replace(
     memory_use=0.57,
     priorities={360: 80, 450: 20},
     snapshot_priorities={360: 80, 450: 20},
+    lives=None,
+    is_steady=False,
 )
 
 GOOGLE_2019 = replace(
@@ -109,6 +118,10 @@ GOOGLE_2019 = replace(
     # The production tier, in the raw priorities of 2019.
     evicting=120,
     first_id=330_587_000_000,
+    looping=0.010,
+    # What 2011 counts of a month is not known of 2019.
+    tasks_per_job=None,
+    resubmitting=None,
     # A third of the requests of 2011 gives new jobs the mean of a log-normal fit to cell a (.009 CPU).  More tasks per
     # machine make up for it: allocations exceed the capacity in both years.
     request_scale=(0.33, 0.33),
