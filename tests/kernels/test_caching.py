@@ -19,6 +19,7 @@ import pytest
 import borgtrace
 from borgtrace.kernels import caching, hashing
 from borgtrace.kernels.caching import digest_of
+from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import finalized, hashed
 from tests.forked import CLEAN
 
@@ -261,7 +262,7 @@ def test_an_index_that_says_nothing_is_thrown_away(
 
 def test_only_one_module_calls_numbas_compiler() -> None:
     def compilers(path: Path) -> set[str]:
-        names = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil"}
+        names = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil", "CPUDispatcher"}
         tree = ast.parse(path.read_text())
         used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         used |= {
@@ -274,6 +275,24 @@ def test_only_one_module_calls_numbas_compiler() -> None:
 
     found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if compilers(path)}
     assert found == {"kernels/compiled.py"}
+
+
+def test_what_kernels_call_is_compiled_for_python_only_where_python_calls_it() -> None:
+    @compiled(cached=False)
+    def doubled(x: int) -> int:
+        return 2 * x
+
+    @compiled(cached=False)
+    def six_times(x: int) -> int:
+        # A constant and a variable: one compilation.
+        return doubled(x) + doubled(2) * x
+
+    assert six_times(5) == 30
+    # Python has not called it, so that nothing unpacks its arguments from Python.
+    assert not doubled.signatures  # type: ignore[attr-defined]
+    assert len(doubled._numba_type_.dispatcher.signatures) == 1  # type: ignore[attr-defined]
+    assert doubled(5) == 10
+    assert len(doubled.signatures) == 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("damage", ["gone", "short"])
