@@ -32,10 +32,10 @@ def read_plain_numbers(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     Raises
     ------
     NotPlainNumbers
-        Where a field fills no column, is not a number, or a line is not plain numbers.
+        Where a field fills no column or two, is not a number, or a line is not plain numbers.
     """
     # A field that fills no column may hold anything, text too.
-    if len(layout.fields) != layout.width:
+    if [field.place for field in layout.fields] != list(range(1, layout.width + 1)):
         raise NotPlainNumbers
     with open_lines(source) as stream:
         yield from read_numbers(stream, {field.name: _type(field) for field in layout.fields})
@@ -54,10 +54,13 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     Raises
     ------
     NeedsValidation
-        Where a field does not parse, or a line has another number of fields.
+        Where a field does not parse or fills two columns, or a line has another number of fields.
     """
     types = {field.name: _type(field) for field in layout.fields}
     name_of_place = {field.place: field.name for field in layout.fields}
+    # To Arrow a field has one name; own data may fill two columns from it, such as submit and start.
+    if len(name_of_place) != len(layout.fields):
+        raise NeedsValidation
     places = range(1, layout.width + 1)
     read_options = pyarrow.csv.ReadOptions(
         # One thread: there is a process for each core already.
