@@ -74,9 +74,9 @@ def machine_events_2019(trace: Path) -> list[MachineEvent]:
 # -- Usage of 44 tasks of cell a, joined with what they requested (2019) -----------------------------------------------
 
 SAMPLED_TASKS = (
-    (380263806889, (0, 4)),
-    (382417448240, (2, 22)),
-    (399444405700, (2, 10, 40)),
+    (380263806889, (0,)),
+    (382417448240, (2,)),
+    (399444405700, (2, 10)),
 )
 """Of jobs whose tasks run in alloc instances, that have one request, and that change theirs."""
 
@@ -115,7 +115,7 @@ def store_2019(trace: Path, folder: Path, usage: pa.Table) -> Path:
             for event_type in types:
                 file.write(json.dumps(raw_event(row, event_type)) + "\n")
             before = row
-    return build(folder, [folder, trace / "cell-a-2019" / "json"])
+    return build(folder, [folder, trace / "cell-a-2019" / "parquet"])
 
 
 def request_of(row: dict[str, Any]) -> tuple[float, float]:
@@ -272,7 +272,7 @@ run = { column = "duration", unit = "s" }
 def philly(trace: Path, folder: Path, rows: int | None) -> tuple[Jobs, Path]:
     """Read Microsoft's Philly; owners are virtual clusters."""
     with lzma.open(trace / "philly" / "philly.csv.xz", "rt") as file:
-        heading, *lines = file.read().splitlines()
+        heading, *lines = file.read().rstrip().splitlines()
     lines = lines[:rows]
     submit, run, owner = [], [], []
     for line in lines:

@@ -434,3 +434,20 @@ def test_numbers_alone_are_not_taken_for_machines_of_google(tmp_path):
     assert result.manifest.generation != "2011"
     averages = rows(Store.open(tmp_path / "store"), "instance_usage", "average_cpu")
     assert averages == [(3 / 8,)] * 3 + [(4 / 8,)] * 3
+
+
+@pytest.mark.parametrize("name", ["own.csv", "own.parquet", "own.json"])
+def test_one_field_may_fill_two_columns(tmp_path, name):
+    """A job that starts when it is submitted, in all that files are read by; the third field fills none."""
+    declared = """\
+clock = "relative"
+[tasks]
+task = "task"
+submit = { column = "time", unit = "s" }
+start = { column = "time", unit = "s" }
+"""
+    store = ingest_own(tmp_path, declared, {name: CONTAINERS[name]})
+    assert rows(store, "instance_events", "time, type", "collection_id = 7") == [
+        (600 * SECOND, "SCHEDULE"),
+        (600 * SECOND, "SUBMIT"),
+    ]

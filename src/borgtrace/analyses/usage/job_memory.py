@@ -12,7 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.usage.job_usage import usage_of_jobs
-from borgtrace.question import Answer, Claim, Column, Question, Row, Tables, charts, near, sql
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    charts,
+    near,
+    sql,
+)
 from borgtrace.question.scopes import MONTH_2019
 
 if TYPE_CHECKING:
@@ -29,8 +40,18 @@ ANSWER = Answer(
 
 
 def compute(tables: Tables) -> list[Row]:
-    """Return the median memory-hours of the jobs of each bucket of CPU-hours."""
+    """Return the median memory-hours of the jobs of each bucket of CPU-hours.
+
+    Raises
+    ------
+    NotApplicable
+        Where one of the two was never measured.
+    """
     usage = usage_of_jobs(tables)
+    for resource, hours in usage.items():
+        # Missing usage adds up to nothing; a median of 0 hours would be a finding.
+        if not hours.any():
+            raise NotApplicable(f"no job used any {resource}")
     bucket_of_job = np.floor(usage["cpu"]).astype(np.int64)
     order = np.argsort(bucket_of_job, kind="stable")
     buckets, starts = np.unique(bucket_of_job[order], return_index=True)
