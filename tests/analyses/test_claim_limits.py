@@ -438,14 +438,27 @@ CHANGES = {
             ],
             "0.75",
         ),
-        ("fidelity", "SYNTH-fidelity", [{"verdict": v} for v in ("fits", "reported", "fits")], "1"),
         (
             "fidelity",
             "SYNTH-fidelity",
-            [{"verdict": v} for v in ("fits", "does not fit", "not measured")],
+            [{"verdict": v, "is_near": True} for v in ("fits", "reported", "not judged")],
+            "1",
+        ),
+        (
+            "fidelity",
+            "SYNTH-fidelity",
+            [
+                {"verdict": v, "is_near": v == "fits"}
+                for v in ("fits", "does not fit", "not measured")
+            ],
             "0.5",
         ),
-        ("fidelity", "SYNTH-fidelity", [{"verdict": "reported"}], "no target could be measured"),
+        (
+            "fidelity",
+            "SYNTH-fidelity",
+            [{"verdict": "reported", "is_near": True}],
+            "no target could be measured",
+        ),
         ("machine_shapes", "R12-table1", [{"n_last": n} for n in (1, 52, 0, 126)], "126/52/1"),
     ],
 )

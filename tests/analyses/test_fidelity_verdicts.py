@@ -33,6 +33,16 @@ def test_a_target_fits_by_its_distance_or_by_its_interval(
     assert row["deviation"] == (None if measured is None else pytest.approx(measured / 10 - 1))
 
 
+def test_a_trace_that_is_too_small_for_the_claim_gets_no_verdict_in_the_table() -> None:
+    target = FidelityTarget("m", "all", 10.0, "A", "somewhere", True)
+    near = row_of_target(target, Measurement(11.0), can_judge=False)
+    far = row_of_target(target, Measurement(30.0), can_judge=False)
+    assert [(row["is_near"], row["verdict"]) for row in (near, far)] == [
+        (True, "not judged"),
+        (False, "not judged"),
+    ]
+
+
 def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict() -> None:
     row = row_of_target(
         FidelityTarget("m", "all", -2.0, "A", "somewhere", False), Measurement(-3.0, None, None)

@@ -113,7 +113,9 @@ def test_check_prints_every_target(synth: Synth, small: Path) -> None:
     assert [line.split("  ")[0] for line in lines[1:-1]] == [
         f"{t.measure}, {t.tier}" for t in TARGETS
     ]
-    assert lines[-1].endswith("judged targets fit")
+    assert lines[-1].endswith(
+        " targets are near the published number; a verdict needs all tables, 24 hours and 1,000 tasks"
+    )
     assert sorted(p.name for p in small.parent.iterdir()) == ["small"]
 
 
@@ -134,8 +136,8 @@ def test_check_as_json_holds_the_published_numbers(synth: Synth, small: Path) ->
             within = target.tolerance
             near = abs(expected) <= within or row["low"] <= target.published <= row["high"]
             if target.is_judged and abs(abs(expected) - within) > 1e-3:
-                assert near == (row["verdict"] == "fits") or row["low"] == pytest.approx(
-                    target.published, 1e-5
-                )
+                # Six machines for three hours are too few for a verdict.
+                assert row["verdict"] == "not judged"
+                assert near == row["is_near"] or row["low"] == pytest.approx(target.published, 1e-5)
             elif not target.is_judged:
                 assert row["verdict"] == "reported"

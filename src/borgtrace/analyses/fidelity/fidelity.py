@@ -33,6 +33,7 @@ from borgtrace.question import (
     query_answer,
     sql,
 )
+from borgtrace.question.scope import QuestionRequest
 from borgtrace.question.scopes import ALL_TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.model.targets import TARGETS, TARGETS_2019, FidelityTarget
@@ -72,7 +73,19 @@ ANSWER = Answer(
             "Upper end of the 95 % bootstrap interval over jobs.",
             nullable=True,
         ),
-        Column("verdict", "string", "id", "One of: fits, does not fit, reported, not measured."),
+        Column(
+            "is_near",
+            "bool",
+            "1",
+            "Whether it lies within the tolerance, or the published number within the interval; NULL if not measured.",
+            nullable=True,
+        ),
+        Column(
+            "verdict",
+            "string",
+            "id",
+            "One of: fits, does not fit, not judged (too small a trace), reported, not measured.",
+        ),
         Column(
             "grade", "string", "id", "A from real bytes, C printed, D third party, E arithmetic."
         ),
@@ -81,9 +94,15 @@ ANSWER = Answer(
 )
 
 
+READS = ("instance_events",)
 LESS = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
-VERDICT_COLORS = {"fits": "#1f6fb4", "does not fit": "#c4540a", "reported": "#888"}
+VERDICT_COLORS = {
+    "fits": "#1f6fb4",
+    "does not fit": "#c4540a",
+    "not judged": "#bbb",
+    "reported": "#888",
+}
 
 
 class Measurement(NamedTuple):
@@ -112,13 +131,15 @@ def compute(
     weights_of_resamples = [
         generator.poisson(1.0, size=len(units)).astype(float) for _ in range(resamples)
     ]
+    # The scope of the claim about all targets: neither table nor chart judges where the claim is not judged.
+    objection = ALL_TABLES.objection(tables.coverage, READS, QuestionRequest(tables.where))
     rows = []
     for target in targets_of_store(tables):
         measurement = Measurement()
         measure = measures.get((target.measure, target.tier))
         if measure is not None:
             measurement = measure_with_interval(measure, np.ones(len(units)), weights_of_resamples)
-        rows.append(row_of_target(target, measurement))
+        rows.append(row_of_target(target, measurement, can_judge=not objection))
     return rows
 
 
@@ -167,11 +188,18 @@ def measure_with_interval(
     return Measurement(value, float(low), float(high))
 
 
-def row_of_target(target: FidelityTarget, measurement: Measurement) -> Row:
-    """Return the row of a target."""
+def row_of_target(
+    target: FidelityTarget, measurement: Measurement, *, can_judge: bool = True
+) -> Row:
+    """Return the row of a target; without a verdict where the trace is too small for one."""
     deviation = None
+    is_near = None
     if measurement.value is not None:
         deviation = (measurement.value - target.published) / abs(target.published)
+        # Two ways to fit: a small cell scatters far, a large one has intervals too narrow for a published figure's
+        # rounding.
+        is_within_tolerance = abs(deviation) <= target.tolerance
+        is_near = is_within_tolerance or is_inside(target.published, measurement)
     return {
         "measure": target.measure,
         "tier": target.tier,
@@ -180,23 +208,23 @@ def row_of_target(target: FidelityTarget, measurement: Measurement) -> Row:
         "deviation": deviation,
         "low": measurement.low,
         "high": measurement.high,
-        "verdict": verdict(target, measurement, deviation),
+        "is_near": is_near,
+        "verdict": verdict(target, is_near, can_judge=can_judge),
         "grade": target.grade,
         "reference": target.source,
     }
 
 
-def verdict(target: FidelityTarget, measurement: Measurement, deviation: float | None) -> str:
+def verdict(target: FidelityTarget, is_near: bool | None, *, can_judge: bool) -> str:
     """Return whether a measurement fits its target."""
-    if deviation is None:
+    if is_near is None:
         return "not measured"
     # Shares of a month, tails and guides move with the length and the size of a trace: reported, not judged.
     if not target.is_judged:
         return "reported"
-    # Two ways to fit: a small cell scatters far, a large one has intervals too narrow for a published figure's
-    # rounding.
-    is_near = abs(deviation) <= target.tolerance
-    return "fits" if is_near or is_inside(target.published, measurement) else "does not fit"
+    if not can_judge:
+        return "not judged"
+    return "fits" if is_near else "does not fit"
 
 
 def is_inside(published: float, measurement: Measurement) -> bool:
@@ -254,9 +282,9 @@ CLAIMS = [
         scope=ALL_TABLES,
         measure=sql(
             """
-            select avg((verdict = 'fits')::int)
+            select avg(is_near::int)
             from answer
-            where verdict in ('fits', 'does not fit')
+            where verdict in ('fits', 'does not fit', 'not judged')
             """,
             otherwise="no target could be measured",
         ),
@@ -271,6 +299,6 @@ QUESTION = Question(
     compute=compute,
     chart=chart,
     claims=CLAIMS,
-    reads=["instance_events"],
+    reads=READS,
     reference="published facts about the traces of 2011 and 2019",
 )
