@@ -182,7 +182,7 @@ def compare(blocks: Sequence[MachineBlock]) -> None:
     """Print rates of the two policies that have a plain loop, and of Python's on one machine."""
     n = sum(len(block.all) for block in blocks)
     share_of_first = len(blocks[0].all) / n
-    policy = parse_policy("nsigma")
+    policy = parse_policy("nsigma:warmup=2h")
 
     def our_n_sigma() -> list[np.ndarray]:
         return [policy.predict(block).peak for block in blocks]
