@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,39 @@ def test_what_kernels_call_is_compiled_for_python_only_where_python_calls_it() -
     assert len(doubled._numba_type_.dispatcher.signatures) == 1  # type: ignore[attr-defined]
     assert doubled(5) == 10
     assert len(doubled.signatures) == 1  # type: ignore[attr-defined]
+
+
+TOGETHER = """
+import sys
+import time
+from borgtrace.kernels.compiled import compiled
+
+@compiled()
+def answer(x):
+    return 2 * x
+
+if __name__ == "__main__":
+    time.sleep(max(0, float(sys.argv[1]) - time.time()))
+    answer(5)
+    print(sum(answer.stats.cache_hits.values()))
+"""
+
+
+def test_of_processes_that_need_a_function_at_once_one_compiles_it(tmp_path: Path) -> None:
+    (tmp_path / "together.py").write_text(TOGETHER)
+    start = time.time() + 3
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, tmp_path / "together.py", str(start)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(3)
+    ]
+    hits = sorted(process.communicate()[0].strip() for process in processes)
+    assert hits == ["0", "1", "1"]
 
 
 @pytest.mark.parametrize("damage", ["gone", "short"])

@@ -6,10 +6,16 @@ once gave silently old results. Here the key holds a digest of the function's ow
 transitively, so an edit recompiles what it concerns and nothing else.
 """
 
+import fcntl
 import hashlib
+import os
 import pickle
+import time
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -42,8 +48,32 @@ _UNREADABLE = (
 """Errors of reading an index that another version wrote."""
 
 
+PATIENCE_S = 120
+"""How long to wait for another process to compile a function."""
+POLL_S = 0.02
+_lock_files: dict[str, int] = {}
+"""Open lock file by cache folder: closing one would give up all locks of this process in it."""
+
+
 class DigestCache(FunctionCache):
     """Numba's cache of a function, whose key holds the digest of all that the function is compiled from."""
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let one process at a time compile this function: the others find its machine code on disk.
+
+        Two processes that write the index of a function at once may also leave the code of one signature under
+        another.  Where no lock file can be written, or the other process takes more than `PATIENCE_S`, it goes on
+        without.
+        """
+        place = zlib.crc32(self._impl.filename_base.encode())
+        file = _lock_file(self.cache_path)
+        is_locked = file is not None and _lock(file, place)
+        try:
+            yield
+        finally:
+            if file is not None and is_locked:
+                fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
 
     # Computed when Numba first compiles the function: by then all names that it uses are defined.
     @cached_property
@@ -61,6 +91,31 @@ class DigestCache(FunctionCache):
             # An index pickled by another version may name a class that is gone; saving reads it too.
             self.flush()
             return None
+
+
+def _lock_file(folder: str) -> int | None:
+    """Return the open lock file of a cache folder, or None where there can be none."""
+    if folder not in _lock_files:
+        path = Path(folder, "borgtrace-compiling.lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _lock_files[folder] = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            return None
+    return _lock_files[folder]
+
+
+def _lock(file: int, place: int) -> bool:
+    """Lock one byte of a file, which stands for a function; False where another process did not let go of it."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except OSError:
+            time.sleep(POLL_S)
+        else:
+            return True
+    return False
 
 
 def digest_of(function: Callable[..., Any]) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.types.misc import unliteral
 
-from borgtrace.kernels.caching import cache_on_disk
+from borgtrace.kernels.caching import DigestCache, cache_on_disk
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -46,6 +47,15 @@ class Kernel(CPUDispatcher):
         options_inside = options | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         # Types refer to their functions weakly: it is kept alive here.
         self._inside = CalledKernel(py_func=function, targetoptions=options_inside)
+
+    def compile(self, sig: Any) -> Any:
+        """Compile the function for a signature, or take its machine code from disk; one process at a time."""
+        # In this order: a thread that waits for another process never keeps that one from compiling.
+        with global_compiler_lock:
+            if isinstance(self._cache, DigestCache):
+                with self._cache.alone():
+                    return super().compile(sig)
+            return super().compile(sig)
 
     @property
     def _numba_type_(self) -> types.Dispatcher:
