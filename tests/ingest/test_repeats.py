@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from borgtrace.ingest.build.task_statistics import repeating_runs
+from borgtrace.ingest.build.task_statistics import N_MACHINES, repeating_runs, run_spans
 
 NAN = np.nan
 
@@ -45,3 +45,13 @@ def test_windows_on_two_machines_are_no_repeat_and_a_later_one_on_the_first_is()
 
 def test_no_windows() -> None:
     assert _found([], [[]], [0]) == []
+
+
+def test_machines_of_a_task_are_counted_once_however_often_it_returns() -> None:
+    # One run of nine windows on machines 7, 7, −1 (unknown), 9, 7, 9, 4, −1, 4; one on −1; one on 5.
+    machine = np.array([7, 7, -1, 9, 7, 9, 4, -1, 4, -1, 5])
+    start = np.arange(machine.size) * 10
+    spans = run_spans(
+        start, start + 10, np.full(machine.size, 10), machine, np.array([0, 9, 10, 11])
+    )
+    assert spans[N_MACHINES].tolist() == [3, 0, 1]

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.hashing import finalized
 
 # Rows of the result of `run_statistics`.
 MEAN = 0
@@ -117,12 +118,34 @@ def run_spans(
                 result[N_GAPS, run] += start[row] > latest
             latest = max(latest, end[row])
             is_moved |= machine[row] != machine[low]
-        # Sorted only for the rare task that was on more than one machine, or not always on a known one.
-        machines = np.unique(machine[low:high]) if is_moved else machine[low : low + 1]
         result[FIRST_START, run] = start[low]
         result[LAST_END, run] = latest
-        result[N_MACHINES, run] = np.count_nonzero(machines >= 0)
+        # Only the rare task was on more than one machine, or not always on a known one.
+        result[N_MACHINES, run] = (
+            _count_known(machine[low:high]) if is_moved else int(machine[low] >= 0)
+        )
     return result
+
+
+@compiled()
+def _count_known(machine: Index) -> int:
+    """Count the machines of one run of windows, without −1."""
+    # A table of hashes, half of it empty: compiling a sort would take longer than all of this module.
+    n_places = 2
+    while n_places < 2 * machine.size:
+        n_places *= 2
+    table = np.full(n_places, -1, np.int64)
+    n_known = 0
+    for row in range(machine.size):
+        if machine[row] < 0 or (row > 0 and machine[row] == machine[row - 1]):
+            continue
+        place = np.int64(finalized(np.uint64(machine[row])) % np.uint64(n_places))
+        while table[place] not in (-1, machine[row]):
+            place = (place + 1) % n_places
+        if table[place] < 0:
+            table[place] = machine[row]
+            n_known += 1
+    return n_known
 
 
 @compiled()
