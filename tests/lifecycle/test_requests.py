@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from borgtrace.analyses.quality import caveats
 from borgtrace.catalog import find
 from borgtrace.export import export_files
 from borgtrace.lifecycle.by_machine import METRICS, machine_usage
@@ -95,10 +96,8 @@ def limits_judged(store: Store) -> Any:
 
 
 def mixed_requests(store: Store) -> Any:
-    shares = {row["anomaly"]: row for row in answer_of(store, "data_quality")}
-    at_start = shares["mixed_requests_at_start"]
-    new = shares["mixed_requests"]
-    return (at_start["n"], at_start["of"]), (new["n"], new["of"])
+    (counts,) = caveats.mixed_requests(EngineTables.of(store)).to_pyarrow().to_pylist()
+    return counts
 
 
 def disk_space_of_request(store: Store) -> Any:
@@ -133,7 +132,15 @@ MEMBERS: Members = {
     # No task with the flag runs, so that no start is judged.
     "placement_limits": (limits_judged, []),
     # Of one job with two tasks at time 0, none; and no job is new.
-    "data_quality": (mixed_requests, ((0, 1), (0, 0))),
+    "data_quality": (
+        mixed_requests,
+        {
+            "mixed_requests_at_start__n": 0,
+            "mixed_requests_at_start__of": 1,
+            "mixed_requests__n": 0,
+            "mixed_requests__of": 0,
+        },
+    ),
     "other_resources": (disk_space_of_request, 0.5),
     "export --layout swf": (requests_in_swf, ["1"] * 3),
     "export --layout cloudsim": (
