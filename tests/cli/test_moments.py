@@ -94,7 +94,7 @@ def test_moments_without_maximum_and_request(capsys: Capture) -> None:
         ],
     ]
     assert err.startswith(
-        f"By {Average(2.0).label}, 1 task need 1 machine of capacity 0.5. {ALONE}"
+        f"By {Average(2.0).label}, 1 task needs 1 machine of capacity 0.5. {ALONE}"
     )
 
 
@@ -114,12 +114,23 @@ def test_json_is_indented_by_a_blank(capsys: Capture) -> None:
     assert out == json.dumps(json.loads(out), indent=1) + "\n"
 
 
+def test_a_placement_that_exceeds_the_target_says_so() -> None:
+    """By their means four tasks of .25 ± .1 fill a machine: their sum is above its mean half of the time."""
+    tasks = NamedTasks(list("abcd"), np.full(4, 0.25), np.full(4, 0.1))
+    average = Average(1.0)
+    assert advice(tasks, tasks.packed(average, capacity=1.0), average, 1.0, 0.001) == (
+        "By average 1, 4 tasks need 1 machine of capacity 1. "
+        f"That does not keep the target of 0.001: the fullest overflows 0.5 of the time. {ALONE}"
+        "tasks that peak together overflow more often."
+    )
+
+
 def test_an_overcommit_is_of_machines_of_any_capacity() -> None:
     """Four machines of half a unit each hold requests of 2.4 units."""
     tasks = NamedTasks(list("abcd"), np.full(4, 0.4), np.full(4, 0.01), request=np.full(4, 0.6))
     estimator = Gpa(0.001)
     packing = tasks.packed(estimator, capacity=0.5)
-    assert advice(tasks, packing, estimator, 0.5).startswith(
+    assert advice(tasks, packing, estimator, 0.5, 0.001).startswith(
         "By gpa 0.001, 4 tasks need 4 machines of capacity 0.5. "
         "That is an overcommit of 1.20 on their requests. "
     )

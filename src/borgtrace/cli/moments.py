@@ -18,6 +18,7 @@ from borgtrace.placement import (
     Request,
     parse_estimator,
 )
+from borgtrace.question.promises import keeps
 from borgtrace.storage import write_file
 
 
@@ -73,7 +74,7 @@ def place_by_moments(
     placement = packings[chosen.label]
     if out is not None:
         write_file(out, placement_csv(tasks, placement, raw=raw))
-    print(advice(tasks, placement, chosen, capacity), file=sys.stderr)
+    print(advice(tasks, placement, chosen, capacity, target), file=sys.stderr)
 
 
 def estimators_to_compare(tasks: NamedTasks, chosen: Estimator, target: float) -> list[Estimator]:
@@ -128,10 +129,13 @@ def advice(
     packing: Packing,
     estimator: Estimator,
     capacity: float,
+    target: float,
 ) -> str:
-    """Say how many machines the tasks need, which overcommit that is, what moved, and what was assumed."""
+    """Say how many machines the tasks need, with which overcommit, if they keep the target, and what is assumed."""
     is_placed = packing.bins >= 0
-    n_tasks = counted(int(is_placed.sum()), "task")
+    n_placed = int(is_placed.sum())
+    n_tasks = counted(n_placed, "task")
+    verb = "needs" if n_placed == 1 else "need"
     n_machines = counted(packing.n_bins, "machine")
     overcommit = ""
     if tasks.request is not None and packing.n_bins:
@@ -141,8 +145,16 @@ def advice(
     moved = ""
     if packing.moved:
         moved = f" Rebalancing moved {counted(packing.moved, 'task')} to the last machine."
+    excess = ""
+    largest_overflow = float(tasks.overflow(packing, capacity).max(initial=0))
+    if not keeps(largest_overflow, target):
+        excess = (
+            f" That does not keep the target of {target:g}: "
+            f"the fullest overflows {largest_overflow:.2g} of the time."
+        )
     return (
-        f"By {estimator.label}, {n_tasks} need {n_machines} of capacity {capacity:g}.{overcommit}{moved} "
+        f"By {estimator.label}, {n_tasks} {verb} {n_machines} of capacity {capacity:g}."
+        f"{overcommit}{moved}{excess} "
         "From means and deviations alone, not tested on usage: the tasks are taken as independent "
         "and their sum as Gaussian; tasks that peak together overflow more often."
     )
