@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.analyses.dependencies import (
+    alloc_instances,
     alloc_sets,
     parents,
     placement_limits,
@@ -21,7 +22,15 @@ from tests.analyses.tiny import answer, at, tiny, window
 
 QUESTIONS = [
     module.QUESTION
-    for module in (alloc_sets, parents, queueing, schedulers, start_after, vertical_scaling)
+    for module in (
+        alloc_instances,
+        alloc_sets,
+        parents,
+        queueing,
+        schedulers,
+        start_after,
+        vertical_scaling,
+    )
 ]
 
 
@@ -242,6 +251,61 @@ def test_alloc_sets() -> None:
     }
 
 
+def test_alloc_instances() -> None:
+    """Set 7 has three instances: 0 holds two tasks, 1 none, 2 is not measured; index 5 is named by a task alone.
+
+    A window lasts 300 s, a twelfth of an hour.  Instance 0 reserves .5 CPU over two windows and uses .25 and .375; its
+    tasks use .125 + .25 in the first and .25 in the second.
+    """
+    inside = {"alloc_collection_id": 7, "alloc_instance_index": 0}
+    of_set = {"collection_type": "ALLOC_SET"}
+    tables = tiny(
+        "2019",
+        instance_usage=[
+            window(7, 0, 0.25, 0.5, **of_set),
+            window(7, 300, 0.375, 0.5, **of_set),
+            window(7, 0, 0.0, 0.0625, instance_index=1, **of_set),
+            window(1, 0, 0.125, 0.25, **inside),
+            window(1, 300, 0.25, 0.25, **inside),
+            window(2, 0, 0.25, 0.125, **inside),
+            window(3, 0, 0.5, 0.5, alloc_collection_id=7, alloc_instance_index=5),
+            window(4, 0, 0.5, 0.5),
+        ],
+        tasks=[
+            {"collection_id": 7, "cpu_request": 0.5, "memory_request": 1.0, **of_set},
+            {
+                "collection_id": 7,
+                "instance_index": 1,
+                "cpu_request": 0.25,
+                "memory_request": 0.5,
+                **of_set,
+            },
+            {
+                "collection_id": 7,
+                "instance_index": 2,
+                "cpu_request": 0.25,
+                "memory_request": 0.5,
+                **of_set,
+            },
+            {"collection_id": 4, "cpu_request": 0.5},
+        ],
+    )
+    columns = [column.name for column in alloc_instances.ANSWER.columns]
+    rows = {
+        row["n_tasks"]: [row[name] for name in columns]
+        for row in answer(alloc_instances.QUESTION, tables)
+    }
+    hour = 12
+    assert rows == {
+        # Instances 1 and 2.
+        0: [2, 1, 0.25 / hour, 0.0, None, 0.5 / hour, 0.0625 / hour, None],
+        # Index 5.
+        1: [1, 0, None, None, 0.5 / hour, None, None, 0.5 / hour],
+        # Instance 0.
+        2: [1, 1, 1.0 / hour, 0.625 / hour, 0.625 / hour, 2.0 / hour, 1.0 / hour, 0.625 / hour],
+    }
+
+
 def test_placement_limits() -> None:
     machines = [
         {
@@ -372,4 +436,5 @@ def test_2011_is_not_asked(question: Any) -> None:
     result = question.run(tables)
     assert result.not_applicable is not None
     assert result.not_applicable.startswith("2011 does not publish")
-    assert {finding.verdict for finding in result.findings} == {"not applicable"}
+    # Some questions make no claims.
+    assert {finding.verdict for finding in result.findings} <= {"not applicable"}

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from _pytest.mark import ParameterSet
 
@@ -527,6 +528,21 @@ def test_usage_of_the_cell_by_hour(cell_a: Source) -> None:
             total = used[number] + below.get(number, 0)
             assert total == pytest.approx(sums[number], rel=1e-5, abs=1e-9)
             assert used[number] == pytest.approx(sums[number] + inside[number], rel=1e-5)
+
+
+def test_tasks_in_alloc_instances(cell_a: Source) -> None:
+    """Each task of the job that runs in an alloc set has an instance of its own, of which there are no rows here."""
+    assert cell_a.rows_2019 is not None
+    rows = cell_a.rows_2019.filter(pc.greater(cell_a.rows_2019["alloc_collection_id"], 0))
+    names = ("alloc_collection_id", "alloc_instance_index", "unique_id")
+    tasks = set(zip(*(rows[name].to_pylist() for name in names), strict=True))
+    n_tasks_by_instance = Counter((collection, index) for collection, index, _ in tasks)
+    instances_by_n_tasks = Counter(n_tasks_by_instance.values())
+    answer = cell_a.answer("alloc_instances")
+    assert {row["n_tasks"]: row["n_instances"] for row in answer} == instances_by_n_tasks
+    assert [row["n_measured"] for row in answer] == [0] * len(answer)
+    cpu_hours = rows["avg_cpu_usage"].to_numpy().sum() * WINDOW / HOUR
+    assert sum(row["cpu_of_tasks"] for row in answer) == pytest.approx(cpu_hours, rel=1e-4)
 
 
 def test_deviations_of_tasks(cell_a: Source) -> None:

@@ -123,6 +123,11 @@ def test_alloc_sets_hold_what_runs_inside(new: SyntheticCell) -> None:
     assert row["verdict"] == "as documented"
     shares = {row["quantity"]: row["share"] for row in new.ask("alloc_sets")}
     assert 0 < shares["collections"] < 1
+    # Each row of tasks inside is within the usage of its instance, which is within the reservation.
+    for row in new.ask("alloc_instances"):
+        if row["n_tasks"]:
+            assert 0 < row["cpu_of_tasks"] <= row["cpu_used"] * 1.02
+            assert 0 < row["memory_of_tasks"] <= row["memory_used"] * 1.02
 
 
 @pytest.mark.parametrize("which", ["old", "new"])

@@ -9,5 +9,6 @@ QUESTIONS = [
     "schedulers",
     "vertical_scaling",
     "alloc_sets",
+    "alloc_instances",
     "placement_limits",
 ]
