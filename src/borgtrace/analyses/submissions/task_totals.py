@@ -206,7 +206,7 @@ CLAIMS = [
     ),
     Claim(
         "S4-weight-completed",
-        statement="completions per new task",
+        statement="completions per new task, with what was there before the trace",
         source="Zhu et al., Fig. 3: quotients of its totals",
         kind="derived",
         scope=OF_2011,
@@ -215,7 +215,7 @@ CLAIMS = [
     ),
     Claim(
         "S4-weight-submitted",
-        statement="submissions per new task",
+        statement="submissions per new task, with what was there before the trace",
         source="Zhu et al., Fig. 3: quotients of its totals",
         kind="derived",
         scope=OF_2011,
@@ -224,7 +224,7 @@ CLAIMS = [
     ),
     Claim(
         "S4-weight-scheduled",
-        statement="schedulings per new task",
+        statement="schedulings per new task, with what was there before the trace",
         source="Zhu et al., Fig. 3: quotients of its totals",
         kind="derived",
         scope=OF_2011,
