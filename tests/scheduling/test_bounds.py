@@ -152,5 +152,6 @@ def test_the_real_parts(real_store: Path) -> None:
     running, least, most, *_ = bounds(trace, found)
     assert (least <= running).all()
     assert (running <= most).all()
-    # They are narrow: of 133,000 to 158,000 running tasks at most one in nine is in doubt.
-    assert ((most - least) * 9 < running).all()
+    # Of 132,000 to 145,000 running tasks at most a third is in doubt: production asks for more than the largest tasks
+    # leave room for, so that up to 32,000 tasks wait.
+    assert ((most - least) * 3 < running).all()
