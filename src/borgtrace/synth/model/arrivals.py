@@ -4,7 +4,9 @@ import math
 import random
 
 import numpy as np
+from scipy import special
 
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.synth.model.draws import Stratified, pick
 from borgtrace.synth.model.hashing import generator
@@ -49,8 +51,7 @@ class JobArrivals:
         self.random = rng
         self._tiers = Stratified(rng)
         self.sizes = JobSizes(profile, machines, seed, rng)
-        # Mean 1, deviation .29: with the day and the week about as much as between the real hours (340 of 960 jobs).
-        self.hourly = generator(seed, "hours").gamma(12.0, 1.0 / 12.0, size=int(hours) + 2)
+        self.hourly = hourly_factors(generator(seed, "hours"), int(hours) + 2)
         if profile.is_even:
             self.hourly /= np.mean([self.season(hour) for hour in np.arange(hours) + 0.5])
 
@@ -90,3 +91,16 @@ class JobArrivals:
         """Draw the tier of a new job."""
         shares = {tier: tier.jobs for tier in self.profile.tiers}
         return pick(shares, self._tiers.draw())
+
+
+def hourly_factors(rng: np.random.Generator, n_hours: int) -> Numbers:
+    """Draw how busy hours are: gamma distributed, with a mean of 1 and a deviation of .29.
+
+    With the day and the week that is about as much as between the real hours (340 of 960 jobs).  Each day has hours of
+    all kinds, so that days are alike: the curve of submissions is nearly a line (Zhu et al., Observation 1).
+    """
+    quantiles = special.gammaincinv(12.0, (np.arange(24) + 0.5) / 24.0)
+    quantiles /= quantiles.mean()
+    n_days = -(-n_hours // 24)
+    days = [rng.permutation(quantiles) for _ in range(n_days)]
+    return np.asarray(np.concatenate(days)[:n_hours])
