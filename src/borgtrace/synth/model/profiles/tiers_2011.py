@@ -13,11 +13,11 @@ SMALL_JOBS = QuantileCurve.through(
         0.0: 8.5,
         0.1: 22.0,
         0.25: 50.0,
-        0.5: 98.0,
-        0.75: 320.0,
+        0.5: 88.0,
+        0.75: 290.0,
         0.9: 1058.0,
-        0.95: 1900.0,
-        0.99: 4500.0,
+        0.95: 1800.0,
+        0.993: 4500.0,
         1.0: 60_000.0,
     }
 )
@@ -29,11 +29,11 @@ KILLED_JOBS = QuantileCurve.through(
         0.0: 5.0,
         0.1: 45.0,
         0.25: 110.0,
-        0.5: 240.0,
-        0.75: 700.0,
+        0.5: 215.0,
+        0.75: 650.0,
         0.9: 2300.0,
-        0.975: 6000.0,
-        0.99: 30_000.0,
+        0.983: 6000.0,
+        0.994: 30_000.0,
         1.0: 800_000.0,
     }
 )
@@ -184,7 +184,7 @@ FREE = Tier(
         lasting=LASTING,
         small_ends=SMALL_ENDS,
         doomed=0.37,
-        killed_waiting=0.034,
+        killed_waiting=0.028,
         updated=26_357 / 28_386_005,
         back_after_kill=0.55,
         large=QuantileCurve.through(
@@ -346,7 +346,7 @@ OTHER = Tier(
         lasting=LASTING,
         small_ends=SMALL_ENDS,
         doomed=0.37,
-        killed_waiting=0.034,
+        killed_waiting=0.028,
         updated=601_047 / 17_266_872,
         back_after_kill=0.04,
         large=QuantileCurve.through(
