@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study, synthetic_pool
-from borgtrace.colocation.experiments.beyond.packing_advice import QUESTION, advice, advised, factor
+from borgtrace.colocation.experiments.beyond.packing_advice import QUESTION, advised, factor
+from borgtrace.colocation.experiments.shared.advice_words import advice
 from borgtrace.colocation.options import ColocationOptions
 from borgtrace.colocation.packing.instances import Instances
 from borgtrace.colocation.packing.trial import Evidence, PackingTrial, RunningTasks

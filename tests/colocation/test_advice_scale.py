@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from borgtrace.colocation import Study, synthetic_pool
-from borgtrace.colocation.experiments.beyond.packing_advice import QUESTION, advice
+from borgtrace.colocation.experiments.beyond.packing_advice import QUESTION
+from borgtrace.colocation.experiments.shared.advice_words import advice
 
 TASKS = 10_000
 DAYS = 12

@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation.experiments.beyond import packing_advice
+from borgtrace.colocation.experiments.shared.advice_words import caveats, saving_in_words
 from borgtrace.colocation.options import ColocationOptions
 from borgtrace.colocation.packing.advice import (
     TrialPlan,
     advise,
     candidates,
     hour_of_slot,
-    keeping_factors,
     overcommit,
     overlap,
     saved_machines,
 )
+from borgtrace.colocation.packing.choice import keeping_factors
 from borgtrace.colocation.packing.intervals import ConfidenceInterval, SeriesBlocks
 from borgtrace.colocation.packing.service_classes import ServiceClasses, parse_promises, with_priors
 from borgtrace.colocation.packing.trial import Evidence, JudgedPacking, PackingTrial
@@ -487,7 +488,7 @@ def test_without_a_clock_other_tasks_choose() -> None:
 
 
 def caveat(hours: float | None, overlap: float = 0.0) -> str:
-    return packing_advice.caveats(
+    return caveats(
         {
             "block_hours": hours,
             "overlap": overlap,
@@ -516,7 +517,7 @@ def test_what_intervals_rest_on() -> None:
 def test_saving_machines_or_taking_more(
     saved: tuple[float, float | None, float | None], words: str
 ) -> None:
-    assert packing_advice.saving_in_words(*saved) == words
+    assert saving_in_words(*saved) == words
 
 
 def test_the_upper_end_of_the_stricter_overflow() -> None:

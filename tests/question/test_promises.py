@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace import catalog, first_screen
-from borgtrace.colocation.experiments.beyond import packing_advice
+from borgtrace.colocation.experiments.shared.advice_words import advice
 from borgtrace.colocation.options import ColocationOptions
 from borgtrace.colocation.packing.advice import TrialPlan, advise
 from borgtrace.colocation.packing.intervals import ConfidenceInterval
@@ -85,7 +85,7 @@ def test_packing_advice_never_contradicts_its_interval() -> None:
     for chosen, judged in cases():
         table = packing_rows(chosen, judged)
         rows = {f"{row['estimator']} {row['parameter']:.3g}": row for row in table.to_pylist()}
-        sentence = packing_advice.advice(table)
+        sentence = advice(table)
         kept = {name for name, row in rows.items() if keeps(row["q_draws_high"], TARGET)}
         advised = re.match(r"Pack by (\S+ \S+) \(", sentence)
         if advised:
