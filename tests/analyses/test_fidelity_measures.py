@@ -12,9 +12,11 @@ import pytest
 
 import borgtrace.analyses.fidelity.usage_measures as usage_measures_module
 from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
+from borgtrace.analyses.fidelity.period_measures import period_measures, periods_of
 from borgtrace.analyses.fidelity.usage_measures import (
     measures_of_logarithms,
     measures_of_requests,
+    measures_of_tasks,
     measures_within_windows,
     row_measures,
     task_correlations,
@@ -30,7 +32,7 @@ from borgtrace.analyses.fidelity.weighted_measures import (
     rank_slope,
     words,
 )
-from borgtrace.schema.time import BEFORE_TRACE
+from borgtrace.schema.time import BEFORE_TRACE, HOUR, TRACE_START
 from tests.analyses.tiny import at, tiny, window
 
 FREE = 0
@@ -441,6 +443,8 @@ def test_moments_of_long_tasks_and_peaks() -> None:
         "peak_memory_of_request": (1.0 + 0.4) / 2,
         "peak_cpu_below_5_percent": 0.5,
         "peak_memory_below_5_percent": 0.0,
+        # One of three.
+        "memory_peak_above_request": 1 / 3,
     }
     assert {name: measured[name] for name in expected} == pytest.approx(expected, rel=1e-5)
 
@@ -460,28 +464,95 @@ def test_series_of_long_tasks() -> None:
     )
     measures = usage_measures(tables, Units(np.array([1, 2]), np.empty(0, np.int64)))
     measured = {name: measure(np.array([1.0, 0.0])) for (name, _), measure in measures.items()}
-    cpu, memory = (
-        np.array([row[f"average_{name}"] for row in rises], np.float32)
-        for name in ("cpu", "memory")
-    )
-    assert measured["variation_p50"] == pytest.approx(cpu.std() / cpu.mean(), rel=1e-4)
-    assert measured["autocorrelation_5min"] == pytest.approx(
-        np.corrcoef(cpu[:-1], cpu[1:])[0, 1], rel=1e-4
-    )
-    assert measured["autocorrelation_1h"] == pytest.approx(
-        np.corrcoef(cpu[:-12], cpu[12:])[0, 1], rel=1e-4
-    )
-    assert measured["cpu_memory_correlation_p50"] == pytest.approx(
-        np.corrcoef(cpu, memory)[0, 1], rel=1e-4
-    )
     assert measured["stationarity_rejected"] == 1.0
     still = {name: measure(np.array([0.0, 1.0])) for (name, _), measure in measures.items()}
     assert still["stationarity_rejected"] == 0.0
-    assert still["variation_p50"] == 0.0
+
+
+def two_tasks_over_three_days() -> list[dict[str, Any]]:
+    """One changes with every other hour; one never does, and lacks its disk I/O."""
+    rows = []
+    for k in range(3 * 288):
+        is_high = k // 12 % 2 == 1
+        rows.append(
+            window(1, 300 * k, 0.2 + 0.1 * is_high, 0.3 - 0.1 * is_high, mean_disk_io_time=0.5)
+        )
+        rows.append(window(2, 300 * k, 0.1, 0.1))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def of_periods() -> Measures:
+    tasks = [
+        {"collection_id": 1, "priority": 9, "cpu_request": 0.5, "memory_request": 0.5},
+        {"collection_id": 2, "priority": 0, "cpu_request": 0.5, "memory_request": 0.5},
+    ]
+    tables = tiny(tasks=tasks, instance_usage=two_tasks_over_three_days())
+    return period_measures(tables, Units(np.array([1, 2]), np.array([7])))
+
+
+@pytest.mark.parametrize(
+    ("measure", "weights", "expected"),
+    [
+        # Twelve windows of two tasks on one machine; the first weighs twice in some resamples.
+        ("windows_per_machine_hour", [1, 1], 24.0),
+        ("windows_per_machine_hour", [2, 1], 36.0),
+        ("disk_io_missing", [1, 1], 0.5),
+        ("disk_io_missing", [3, 1], 0.25),
+        # .25 of the .35 CPUs and of .35 in memory; .25 of .5 that are requested.
+        ("production_share_of_used_cpu", [1, 1], 0.25 / 0.35),
+        ("production_share_of_used_memory", [1, 1], 0.25 / 0.35),
+        ("production_cpu_used_of_requested", [1, 1], 0.5),
+        # Half of the time nothing changes; the other task goes up by half and down by a third.
+        ("hourly_change_within_15_percent", [1, 1], 0.5),
+        ("hourly_change_within_15_percent", [3, 1], 0.25),
+        # .2 and .3 deviate from their mean by a fifth; an hour later they are the other way around.
+        ("job_variation_p50", [1, 0], 0.2),
+        ("job_variation_p50", [0, 1], 0.0),
+        ("job_autocorrelation_1h", [1, 0], -1.0),
+        ("job_cpu_memory_correlation_p50", [1, 0], -1.0),
+    ],
+)
+def test_measures_of_periods(
+    of_periods: Measures, measure: str, weights: list[float], expected: float
+) -> None:
+    for period in ("start", "middle", "end"):
+        value = of_periods[measure, period](np.array(weights, float))
+        assert value == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+def test_periods_are_thirds_of_a_short_trace_and_days_of_a_long_one() -> None:
+    def hours_of(trace_hours: int) -> list[tuple[float, float]]:
+        periods = periods_of(TRACE_START + trace_hours * HOUR)
+        return [
+            ((period.since - TRACE_START) / HOUR, (period.until - TRACE_START) / HOUR)
+            for period in periods
+        ]
+
+    assert hours_of(12) == [(0, 4), (4, 8), (8, 12)]
+    assert hours_of(14 * 24) == [(0, 24), (156, 180), (312, 336)]
+    # A middle that would begin within an hour begins with it.
+    assert hours_of(73) == [(0, 24), (24, 48), (49, 73)]
+
+
+def test_tasks_within_twice_their_request() -> None:
+    tasks = [
+        {"collection_id": 1, "max_average_cpu": 0.5, "cpu_request": 0.25},
+        {"collection_id": 2, "max_average_cpu": 0.51, "cpu_request": 0.25},
+        {"collection_id": 3, "max_average_cpu": 0.1, "cpu_request": None},
+        {"collection_id": 4, "max_average_cpu": None, "cpu_request": 0.25},
+        {"collection_id": 5, "max_average_cpu": 0.1, "cpu_request": 0.25},
+    ]
+    measures = measures_of_tasks(tiny(tasks=tasks), Units(np.arange(1, 6), np.empty(0, np.int64)))
+    # .51 is above twice .25; one has no request, and one no usage.
+    within = measures["within_twice_cpu_request", "all"]
+    assert within(np.ones(5)) == pytest.approx(2 / 3)
 
 
 def test_rows_of_2019_beside_the_requests_of_their_tasks() -> None:
-    usage = [window(1, 0, 0.1, 0.05, maximum_cpu=0.2, sampled_cpu=0.05)]
+    usage = [
+        window(1, 0, 0.1, 0.05, maximum_cpu=0.2, sampled_cpu=0.05, sample_rate=0.98),
+    ]
     # Instances of alloc sets are no jobs.
     usage.append(
         window(
@@ -509,6 +580,10 @@ def test_rows_of_2019_beside_the_requests_of_their_tasks() -> None:
     assert measured["memory_of_request_p50", "production"] == pytest.approx(0.5)
     assert measured["maximum_of_average_p50", "rows"] == pytest.approx(2.0)
     assert measured["sample_of_average_p50", "rows"] == pytest.approx(0.5)
+    # Of 300 s, without percentiles, and of fewer samples than one a second.
+    assert measured["whole_windows", "rows"] == 1.0
+    assert measured["empty_percentiles", "rows"] == 1.0
+    assert measured["low_sample_rate", "rows"] == 1.0
 
 
 def test_a_part_of_many_rows_is_taken_by_job_and_window(monkeypatch: pytest.MonkeyPatch) -> None:

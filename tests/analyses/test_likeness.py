@@ -111,6 +111,7 @@ def test_planted_parameters_of_the_cell_come_back(likeness: Likeness) -> None:
 
 def test_planted_parameters_of_tiers_come_back(likeness: Likeness) -> None:
     assert [tier.name for tier in likeness.profile.tiers] == ["free", "other", "production"]
+    assert [tier.failing_use_little for tier in likeness.profile.tiers] == [True, True, False]
     jobs = [tier.jobs for tier in likeness.profile.tiers]
     assert np.array(jobs) / sum(jobs) == pytest.approx([0.2, 0.3, 0.5], abs=0.06)
     for tier in likeness.profile.tiers:

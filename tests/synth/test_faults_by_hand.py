@@ -179,8 +179,13 @@ MADE_UP = "SNAPSHOT_BUT_NO_TRANSITION"
 @pytest.mark.parametrize(
     ("rate", "planted", "expected"),
     [
-        ("made_up", "made_up_events", {("SCHEDULE", MADE_UP), ("UPDATE_RUNNING", MADE_UP)}),
+        (
+            "made_up",
+            "made_up_events",
+            {(type_, MADE_UP) for type_ in ("SCHEDULE", "UPDATE_RUNNING", "LOST")},
+        ),
         ("made_up_updates", "made_up_events", {("UPDATE_RUNNING", MADE_UP)}),
+        ("lost_tasks", "lost_tasks", {("LOST", "NO_SNAPSHOT_OR_TRANSITION")}),
         ("lost_jobs", "lost_jobs", {("LOST", "NO_SNAPSHOT_OR_TRANSITION")}),
         ("made_up_collections", "made_up_collections", {("SCHEDULE", MADE_UP), ("KILL", MADE_UP)}),
     ],
@@ -190,7 +195,7 @@ def test_what_is_marked_and_what_is_not(
     planted: str,
     expected: set[tuple[str, str]],
 ) -> None:
-    """Each event a hundred times: two in the trace, one before it; of a job an end, and one that is no end."""
+    """Each event a hundred times: three in the trace, one before it; of a job an end, and one that is no end."""
     segment = TraceSegment(0, 0, 2 * TRACE_START)
     for id_ in range(100):
         job = job_of(id=id_)
@@ -199,6 +204,7 @@ def test_what_is_marked_and_what_is_not(
             InstanceEvent(0, "SUBMIT", task),
             InstanceEvent(TRACE_START, "SCHEDULE", task),
             InstanceEvent(TRACE_START + 1, "UPDATE_RUNNING", task),
+            InstanceEvent(TRACE_START + 2, "LOST", task),
         ]
         segment.collections += [
             CollectionEvent(0, "SUBMIT", job),

@@ -65,15 +65,16 @@ def planted(trace_with_faults: Any) -> dict[str, Any]:
     return trace_with_faults.truth["planted"]
 
 
-def test_ingest_counts_averages_above_one_and_nothing_else(
+def test_ingest_counts_averages_above_one_and_empty_lists_and_nothing_else(
     store: Store, planted: dict[str, Any]
 ) -> None:
     counters: Counter[str] = Counter()
     for source in store.manifest.sources:
         counters.update(source.counters)
         assert source.quarantined == 0
-    assert set(counters) <= {"cpu_above_1"}
+    assert set(counters) <= {"cpu_above_1", "percentiles_empty"}
     assert counters["cpu_above_1"] == planted["above_one"]
+    assert counters["percentiles_empty"] == 2 * planted["no_percentiles"]
 
 
 def test_made_up_events_and_tasks_without_requests_are_the_planted_ones(

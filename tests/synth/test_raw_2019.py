@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.dialects import RawField, dialect
@@ -125,3 +128,26 @@ def test_parquet_holds_the_same_trace(clean_2019: Any, tmp_path: Path) -> None:
     )
     ingest([raw], tmp_path / "store", IngestOptions(jobs=1))
     assert borgtrace.open(tmp_path / "store").digest == borgtrace.open(clean_2019.path).digest
+
+
+def test_rows_of_2019_are_short_empty_and_sampled_less_as_often_as_the_real_ones(
+    tmp_path: Path,
+) -> None:
+    stores = []
+    for file_format in ("json", "parquet"):
+        raw = generate(tmp_path / file_format, "2019", 12, 3, 7, file_format=file_format)
+        ingest([raw], tmp_path / f"{file_format}-store", IngestOptions(jobs=1))
+        stores.append(borgtrace.open(tmp_path / f"{file_format}-store"))
+    assert stores[0].digest == stores[1].digest
+    usage = stores[0].tables.instance_usage.to_pyarrow()
+    seconds = (usage["end_time"].to_numpy() - usage["start_time"].to_numpy()) // 1_000_000
+    # 66 % of 354,953 real rows last for 300 s, 10 % for up to 2 s; 1.75 % have no percentiles, all of a second.
+    assert (seconds == 300).mean() == pytest.approx(0.66, abs=0.04)
+    assert np.quantile(seconds, 0.1) <= 3
+    n_percentiles = usage["cpu_usage_distribution"].combine_chunks().value_lengths()
+    is_empty = n_percentiles.fill_null(0).to_numpy() == 0
+    truth = json.loads((tmp_path / "json" / "truth.json").read_text())
+    assert is_empty.sum() == truth["planted"]["no_percentiles"]
+    assert is_empty.mean() == pytest.approx(0.0175, abs=0.006)
+    assert set(seconds[is_empty]) == {1}
+    assert (usage["sample_rate"].to_numpy() < 0.99).mean() == pytest.approx(0.0127, abs=0.004)

@@ -10,7 +10,7 @@ import pytest
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.synth import generate
 from borgtrace.synth.measure.measurement import MEASURED, inject_faults
-from borgtrace.synth.measure.usage_windows import EXECUTION, cut, windows_of
+from borgtrace.synth.measure.usage_windows import EXECUTION, cut, divide, windows_of
 from borgtrace.synth.model.fault_rates import PUBLISHED, FaultRates
 from borgtrace.synth.model.machines import draw_machines
 from borgtrace.synth.model.profiles import GOOGLE_2011 as PROFILE_2011
@@ -110,6 +110,25 @@ def test_windows_by_hand() -> None:
     assert cut(executions[:0], 600, 1000).tolist() == []
 
 
+def test_a_whole_window_is_divided_into_three_short_ones_and_the_rest() -> None:
+    executions = np.zeros(2, EXECUTION)
+    executions["start"] = [600, 650]
+    executions["end"] = 1_200
+    # A task has two whole windows; a task has one, and the end of another.
+    whole = cut(executions, 600, 1_200)
+    divided = divide(executions, whole, 1.0, np.uint64(5))
+    assert len(divided) == 4 + 1 + 4 + 4
+    for number, begin in ((0, 600), (0, 900), (1, 900)):
+        is_part = (divided["execution"] == number) & (divided["start"] // 300 == begin // 300)
+        parts = divided[is_part]
+        assert parts["start"].tolist() == [begin, *parts["end"][:-1].tolist()]
+        assert parts["end"][-1] == begin + 300
+        lengths = parts["end"] - parts["start"]
+        assert lengths[:3].min() >= 1
+        assert lengths[:3].max() <= 75
+    assert divide(executions, whole, 0.0, np.uint64(5)).tolist() == whole.tolist()
+
+
 @pytest.mark.parametrize(
     ("rates", "has_counters", "start", "expected", "counted"),
     [
@@ -123,7 +142,7 @@ def test_windows_by_hand() -> None:
                 MAI: 2.0,
                 "mean_disk_io_time": 2.0,
             },
-            (0, 0, 0),
+            (0, 0, 0, 0),
         ),
         (
             {},
@@ -134,7 +153,7 @@ def test_windows_by_hand() -> None:
                 "maximum_disk_io_time": -1.0,
                 CPI: 2.0,
             },
-            (0, 0, 0),
+            (0, 0, 0, 0),
         ),
         (
             {},
@@ -145,22 +164,29 @@ def test_windows_by_hand() -> None:
                 MAI: -1.0,
                 "mean_disk_io_time": 2.0,
             },
-            (0, 0, 0),
+            (0, 0, 0, 0),
         ),
         (
             {"bad_counters": 1.0},
             False,
             0,
             {MAI: 3.0, "average_cpu": 0.5},
-            (0, 1, 0),
+            (0, 1, 0, 0),
         ),
-        ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0, 0)),
+        ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0, 0, 0)),
         (
             {"no_assigned": 1.0},
             True,
             0,
             {"assigned_memory": 0.0, "average_cpu": 0.5},
-            (0, 0, 1),
+            (0, 0, 1, 0),
+        ),
+        (
+            {"no_disk_io": 1.0},
+            True,
+            0,
+            {"mean_disk_io_time": -1.0, "maximum_disk_io_time": -1.0, "average_cpu": 0.5},
+            (0, 0, 0, 0),
         ),
     ],
 )
@@ -172,7 +198,7 @@ def test_faults_of_a_record(
     counted: tuple[int, ...],
 ) -> None:
     (line,) = np.full(36, 2.0).view(MEASURED)
-    faults = np.zeros(4, dtype=np.int64)
+    faults = np.zeros(5, dtype=np.int64)
     line["average_cpu"] = 0.5
     inject_faults(
         np.uint64(12345),

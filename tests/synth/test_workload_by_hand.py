@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from borgtrace.schema.time import HOUR, SECOND, TRACE_START
+from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.synth.model.arrivals import JobArrivals
 from borgtrace.synth.model.classes import CLASSES
-from borgtrace.synth.model.consumption import EASY, EMPTY, IDLE, Consumption, use_little
+from borgtrace.synth.model.consumption import Consumption
 from borgtrace.synth.model.draws import BalancedStrata
 from borgtrace.synth.model.job_sizes import JobSizes, tail_at
 from borgtrace.synth.model.profile import Profile, Tier
@@ -21,7 +21,6 @@ from borgtrace.synth.simulate.event_log import CollectionEvent, InstanceEvent
 from borgtrace.synth.write.event_rows import collection_row, instance_row
 from tests.synth.scripted import (
     BEB,
-    FREE,
     GOOGLE_2011,
     GOOGLE_2019,
     ScriptedGenerator,
@@ -154,9 +153,9 @@ def test_requests_and_use_are_alike_by_their_scores() -> None:
 
 def test_what_a_task_of_2019_uses_is_a_share_of_its_request() -> None:
     task_random = ScriptedGenerator(
-        # Of CPU and of memory; then whether a short task is idle, and light.
+        # Of CPU and of memory; then whether memory exceeds its request, and what a short task uses of both.
         standard_normal=[[2.0], [1.0]],
-        random=[[0.95], [0.95]],
+        random=[[0.95], [1.0], [1.0]],
     )
     consumption = Consumption(GOOGLE_2019, ScriptedRandom(0.0), task_random)  # type: ignore[arg-type]
     job = job_of(1, 0.01, 0.02, tier=BEB)
@@ -164,33 +163,11 @@ def test_what_a_task_of_2019_uses_is_a_share_of_its_request() -> None:
     level = 0.01 * BEB.cpu_use * math.exp(0.2)
     assert use.level == [pytest.approx(min(level, 0.02))]
     ratio = BEB.memory_use * math.exp(0.1)
-    assert use.memory == [pytest.approx(0.02 * min(max(ratio, 0.02), 1.05))]
+    assert use.memory == [pytest.approx(0.02 * min(max(ratio, 0.02), 0.98))]
     assert use.short_kind == use.kind
-    assert use.short_cpu == [EASY]
-    assert use.short_memory == [1.0]
-
-
-@pytest.mark.parametrize(
-    ("tier", "kind", "cpu_share", "memory_share"),
-    [
-        (FREE, 7, IDLE, EMPTY),
-        (BEB, 0, 1.0, 1.0),
-    ],
-)
-def test_only_short_tasks_of_2011_use_little(
-    tier: Tier,
-    kind: int,
-    cpu_share: float,
-    memory_share: float,
-) -> None:
-    task = job_of(tier=tier).tasks[0]
-    task.short_kind = 7
-    task.short_cpu = IDLE
-    task.short_memory = EMPTY
-    use_little(task, 0, 300 * SECOND)
-    assert task.kind == kind
-    assert task.cpu_share == cpu_share
-    assert task.memory_share == memory_share
+    # The largest shares of the request, a quarter above it.
+    assert use.short_cpu == [pytest.approx(1.25 * 0.01 / use.level[0])]
+    assert use.short_memory == [pytest.approx(1.25 * 0.02 / use.memory[0])]
 
 
 def test_rows_of_jobs() -> None:

@@ -209,7 +209,8 @@ def _usage_by_part(
                 yield None
                 continue
             # Windows are cut here, because the simulation goes on to change the tasks that they are read from.
-            windows = windows_of(segment, machines.ids)
+            divided = options.fault_rates.divided_windows
+            windows = windows_of(segment, machines.ids, divided, options.draw_seed)
             waiting.append(threads.submit(measure_usage, windows, options))
             # At most one part more than threads waits: memory depends on the threads, not on the hours.
             if len(waiting) > options.jobs:

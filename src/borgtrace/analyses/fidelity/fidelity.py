@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
 from borgtrace.analyses.fidelity.life_measures import life_measures, read_lives
+from borgtrace.analyses.fidelity.period_measures import period_measures
 from borgtrace.analyses.fidelity.usage_measures import row_measures, usage_measures
 from borgtrace.analyses.fidelity.weighted_measures import Measures, Units, WeightedMeasure
 from borgtrace.kernels.arrays import Numbers
@@ -158,6 +159,7 @@ def measures_of_format(tables: Tables, units: Units) -> Measures:
             event_measures(events, units)
             | life_measures(lives, units)
             | usage_measures(tables, units)
+            | period_measures(tables, units)
         )
     return row_measures(tables, units)
 

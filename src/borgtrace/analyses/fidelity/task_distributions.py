@@ -1,5 +1,6 @@
 """Distributions of requests, usage and lives of a store's tasks, as parameters of a synthetic cell."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -102,6 +103,10 @@ def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: 
     machines
         Machines of the store.
     """
+    is_below_production = use["tier"] != "production"
+    uses_little = tier.failing_use_little and failing_use_little(
+        select_rows(use, is_below_production)
+    )
     runs = select_rows(runs, runs["tier"] == tier.name)
     jobs = select_rows(jobs, jobs["tier"] == tier.name)
     use = select_rows(use, use["tier"] == tier.name)
@@ -111,9 +116,27 @@ def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: 
         **fields_of_jobs(tier, jobs),
         "memory_use": share_of_request(use, "memory", tier.memory_use),
         "cpu_use": share_of_request(use, "cpu", tier.cpu_use) if tier.cpu_use else 0.0,
+        "failing_use_little": uses_little,
+        # How usage moves is in the classes; that it stays within twice the request is not measured.
+        "need": 1.0,
+        "overuse": math.inf,
+        "steady": 0.0,
     }
     # The lives of 2011 would take the place of the store's own run times.
     return replace(tier, lives=None, is_steady=False, **fields)
+
+
+def failing_use_little(use: Columns) -> bool:
+    """Return whether long tasks that fail use their CPU request like short tasks, not like the other long ones."""
+    share = use["cpu"] / use["cpu_request"]
+    is_used = share > 0.0
+    is_long = use["n_windows"] >= LONG
+    fails = use["failures"] > 0
+    groups = [is_used & is_long & fails, is_used & ~is_long, is_used & is_long & ~fails]
+    if min(group.sum() for group in groups) < FEWEST:
+        return False
+    failing, short, ending_well = (np.log(np.median(share[group])) for group in groups)
+    return bool(abs(failing - short) < abs(failing - ending_well))
 
 
 def select_rows(rows: Columns, condition: Flags) -> Columns:

@@ -34,9 +34,9 @@ MOST_ROWS = 4_000_000
 """Most windows of long tasks that are read; of more, a part of the jobs stands for all."""
 MOST_SAMPLED = 300_000
 """The same for rows of 2019."""
+LOW_SAMPLE_RATE = 0.99
+"""Samples a second (2019)."""
 WINDOW_KEY = (*TASK, "start_time")
-HOURLY_LAG = 12
-"""Windows of an hour."""
 MOMENTS = {
     "mean_cpu": "mean",
     "mean_deviation_sampled": "deviation",
@@ -54,6 +54,7 @@ def usage_measures(tables: Tables, units: Units) -> Measures:
     columns = ("mean_sampled_cpu", "std_sampled_cpu", "mean_average_cpu", "std_average_cpu")
     moments = fetch_sorted(tables, long_tasks.select(*TASK, *columns), "long_tasks", TASK)
     measures = measures_of_peaks(tables, units)
+    measures |= measures_of_tasks(tables, units)
     measures |= measures_of_series(tables, long_tasks, units)
     if moments.num_rows:
         measures |= measures_of_moments(moments, units)
@@ -88,27 +89,44 @@ def measures_of_moments(tasks: pa.Table, units: Units) -> Measures:
 
 
 def measures_of_peaks(tables: Tables, units: Units) -> Measures:
-    """Measure largest CPU and memory of a task ÷ its request, where both stay within it."""
+    """Measure largest CPU and memory of a task ÷ its request, where both stay within it; and how many do not."""
     peaks = peaks_of_request(tables)
-    # The published histogram holds only tasks that stay within both requests.
-    peaks = peaks.filter((peaks.cpu <= 1.0) & (peaks.memory <= 1.0))
+    peaks = peaks.filter(peaks.cpu.notnull() & peaks.memory.notnull())
     rows = fetch_sorted(tables, peaks, "peaks", TASK)
     job = units.job(rows["collection_id"].to_numpy())
-    measures: Measures = {}
-    for resource in ("cpu", "memory"):
-        peak = column(rows, resource)
-        measures[f"peak_{resource}_of_request", "all"] = ratio(peak, np.ones(len(peak)), job)
-        measures[f"peak_{resource}_below_5_percent", "all"] = share(peak < 0.05, job)
+    cpu = column(rows, "cpu")
+    memory = column(rows, "memory")
+    measures: Measures = {
+        ("memory_peak_above_request", "all"): share(memory > 1.0, job),
+    }
+    # The published histogram holds only tasks that stay within both requests.
+    is_within = (cpu <= 1.0) & (memory <= 1.0)
+    for resource, values in (("cpu", cpu), ("memory", memory)):
+        peak = values[is_within]
+        measures[f"peak_{resource}_of_request", "all"] = ratio(
+            peak, np.ones(len(peak)), job[is_within]
+        )
+        measures[f"peak_{resource}_below_5_percent", "all"] = share(peak < 0.05, job[is_within])
     return measures
 
 
+def measures_of_tasks(tables: Tables, units: Units) -> Measures:
+    """Measure how many tasks stay within twice their CPU request in all of their windows."""
+    tasks = of_jobs(tables.tasks).filter(tables.tasks.max_average_cpu.notnull())
+    columns = tasks.filter(tasks.cpu_request > 0.0).select(*TASK, "max_average_cpu", "cpu_request")
+    rows = fetch_sorted(tables, columns, "usage_of_tasks", TASK)
+    job = units.job(rows["collection_id"].to_numpy())
+    is_within = column(rows, "max_average_cpu") <= 2.0 * column(rows, "cpu_request")
+    return {("within_twice_cpu_request", "all"): share(is_within, job)}
+
+
 def measures_of_series(tables: Tables, long_tasks: ir.Table, units: Units) -> Measures:
-    """Measure long tasks over time: stationarity, autocorrelation, variation, CPU with memory."""
+    """Measure long tasks over time: whether two hours of a task differ."""
     n_parts = max(1, -(-tables.n_rows("instance_usage") // MOST_ROWS))
     # Whole jobs, because the bootstrap draws jobs.
     chosen = long_tasks.filter(long_tasks.collection_id % n_parts == 0).select(*TASK)
     usage = tables.instance_usage.semi_join(chosen, list(TASK))
-    usage = usage.select(*WINDOW_KEY, "average_cpu", "sampled_cpu", "average_memory")
+    usage = usage.select(*WINDOW_KEY, "sampled_cpu")
     rows = fetch_sorted(tables, usage, "series", WINDOW_KEY)
     if not rows.num_rows:
         return {}
@@ -118,20 +136,7 @@ def measures_of_series(tables: Tables, long_tasks: ir.Table, units: Units) -> Me
     first = offsets[:-1]
     job = units.job(ids[first])
     is_rejected = differs(column(rows, "sampled_cpu"), offsets, ids[first], index[first])
-    cpu = column(rows, "average_cpu")
-    memory = column(rows, "average_memory")
-    statistics = {
-        "autocorrelation_5min": task_correlations(cpu[:-1], cpu[1:], offsets, 1),
-        "autocorrelation_1h": task_correlations(
-            cpu[:-HOURLY_LAG], cpu[HOURLY_LAG:], offsets, HOURLY_LAG
-        ),
-        "variation_p50": task_variations(cpu, offsets),
-        "cpu_memory_correlation_p50": task_correlations(cpu, memory, offsets, 0),
-    }
-    measures: Measures = {("stationarity_rejected", "long tasks"): share(is_rejected, job)}
-    for name, values in statistics.items():
-        measures[name, "long tasks"] = quantile(values, job, 0.5)
-    return measures
+    return {("stationarity_rejected", "long tasks"): share(is_rejected, job)}
 
 
 def differs(values: Numbers, offsets: Index, ids: Index, index: Index) -> Flags:
@@ -218,9 +223,13 @@ def row_measures(tables: Tables, units: Units, names: Mapping[str, str] | None =
         "maximum_cpu",
         "sampled_cpu",
         "average_memory",
+        "end_time",
+        "sample_rate",
         "cpu_request",
         "memory_request",
         "tier",
+        # NULL where the list is.
+        n_percentiles=chosen.cpu_usage_distribution.length(),
     )
     rows = renamed(fetch_sorted(tables, chosen, "rows", WINDOW_KEY), names or {})
     if not rows.num_rows:
@@ -232,6 +241,7 @@ def row_measures(tables: Tables, units: Units, names: Mapping[str, str] | None =
         **measures_of_requests(rows, job),
         **measures_within_windows(rows, job),
         **measures_of_logarithms(cpu, memory, job),
+        **measures_of_gaps(rows, job),
     }
 
 
@@ -263,6 +273,17 @@ def measures_within_windows(rows: pa.Table, job: Index) -> Measures:
     for q in (5, 25, 50, 75, 95):
         measures[f"sample_of_average_p{q}", "rows"] = quantile(sample, job, q / 100.0)
     return measures
+
+
+def measures_of_gaps(rows: pa.Table, job: Index) -> Measures:
+    """Measure what windows of 2019 lack: whole windows, windows without percentiles, and with few samples."""
+    length = column(rows, "end_time") - column(rows, "start_time")
+    n_percentiles = np.nan_to_num(column(rows, "n_percentiles"))
+    return {
+        ("whole_windows", "rows"): share(length == WINDOW, job),
+        ("empty_percentiles", "rows"): share(n_percentiles == 0, job),
+        ("low_sample_rate", "rows"): share(column(rows, "sample_rate") < LOW_SAMPLE_RATE, job),
+    }
 
 
 class LogMoments(NamedTuple):

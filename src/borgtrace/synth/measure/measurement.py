@@ -10,7 +10,10 @@ from scipy import special
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.model.cpu_process import (
+    DRIFTING,
     NOISE,
+    STATIONARY,
+    STEADY,
     CpuModel,
     begin_noise,
     noise_at,
@@ -64,6 +67,7 @@ PLACES = _places_of_numbers(MEASURED)
 """Where the numbers of each column stand among all of a window."""
 _LOWEST = PLACES["cpu_usage_distribution"][0]
 _HIGHEST = PLACES["cpu_usage_distribution"][-1]
+_LOWEST_OF_TAIL = PLACES["tail_cpu_usage_distribution"][0]
 
 TRAITS = np.dtype(
     [
@@ -75,8 +79,8 @@ TRAITS = np.dtype(
         ("job", NOISE),
         ("cell", NOISE),
         ("memory", NOISE),
-        # Whether its level drifts.
-        ("drifts", "i8"),
+        # How its usage moves: stationary, drifting or steady.
+        ("course", "i8"),
         # Page cache and assigned memory per memory used.
         ("cache", "f8"),
         ("assigned", "f8"),
@@ -106,18 +110,28 @@ MAXIMUM_CPU = 1.0
 SHARED_BY_JOB = 0.3
 """Share of the variance that drifting tasks of a job have in common."""
 
-FAULTS = ("missing_usage", "above_one", "bad_counters", "no_assigned")
+FAULTS = ("missing_usage", "above_one", "bad_counters", "no_assigned", "no_percentiles")
 """Faults of usage records, in the order in which they are counted."""
 MISSING_USAGE = FAULTS.index("missing_usage")
 ABOVE_ONE = FAULTS.index("above_one")
 BAD_COUNTERS = FAULTS.index("bad_counters")
 NO_ASSIGNED = FAULTS.index("no_assigned")
+NO_PERCENTILES = FAULTS.index("no_percentiles")
 _NOT_MEASURED = -1.0
+EMPTY_LIST = -2.0
+"""Stands in place of the first number of a list without numbers; the others are not measured."""
+SAMPLE_RATES = (
+    (0.0006, 0.5, 0.9),
+    (0.0127, 0.95, 0.99),
+    (0.0364, 0.99609375, 0.99609375),
+)
+"""Cumulative shares of windows with a sample rate between two numbers (2019); it is 1 in all others."""
 
 # What is hashed of a task, beyond its noise: each purpose has its own number, which is part of the data.
 _SECONDS = np.uint64(7)
 _MEMORY = np.uint64(9)
 _DRIFTS = np.uint64(101)
+_STEADY = np.uint64(108)
 _CACHE = np.uint64(102)
 _ASSIGNED = np.uint64(103)
 _DISK_IO = np.uint64(104)
@@ -132,10 +146,12 @@ _COUNTERS = np.uint64(11)
 _IS_ABOVE_ONE = np.uint64(1)
 _HAS_BAD_COUNTERS = np.uint64(3)
 _HAS_NO_ASSIGNED = np.uint64(4)
+_HAS_NO_DISK_IO = np.uint64(9)
 _HAS_COUNTERS = np.uint64(5)
 _SAMPLE_RATE = np.uint64(6)
 _PERCENTILES = np.uint64(7)
 _HIGHEST_PERCENTILE = np.uint64(8)
+_HAS_NO_PERCENTILES = np.uint64(10)
 
 
 def traits_of(
@@ -193,7 +209,11 @@ def _draw_traits(
         begin_noise(trait["job"], job)
         begin_noise(trait["cell"], process_key)
         begin_noise(trait["memory"], mix(own, _MEMORY))
-        trait["drifts"] = unit(mix(own, _DRIFTS)) < drifting[execution["kind"]]
+        is_drifting = unit(mix(own, _DRIFTS)) < drifting[execution["kind"]]
+        is_steady = unit(mix(job, _STEADY)) < execution["steadiness"]
+        trait["course"] = DRIFTING if is_drifting else STATIONARY
+        if is_steady:
+            trait["course"] = STEADY
         trait["cache"] = 0.35 * unit(mix(own, _CACHE)) ** 1.5
         trait["assigned"] = 1.2 + 0.3 * unit(mix(own, _ASSIGNED))
         trait["disk_io"] = -2.3e-4 * math.log(unit(mix(own, _DISK_IO)))
@@ -268,19 +288,19 @@ def _measure_cpu(
 ) -> None:
     """Fill in the average, a random second and the maximum of CPU."""
     kind = execution["kind"]
-    drifts = trait["drifts"]
+    course = trait["course"]
     average = window_average(
         model,
         execution,
         trait["own"],
         trait["job"],
         trait["cell"],
-        drifts,
-        SHARED_BY_JOB * drifts,
+        course,
+        SHARED_BY_JOB if course == DRIFTING else 0.0,
         start // 300,
     )
     # Above 1 is a fault (13 records of the real trace): only the injector makes it, and counts it.
-    average = min(average, MAXIMUM_CPU)
+    average = min(average, execution["most_cpu"], MAXIMUM_CPU)
     sampled = min(random_second(model, bits, average, kind), MAXIMUM_CPU)
     # The largest of n seconds is looked up for the power of two below n.
     level = 0
@@ -312,10 +332,10 @@ def _measure_memory(
     deviation = min(max(relative_cpu - 1.0, -1.0), 2.0)
     slow = noise_at(model, trait["memory"], 1, window)
     relative_memory = max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
-    average = execution["memory"] * relative_memory
+    average = min(execution["memory"] * relative_memory, execution["most_memory"])
     out["average_memory"] = average
     above_average = 0.02 * _share(bits, 0)
-    out["maximum_memory"] = average * (1.0 + above_average)
+    out["maximum_memory"] = min(average * (1.0 + above_average), execution["most_memory"])
     out["assigned_memory"] = average * trait["assigned"]
     page_cache = average * trait["cache"]
     out["page_cache_memory"] = page_cache
@@ -366,7 +386,8 @@ def inject_faults(
     if rates.no_assigned > 0.0 and unit(mix(own, _HAS_NO_ASSIGNED)) < rates.no_assigned:
         faults[NO_ASSIGNED] += 1
         out["assigned_memory"] = 0.0
-    if start >= rates.disk_io_until:
+    has_no_disk_io = rates.no_disk_io > 0.0 and unit(mix(own, _HAS_NO_DISK_IO)) < rates.no_disk_io
+    if has_no_disk_io or start >= rates.disk_io_until:
         out["mean_disk_io_time"] = _NOT_MEASURED
         out["maximum_disk_io_time"] = _NOT_MEASURED
 
@@ -411,6 +432,42 @@ def sample_percentiles(
     below_maximum = 0.01 * unit(mix(own, _HIGHEST_PERCENTILE))
     almost_maximum = maximum * (1.0 - below_maximum)
     numbers[_HIGHEST] = max(almost_maximum, numbers[-1], sampled)
-    four_bits = mix(own, _SAMPLE_RATE) & np.uint64(15)
-    is_sampled_less = four_bits == np.uint64(0)
-    out["sample_rate"] = 0.99609375 if is_sampled_less else 1.0
+    u = unit(mix(own, _SAMPLE_RATE))
+    out["sample_rate"] = 1.0
+    below = 0.0
+    for share, lowest, highest in SAMPLE_RATES:
+        if below <= u < share:
+            inside = (u - below) / (share - below)
+            out["sample_rate"] = lowest + inside * (highest - lowest)
+        below = share
+
+
+@compiled(makes_arrays=False)
+def empty_percentiles(
+    own: np.uint64,
+    rates: FaultRates,
+    seconds: int,
+    numbers: Numbers,
+    faults: Index,
+) -> None:
+    """Take the percentiles out of some windows of one second, and count them.
+
+    Parameters
+    ----------
+    own
+        Hash of the window.
+    rates
+        Rates of the faults.
+    seconds
+        Length of the window.
+    numbers
+        All numbers of the window; changed.
+    faults
+        Counts by kind, shape (len(:data:`FAULTS`),); changed.
+    """
+    if seconds > 1 or unit(mix(own, _HAS_NO_PERCENTILES)) >= rates.no_percentiles:
+        return
+    faults[NO_PERCENTILES] += 1
+    numbers[_LOWEST:] = _NOT_MEASURED
+    numbers[_LOWEST] = EMPTY_LIST
+    numbers[_LOWEST_OF_TAIL] = EMPTY_LIST

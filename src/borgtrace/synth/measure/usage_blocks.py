@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.dialects import RawTable
 from borgtrace.synth.measure.measurement import (
+    EMPTY_LIST,
     FAULTS,
     MEASURED,
     MISSING_USAGE,
     PERCENTILES,
     PLACES,
+    empty_percentiles,
     inject_faults,
     measure,
     sample_percentiles,
@@ -46,6 +48,8 @@ _ORDER = np.uint64(4)
 """What a task's hash is mixed with for the order of its windows in unordered files: part of the data."""
 MISSING = -1
 """The code of a number that is missing."""
+EMPTY = -2
+"""The code in place of the first number of a list that is empty."""
 
 
 def measured_columns(raw: RawTable) -> NDArray[np.int64]:
@@ -73,8 +77,8 @@ class UsageBlock:
     rows
         Those of them that are rows of the file, in its order: shape (r,), counted from `first`.
     codes
-        All n windows as ten-bit numbers (:func:`~borgtrace.synth.measure.number_text.number_code`), −1 for missing;
-        undefined for windows that are in no file: int16, shape (n, measured columns).
+        All n windows as ten-bit numbers (:func:`~borgtrace.synth.measure.number_text.number_code`), −1 for missing,
+        −2 for an empty list; undefined for windows that are in no file: int16, shape (n, measured columns).
     """
 
     shard: int
@@ -280,15 +284,23 @@ def _measure_block(
             measured.faults[MISSING_USAGE] += 1
             continue
         end = windows[row]["end"]
-        measure(plan.model, execution, trait, start, end, line)
+        # A part of a window that is divided has the spikes of the whole: short rows of 2019 have as high ones.
+        end_of_spikes = end
+        if plan.rates.divided_windows > 0.0:
+            end_of_spikes = start + 300
+        measure(plan.model, execution, trait, start, end_of_spikes, line)
         has_counters = trait["has_counters"]
         inject_faults(own, plan.rates, has_counters, start, line, measured.faults)
         if len(plan.scores) > 0:
             kind = execution["kind"]
             sample_percentiles(plan.model, own, kind, plan.scores, line, numbers)
+            empty_percentiles(own, plan.rates, end - start, numbers, measured.faults)
         for column in range(len(plan.columns)):
             value = numbers[plan.columns[column]]
-            measured.codes[row, column] = MISSING if value < 0.0 else number_code(value)
+            if value >= 0.0:
+                measured.codes[row, column] = number_code(value)
+            else:
+                measured.codes[row, column] = EMPTY if value == EMPTY_LIST else MISSING
         # What a reader gets back, not what was measured: the sums must agree to the last bit with the files.
         average = plan.values[measured.codes[row, plan.tallied.average_cpu]]
         sampled = plan.values[measured.codes[row, plan.tallied.sampled_cpu]]

@@ -1,5 +1,6 @@
 """The usage windows of a part of the trace: executions cut at the 300 s grid, in the order of the files."""
 
+import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,16 @@ from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import SECOND, TRACE_START
+from borgtrace.synth.model.hashing import key, mix, unit
 from borgtrace.synth.simulate.event_log import Execution, TraceSegment
 
 WINDOW_SECONDS = 300
+SHORT_SHARES = (0.31, 0.48, 0.75, 0.83, 1.0)
+"""Cumulative shares of short parts of windows below each of :data:`SHORT_LENGTHS` but the first, s.
+
+Of 354,953 usage rows of 2019 7.7 % last for 1 s, 4.3 % for 2, 6.6 % for 3 to 5, 2 % for 6 to 15, 4.5 % for 16 to 75.
+"""
+SHORT_LENGTHS = (1.0, 2.0, 3.0, 6.0, 16.0, 76.0)
 IDENTITY = (
     "collection_id",
     "instance_index",
@@ -32,7 +40,7 @@ _INTEGERS = (
     "start",
     "end",
 )
-_FLOATS = ("level", "memory", "wave", "phase")
+_FLOATS = ("level", "memory", "wave", "phase", "most_cpu", "most_memory", "steadiness")
 EXECUTION = np.dtype(
     [
         *[(name, "i8") for name in _INTEGERS],
@@ -68,12 +76,88 @@ class SegmentWindows:
     rows: NDArray[np.void]
 
 
-def windows_of(segment: TraceSegment, machine_ids: NDArray[np.int64]) -> SegmentWindows:
-    """Cut the executions of a segment into windows."""
+def windows_of(
+    segment: TraceSegment,
+    machine_ids: NDArray[np.int64],
+    divided: float = 0.0,
+    seed: int = 0,
+) -> SegmentWindows:
+    """Cut the executions of a segment into windows.
+
+    Parameters
+    ----------
+    segment
+        A part of the trace.
+    machine_ids
+        Ids of the machines.
+    divided
+        Share of windows that are divided into several.
+    seed
+        Decides which.
+    """
     executions = _execution_table(segment.executions, machine_ids, segment.start)
     begin = segment.start // SECOND
     end = -(-segment.end // SECOND)
-    return SegmentWindows(executions, cut(executions, begin, end))
+    rows = cut(executions, begin, end)
+    if divided > 0.0:
+        rows = divide(executions, rows, divided, np.uint64(key(seed, "division")))
+        rows = rows[np.argsort(rows["start"], kind="stable")]
+    return SegmentWindows(executions, rows)
+
+
+@compiled()
+def divide(
+    executions: NDArray[np.void],
+    rows: NDArray[np.void],
+    share: float,
+    seed_key: np.uint64,
+) -> NDArray[np.void]:
+    """Return windows, of which a share of the whole ones is three short ones and the rest.
+
+    Parameters
+    ----------
+    executions
+        Structured array with :data:`EXECUTION`.
+    rows
+        Structured array with :data:`WINDOW`.
+    share
+        Share of the whole windows that are divided.
+    seed_key
+        Decides which, and where.
+    """
+    divided = np.empty(4 * len(rows), WINDOW)
+    n_rows = 0
+    for row in rows:
+        execution = executions[row["execution"]]
+        # By the process, so that an alloc instance has the same windows as the task inside it.
+        own = mix(mix(seed_key, np.uint64(execution["process_job"])), np.uint64(row["start"]))
+        own = mix(own, np.uint64(execution["process_index"] + 1))
+        start = row["start"]
+        is_divided = row["end"] - start == WINDOW_SECONDS and unit(own) < share
+        for number in range(3 if is_divided else 0):
+            piece = divided[n_rows]
+            piece["execution"] = row["execution"]
+            piece["start"] = start
+            start += _short_length(unit(mix(own, np.uint64(number + 1))))
+            piece["end"] = start
+            n_rows += 1
+        divided[n_rows] = row
+        divided[n_rows]["start"] = start
+        n_rows += 1
+    return divided[:n_rows].copy()
+
+
+@compiled(inline=True)
+def _short_length(u: float) -> int:
+    """Return how long a short part of a window is, s: half last for one or two (2019)."""
+    for number in range(len(SHORT_SHARES)):
+        if u < SHORT_SHARES[number]:
+            low = SHORT_LENGTHS[number]
+            high = SHORT_LENGTHS[number + 1]
+            below = SHORT_SHARES[number - 1] if number else 0.0
+            inside = (u - below) / (SHORT_SHARES[number] - below)
+            return int(low + inside * (high - low))
+    return 75
 
 
 @compiled()
@@ -158,6 +242,11 @@ def _packed(execution: Execution, machine: int) -> bytes:
     index = task.index
     host = job.host
     guest = job.guest
+    memory = task.memory * task.memory_share
+    # What an update lowers is not used any more; what one raises need not be used.
+    scale = min(task.scale, 1.0)
+    # A task is held to its request for memory, except for the few that are meant to exceed it.
+    most_memory = job.memory * scale if memory <= job.memory else math.inf
     # Without unpacking any tuple into the call: that takes a quarter of the time.
     return _PACK(
         job.id,
@@ -171,8 +260,11 @@ def _packed(execution: Execution, machine: int) -> bytes:
         execution.start,
         execution.usage_end,
         task.level * task.cpu_share,
-        task.memory * task.memory_share,
+        memory,
         job.wave,
         job.phase,
+        task.overuse * job.cpu * scale,
+        most_memory,
+        task.steadiness,
         task.kind,
     )

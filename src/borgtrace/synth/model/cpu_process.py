@@ -7,7 +7,12 @@ For window w of task i, with z_i(w) a standard-normal process and G, H distribut
 
 so the mean, the random second (column 20 of 2011), the maximum and the percentiles (2019) belong to
 one process.  z_i is a sum of piecewise-constant noises of 1, 4, 18 and 144 windows, whose phases differ from
-task to task; a part of its variance is shared by the job; services add a day wave.  A cell may have a shared factor F,
+task to task; a part of its variance is shared by the job; services add a day wave.
+
+A task has one of three courses.  It is stationary, or its level drifts over hours: G is then that of its class.  Or it
+is steady: G is the same narrow distribution for all classes, and most of its variance lasts for hours.  Steady tasks
+are those that run for days, as most do that the time of a cell is spent on; the long tasks of Janus & Rzadca
+(SoCC'17), most of which end within a day, vary far more.  A cell may have a shared factor F,
 
     z_i ← √(1 − f) · z_i + √f · F(w),   F ~ N(0, 1) the same for all tasks,
 
@@ -26,7 +31,14 @@ from numpy.typing import NDArray
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.model.classes import CLASSES, TaskClasses
 from borgtrace.synth.model.hashing import mix
-from borgtrace.synth.model.shapes import STEPS_PER_UNIT, Z_LIMIT, maximum_scores, normal_scores
+from borgtrace.synth.model.shapes import (
+    STEPS_PER_UNIT,
+    Z_LIMIT,
+    Gamma,
+    maximum_scores,
+    normal_scores,
+    quantiles,
+)
 
 _DAY = 2.0 * math.pi / 288.0
 """Radians per window: a day has 288 of them."""
@@ -38,18 +50,25 @@ _LONG = 2
 _LONGEST = 3
 PERIODS = (1, 4, 18, 144)
 """Lengths of the constant intervals, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
+STATIONARY = 0
+DRIFTING = 1
+STEADY = 2
 # Each row adds up to 1 before the root, so that the sum is standard normal. A drifting task has most of its variance
-# in 90 minutes, which an hourly Kolmogorov–Smirnov test notices (30 % of real long tasks).
+# in 90 minutes, which an hourly Kolmogorov–Smirnov test notices (30 % of real long tasks). What a steady task has in 12
+# hours makes neighboring hours alike (an autocorrelation of .49, by 1,600 series of jobs over a day).
 SPECTRA = np.sqrt(
     np.array(
         [
             [0.80, 0.20, 0.0, 0.0],
             [0.02, 0.03, 0.92, 0.03],
+            [0.02, 0.02, 0.36, 0.60],
         ],
         dtype=np.float32,
     )
 )
-"""Amplitude of each interval for stationary (row 0) and drifting (row 1) tasks."""
+"""Amplitude of each interval, by course."""
+STEADY_SHAPE = Gamma(0.25)
+"""How the averages of windows of a steady task are distributed."""
 
 NOISE = np.dtype(
     [
@@ -74,9 +93,10 @@ class CpuModel(NamedTuple):
     Attributes
     ----------
     between, within
-        Quantile tables of the averages of windows and of the seconds inside one: float32, shape (kinds, 289).
+        Quantile tables of the averages of windows and of the seconds inside one: float32, shape (kinds, 289); the
+        averages have one more row, that of steady tasks.
     spectra
-        :data:`SPECTRA`: float32, shape (2, 4).
+        :data:`SPECTRA`: float32, shape (3, 4).
     normal
         Equally likely standard-normal values: float32, shape (4096,).
     largest
@@ -101,7 +121,7 @@ def model_of(classes: TaskClasses, shared_factor: float = 0.0) -> CpuModel:
     """Return the tables of a cell with some classes and a shared factor."""
     tables = classes.tables()
     return CpuModel(
-        between=tables.between,
+        between=np.vstack([tables.between, quantiles(STEADY_SHAPE)]),
         within=tables.within,
         spectra=SPECTRA,
         normal=_NORMAL_SCORES,
@@ -240,7 +260,7 @@ def window_average(
     own: Any,
     job: Any,
     cell: Any,
-    drifts: int,
+    course: int,
     shared: float,
     window: int,
 ) -> float:
@@ -255,14 +275,14 @@ def window_average(
         `wave` (amplitude of the day wave in z) and `phase` (radians).
     own, job, cell
         Noise of the task, of its job, and of all tasks.
-    drifts
-        1 where the level wanders over hours: a row of the spectra.
+    course
+        :data:`STATIONARY`, :data:`DRIFTING` or :data:`STEADY`.
     shared
         Share of the variance that the tasks of a job have in common.
     window
         Number of the window since time 0.
     """
-    z = noise_at(model, own, drifts, window)
+    z = noise_at(model, own, course, window)
     if shared > 0.0:
         of_job = noise_at(model, job, 1, window)
         # Mixed in normal scores with squares that add up to 1: the task keeps its own distribution.
@@ -280,7 +300,8 @@ def window_average(
         of_cell = noise_at(model, cell, 1, window)
         own_weight = math.sqrt(1.0 - model.shared_factor)
         z = own_weight * z + math.sqrt(model.shared_factor) * of_cell
-    return task["level"] * shape_value(model.between, task["kind"], z)
+    row = len(model.between) - 1 if course == STEADY else task["kind"]
+    return task["level"] * shape_value(model.between, row, z)
 
 
 @compiled(inline=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -154,6 +155,10 @@ class Task:
         Its last event.
     cpu_share, memory_share
         What it uses of `level` and `memory`.
+    steadiness
+        Probability that its usage is steady.
+    overuse
+        Largest CPU of a window ÷ requested.
     """
 
     job: Job
@@ -172,3 +177,5 @@ class Task:
     state: str = ""
     cpu_share: float = 1.0
     memory_share: float = 1.0
+    steadiness: float = 0.0
+    overuse: float = math.inf

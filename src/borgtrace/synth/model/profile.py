@@ -1,5 +1,6 @@
 """What a cell looks like: rates, mixes and distributions per tier."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -82,6 +83,15 @@ class Tier:
         Median of CPU used ÷ requested; 0 where the class alone determines how much a task uses.
     memory_use
         Median of memory used ÷ requested.
+    need
+        Where the class determines how much a task uses: how much larger its request counts in the order of use.
+    overuse
+        Largest CPU of a window ÷ requested, of tasks that are short or will fail.
+    failing_use_little
+        Whether tasks that are going to fail use as little as short ones.
+    steady
+        Share of steady ones among the tasks that last for a day and end well.  Where it is 0, no task is steady;
+        elsewhere short tasks are, and those that are going to fail.
     sizes
         Distribution of tasks per new job of several tasks; that of 2011 where None.
     like
@@ -114,6 +124,10 @@ class Tier:
     largest: int = 1_000_000
     cpu_use: float = 0.0
     memory_use: float = 0.62
+    need: float = 1.0
+    overuse: float = math.inf
+    failing_use_little: bool = False
+    steady: float = 0.0
     sizes: QuantileCurve | None = None
     like: str = ""
     lives: Lives | None = None
@@ -185,8 +199,7 @@ class Profile:
     resubmitting
         Resubmissions per new task; None where crash loops do not make up for what else is not resubmitted.
     short_use
-        Distributions of what short tasks (the last class) use of their CPU and memory requests.  Where None, they are
-        of the other classes and use a part of what those do.
+        Distributions of what short tasks use of their CPU and memory requests.
     """
 
     tiers: tuple[Tier, ...]
@@ -208,6 +221,7 @@ class Profile:
     cpu_spread: float
     memory_spread: float
     classes: TaskClasses
+    short_use: tuple[QuantileCurve, QuantileCurve]
     request_scale: tuple[float, float] = (1.0, 1.0)
     has_queue: bool = False
     alloc_jobs: float = 0.0
@@ -217,7 +231,6 @@ class Profile:
     is_even: bool = False
     tasks_per_job: float | None = None
     resubmitting: Resubmitting | None = None
-    short_use: tuple[QuantileCurve, QuantileCurve] | None = None
 
     @property
     def has_use_by_tier(self) -> bool:

@@ -65,7 +65,7 @@ def _target(row: Mapping[str, str]) -> FidelityTarget:
         grade=row["grade"],
         source=row["source"],
         is_judged=row["is_judged"] == "yes",
-        tolerance=float(row.get("tolerance", TOLERANCE)),
+        tolerance=float(row.get("tolerance") or TOLERANCE),
     )
 
 

@@ -80,10 +80,12 @@ def choose_share(
     rate: float,
     eligible: Sequence[bool],
 ) -> list[int]:
-    """Choose a share of the eligible numbers; how many is a matter of chance."""
+    """Choose a share of the eligible numbers; how many is a matter of chance, unless it is all."""
     if rate == 0.0:
         return []
     numbers = np.flatnonzero(eligible).tolist()
+    if rate >= 1.0:
+        return numbers
     # Poisson, not rounding: rounding would never make a fault of a rate of 16 in 672,074 in a small part.
     count = rng.poisson(rate * len(numbers))
     return choose(rng, numbers, int(count))
@@ -123,7 +125,8 @@ _TWO_LIVES = (
 )
 _ENDS = ("FAIL", "FINISH", "KILL")
 _MADE_UP = {"missing": "SNAPSHOT_BUT_NO_TRANSITION"}
-_LOST = {"type": "LOST", "missing": "NO_SNAPSHOT_OR_TRANSITION"}
+_NO_TRANSITION = {"missing": "NO_SNAPSHOT_OR_TRANSITION"}
+_LOST = {"type": "LOST", **_NO_TRANSITION}
 PLANTED = (
     "jobs_without_tasks",
     "reused_job",
@@ -132,6 +135,7 @@ PLANTED = (
     "made_up_events",
     "missing_schedules",
     "finished_without_schedule",
+    "lost_tasks",
     "lost_jobs",
     "made_up_collections",
 )
@@ -268,6 +272,9 @@ class FaultInjector:
             self.rates.made_up_updates,
             _MADE_UP,
         )
+
+        lost = [_is_whole(event) and event.type == "LOST" for event in events]
+        self._mark(events, lost, "lost_tasks", self.rates.lost_tasks, _NO_TRANSITION)
 
     def _mark_collections(self, segment: TraceSegment) -> None:
         events = segment.collections

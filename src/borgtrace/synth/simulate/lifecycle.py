@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.synth.model.consumption import use_little
+from borgtrace.synth.model.consumption import settle_use
 from borgtrace.synth.model.jobs import Job, Task
 from borgtrace.synth.model.machines import CellMachines
 from borgtrace.synth.model.outcomes import Outcomes
@@ -241,8 +241,9 @@ class Lifecycle:
             until = since + round(seconds * SECOND)
             self.clock.at(until, self.finish, task, task.attempt, kind)
         # Decided once, so that a task does not change its usage from run to run.
-        if task.attempt <= 1 and not residual:
-            use_little(task, since, until)
+        if task.attempt <= 1:
+            fails = kind != "FINISH" and until < self.clock.end
+            settle_use(task, since, until, fails=fails, was_running=residual)
         if self.outcomes.is_updated(job):
             middle = since + (until - since) // 2
             self.clock.at(middle, self.update, task, task.attempt, "UPDATE_RUNNING")

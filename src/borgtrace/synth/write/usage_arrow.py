@@ -65,5 +65,10 @@ def _table(
 def _number_array(values: NDArray[np.float32]) -> pa.Array:
     """Return a column of numbers, or of lists of numbers."""
     width = values.shape[1]
-    numbers = pa.array(values.ravel(), from_pandas=True)
-    return pa.FixedSizeListArray.from_arrays(numbers, width) if width > 1 else numbers
+    if width == 1:
+        return pa.array(values.ravel(), from_pandas=True)
+    # A list is whole or empty.
+    has_numbers = ~np.isnan(values[:, 0])
+    ends = np.cumsum(width * has_numbers, dtype=np.int32)
+    offsets = np.concatenate([np.zeros(1, np.int32), ends])
+    return pa.ListArray.from_arrays(offsets, values[has_numbers].ravel())

@@ -22,7 +22,7 @@ from borgtrace.synth.measure.number_text import (
     put_text,
     short_numbers_after_commas,
 )
-from borgtrace.synth.measure.usage_blocks import UsageBlocks, measured_columns
+from borgtrace.synth.measure.usage_blocks import EMPTY, MISSING, UsageBlocks, measured_columns
 from borgtrace.synth.measure.usage_windows import IDENTITY, TIMES
 
 _DIGITS = 20
@@ -257,9 +257,11 @@ def _format(
             if is_csv:
                 # −1, for a missing number, is the last text: the comma alone.
                 at = put_number(buffer, at, numbers, code)
-            elif code >= 0:
+            elif code != MISSING:
                 constant = _BEFORE_NUMBERS + number
                 at = put_text(buffer, at, constants, constant)
-                at = put_number(buffer, at, numbers, code)
+                # Before the first number of an empty list stand its name and the bracket that opens it.
+                if code != EMPTY:
+                    at = put_number(buffer, at, numbers, code)
         at = put_text(buffer, at, constants, _END_OF_ROW)
     return at

@@ -4,6 +4,7 @@ Run times, outcomes, waits and residual lives are those of the first 12.6 and 19
 :mod:`borgtrace.synth.model.profile` says what each field means.
 """
 
+from borgtrace.synth.model.consumption import OVERUSE
 from borgtrace.synth.model.draws import QuantileCurve
 from borgtrace.synth.model.lives import Lives
 from borgtrace.synth.model.profile import Tier
@@ -56,6 +57,10 @@ SMALL_ENDS = {
 
 FREE = Tier(
     name="free",
+    memory_use=0.3,
+    failing_use_little=True,
+    overuse=OVERUSE,
+    steady=0.55,
     priorities={0: 3897, 1: 3028},
     snapshot_priorities={0: 38040, 1: 16571},
     classes={
@@ -216,6 +221,10 @@ FREE = Tier(
 
 OTHER = Tier(
     name="other",
+    memory_use=0.3,
+    failing_use_little=True,
+    overuse=OVERUSE,
+    steady=0.55,
     priorities={
         2: 3909,
         3: 5,
@@ -378,6 +387,10 @@ OTHER = Tier(
 
 PRODUCTION = Tier(
     name="production",
+    memory_use=0.65,
+    need=2.0,
+    overuse=OVERUSE,
+    steady=0.55,
     priorities={9: 1217, 10: 1, 11: 1},
     snapshot_priorities={9: 48702, 10: 811, 11: 6540},
     classes={
