@@ -271,7 +271,15 @@ def measured_targets(
         value = measured.get((target.measure, target.tier), 0.0)
         if np.isfinite(value) and value:
             targets.append(
-                replace(target, published=value, grade="S", source="the store it is like")
+                FidelityTarget(
+                    measure=target.measure,
+                    tier=target.tier,
+                    published=value,
+                    grade="S",
+                    source="the store it is like",
+                    # How exact the published number is says nothing about that of the store.
+                    is_judged=target.is_judged,
+                )
             )
     return tuple(targets)
 
