@@ -15,7 +15,7 @@ from borgtrace.synth.model.classes import CLASSES
 from borgtrace.synth.model.consumption import Consumption
 from borgtrace.synth.model.draws import BalancedStrata
 from borgtrace.synth.model.job_sizes import JobSizes, tail_at
-from borgtrace.synth.model.profile import Profile, Tier
+from borgtrace.synth.model.profile import Profile
 from borgtrace.synth.model.workload import LARGE
 from borgtrace.synth.simulate.event_log import CollectionEvent, InstanceEvent
 from borgtrace.synth.write.event_rows import collection_row, instance_row

@@ -242,7 +242,8 @@ class Lifecycle:
             self.clock.at(until, self.finish, task, task.attempt, kind)
         # Decided once, so that a task does not change its usage from run to run.
         if task.attempt <= 1:
-            fails = kind != "FINISH" and until < self.clock.end
+            ends_badly = kind != "FINISH" or until == job.killed_at
+            fails = ends_badly and until < self.clock.end
             settle_use(task, since, until, fails=fails, was_running=residual)
         if self.outcomes.is_updated(job):
             middle = since + (until - since) // 2
