@@ -30,8 +30,8 @@ _PEAK_OF_CPU = 2.0
 _PEAK_OF_MEMORY = 1.03
 _ABOVE_CPU = 0.04
 """Share of short tasks whose CPU peaks above the request (not published)."""
-_LEAST_CPU = 0.0006
-_LEAST_MEMORY = 0.004
+_LEAST_CPU = 0.006
+_LEAST_MEMORY = 0.01
 """Smallest peak of a task ÷ its request; the histogram shows only that nearly half lie below .05."""
 
 
