@@ -28,6 +28,25 @@ def base(*outcomes: Any) -> pa.Table:
     return to_table(outcomes, packing_base.QUESTION.answer)
 
 
+@pytest.mark.parametrize(
+    ("overflows", "ratio", "verdict"),
+    [
+        # 16 % more often than promised is not 60 %, nor is 80 %.
+        (116, 1.16, "does not hold"),
+        (160, 1.6, "holds"),
+        (180, 1.8, "does not hold"),
+    ],
+)
+def test_sixty_percent_more_often_is_sixty_percent(
+    overflows: int, ratio: float, verdict: str
+) -> None:
+    # A thousand machines of 100 draws each: 100 overflows are promised.
+    table = base(outcome("gpa:0.001", 0, 1_000, overflows))
+    claims = {claim.id: claim for claim in packing_base.QUESTION.claims}
+    finding = claims["S1-gpa-0.001-q"].judge(table)
+    assert (float(finding.measured), finding.verdict) == (pytest.approx(ratio), verdict)
+
+
 def test_a_summary_is_a_mean_over_instances() -> None:
     # 10 machines and 20 over a bound of 10, of 100 draws each.
     table = base(
