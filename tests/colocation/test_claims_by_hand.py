@@ -17,7 +17,6 @@ from borgtrace.colocation.experiments.beyond import (
     task_correlation,
 )
 from borgtrace.colocation.experiments.packing import (
-    packing_averages,
     packing_capacities,
     packing_rare_events,
 )
@@ -321,12 +320,6 @@ def test_one_machine_instead_of_one_saves_none() -> None:
     saved = saved_machines(using(1, 3), using(1, 4))
     assert saved is not None
     assert saved.value == pytest.approx(0.125)
-
-
-def test_names_of_lines_that_end_close_together_stand_behind_each_other() -> None:
-    ends = [{"shown_q": q, "end": name} for name, q in (("c", 0.001), ("a", 0.01), ("b", 0.009))]
-    packing_averages.join_close_labels(ends)
-    assert [row["end"] for row in ends] == ["c", "a, b", ""]
 
 
 def apart(*names: tuple[float, float, str, str]) -> list[str]:
