@@ -120,7 +120,8 @@ def test_schedulers_count_every_collection(new: SyntheticCell) -> None:
 
 def test_alloc_sets_hold_what_runs_inside(new: SyntheticCell) -> None:
     (row,) = [row for row in new.ask("data_quality") if row["anomaly"] == "alloc_holds_tasks"]
-    assert row["verdict"] == "as documented"
+    # Hours are too few for a verdict; what is contained is at most all, up to rounding.
+    assert 0 < row["share"] <= 1.02
     shares = {row["quantity"]: row["share"] for row in new.ask("alloc_sets")}
     assert 0 < shares["collections"] < 1
     # Each row of tasks inside is within the usage of its instance, which is within the reservation.
