@@ -182,12 +182,11 @@ class MachineUsage:
     memory: Array
 
 
-def machine_usage_2011(trace: Path, windows: int) -> MachineUsage:
-    """Read the first windows of all machines that have them; −1 stands for none."""
+def machine_usage_2011(trace: Path) -> MachineUsage:
+    """Read the windows that were measured; −1 stands for none."""
     table = pq.read_table(trace / "machines-2011" / "usage_12580_machines.parquet")
-    starts = np.unique(table["window_start_s"].to_numpy())[:windows]
     columns = {name: table[name].to_numpy() for name in table.column_names}
-    is_there = np.isin(columns["window_start_s"], starts) & (columns["cpu"] >= 0)
+    is_there = columns["cpu"] >= 0
     return MachineUsage(
         machine=columns["machine_id"][is_there],
         start=columns["window_start_s"][is_there],
@@ -340,16 +339,14 @@ cpu = { column = "cpu", unit = "percent_of_largest", kind = "average" }
 """
 
 
-def azure(trace: Path, folder: Path, vms: int | None) -> tuple[Series, Path]:
+def azure(trace: Path, folder: Path) -> tuple[Series, Path]:
     """Read mean CPU of VMs of Azure V1, in percent of the VM; every VM is taken for a machine of one size."""
     table = pq.read_table(trace / "azure" / "v1_cpu_40_vms.parquet")
-    names = table["vm"].unique().to_pylist()[:vms]
-    table = table.filter(pc.is_in(table["vm"], pa.array(names, table["vm"].type)))
     time = (table["row"].to_numpy().astype(np.int64) - 1) * WINDOW
     return series_and_store(folder, table["vm"].to_pylist(), time, table["avg_cpu_pct"].to_numpy())
 
 
-def bitbrains(trace: Path, folder: Path, rows: int | None) -> tuple[Series, Path]:
+def bitbrains(trace: Path, folder: Path) -> tuple[Series, Path]:
     """Read CPU [%] of the four VMs of GWA-T-12 as published; the header says ms, the values are seconds."""
     names: list[str] = []
     times: list[int] = []
@@ -357,7 +354,7 @@ def bitbrains(trace: Path, folder: Path, rows: int | None) -> tuple[Series, Path
     for path in sorted((trace / "bitbrains").glob("*.csv.gz")):
         with gzip.open(path, "rt") as file:
             lines = file.read().splitlines()[1:]
-        for line in lines[:rows]:
+        for line in lines:
             fields = line.split(";")
             names.append(path.name.removesuffix(".csv.gz"))
             times.append(int(fields[0]))
