@@ -142,7 +142,7 @@ def test_a_whole_window_is_divided_into_three_short_ones_and_the_rest() -> None:
                 MAI: 2.0,
                 "mean_disk_io_time": 2.0,
             },
-            (0, 0, 0, 0),
+            (0, 0, 0, 0, 0),
         ),
         (
             {},
@@ -153,7 +153,7 @@ def test_a_whole_window_is_divided_into_three_short_ones_and_the_rest() -> None:
                 "maximum_disk_io_time": -1.0,
                 CPI: 2.0,
             },
-            (0, 0, 0, 0),
+            (0, 0, 0, 0, 0),
         ),
         (
             {},
@@ -164,29 +164,29 @@ def test_a_whole_window_is_divided_into_three_short_ones_and_the_rest() -> None:
                 MAI: -1.0,
                 "mean_disk_io_time": 2.0,
             },
-            (0, 0, 0, 0),
+            (0, 0, 0, 0, 0),
         ),
         (
             {"bad_counters": 1.0},
             False,
             0,
             {MAI: 3.0, "average_cpu": 0.5},
-            (0, 1, 0, 0),
+            (0, 1, 0, 0, 0),
         ),
-        ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0, 0, 0)),
+        ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0, 0, 0, 0)),
         (
             {"no_assigned": 1.0},
             True,
             0,
             {"assigned_memory": 0.0, "average_cpu": 0.5},
-            (0, 0, 1, 0),
+            (0, 0, 1, 0, 0),
         ),
         (
             {"no_disk_io": 1.0},
             True,
             0,
             {"mean_disk_io_time": -1.0, "maximum_disk_io_time": -1.0, "average_cpu": 0.5},
-            (0, 0, 0, 0),
+            (0, 0, 0, 0, 1),
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_faults_of_a_record(
     counted: tuple[int, ...],
 ) -> None:
     (line,) = np.full(36, 2.0).view(MEASURED)
-    faults = np.zeros(5, dtype=np.int64)
+    faults = np.zeros(6, dtype=np.int64)
     line["average_cpu"] = 0.5
     inject_faults(
         np.uint64(12345),

@@ -79,12 +79,20 @@ def ratio(numerator: Numbers, denominator: Numbers | float, job: Index) -> Weigh
     WeightedMeasure
         NaN where the denominator is 0.
     """
+    # Summed by unit once: hundreds of resamples then weigh the units that have rows, not all of their rows.
+    units, unit_of_row = np.unique(job, return_inverse=True)
+    numerators = np.bincount(unit_of_row, weights=numerator, minlength=len(units))
+    # A constant denominator does not change from resample to resample, such as the capacity of the cell.
+    denominators: Numbers | float = (
+        np.bincount(unit_of_row, weights=denominator, minlength=len(units))
+        if isinstance(denominator, np.ndarray)
+        else denominator
+    )
 
     def value(weights: Numbers) -> float:
-        w = weights[job]
-        # A constant denominator does not change from resample to resample, such as the capacity of the cell.
-        divisor = float(w @ denominator) if isinstance(denominator, np.ndarray) else denominator
-        return float(w @ numerator) / divisor if divisor else float("nan")
+        w = weights[units]
+        divisor = float(w @ denominators) if isinstance(denominators, np.ndarray) else denominators
+        return float(w @ numerators) / divisor if divisor else float("nan")
 
     return value
 

@@ -110,13 +110,21 @@ MAXIMUM_CPU = 1.0
 SHARED_BY_JOB = 0.3
 """Share of the variance that drifting tasks of a job have in common."""
 
-FAULTS = ("missing_usage", "above_one", "bad_counters", "no_assigned", "no_percentiles")
+FAULTS = (
+    "missing_usage",
+    "above_one",
+    "bad_counters",
+    "no_assigned",
+    "no_percentiles",
+    "no_disk_io",
+)
 """Faults of usage records, in the order in which they are counted."""
 MISSING_USAGE = FAULTS.index("missing_usage")
 ABOVE_ONE = FAULTS.index("above_one")
 BAD_COUNTERS = FAULTS.index("bad_counters")
 NO_ASSIGNED = FAULTS.index("no_assigned")
 NO_PERCENTILES = FAULTS.index("no_percentiles")
+NO_DISK_IO = FAULTS.index("no_disk_io")
 _NOT_MEASURED = -1.0
 EMPTY_LIST = -2.0
 """Stands in place of the first number of a list without numbers; the others are not measured."""
@@ -386,8 +394,11 @@ def inject_faults(
     if rates.no_assigned > 0.0 and unit(mix(own, _HAS_NO_ASSIGNED)) < rates.no_assigned:
         faults[NO_ASSIGNED] += 1
         out["assigned_memory"] = 0.0
-    has_no_disk_io = rates.no_disk_io > 0.0 and unit(mix(own, _HAS_NO_DISK_IO)) < rates.no_disk_io
-    if has_no_disk_io or start >= rates.disk_io_until:
+    has_no_disk_io = start >= rates.disk_io_until
+    if not has_no_disk_io and rates.no_disk_io > 0.0:
+        has_no_disk_io = unit(mix(own, _HAS_NO_DISK_IO)) < rates.no_disk_io
+        faults[NO_DISK_IO] += has_no_disk_io
+    if has_no_disk_io:
         out["mean_disk_io_time"] = _NOT_MEASURED
         out["maximum_disk_io_time"] = _NOT_MEASURED
 
