@@ -1,12 +1,14 @@
 """Measures how much of a trace each claim needs before its verdict stays what it is.
 
-Long synthetic cells are cut into nested prefixes: the first 12 hours, the first day … the whole.  Every claim is
-judged on each prefix without regard to its scope.  A verdict has *settled* at the shortest prefix from which on it is
-the same on all longer ones; a claim's scope has to ask for at least the span at which it has settled in every cell.
+Long synthetic cells are cut into nested prefixes: the first day, the first two … the whole.  Every claim is judged on
+each prefix without regard to the span and the population that its scope asks for.  The verdict has *settled* at the
+shortest prefix from which on it is the same on all longer ones.  The scope of a claim has to ask for the span, and
+where the verdict changes for the population, at which it has settled in the slowest cell.
 
-``scripts/measure_spans.py WORK --out FILE.csv`` writes a row for each claim, cell and prefix, and prints the claims
-whose scope asks for too little, and the share of claims whose verdict changes where their scope allows one.
-``scripts/measure_spans.py --read FILE.csv`` prints the same of an earlier measurement.
+``scripts/measure_spans.py WORK --out FILE.csv`` writes a row for each claim, cell and prefix; cells that are in WORK
+already are used again.  ``scripts/measure_spans.py --read FILE.csv …`` reads such files; ``--settled FILE.csv`` writes
+where each claim settles, which ``tests/question/test_spans.py`` holds against the scopes.  Both print the claims whose
+scope asks for too little, and the share of claims whose verdict changes where their scope allows one.
 """
 
 from __future__ import annotations
@@ -23,22 +25,25 @@ from borgtrace.catalog import experiments, questions
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import subset
 from borgtrace.question import Claim, EngineTables, Question, Scope
+from borgtrace.question.claims import JUDGED
 from borgtrace.question.question import with_subjects
 from borgtrace.schema.time import DAY, HOUR, TRACE_START
 from borgtrace.store.coverage import Coverage, StoreCoverage
 from borgtrace.store.criteria import Criteria
 from borgtrace.synth import generate
 
-HOURS = (12, 24, 48, 96, 168, 336, 504, 696)
+HOURS = (24, 48, 96, 168, 336, 504, 696)
 """Lengths of the prefixes; the last one is the whole month."""
 SEEDS = (11, 12, 13)
+MONTH = 28 * DAY
+"""A scope that asks for so much allows a verdict on the whole month alone."""
 MOST_CHANGES = 0.05
 """Share of claims whose verdict may change within their scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a claim says of one prefix of one cell, whatever its scope."""
+    """What a claim says of one prefix of one cell, whatever the span and population that its scope asks for."""
 
     claim: str
     question: str
@@ -49,32 +54,67 @@ class Judgement:
     verdict: str
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """From which prefix on the verdict on a claim stays what it is.
+
+    Attributes
+    ----------
+    span, tasks
+        Length of that prefix in the slowest cell, in µs, and the tasks in it; 0 where no verdict changes in any cell.
+    changes
+        Cells in which the verdict changes where the scope allows one, of ``cells`` in which it allows several.
+    """
+
+    claim: Claim
+    span: int
+    tasks: int
+    changes: int
+    cells: int
+
+    @property
+    def asks_for_too_little(self) -> bool:
+        """Whether the scope allows a verdict that longer prefixes overturn."""
+        return self.changes > 0 and self.claim.scope.span < min(self.span, MONTH)
+
+
+def generate_store(
+    folder: Path, machines: int, hours: int, seed: int, tables: tuple[str, ...] = ()
+) -> Path:
+    """Return the store of a synthetic cell of 2011, or of some of its tables; one that is there is used again."""
+    store = folder / "store"
+    if not store.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        generate(folder / "raw", "2011", machines, float(hours), seed, tables=tables)
+        ingest([folder / "raw"], store, IngestOptions())
+        shutil.rmtree(folder / "raw")
+    return store
+
+
 def judge_prefixes(
-    cell: str, store: Path, hours: Sequence[int], work: Path, asked: Sequence[Question]
+    cell: str, store: Path, hours: Sequence[int], asked: Sequence[Question]
 ) -> Iterator[Judgement]:
-    """Judge all claims on nested prefixes of a store.
+    """Judge all claims of some questions on nested prefixes of a store.
 
     Parameters
     ----------
     cell
         Name of the cell.
     store
-        Its store.
+        Its store; prefixes are made beside it and removed.
     hours
         Lengths of the prefixes, ascending; the last one is that of the store.
-    work
-        An empty folder for the prefixes.
     asked
         The questions.
     """
     for length in hours:
-        path = store
+        prefix = store
         if length < hours[-1]:
-            path = work / f"{length}h"
-            subset(store, path, Criteria(time=(0, TRACE_START + length * HOUR)))
-        yield from judge_prefix(cell, path, length * HOUR, asked)
-        if path != store:
-            shutil.rmtree(path)
+            prefix = store.with_name(f"{length}h")
+            subset(store, prefix, Criteria(time=(0, TRACE_START + length * HOUR)))
+        yield from judge_prefix(cell, prefix, length * HOUR, asked)
+        if prefix != store:
+            shutil.rmtree(prefix)
 
 
 def judge_prefix(
@@ -112,42 +152,24 @@ def without_sizes(question: Question) -> Question:
     return replace(question, claims=claims)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """From which prefix on the verdicts on a claim stay what they are, in the slowest of all cells.
-
-    Attributes
-    ----------
-    span, tasks
-        Length of that prefix, and the tasks in it.
-    changes
-        Cells in which a verdict changes where the scope allows one, of ``cells`` in which it allows several.
-    """
-
-    claim: Claim
-    span: int
-    tasks: int
-    changes: int
-    cells: int
-
-
 def settle(claim: Claim, prefixes: Mapping[str, Sequence[Judgement]]) -> Settled:
-    """Return where the verdicts on a claim settle, from the judgements on each cell's prefixes in order."""
-    settled_span = 0
-    settled_tasks = 0
+    """Return where the verdict on a claim settles, from the judgements on the prefixes of each cell, shortest first."""
+    span = 0
+    tasks = 0
     changes = 0
     cells = 0
     for judgements in prefixes.values():
-        judged = [one for one in judgements if one.verdict in ("holds", "does not hold")]
+        judged = [judgement for judgement in judgements if judgement.verdict in JUDGED]
         if not judged:
             continue
-        first = first_settled(judged)
-        settled_span = max(settled_span, first.span)
-        settled_tasks = max(settled_tasks, first.tasks)
-        verdicts = [one.verdict for one in judged if allows(claim.scope, one)]
-        cells += len(verdicts) > 1
-        changes += len(set(verdicts)) > 1
-    return Settled(claim, settled_span, settled_tasks, changes, cells)
+        settled = first_settled(judged)
+        # A verdict that never changed says nothing of shorter prefixes than those that were judged.
+        if settled != judged[0] and settled.span > span:
+            span, tasks = settled.span, settled.tasks
+        allowed = [one.verdict for one in judged if allows(claim.scope, one)]
+        cells += len(allowed) > 1
+        changes += len(set(allowed)) > 1
+    return Settled(claim, span, tasks, changes, cells)
 
 
 def first_settled(judged: Sequence[Judgement]) -> Judgement:
@@ -166,7 +188,7 @@ def allows(scope: Scope, judgement: Judgement) -> bool:
 
 
 def settle_all(judgements: Iterable[Judgement]) -> list[Settled]:
-    """Return where the verdicts on each claim settle, in the order of the questions."""
+    """Return where the verdict on each claim settles, in the order of the questions."""
     by_claim: dict[str, dict[str, list[Judgement]]] = defaultdict(lambda: defaultdict(list))
     for judgement in judgements:
         by_claim[judgement.claim][judgement.cell].append(judgement)
@@ -179,13 +201,13 @@ def settle_all(judgements: Iterable[Judgement]) -> list[Settled]:
 
 
 def share_of_changes(settled: Sequence[Settled]) -> float:
-    """Return the share of pairs of claim and cell whose verdict changes within the scope."""
+    """Return the share of pairs of claim and cell whose verdict changes within the scope; 0 without any."""
     cells = sum(one.cells for one in settled)
     return sum(one.changes for one in settled) / cells if cells else 0.0
 
 
 def write(path: Path, judgements: Iterable[Judgement]) -> None:
-    """Write judgements as CSV."""
+    """Write judgements as CSV, each as soon as it is known."""
     names = [field.name for field in fields(Judgement)]
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -200,62 +222,82 @@ def read(path: Path) -> list[Judgement]:
     judgements = []
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
-            row_tasks, row_span = int(row.pop("tasks")), int(row.pop("span"))
-            judgements.append(Judgement(**row, tasks=row_tasks, span=row_span))
+            judgement = Judgement(
+                claim=row["claim"],
+                question=row["question"],
+                cell=row["cell"],
+                span=int(row["span"]),
+                tasks=int(row["tasks"]),
+                measured=row["measured"],
+                verdict=row["verdict"],
+            )
+            judgements.append(judgement)
     return judgements
 
 
+def write_settled(path: Path, settled: Sequence[Settled]) -> None:
+    """Write where the verdict on each claim settles, as CSV."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["claim", "hours", "tasks"])
+        for one in settled:
+            writer.writerow([one.claim.id, one.span // HOUR, one.tasks])
+
+
 def measure(
-    work: Path, machines: int, seeds: Sequence[int], hours: Sequence[int], packs: bool
+    work: Path, machines: int, seeds: Sequence[int], hours: Sequence[int], *, packs: bool
 ) -> Iterator[Judgement]:
-    """Generate a cell for each seed and judge its prefixes; a cell that is there already is used again."""
-    asked = [
-        question for name, question in questions().items() if packs or name not in experiments()
-    ]
+    """Judge the claims on prefixes of a cell for each seed; `packs` adds the colocation experiments."""
+    asked = []
+    for name, question in questions().items():
+        if packs or name not in experiments():
+            asked.append(question)
     for seed in seeds:
-        folder = work / f"s{seed}"
-        store = folder / "store"
-        if not store.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            generate(folder / "raw", "2011", machines, float(hours[-1]), seed)
-            ingest([folder / "raw"], store, IngestOptions())
-            shutil.rmtree(folder / "raw")
-        yield from judge_prefixes(f"seed {seed}", store, hours, folder, asked)
+        store = generate_store(work / f"seed-{seed}", machines, hours[-1], seed)
+        yield from judge_prefixes(f"{machines} machines, seed {seed}", store, hours, asked)
 
 
 def report(settled: Sequence[Settled]) -> None:
     """Print the claims whose scope asks for too little, and how many verdicts change."""
     for one in settled:
-        scope = one.claim.scope
-        if one.span > scope.span and one.changes:
+        if one.asks_for_too_little:
+            scope = one.claim.scope
             print(
                 f"{one.claim.id}: settles at {one.span / DAY:g} days and {one.tasks:,} tasks; "
                 f"its scope asks for {scope.span / DAY:g} days and {scope.tasks:,} tasks; "
                 f"changes in {one.changes} of {one.cells} cells"
             )
+    cells = sum(one.cells for one in settled)
     share = share_of_changes(settled)
-    print(f"verdicts change on {share:.1%} of claims × cells; at most {MOST_CHANGES:.0%}")
+    print(f"verdicts change on {share:.1%} of {cells} claims × cells; at most {MOST_CHANGES:.0%}")
 
 
 def main() -> None:
-    """Measure, or read an earlier measurement, and report."""
+    """Measure, or read earlier measurements, and report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("work", type=Path, nargs="?")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--read", type=Path, nargs="*", default=[])
+    parser.add_argument("work", type=Path, nargs="?", help="folder for the cells")
+    parser.add_argument("--out", type=Path, help="what is said of each claim on each prefix")
+    parser.add_argument("--read", type=Path, nargs="+", help="files that --out has written")
+    parser.add_argument("--settled", type=Path, help="where each claim settles")
     parser.add_argument("--machines", type=int, default=100)
-    parser.add_argument("--seeds", type=int, nargs="*", default=SEEDS)
-    parser.add_argument("--hours", type=int, nargs="*", default=HOURS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
+    parser.add_argument("--hours", type=int, nargs="+", default=HOURS)
     parser.add_argument("--packs", action="store_true", help="the colocation experiments too")
-    arguments = parser.parse_args()
-    if not arguments.read:
-        judgements = measure(
-            arguments.work, arguments.machines, arguments.seeds, arguments.hours, arguments.packs
+    options = parser.parse_args()
+    if options.read:
+        judgements = [judgement for path in options.read for judgement in read(path)]
+    else:
+        write(
+            options.out,
+            measure(
+                options.work, options.machines, options.seeds, options.hours, packs=options.packs
+            ),
         )
-        write(arguments.out, judgements)
-        arguments.read = [arguments.out]
-    judgements = [judgement for path in arguments.read for judgement in read(path)]
-    report(settle_all(judgements))
+        judgements = read(options.out)
+    settled = settle_all(judgements)
+    if options.settled:
+        write_settled(options.settled, settled)
+    report(settled)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,11 @@
-"""On which stores a claim can be judged: verdicts that more data could overturn are not given."""
+"""On which stores a claim can be judged: verdicts that more data could overturn are not given.
+
+The least span and the least number of tasks of a claim come from a measurement.  ``scripts/measure_spans.py`` cuts
+synthetic cells into nested prefixes, judges every claim on each of them, and finds the shortest prefix from which on
+the verdict stays what it is.  The scopes of today are of cells of 60 machines: seeds 12 and 13 at one, two, four and
+seven days, seed 14 at one week, two, and the month.  Where the claims settle is in ``docs/measured/spans.csv``, and a
+test holds the scopes against it.  A claim that no prefix of two weeks settles asks for the month.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -94,6 +101,23 @@ class Scope:
     def of_any_part(self) -> "Scope":
         """The scope of what is true of the whole once it is seen in any part of the trace, however short."""
         return replace(self, is_whole=False, span=0, tasks=0)
+
+    def needing(self, *, days: int, tasks: int | None = None) -> "Scope":
+        """Return the scope of a claim whose verdict settles only on a longer trace, or a larger cell.
+
+        Parameters
+        ----------
+        days
+            Least span.
+        tasks
+            Least number of tasks; that of this scope where None.
+
+        Examples
+        --------
+        >>> Scope().needing(days=7).span == 7 * DAY
+        True
+        """
+        return replace(self, span=days * DAY, tasks=self.tasks if tasks is None else tasks)
 
     def objection(
         self, store: StoreCoverage, reads: Iterable[str], request: QuestionRequest = PLAIN_REQUEST

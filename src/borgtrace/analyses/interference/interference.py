@@ -232,7 +232,7 @@ CLAIMS = [
         "VERMA-cpi-task",
         statement="CPI grows by about 0.3 % with every task on the machine",
         source="Verma et al., EuroSys'15, §5.2",
-        scope=LIKE_2014,
+        scope=LIKE_2014.needing(days=28),
         measure=relative_slope("cpi", "tasks"),
         criterion=between(0.0015, 0.006, published=0.003),
     ),

@@ -90,7 +90,7 @@ CLAIMS = [
         statement="ten jobs make about half of all failures",
         source="count over the first 19.65 h of 2011",
         kind="criterion",
-        scope=OF_2011,
+        scope=OF_2011.needing(days=28),
         measure=sql(
             """
             select any_value(share) filter (rank = 10)

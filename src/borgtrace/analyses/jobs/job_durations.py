@@ -123,7 +123,7 @@ CLAIMS = [
         "R12-half",
         statement="half of all jobs last less than 3 minutes",
         source="Reiss et al., SoCC'12",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=28),
         measure=sql(
             "select under_3min from answer where end_type = 'all'",
             otherwise="no job ends",
@@ -134,7 +134,7 @@ CLAIMS = [
         "R12-2h",
         statement="more than 95 % of jobs last less than 2 hours",
         source="Reiss et al., SoCC'12",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=7, tasks=5_000),
         measure=sql(
             "select under_2h from answer where end_type = 'all'",
             otherwise="no job ends",

@@ -140,7 +140,7 @@ CLAIMS = [
         statement="the number of tasks of a job has so heavy a tail that it has no mean (α < 1)",
         source="count over the first 19.65 h of 2011",
         kind="criterion",
-        scope=TASKS_2011,
+        scope=TASKS_2011.needing(days=7, tasks=5_000),
         measure=sql(
             "select alpha from answer where quantity = 'tasks per job'",
             otherwise="no job has so many tasks",

@@ -87,7 +87,7 @@ CLAIMS = [
         "R12-single",
         statement="three quarters of all jobs have one task",
         source="Reiss et al., SoCC'12",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=7, tasks=5_000),
         measure=sql(
             """
             select sum(if(n_tasks = 1, n_jobs, 0)) / nullif(sum(n_jobs), 0)

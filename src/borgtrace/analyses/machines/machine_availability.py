@@ -99,7 +99,7 @@ CLAIMS = [
         statement="absences cost less than one percent of the CPU time",
         source="count over the machine events of 2011",
         kind="criterion",
-        scope=MACHINES_2011,
+        scope=MACHINES_2011.needing(days=7, tasks=5_000),
         measure=sql(
             """
             select 1 - sum(cpu) / sum(cpu_seen)

@@ -36,6 +36,8 @@ class Anomaly:
         Another table that is needed to count it.
     why
         Why nothing could be examined, where that is so.
+    days
+        Least length of a trace on which its rate can be judged.
     """
 
     code: str
@@ -43,6 +45,7 @@ class Anomaly:
     statement: str
     also: str = ""
     why: str = NO_ROWS
+    days: int = 1
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -141,6 +144,7 @@ LISTED_ANOMALIES = (
         "machine_on_kill",
         table="instance_events",
         statement="KILL events that name a machine",
+        days=7,
     ),
     Anomaly(
         "machine_on_submit",
@@ -166,6 +170,7 @@ LISTED_ANOMALIES = (
         "schedule_missing",
         table="instance_events",
         statement="finished attempts without a SCHEDULE",
+        days=7,
     ),
     Anomaly(
         "fail_days",

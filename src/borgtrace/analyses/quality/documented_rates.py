@@ -46,7 +46,7 @@ def claim_about(anomaly: Anomaly, rate: AnomalyRate, traces: tuple[str, ...]) ->
         statement=anomaly.statement,
         source=rate.source,
         kind="criterion" if rate.source == REAL_PARTS else "published",
-        scope=Scope(traces=traces, tables=anomaly.tables),
+        scope=Scope(traces=traces, tables=anomaly.tables).needing(days=anomaly.days),
         measure=shares_of(anomaly),
         criterion=Criterion(
             rate.expected,

@@ -134,7 +134,7 @@ CLAIMS = [
         "S4-obs1",
         statement="the rate of new submissions is stable (the CDF is a line)",
         source="Zhu et al., Observation 1",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=28),
         measure=sql(
             """
             select distance
@@ -149,7 +149,7 @@ CLAIMS = [
         "S4-obs2-line",
         statement="the rate of completions is stable",
         source="Zhu et al., Observation 2",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=28),
         measure=sql(
             """
             select distance
@@ -164,7 +164,7 @@ CLAIMS = [
         "S4-obs2",
         statement="the CDFs of new submissions and of completions coincide",
         source="Zhu et al., Observation 2",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=28),
         measure=sql(
             """
             select distance
@@ -179,7 +179,7 @@ CLAIMS = [
         "S4-obs4",
         statement="the CDF of schedulings coincides with that of submissions",
         source="Zhu et al., Observation 4",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=28),
         measure=sql(
             """
             select distance

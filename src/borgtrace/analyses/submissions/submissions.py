@@ -212,7 +212,7 @@ CLAIMS = [
         "S4-obs6",
         statement="schedulings fall behind submissions at the end, what ended while pending counted",
         source="Zhu et al., Observation 6",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=28),
         measure=lag_at_end,
         criterion=above(
             1.0,
@@ -223,7 +223,7 @@ CLAIMS = [
         "S4-obs6-queue",
         statement="scheduling falls behind at the end: more tasks wait then than before",
         source="Zhu et al., Observation 6, by the tasks that wait",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=28),
         measure=queue_at_end,
         criterion=above(
             1.0,

@@ -153,7 +153,7 @@ CLAIMS = [
         "S0-5-50",
         statement="traces of 5 to 50 points are about 74 % of all",
         source="data pipeline description (section on data)",
-        scope=OF_2011,
+        scope=OF_2011.needing(days=14, tasks=10_000),
         measure=sql(
             """
             select sum(if(length >= 5 and longest <= 50, n_tasks, 0)) / nullif(sum(n_tasks), 0)
@@ -167,7 +167,7 @@ CLAIMS = [
         "S1-short",
         statement="95 % of the tasks without a failing event have fewer than 24 points",
         source="Janus & Rzadca, SoCC'17, §3.1",
-        scope=OF_2011,
+        scope=OF_2011.needing(days=14, tasks=10_000),
         measure=sql(
             """
             select

@@ -338,7 +338,7 @@ CLAIMS = [
         "S4-fig9-use",
         statement="production uses about half of the CPU allocated to it",
         source="Zhu et al., Fig. 9",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=7, tasks=5_000),
         measure=sql(
             """
             select sum(cpu_used) / nullif(sum(cpu_allocated), 0)
@@ -353,7 +353,7 @@ CLAIMS = [
         "S4-fig9-share-cpu",
         statement="production takes more than 80 % of the CPU used",
         source="Zhu et al., Fig. 9",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=14, tasks=10_000),
         measure=sql(
             """
             select
@@ -369,7 +369,7 @@ CLAIMS = [
         "S4-fig9-share-memory",
         statement="production takes more than 80 % of the memory used",
         source="Zhu et al., Fig. 9",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=14, tasks=10_000),
         measure=sql(
             """
             select
@@ -385,7 +385,7 @@ CLAIMS = [
         "TIR-cpu-overcommit",
         statement="allocated CPU exceeds the capacity",
         source="Tirmazi et al., EuroSys'20",
-        scope=OF_BOTH,
+        scope=OF_BOTH.needing(days=7, tasks=5_000),
         measure=sql(
             """
             select sum(allocated) / sum(capacity)

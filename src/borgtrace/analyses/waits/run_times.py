@@ -227,7 +227,7 @@ CLAIMS = [
         "S4-fig8-5min",
         statement="about 40 % of finished tasks run less than 5 minutes",
         source="Zhu et al., Fig. 8",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=7, tasks=5_000),
         measure=sql(
             """
             select finished
@@ -242,7 +242,7 @@ CLAIMS = [
         "S4-fig8-30min",
         statement="about 80 % of finished tasks run less than 30 minutes",
         source="Zhu et al., Fig. 8",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=28),
         measure=sql(
             """
             select finished
@@ -301,7 +301,7 @@ CLAIMS = [
         "S4-obs10",
         statement="latency-sensitive tasks (class 3) are usually long-running",
         source="Zhu et al., Observation 10",
-        scope=LIKE_2011,
+        scope=LIKE_2011.needing(days=7, tasks=5_000),
         measure=sql(
             """
             select 1 - ended
