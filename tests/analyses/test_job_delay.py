@@ -174,3 +174,10 @@ def test_tasks_of_a_job_by_tier() -> None:
         ("beb", 7 / 3, 3),
         ("production", 1.0, 1),
     }
+
+
+def test_memory_that_nobody_measured_is_not_none() -> None:
+    """Own usage may have CPU alone: 12 windows of a whole machine are an hour, and of its memory nothing is known."""
+    usage = [window(1, 300 * number, 1.0) for number in range(12)]
+    result = job_memory.QUESTION.run(tiny(instance_usage=usage))
+    assert result.not_applicable == "no job used any memory"
