@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import lzma
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -309,6 +313,29 @@ def test_avro_is_not_read_and_says_what_is(tmp_path: Path) -> None:
     assert str(error.value) == (
         f"{path}: Avro is not read: expected JSON lines or Parquet; export it as one of these: "
         "bq extract --destination_format=NEWLINE_DELIMITED_JSON (or PARQUET)"
+    )
+
+
+def _zipped(text: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("log.swf", text)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "pack", "packing", "unpack"),
+    [("log.swf.xz", lzma.compress, "xz", "xz -dk"), ("log.zip", _zipped, "zip", "unzip")],
+)
+def test_what_packings_are_not_read_is_said_with_what_unpacks_them(
+    tmp_path: Path, name: str, pack: Callable[[bytes], bytes], packing: str, unpack: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(pack(b"; MaxProcs: 8\n1 0 0 60 8 -1 -1 8 60 -1 1 1 1 -1 1 -1 -1 -1\n"))
+    with pytest.raises(SourceError) as error:
+        discover([path])
+    assert str(error.value) == (
+        f"{path}: {packing} is not read: expected a plain file, gzip or zstd; unpack it first: {unpack} {name}"
     )
 
 

@@ -34,6 +34,11 @@ HEAD = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _AVRO_MAGIC = b"Obj\x01"
+_UNREAD_PACKINGS = {
+    b"\xfd7zXZ\x00": ("xz", "xz -dk"),
+    b"PK\x03\x04": ("zip", "unzip"),
+}
+"""Packings that are not read, by their first bytes: their name, and what unpacks them."""
 _ANSWER = re.compile(rb'\s*\{\s*"status"\s*:')
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _ROWS_BELOW = 3
@@ -125,6 +130,14 @@ def _refuse_other_formats(path: Path, head: bytes, *, is_gzip: bool) -> None:
             expected=_EXPECTED,
             way_out="unpack it once",
         )
+    for magic, (packing, unpack) in _UNREAD_PACKINGS.items():
+        if head.startswith(magic):
+            raise SourceError(
+                str(path),
+                f"{packing} is not read",
+                expected="a plain file, gzip or zstd",
+                way_out=f"unpack it first: {unpack} {path.name}",
+            )
     if head[:4] == _AVRO_MAGIC:
         raise SourceError(
             str(path),
