@@ -138,12 +138,15 @@ def mean_and_peak(
     """Read mean and peak of some rows, one of each hour, as shares of the cell's capacity."""
     rows = list(rows)
     for resource, label in RESOURCES.items():
-        amounts = [row[f"{resource}_{measure}"] for row in rows]
-        capacities = {hour: row[f"{resource}_capacity"] for hour, row in cell.items()}
+        # In some hours usage was not measured: they say nothing, rather than that nothing was used.
+        known = [row for row in rows if row[f"{resource}_{measure}"] is not None]
+        NotApplicable.unless(known, f"no {label} was measured")
+        amounts = [row[f"{resource}_{measure}"] for row in known]
+        capacities = [cell[row["hour"]][f"{resource}_capacity"] for row in known]
         shares = []
-        for row, amount in zip(rows, amounts, strict=True):
-            shares.append(amount / capacities[row["hour"]])
-        mean = sum(amounts) / sum(capacities.values())
+        for amount, capacity_then in zip(amounts, capacities, strict=True):
+            shares.append(amount / capacity_then)
+        mean = sum(amounts) / sum(capacities)
         peak = max(shares)
         name = f"{resource}-{measure}"
         yield Amount(f"{name}-mean{suffix}", mean, "short percent", label)
@@ -167,6 +170,8 @@ def tiers(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
 def busiest_hour(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
     """Read the hour in which the largest share of the CPU is used."""
     hours = covered_hours(answer, manifest, "instance_usage")
+    hours = [row for row in hours if row["cpu_used"] is not None]
+    NotApplicable.unless(hours, "no usage was measured")
     busiest = max(hours, key=lambda row: row["cpu_used"] / row["cpu_capacity"])
     yield Amount("busiest-hour", busiest["hour"], "hour")
 

@@ -109,6 +109,7 @@ def level(tier: str, used: float) -> dict[str, Any]:
     return {
         "tier": tier,
         "hour": 0,
+        "measured": 1.0,
         **dict(zip(names, (used, 2 * used, 9.0, used / 2, used, 8.0), strict=True)),
     }
 
@@ -134,7 +135,7 @@ def test_what_is_used_is_stacked_under_what_is_allocated_and_there() -> None:
         None,
         [5, 3],
     ]
-    assert data(own)[0]["cpu_used"] == 2.0
+    assert data(own["layer"][0])[0]["cpu_used"] == 2.0
     # Without production there is no panel of it.
     assert len(drawn("utilization", rows[:1])["hconcat"]) == 2
 

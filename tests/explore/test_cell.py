@@ -30,7 +30,7 @@ def span(n_slots: int, first: int = 0) -> TimeSpan:
 def levels(
     tier: str,
     slots: list[int],
-    used: list[float],
+    used: list[float | None],
     allocated: list[float | None],
 ) -> pa.Table:
     """Rows of a tier; the capacity is 10."""
@@ -46,10 +46,9 @@ def levels(
     )
 
 
-def pyramid_of_cell(folder: Path, table: pa.Table, n_measured: int) -> Pyramid:
-    """Write what a chart of the cell reads; usage is measured in the first slots."""
+def pyramid_of_cell(folder: Path, table: pa.Table) -> Pyramid:
+    """Write what a chart of the cell reads."""
     pq.write_table(table, folder / CELL_FILE)
-    np.save(folder / file_name("cpu", by_hour=False), np.empty((0, n_measured), np.uint8))
     return Pyramid(folder)
 
 
@@ -64,9 +63,10 @@ def columns(chart: TimeChart) -> dict[str, list[Any]]:
 def test_a_point_is_the_mean_of_the_slots_that_are_known(tmp_path: Path) -> None:
     # 601 slots are more than 600 points: each stands for two, the last for one, which nothing was measured in.
     slots = [slot for slot in range(601) if slot != 1]
-    free = levels("free", slots, [float(slot) for slot in slots], [1.0] * 600)
+    used = [*(float(slot) for slot in slots[:-1]), None]
+    free = levels("free", slots, used, [1.0] * 600)
     production = levels("production", [0, 1, 2], [4.0, 6.0, 8.0], [2.0, 2.0, None])
-    pyramid = pyramid_of_cell(tmp_path, pa.concat_tables([free, production]), n_measured=600)
+    pyramid = pyramid_of_cell(tmp_path, pa.concat_tables([free, production]))
     chart = cell.load(pyramid, GOOGLE, "cpu", span(601))
     drawn = columns(chart)
     assert chart.step == 2 * WINDOW
@@ -89,7 +89,7 @@ def test_a_point_is_the_mean_of_the_slots_that_are_known(tmp_path: Path) -> None
 
 def test_a_part_has_its_own_slots(tmp_path: Path) -> None:
     table = levels("free", [0, 1, 2, 3], [1.0, 2.0, 3.0, 4.0], [5.0] * 4)
-    pyramid = pyramid_of_cell(tmp_path, table, n_measured=9)
+    pyramid = pyramid_of_cell(tmp_path, table)
     chart = cell.load(pyramid, GOOGLE, "cpu", span(2, first=1))
     assert columns(chart)["free"] == [2.0, 3.0]
 

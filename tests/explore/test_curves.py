@@ -104,9 +104,9 @@ def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(tmp_path: Path)
 
 
 def test_what_was_used_is_weighted_by_the_length_of_its_window() -> None:
-    # A second counts; no length, one that is not known, and what begins before the trace do not.
+    # A second counts; no length, one that is not known, what begins before the trace, and no value do not.
     windows = UsedWindows(
-        start=np.array([600, 700, 800, 900, 599]),
+        start=np.array([600, 700, 800, 900, 599, 1200]),
         seconds=np.array(
             [
                 1,
@@ -114,15 +114,18 @@ def test_what_was_used_is_weighted_by_the_length_of_its_window() -> None:
                 2**31 - 1,
                 150,
                 300,
+                300,
             ]
         ),
-        value=np.array([0.5, 0.25, 0.25, 0.125, 0.25]),
-        tier=np.zeros(5, np.int64),
-        is_of_job=np.ones(5, np.bool_),
+        value=np.array([0.5, 0.25, 0.25, 0.125, 0.25, np.nan]),
+        tier=np.zeros(6, np.int64),
+        is_of_job=np.ones(6, np.bool_),
     )
-    load = add_windows(windows, 1, TimeSpan(600 * S, 1200 * S))
-    assert load.by_tier.tolist() == [[pytest.approx(0.5 / 300), 0.125 * 0.5]]
-    assert load.n_windows.tolist() == [1, 1]
+    load = add_windows(windows, 1, TimeSpan(600 * S, 1500 * S))
+    assert load.by_tier.tolist() == [[pytest.approx(0.5 / 300), 0.125 * 0.5, 0]]
+    assert load.n_windows.tolist() == [1, 1, 0]
+    # Nothing that has a value was measured in the last slot.
+    assert np.isnan(load.total).tolist() == [False, False, True]
 
 
 def pyramid_of_means(folder: Path, steps: list[list[int]]) -> Pyramid:

@@ -168,8 +168,8 @@ def test_windows_in_which_nothing_was_used_are_measured(tmp_path: Path) -> None:
     idle = "1800000000,2100000000,200,0,7,0,0,0,,,0,,,0,,2.5,0.01,1,0,0"
     client = client_of(write_store(tmp_path, {**CELL, "task_usage": [*CELL["task_usage"], idle]}))
     heat = client.get("/data/cell/machines.json").json()
-    # Machine 8 is the fuller one now, 20.8 % on the mean against 17.5 %.
-    assert heat["cells"] == [[100, 25, 0, 255, 255], [50, 100, 0, 25, 0]]
+    # In the third slot nothing was measured in the whole cell.  Machine 7 is the fuller one: 31.25 % against 21.9 %.
+    assert heat["cells"] == [[100, 25, 255, 255, 255], [50, 100, 255, 25, 0]]
 
 
 def test_what_is_fuller_than_the_largest_step_is_that_step(tmp_path: Path) -> None:

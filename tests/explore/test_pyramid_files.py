@@ -174,13 +174,15 @@ def test_grids_by_slot_and_by_hour(tmp_path: Path) -> None:
             "machine_id": [7, 7, 8],
             "slot": [0, 24, 1],
             "cpu": [0.6, 0.0026, 9.0],
-            "memory": [0.3, 1.0, 0.0024],
+            "memory": [0.3, 1.0, np.nan],
         }
     )
+    # In slot 11 nothing was measured in the whole cell.
+    is_measured = np.arange(25) != 11
     write_grids(
         tmp_path,
         np.array([7, 8]),
-        25,
+        is_measured,
         present,
         [shares],
         machines_at_once=1,
@@ -189,7 +191,8 @@ def test_grids_by_slot_and_by_hour(tmp_path: Path) -> None:
     hours = np.load(tmp_path / file_name("cpu", by_hour=True))
     seven = [
         120,
-        *[0] * 11,
+        *[0] * 10,
+        255,
         255,
         255,
         *[0] * 10,
@@ -198,14 +201,16 @@ def test_grids_by_slot_and_by_hour(tmp_path: Path) -> None:
     eight = [
         0,
         254,
-        *[0] * 11,
+        *[0] * 9,
+        255,
+        0,
         *[255] * 12,
     ]
     assert slots.tolist() == [seven, eight]
-    # The mean of the slots in which it was there: 120 ÷ 12, 0, 1; 254 ÷ 12 is 21.2.
-    assert hours.tolist() == [[10, 0, 1], [21, 0, 255]]
+    # The mean of the slots in which it was there and measured: 120 ÷ 11, 0, 1; 254 ÷ 11.
+    assert hours.tolist() == [[11, 0, 1], [23, 0, 255]]
     memory = np.load(tmp_path / file_name("memory", by_hour=False))
-    assert (memory[0, 0], memory[0, 24], memory[1, 1]) == (60, 200, 0)
+    assert (memory[0, 0], memory[0, 24], memory[1, 1]) == (60, 200, 255)
     assert (slots.dtype, hours.dtype) == (np.uint8, np.uint8)
 
 
@@ -224,7 +229,7 @@ def test_grids_are_on_disk_when_they_are_written(
     write_grids(
         tmp_path,
         np.array([7]),
-        1,
+        np.ones(1, bool),
         present,
         [],
     )

@@ -48,15 +48,11 @@ def load(
     tiers = [name for name in colors if name in tiers_of_cell]
     block = span.block(POINTS)
     times = span.slot_times
-    # After the last window nothing was measured, which is not the same as nothing used.
-    n_measured = pyramid.grid(resource, by_hour=False).shape[1]
-    first, last = span.slots
-    is_measured = np.arange(first, last) < n_measured
     allocated = np.zeros(len(times))
     columns: dict[str, Any] = {"time": times[::block]}
     for tier in tiers:
         used = levels_of_tier(cell, tier, f"{resource}_used", span)
-        columns[tier] = means_of_blocks(np.where(is_measured, used, np.nan), block)
+        columns[tier] = means_of_blocks(used, block)
         allocated += np.nan_to_num(levels_of_tier(cell, tier, f"{resource}_allocated", span))
     columns["allocated"] = means_of_blocks(allocated, block)
     # The capacity is the cell's, and the same in the rows of each tier.
@@ -76,7 +72,7 @@ def levels_of_tier(
     column: str,
     span: TimeSpan,
 ) -> Numbers:
-    """Return a column of a tier at each slot of a span, NaN where the store ends before."""
+    """Return a column of a tier at each slot of a span, NaN where it is not known or the store ends before."""
     first, last = span.slots
     rows = cell.filter(pc.equal(cell["tier"], tier))
     slots = rows["hour"].to_numpy()

@@ -1,8 +1,8 @@
 """How full every machine was in every 300 s and every hour: one byte for each, in two grids a resource.
 
 A share of the machine is kept in steps of half a percent, which no eye can tell apart in a heat map; what is fuller
-than 127 % as that, `ABSENT` where the machine was not there.  Grids are memory-mapped, so that a month of a whole cell
-(a hundred million bytes) takes no memory.
+than 127 % as that, `ABSENT` where the machine was not there or nothing was measured.  Grids are memory-mapped, so that
+a month of a whole cell (a hundred million bytes) takes no memory.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
 from borgtrace.storage import reserve
 
@@ -56,7 +56,7 @@ def create_grid(
 def write_grids(
     folder: Path,
     machines: Index,
-    n_slots: int,
+    is_measured: Flags,
     present: pa.Table,
     shares: Iterable[pa.RecordBatch],
     machines_at_once: int = 512,
@@ -69,8 +69,8 @@ def write_grids(
         Where.
     machines
         Ids of the rows, ascending.
-    n_slots
-        Number of columns.
+    is_measured
+        Whether anything was measured in each slot of the cell: the columns.
     present
         ``machine_id``, ``start``, ``end`` (µs): where a machine is there, and idle unless `shares` say otherwise.
     shares
@@ -79,7 +79,8 @@ def write_grids(
         Machines that are averaged at a time; by default a few megabytes.
     """
     grids = {}
-    idle = idle_grid(machines, n_slots, present)
+    n_slots = len(is_measured)
+    idle = idle_grid(machines, is_measured, present)
     for resource in RESOURCES:
         grids[resource] = create_grid(folder, resource, idle.shape, by_hour=False)
         grids[resource][:] = idle
@@ -87,8 +88,10 @@ def write_grids(
         rows = np.searchsorted(machines, batch["machine_id"].to_numpy())
         slots = batch["slot"].to_numpy()
         for resource in RESOURCES:
-            steps = np.rint(batch[resource].to_numpy() * STEPS)
-            grids[resource][rows, slots] = np.minimum(steps, ABSENT - 1)
+            steps = np.rint(batch[resource].to_numpy(zero_copy_only=False) * STEPS)
+            # NaN where no window has a value.
+            steps = np.where(np.isnan(steps), ABSENT, np.minimum(steps, ABSENT - 1))
+            grids[resource][rows, slots] = steps
     for resource, by_slot in grids.items():
         shape = (len(machines), -(-n_slots // PER_HOUR))
         by_hour = create_grid(folder, resource, shape, by_hour=True)
@@ -99,14 +102,17 @@ def write_grids(
         by_hour.flush()
 
 
-def idle_grid(machines: Index, n_slots: int, present: pa.Table) -> ByteGrid:
-    """Return 0 where a machine is there at the start of a slot and `ABSENT` elsewhere."""
+def idle_grid(machines: Index, is_measured: Flags, present: pa.Table) -> ByteGrid:
+    """Return 0 where a machine is there at the start of a slot that was measured, and `ABSENT` elsewhere."""
+    n_slots = len(is_measured)
     idle = np.full((len(machines), n_slots), ABSENT, np.uint8)
     rows = np.searchsorted(machines, present["machine_id"].to_numpy())
     firsts = first_slots(present["start"].to_numpy(), n_slots)
     lasts = first_slots(present["end"].to_numpy(), n_slots)
     for row, first, last in zip(rows, firsts, lasts, strict=True):
         idle[row, first:last] = 0
+    # Where nothing was measured nobody knows, which is not the same as idle.
+    idle[:, ~is_measured] = ABSENT
     return idle
 
 

@@ -28,7 +28,7 @@ class UsedWindows(NamedTuple):
 
 
 class UsedLoad(NamedTuple):
-    """What was used: shape (tiers, slots), and how many windows each slot has, shape (slots,)."""
+    """What was used: shape (tiers, slots), and how many windows with a value each slot has, shape (slots,)."""
 
     by_tier: Numbers
     n_windows: Index
@@ -81,9 +81,11 @@ def add_windows(windows: UsedWindows, n_tiers: int, span: TimeSpan) -> UsedLoad:
     is_inside = (windows.start >= START_SECONDS) & (slot >= first) & (slot < last)
     # A window whose end is not known has no weight: nobody knows how long it was.
     has_length = (windows.seconds > 0) & (windows.seconds < UNKNOWN_LENGTH)
-    chosen = is_inside & has_length & windows.is_of_job
+    # One without a value was not measured, which is not the same as nothing used.
+    has_value = np.isfinite(windows.value)
+    chosen = is_inside & has_length & has_value & windows.is_of_job
     slot = (slot - first)[chosen]
-    amount = np.nan_to_num(windows.value[chosen]) * windows.seconds[chosen]
+    amount = windows.value[chosen] * windows.seconds[chosen]
     sums = np.bincount(
         windows.tier[chosen] * n_slots + slot,
         amount,

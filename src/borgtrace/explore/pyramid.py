@@ -154,9 +154,8 @@ def build_pyramid(store: Store, folder: Path, report: Report) -> None:
     say(3)
     write_lives(to_batches(tables.instance_attempts), folder, machines, store.task_rows)
     say(4)
-    # Up to the last window: after it nothing was measured, which is not the same as idle.
-    n_slots = machine_utilization.measured_slots(tables)
+    is_measured = machine_utilization.fetch_measured_slots(tables)
     present = tables.fetch(machine_utilization.presence(tables))
     # In batches: a month of a whole cell has a hundred million of these rows.
     shares = to_batches(machine_utilization.shares(tables))
-    write_grids(folder, machines, n_slots, present, shares)
+    write_grids(folder, machines, is_measured, present, shares)

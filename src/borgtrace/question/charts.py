@@ -371,6 +371,73 @@ def melted(rows: Sequence[Row], columns: Mapping[str, str], value: str = "value"
     return melted_rows
 
 
+def in_runs(
+    rows: Sequence[Row],
+    value: str,
+    *by: str,
+    field: str = "hour",
+    step: float = 1,
+) -> list[Row]:
+    """Leave out rows without a value, and number the runs of the others: a mark with ``detail="run:N"`` has gaps there.
+
+    A line or an area would be drawn across what is missing, or down to 0.
+
+    Parameters
+    ----------
+    rows
+        Rows of a chart over time; those of an hour may be missing, too.
+    value
+        Column whose values are drawn.
+    by
+        Columns that tell the lines apart.
+    field, step
+        Column of the time, and how far one row is from the next.
+
+    Examples
+    --------
+    >>> rows = [{"hour": 0, "used": 0.5}, {"hour": 1, "used": None}, {"hour": 2, "used": 0.25}]
+    >>> in_runs(rows, "used")
+    [{'hour': 0, 'used': 0.5, 'run': 0}, {'hour': 2, 'used': 0.25, 'run': 1}]
+    """
+    runs: dict[tuple[Any, ...], int] = {}
+    last_times: dict[tuple[Any, ...], float] = {}
+    numbered_rows = []
+    for row in sorted(rows, key=lambda row: float(row[field])):
+        if row[value] is None:
+            continue
+        line = tuple(row[name] for name in by)
+        time = float(row[field])
+        if line not in runs:
+            runs[line] = 0
+        elif time - last_times[line] > 1.5 * step:
+            runs[line] += 1
+        last_times[line] = time
+        numbered_rows.append({**row, "run": runs[line]})
+    return numbered_rows
+
+
+def gap_notes(rows: Sequence[Row], field: str = "hour", share: str = "measured") -> list[str]:
+    """Return a line that says in how many hours usage was measured; none where it was in all of them.
+
+    Parameters
+    ----------
+    rows
+        Rows of a chart over time.
+    field, share
+        Columns of the hour, and of the share of it that was measured.
+
+    Examples
+    --------
+    >>> gap_notes([{"hour": 0, "measured": 1.0}, {"hour": 1, "measured": 0.25}, {"hour": 2, "measured": 0.0}])
+    ['Usage was measured in 1.25 of 3 hours.']
+    """
+    shares = {row[field]: row[share] for row in rows}
+    n_measured = sum(shares.values())
+    if n_measured >= len(shares):
+        return []
+    return [f"Usage was measured in {n_measured:.6g} of {len(shares)} hours."]
+
+
 def thinned(table: pa.Table, columns: Sequence[str], points: int = 1200) -> pa.Table:
     """Keep about `points` rows of a curve: of each part the ends, and the extremes of `columns`.
 

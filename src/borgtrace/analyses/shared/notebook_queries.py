@@ -57,7 +57,7 @@ def with_notebook_tiers(tables: Tables, rows: ir.Table) -> ir.Table:
 
 
 def sum_usage(rows: ir.Table, *by: str, weight: ir.IntegerColumn | int) -> ir.Table:
-    """Add up the average usage of windows, as amounts, by some columns.
+    """Add up the average usage of windows, as amounts, by some columns; NULL where no window has a value.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def sum_usage(rows: ir.Table, *by: str, weight: ir.IntegerColumn | int) -> ir.Ta
     amounts = {}
     for name in RESOURCES:
         used = fixed(rows[f"average_{name}"]) * weight
-        amounts[name] = int_sum(used).fill_null(0)
+        amounts[name] = int_sum(used)
     return rows.group_by(list(by)).aggregate(**amounts)
 
 

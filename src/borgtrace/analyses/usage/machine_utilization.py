@@ -3,7 +3,9 @@
 Per machine and 300 s slot: what its instances used (``average_cpu``, ``average_memory``, windows
 weighted by their length; what runs inside an alloc set is already in the alloc's row), divided by
 the machine's capacity at the start of the slot. A slot in which a machine is present and nothing
-ran counts as 0. The curve is cumulative, in steps of one percent of the machine.
+ran counts as 0. One in which no window of the whole cell begins was not measured, and one whose
+windows have no value is not known: neither counts. The curve is cumulative, in steps of one percent
+of the machine.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import ibis
 import ibis.expr.types as ir
+import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.shared.histograms import cumulative_share
 from borgtrace.analyses.shared.machine_slots import machine_slots, present_intervals
-from borgtrace.analyses.shared.step_functions import span
+from borgtrace.analyses.shared.measured import measured_runs
 from borgtrace.analyses.shared.windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
+from borgtrace.kernels.arrays import Flags
 from borgtrace.question import (
     Answer,
     Claim,
@@ -59,8 +63,8 @@ def compute(tables: Tables, *, highest: Annotated[int, Bounds(1, 10_000)] = 150)
     usage = regular(outermost(tables.instance_usage))
     present = present_intervals(tables.machine_events)
     slots = machine_slots(usage, present)
-    # Up to the last window: after it nothing was measured, which is not the same as idle.
-    n_present = count_slots(present, span(usage.select(time="end_time")))
+    # Only where anything was measured: elsewhere nobody knows, which is not the same as idle.
+    n_present = count_slots(present, measured_runs(regular(tables.instance_usage)))
     curves = [cumulative_curve(slots, n_present, name, highest) for name in RESOURCES]
     answer = tables.fetch(ibis.union(*curves))
     if not answer.num_rows:
@@ -68,31 +72,33 @@ def compute(tables: Tables, *, highest: Annotated[int, Bounds(1, 10_000)] = 150)
     return answer
 
 
-def count_slots(present: ir.Table, last: ir.Table) -> ir.Table:
-    """Count the slots that start while a machine is present, up to the last window."""
-    # Without a last window nothing was measured: least() below would ignore its NULL.
-    intervals = present.cross_join(last.filter(last.last.notnull()))
+def count_slots(present: ir.Table, runs: ir.Table) -> ir.Table:
+    """Count the slots that start while a machine is present, within runs of measured slots."""
+    intervals = present.cross_join(runs)
     # What is there before the trace is there from its first slot on.
     start = ibis.greatest(intervals.start, TRACE_START)
-    end = ibis.least(intervals.end, intervals.last)
     # A slot counts where it starts, hence rounding up at both ends: intervals that meet share no slot.
     first_slot = (start - TRACE_START + WINDOW - 1) // WINDOW
-    end_slot = (end - TRACE_START + WINDOW - 1) // WINDOW
-    n_slots = ibis.greatest(end_slot - first_slot, 0)
+    end_slot = (intervals.end - TRACE_START + WINDOW - 1) // WINDOW
+    first_measured = ibis.greatest(first_slot, intervals.run_first)
+    end_measured = ibis.least(end_slot, intervals.run_end)
+    n_slots = ibis.greatest(end_measured - first_measured, 0)
     return intervals.aggregate(n_present=n_slots.sum().cast("int64"))
 
 
 def cumulative_curve(slots: ir.Table, n_present: ir.Table, resource: str, highest: int) -> ir.Table:
     """Return how many machine-slots are how full, idle ones included, and their cumulative shares."""
     percent = (share_of_capacity(slots, resource) * 100.0).ceil().cast("int64")
-    busy = slots.select(percent=ibis.least(percent, highest + 1))
+    capped = (percent > highest).ifelse(highest + 1, percent)
+    busy = slots.select(percent=capped)
     counts = busy.group_by("percent").aggregate(n=busy.count())
     totals = n_present.cross_join(counts.aggregate(n_busy=counts.n.sum().cast("int64")))
     # In slots without a row of usage nothing ran: they must count, or the machines look fuller.
     n_idle = ibis.greatest(totals.n_present.fill_null(0) - totals.n_busy.fill_null(0), 0)
     counts = counts.union(totals.select(percent=ibis.literal(0, "int64"), n=n_idle))
     counts = counts.group_by("percent").aggregate(n_slots=counts.n.sum().cast("int64"))
-    counts = counts.filter(counts.n_slots > 0)
+    # A slot whose windows have no value is neither idle nor busy.
+    counts = counts.filter((counts.n_slots > 0) & counts.percent.notnull())
     return counts.select(
         "percent",
         "n_slots",
@@ -102,8 +108,8 @@ def cumulative_curve(slots: ir.Table, n_present: ir.Table, resource: str, highes
 
 
 def share_of_capacity(slots: ir.Table, resource: str) -> ir.FloatingColumn:
-    """Return what was used in each machine-slot as a share of the machine's capacity."""
-    used = level(slots[resource].fill_null(0), SLOT_SECONDS)
+    """Return what was used in each machine-slot as a share of the machine's capacity; NULL without a value."""
+    used = level(slots[resource], SLOT_SECONDS)
     return used / slots[f"{resource}_capacity"].cast("float64")
 
 
@@ -123,11 +129,13 @@ def shares(tables: Tables) -> ir.Table:
     )
 
 
-def measured_slots(tables: Tables) -> int:
-    """Count the 300 s slots from the start of the trace to the last in which anything was measured."""
-    usage = regular(tables.instance_usage)
-    [last] = tables.fetch(usage.aggregate(last=usage.slot.max()))["last"].to_pylist()
-    return 0 if last is None else int(last) + 1
+def fetch_measured_slots(tables: Tables) -> Flags:
+    """Return whether anything was measured in each 300 s slot, from the start of the trace to the last that was."""
+    runs = tables.fetch(measured_runs(regular(tables.instance_usage))).to_pylist()
+    is_measured = np.zeros(max((run["run_end"] for run in runs), default=0), bool)
+    for run in runs:
+        is_measured[run["run_first"] : run["run_end"]] = True
+    return is_measured
 
 
 def presence(tables: Tables) -> ir.Table:

@@ -68,24 +68,28 @@ ANSWER = Answer(
             "fraction",
             "CPU used as the notebook counts it, share of the capacity of all machines that"
             " ever were.",
+            nullable=True,
         ),
         Column(
             "cpu_windows",
             "float64",
             "fraction",
             "What windows of other lengths than 300 s add, each by its length.",
+            nullable=True,
         ),
         Column(
             "cpu_unmatched",
             "float64",
             "fraction",
             "What tasks without an event on the machine add.",
+            nullable=True,
         ),
         Column(
             "cpu_tiers",
             "float64",
             "fraction",
             "What the tasks' own tiers add; nothing over all tiers together.",
+            nullable=True,
         ),
         Column(
             "cpu_capacity",
@@ -107,24 +111,28 @@ ANSWER = Answer(
             "fraction",
             "Memory used as the notebook counts it, share of the capacity of all machines "
             "that ever were.",
+            nullable=True,
         ),
         Column(
             "memory_windows",
             "float64",
             "fraction",
             "What windows of other lengths than 300 s add, each by its length.",
+            nullable=True,
         ),
         Column(
             "memory_unmatched",
             "float64",
             "fraction",
             "What tasks without an event on the machine add.",
+            nullable=True,
         ),
         Column(
             "memory_tiers",
             "float64",
             "fraction",
             "What the tasks' own tiers add; nothing over all tiers together.",
+            nullable=True,
         ),
         Column(
             "memory_capacity",
@@ -174,11 +182,20 @@ def compute(tables: Tables) -> list[Row]:
         row: Row = {"tier": tier, "hour": hour}
         for resource in RESOURCES:
             used = [amounts.get(tier_and_hour, {}).get(resource, 0) for amounts in readings]
+            # Windows without a value are not windows that used nothing.
+            if None in used:
+                row |= dict.fromkeys(columns_of(resource))
+                continue
             row |= corrections(resource, used, largest[resource], present[hour][resource])
         rows.append(row)
     if not rows:
         raise NotApplicable("no usage inside the trace")
     return rows
+
+
+def columns_of(resource: str) -> list[str]:
+    """Return the columns of a resource."""
+    return [name for name in ANSWER.names if name.startswith(f"{resource}_")]
 
 
 def corrections(
@@ -272,14 +289,15 @@ def chart(answer: pa.Table) -> alt.Chart:
         """
         select
             hour,
-            sum(coalesce(cpu_literal, 0)) as cpu_literal,
-            sum(coalesce(cpu_corrected, 0)) as cpu_corrected
+            sum(cpu_literal) as cpu_literal,
+            sum(cpu_corrected) as cpu_corrected
         from answer
         group by hour
         order by hour
         """,
     )
     rows = charts.melted(rows, {"cpu_literal": "notebook", "cpu_corrected": "corrected"})
+    rows = charts.in_runs(rows, "value", "series")
     return (
         charts.base(rows, title="What is used, as Google's notebook counts and corrected")
         .mark_line()
@@ -287,7 +305,8 @@ def chart(answer: pa.Table) -> alt.Chart:
             x=alt.X("hour:Q", title="hour of the trace's clock"),
             y=alt.Y("value:Q", title="CPU used, share of the cell"),
             color=alt.Color("series:N", title=None, sort=["notebook", "corrected"]),
-            tooltip=charts.tooltips(rows),
+            detail="run:N",
+            tooltip=charts.tooltips(rows, "hour", "series", "value"),
         )
     )
 

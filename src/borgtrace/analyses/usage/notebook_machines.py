@@ -101,7 +101,9 @@ def count_slots_as_notebook(tables: Tables) -> ir.Table:
 
 def count_by_percent(slots: ir.Table, resource: str) -> ir.Table:
     """Count the machine-slots of one resource by percent, rounded up, at most 100."""
-    slots = slots.filter(slots[f"{resource}_capacity"] > 0)
+    # A slot whose windows have no value is not known to be idle.
+    is_known = slots[resource].notnull()
+    slots = slots.filter((slots[f"{resource}_capacity"] > 0) & is_known)
     capacity = slots[f"{resource}_capacity"].cast("float64")
     share = slots[resource].cast("float64") / 2.0**BITS / capacity
     rows = slots.select(

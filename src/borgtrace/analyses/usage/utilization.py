@@ -3,7 +3,8 @@
 *Used* is the mean of ``average_cpu`` (``average_memory``), every window weighted by its length;
 *allocated* is the mean of the requests of running instances; *capacity* that of the machines present.
 What runs inside an alloc set counts once: a task for its own tier, the rest of the alloc for the
-alloc's. Hours count from the start of the trace; the last one may be shorter.
+alloc's. Hours count from the start of the trace; the last one may be shorter. In an hour without a
+window of any task usage is unknown; *measured* says of how much of an hour there are windows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow as pa
 from borgtrace.analyses.shared.attempts import TASK
 from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.joins import lookup
+from borgtrace.analyses.shared.measured import share_measured, used_where_measured
 from borgtrace.analyses.shared.step_functions import (
     LEVEL_BITS,
     capacity_changes,
@@ -63,7 +65,18 @@ ANSWER = Answer(
     ],
     columns=[
         Column(
-            "cpu_used", "float64", "fraction", "Mean CPU used, in largest machines.", nullable=True
+            "measured",
+            "float64",
+            "fraction",
+            "Share of the hour's 300 s slots in which usage was measured, of any tier; a mean of what"
+            " is used is over the whole hour.",
+        ),
+        Column(
+            "cpu_used",
+            "float64",
+            "fraction",
+            "Mean CPU used, in largest machines; NULL where it was not measured.",
+            nullable=True,
         ),
         Column(
             "cpu_allocated",
@@ -83,7 +96,7 @@ ANSWER = Answer(
             "memory_used",
             "float64",
             "fraction",
-            "Mean memory used, in largest machines.",
+            "Mean memory used, in largest machines; NULL where it was not measured.",
             nullable=True,
         ),
         Column(
@@ -140,9 +153,12 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
     rows = lookup(tiers.cross_join(spine), used, ["tier", "hour"])
     rows = lookup(rows, allocated.drop("hour_seconds"), ["tier", "hour"])
     rows = lookup(rows, capacity, ["hour"])
-    columns = {}
+    rows = lookup(rows, share_measured(usage, spine), ["hour"])
+    columns = {"measured": rows.measured}
     for name in RESOURCES:
-        columns[f"{name}_used"] = level(rows[f"{name}_amount"].fill_null(0), rows.hour_seconds)
+        amount_used = rows[f"{name}_amount"]
+        used_amount = used_where_measured(amount_used, rows.n_windows.notnull(), rows.measured)
+        columns[f"{name}_used"] = level(used_amount, rows.hour_seconds)
         columns[f"{name}_allocated"] = rows[name].fill_null(0.0)
         # Not filled: without machine events the capacity is unknown, not 0.
         columns[f"{name}_capacity"] = rows[f"{name}_capacity"]
@@ -150,12 +166,13 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
 
 
 def used_by_tier(tables: Tables, usage: ir.Table) -> ir.Table:
-    """Return the amounts of CPU and memory that each tier uses in each hour."""
+    """Return the number of windows of each tier in each hour, and the amounts of CPU and memory used in them."""
     rows = usage.select(
         *TASK, "alloc_collection_id", "hour", "seconds", "average_cpu", "average_memory"
     )
     rows = by_tier(tables, rows)
     return rows.group_by(["tier", "hour"]).aggregate(
+        n_windows=rows.count(),
         cpu_amount=int_sum(amount(rows.average_cpu, rows.seconds) * rows.sign),
         memory_amount=int_sum(amount(rows.average_memory, rows.seconds) * rows.sign),
     )
@@ -238,9 +255,9 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
         select
             hour,
             sum(cpu_allocated) as cpu_allocated,
-            coalesce(last(cpu_capacity), 0) as cpu_capacity,
+            last(cpu_capacity) as cpu_capacity,
             sum(memory_allocated) as memory_allocated,
-            coalesce(last(memory_capacity), 0) as memory_capacity
+            last(memory_capacity) as memory_capacity
         from answer
         group by hour
         order by hour
@@ -253,9 +270,8 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     production = usage_rows_of_production(answer)
     if production:
         panels.append(usage_of_production(production))
-    return alt.hconcat(*panels).properties(
-        title="Used (areas), allocated (dashed) and available (line) (Zhu et al., Fig. 9)"
-    )
+    title = "Used (areas), allocated (dashed) and available (line) (Zhu et al., Fig. 9)"
+    return alt.hconcat(*panels).properties(title=charts.subtitled(title, *charts.gap_notes(rows)))
 
 
 def usage_by_tier(
@@ -267,14 +283,16 @@ def usage_by_tier(
     used = f"{resource}_used"
     allocated = f"{resource}_allocated"
     capacity = f"{resource}_capacity"
+    measured_rows = charts.in_runs(rows, used, "tier")
     areas = (
-        charts.base(rows)
+        charts.base(measured_rows)
         .mark_area(opacity=0.75)
         .encode(
             x=charts.hour_axis(rows),
             y=alt.Y(f"{used}:Q", title=title),
             color=charts.tier_color(rows),
-            tooltip=charts.tooltips(rows, "hour", used, "tier", allocated),
+            detail="run:N",
+            tooltip=charts.tooltips(rows, "hour", used, "tier", allocated, "measured"),
         )
     )
     base = charts.base(totals).encode(x=charts.hour_axis(totals))
@@ -282,9 +300,16 @@ def usage_by_tier(
         y=f"{allocated}:Q",
         tooltip=charts.tooltips(totals, "hour", allocated),
     )
-    capacity_line = base.mark_line(color="black").encode(
-        y=f"{capacity}:Q",
-        tooltip=charts.tooltips(totals, "hour", capacity),
+    known_capacities = charts.in_runs(totals, capacity)
+    capacity_line = (
+        charts.base(known_capacities)
+        .mark_line(color="black")
+        .encode(
+            x=charts.hour_axis(totals),
+            y=f"{capacity}:Q",
+            detail="run:N",
+            tooltip=charts.tooltips(totals, "hour", capacity),
+        )
     )
     return alt.layer(areas, allocated_line, capacity_line)
 
@@ -314,17 +339,29 @@ def usage_of_production(rows: list[Row]) -> alt.LayerChart:
 
     title = "of production: CPU (orange), memory (blue)"
     base = charts.base(rows).encode(x=charts.hour_axis(rows))
-    cpu_used = base.mark_line(color=ORANGE).encode(
-        y=alt.Y("cpu_used:Q", title=title),
-        tooltip=charts.tooltips(rows, "hour", "cpu_used"),
+    cpu_used = (
+        charts.base(charts.in_runs(rows, "cpu_used"))
+        .mark_line(color=ORANGE)
+        .encode(
+            x=charts.hour_axis(rows),
+            y=alt.Y("cpu_used:Q", title=title),
+            detail="run:N",
+            tooltip=charts.tooltips(rows, "hour", "cpu_used"),
+        )
     )
     cpu_allocated = base.mark_line(color=ORANGE, strokeDash=DASHED).encode(
         y="cpu_allocated:Q",
         tooltip=charts.tooltips(rows, "hour", "cpu_allocated"),
     )
-    memory_used = base.mark_line(color=BLUE).encode(
-        y=alt.Y("memory_used:Q", title=title),
-        tooltip=charts.tooltips(rows, "hour", "memory_used"),
+    memory_used = (
+        charts.base(charts.in_runs(rows, "memory_used"))
+        .mark_line(color=BLUE)
+        .encode(
+            x=charts.hour_axis(rows),
+            y=alt.Y("memory_used:Q", title=title),
+            detail="run:N",
+            tooltip=charts.tooltips(rows, "hour", "memory_used"),
+        )
     )
     memory_allocated = base.mark_line(color=BLUE, strokeDash=DASHED).encode(
         y="memory_allocated:Q",
@@ -341,7 +378,8 @@ CLAIMS = [
         scope=LIKE_2011.needing(days=7, tasks=5_000),
         measure=sql(
             """
-            select sum(cpu_used) / nullif(sum(cpu_allocated), 0)
+            -- What is used is known of the measured part of an hour only.
+            select sum(cpu_used) / nullif(sum(cpu_allocated * measured), 0)
             from answer
             where tier in ('production', 'monitoring')
             """,
