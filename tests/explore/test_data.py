@@ -31,11 +31,12 @@ def columns(client: TestClient, path: str) -> dict[str, list[Any]]:
 def test_what_the_cell_used_and_held(cell: TestClient) -> None:
     cpu = columns(cell, "/data/cell/cpu.json")
     assert cpu["time"] == TIMES
-    assert cpu["production"] == [0.125, 0.25, 0, 0]
+    # In the third slot nothing was measured in the whole cell.
+    assert cpu["production"] == [0.125, 0.25, None, 0]
     assert cpu["free"] == [
         0.5,
         0.25 * 150 / 300,
-        0,
+        None,
         0.0625,
     ]
     # Requests of running tasks: 0.25 from 650 s on; 0.125 from 620 to 1200 s and from 1260 s on.
@@ -48,12 +49,12 @@ def test_what_the_cell_used_and_held(cell: TestClient) -> None:
     assert cpu["allocated"] == pytest.approx(slots, abs=1e-7)
     assert cpu["capacity"] == [1.5, 1.5, 1.5, 0.5]
     memory = columns(cell, "/data/cell/memory.json")
-    assert memory["free"] == [0.25, 0.125, 0, 0.03125]
+    assert memory["free"] == [0.25, 0.125, None, 0.03125]
 
 
 def test_a_part_of_the_trace(cell: TestClient) -> None:
     cpu = columns(cell, "/data/cell/cpu.json?from=900s&to=1500s")
-    assert (cpu["time"], cpu["production"]) == (TIMES[1:3], [0.25, 0])
+    assert (cpu["time"], cpu["production"]) == (TIMES[1:3], [0.25, None])
 
 
 def test_the_queue(cell: TestClient) -> None:
@@ -69,13 +70,13 @@ def test_the_queue(cell: TestClient) -> None:
 def test_how_full_each_machine_was(cell: TestClient) -> None:
     heat = cell.get("/data/cell/machines.json").json()
     assert heat["times"] == TIMES
-    assert heat["machines"] == ["7", "8"]  # 21.9 % on the mean, and 20.8 %
-    # Machine 7 has half a CPU; machine 8 is not there from 1500 s on.
+    assert heat["machines"] == ["8", "7"]  # 31.25 % on the mean, and 29.2 %
+    # Machine 7 has half a CPU; machine 8 is not there from 1500 s on; in the third slot nothing was measured.
     assert (heat["percent"], heat["absent"]) == (0.5, 255)
-    assert heat["cells"] == [[50, 100, 0, 25], [100, 25, 0, 255]]
+    assert heat["cells"] == [[100, 25, 255, 255], [50, 100, 255, 25]]
     memory = cell.get("/data/cell/machines.json?resource=memory").json()
-    assert memory["cells"] == [[50, 50, 0, 25], [50, 25, 0, 255]]
-    assert cell.get("/data/cell/machines.json?first=1&last=2").json()["machines"] == ["8"]
+    assert memory["cells"] == [[50, 50, 255, 25], [50, 25, 255, 255]]
+    assert cell.get("/data/cell/machines.json?first=1&last=2").json()["machines"] == ["7"]
 
 
 def test_a_machine(cell: TestClient) -> None:
@@ -222,7 +223,7 @@ def test_every_csv_has_what_its_json_has(cell: TestClient, path: str) -> None:
     rows = list(csv.reader(io.StringIO(cell.get(f"{path}.csv").text)))
     if path.endswith("machines"):
         assert rows[0] == ["time", "first_machine_id", "n_machines", "percent"]
-        assert rows[1] == ["600000000", "7", "1", "25"]
+        assert rows[1] == ["600000000", "8", "1", "50"]
         assert len(rows) == 1 + 8
         return
     columns_of_json = answer.get("columns", answer)

@@ -15,12 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import borgtrace
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.export import JobsLayout, export_jobs
 from borgtrace.export.jobs import exporting, files
 from borgtrace.export.jobs.file_rows import FileRows
+from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema import evolution
 from borgtrace.store import Store
+from borgtrace.synth import generate
 from tests.datasets.test_build import digest
 
 Row = tuple[object, ...]
@@ -427,3 +430,27 @@ def test_processes_are_those_that_have_work_to_do(
     assert seen == [expected]
     upto = [files[-1].last for files in exporting.plan_calls(store, layout)]
     assert told == [("write", rows, store.usage_rows()) for rows in upto]
+
+
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+def test_the_printed_total_is_that_of_the_files(generation: str, tmp_path: Path) -> None:
+    generate(tmp_path / "raw", generation, 8, 2.0, 1)
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    store = borgtrace.open(tmp_path / "store")
+    steps: list[tuple[int, int]] = []
+    exported = export_jobs(
+        store,
+        tmp_path / "out",
+        JobsLayout("csv"),
+        workers=1,
+        progress=lambda step, done, total: steps.append((done, total)),
+    )
+    n_lines = sum(len(path.read_text().splitlines()) for path in tmp_path.glob("out/*/*.csv"))
+    assert exported.rows == n_lines > 0
+    # Windows of alloc instances hold what their tasks used, once more; 2011 has none.
+    allocs = "select count(*) from instance_usage where collection_type = 'ALLOC_SET'"
+    [n_of_allocs] = store.sql(allocs)[0].to_pylist()
+    assert exported.rows_left_out == n_of_allocs
+    assert (n_of_allocs > 0) == (generation == "2019")
+    assert exported.rows + n_of_allocs == store.usage_rows()
+    assert steps[-1] == (n_lines, n_lines)

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
+from borgtrace.cli.option_effects import EffectRule, check_effects, rules_of
 from borgtrace.schema.bounds import check_value, declarations_of
 
 
@@ -31,9 +32,12 @@ class CheckedCommand(TyperCommand):
     ----------
     bounds
         What numbers may be, in words, by the name of the parameter.
+    effects
+        Which options have no effect beside others, or without them.
     """
 
     bounds: Mapping[str, str]
+    effects: Sequence[EffectRule]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words after the name of the command.
@@ -45,7 +49,7 @@ class CheckedCommand(TyperCommand):
         """
         refuse_empty_words(ctx, args)
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             # Typer's own message says neither the bounds nor the value.
             reasons = getattr(error.__cause__, "errors", None)
@@ -57,6 +61,8 @@ class CheckedCommand(TyperCommand):
                 value = reasons()[0]["input"]
                 message = f"expected a number, {self.bounds[parameter.name]}, got {value}"
             raise typer.BadParameter(message, ctx=ctx, param=parameter) from error
+        check_effects(ctx, self.effects)
+        return rest
 
 
 def refuse_empty_words(ctx: Any, words: Sequence[str]) -> None:
@@ -137,7 +143,7 @@ def shown_name(name: str, metadata: Sequence[object]) -> str:
 
 
 def document_bounds(command: Any, function: Callable[..., None]) -> None:
-    """Add the bounds of numbers to the help of their options.
+    """Add the bounds of numbers to the help of their options, and the rules of their effects to the command.
 
     Parameters
     ----------
@@ -147,6 +153,7 @@ def document_bounds(command: Any, function: Callable[..., None]) -> None:
         Its function.
     """
     declared = declarations_of(function)
+    command.effects = rules_of(command, getattr(function, "effects", ()))
     command.bounds = {}
     for parameter in command.params:
         declaration = declared.get(parameter.name)

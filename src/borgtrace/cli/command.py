@@ -13,6 +13,7 @@ import typer
 
 from borgtrace.cli.checked_command import check_options
 from borgtrace.cli.failures import explanation_of
+from borgtrace.cli.option_effects import EffectRule
 from borgtrace.storage import RemotePath, as_local_path, as_path, expect_unchanged
 
 P = ParamSpec("P")
@@ -31,6 +32,7 @@ def command(
     adds_to: Collection[str] = (),
     adds_to_here: Collection[str] = (),
     is_checked_by_answer: bool = False,
+    effects: Collection[EffectRule] = (),
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Make a function a command: the only place that catches errors and prints them.
 
@@ -51,6 +53,8 @@ def command(
         none of these are read on this machine.
     is_checked_by_answer
         Whether the command itself compares what it reads with the version that it opened, answer by answer.
+    effects
+        Which options have no effect beside others, or without them: they are refused.
     """
 
     def decorate(function: Callable[P, None]) -> Callable[P, None]:
@@ -93,6 +97,8 @@ def command(
                 finish_output()
                 raise typer.Exit(explained.exit_code) from error
 
+        # Read where the command is made of the function, before its words are parsed.
+        run.effects = effects  # type: ignore[attr-defined]
         return run
 
     return decorate

@@ -85,6 +85,8 @@ def print_exported(exported: ExportResult, *, as_json: bool) -> None:
     files = counted(exported.files, "file")
     if exported.tasks:
         contents = f"{exported.tasks:,} tasks in index.csv, {exported.rows:,} usage rows"
+        if exported.rows_left_out:
+            contents += f" ({exported.rows_left_out:,} of alloc instances left out)"
     else:
         contents = f"{exported.rows:,} rows"
     talk.print(f"{files}, {contents}")

@@ -29,6 +29,13 @@ JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of text."
 StoreArgument = Annotated[
     Path, Argument(metavar="STORE", help="The store: a folder, or a URL such as s3://bucket/store.")
 ]
+StoreOrListArgument = Annotated[
+    Path | None,
+    Argument(
+        metavar="STORE",
+        help="The store: a folder, or a URL such as s3://bucket/store; none with --list.",
+    ),
+]
 SeedOption = Annotated[
     int,
     SEED,
@@ -131,3 +138,16 @@ def seconds_of(timeout: str) -> float | None:
     microseconds = parse_time(timeout, "--timeout")
     check_number("--timeout", microseconds, TIME_LIMIT, 1)
     return microseconds / SECOND
+
+
+def required_store(store: Path | None) -> Path:
+    """Return the store of a command that needs none with ``--list``.
+
+    Raises
+    ------
+    UsageError
+        There is none.
+    """
+    if store is None:
+        raise UsageError("STORE", "no store named", way_out="name one; only --list needs none")
+    return store

@@ -17,10 +17,13 @@ class ExportResult:
     tasks
         Tasks in the index, 0 where there is none.
     rows
-        Usage rows of the store, or rows of all files.
+        Rows of all files.
+    rows_left_out
+        Usage rows of alloc instances, which belong to no job and have no file.
     """
 
     path: Path
     files: int
     tasks: int
     rows: int
+    rows_left_out: int = 0

@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWith
 from borgtrace.cli.options import (
     EngineOption,
     JsonOption,
@@ -21,7 +22,15 @@ from borgtrace.cli.options import (
 )
 
 
-@command(on_interrupt="answers that were written stay")
+@command(
+    on_interrupt="answers that were written stay",
+    effects=[
+        NoEffectWith(
+            "show_sql",
+            ["engine", "where", "memory", "timeout", "out", "png", "raw", "as_json"],
+        )
+    ],
+)
 def analyze(
     store: Annotated[
         Path | None, Argument(metavar="STORE", help="The store; none with --list.")

@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import (
     EngineOption,
     JsonOption,
@@ -25,10 +26,51 @@ from borgtrace.schema.bounds import (
     SYNTHETIC_TASKS,
 )
 
+OF_EXPERIMENTS = (
+    "experiment",
+    "realizations",
+    "instances",
+    "size",
+    "samples",
+    "paper_scale",
+    "mix",
+    "percentiles",
+    "include",
+    "export_pool",
+    "out",
+    "png",
+)
+"""Parameters of experiments: a placement by moments has none of them."""
+
 
 @command(
     on_interrupt="answers that were written stay",
     writes_here=["placement", "export_pool"],
+    effects=[
+        NoEffectWithout(["usage"], ["dialect"]),
+        NoEffectWithout(["store"], ["percentiles"]),
+        NoEffectWithout(["placement", "moments"], ["estimator", "packer"]),
+        NoEffectWith("moments", ["tasks", "seed", "dialect", "engine", "memory"]),
+        NoEffectWith("moments", OF_EXPERIMENTS),
+        NoEffectWith("placement", OF_EXPERIMENTS),
+        NoEffectWith(
+            "export_pool",
+            [
+                "experiment",
+                "realizations",
+                "instances",
+                "size",
+                "samples",
+                "paper_scale",
+                "mix",
+                "slo",
+                "out",
+                "png",
+                "raw",
+                "as_json",
+            ],
+        ),
+    ],
 )
 def colocate(
     store: Annotated[

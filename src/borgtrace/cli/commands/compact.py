@@ -13,17 +13,18 @@ from borgtrace.cli.options import (
     ProcessesOption,
     RawOption,
     SeedOption,
-    StoreArgument,
+    StoreOrListArgument,
+    required_store,
 )
 from borgtrace.schema.bounds import MARGIN, SEEDS, UNIT_SIZE
 
 
 @command()
 def compact(
-    store: StoreArgument,
+    store: StoreOrListArgument = None,
     at: Annotated[
         str, Option("--at", metavar="TIME", help="The moment, such as 12h or 2d3h; 0 is its start.")
-    ],
+    ] = "",
     what_if: Annotated[
         list[str] | None,
         Option("--what-if", metavar="NAME", help="A row of the table, repeatable; all by default."),
@@ -80,6 +81,7 @@ def compact(
     import borgtrace
     from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
+    from borgtrace.errors import UsageError
     from borgtrace.scheduling import COMPACT, CompactOptions
     from borgtrace.scheduling.compact import ALL
     from borgtrace.schema.time import parse_time
@@ -87,6 +89,8 @@ def compact(
     if list_names:
         print_what_ifs()
         return
+    if not at:
+        raise UsageError("--at", "no moment named", way_out="name one, such as --at 1h")
     check_png(png, out)
     options = CompactOptions(
         at=parse_time(at, "--at"),
@@ -102,7 +106,7 @@ def compact(
     )
     ask(
         COMPACT,
-        borgtrace.open(store, memory=memory),
+        borgtrace.open(required_store(store), memory=memory),
         options,
         out=out,
         png=png,

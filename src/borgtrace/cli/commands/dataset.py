@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
     EndTypeOption,
     EngineOption,
@@ -33,8 +34,24 @@ from borgtrace.schema.bounds import (
     TRACE_LENGTH,
 )
 
+OF_WHAT_IS_WRITTEN = (
+    "split",
+    "split_by",
+    "features",
+    "static",
+    "scale",
+    "output_format",
+    "shards",
+    "gzip",
+    "threads",
+    "engine",
+    "memory",
+    "replace",
+    "as_json",
+)
 
-@command()
+
+@command(effects=[NoEffectWithout(["out"], OF_WHAT_IS_WRITTEN)])
 def dataset(
     *,
     store: StoreArgument,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
     EndTypeOption,
     FractionOption,
@@ -32,7 +33,17 @@ if TYPE_CHECKING:
     from borgtrace.store.criteria import Criteria
 
 
-@command()
+@command(
+    effects=[
+        NoEffectWithout(
+            ["layout"],
+            ["output_format", "columns", "granularity", "key", "no_header", "workers"],
+            ["jobs"],
+        ),
+        NoEffectWithout(["layout"], ["capacity"], ["opendc", "swf", "omega"]),
+        NoEffectWithout(["fraction"], ["seed"]),
+    ]
+)
 def export(
     *,
     store: StoreArgument,

@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWith
 from borgtrace.cli.options import (
     JsonOption,
     MemoryOption,
@@ -13,14 +14,18 @@ from borgtrace.cli.options import (
     PngOption,
     RawOption,
     SeedOption,
-    StoreArgument,
+    StoreOrListArgument,
+    required_store,
 )
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE
 
 
-@command(writes_here=["save"])
+@command(
+    writes_here=["save"],
+    effects=[NoEffectWith("model", ["forecaster", "save"])],
+)
 def forecast(
-    store: StoreArgument,
+    store: StoreOrListArgument = None,
     forecaster: Annotated[
         list[str] | None,
         Option(
@@ -110,7 +115,7 @@ def forecast(
         options = replace(options, resources=tuple(resource))
     ask(
         PACKED if pack else FORECAST,
-        borgtrace.open(store, memory=memory),
+        borgtrace.open(required_store(store), memory=memory),
         options,
         out=out,
         png=png,

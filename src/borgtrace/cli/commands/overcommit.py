@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import (
     JsonOption,
     MemoryOption,
@@ -18,7 +19,8 @@ from borgtrace.cli.options import (
     ProcessesOption,
     RawOption,
     SeedOption,
-    StoreArgument,
+    StoreOrListArgument,
+    required_store,
 )
 from borgtrace.schema.bounds import PROBABILITY, SAMPLE_OR_ALL, UNIT_SIZE
 
@@ -29,9 +31,44 @@ if TYPE_CHECKING:
     from borgtrace.question import Result
 
 
-@command(on_interrupt="what was dealt to machines stays if it was finished")
+REPLAY_OPTIONS = (
+    "policy",
+    "sweep",
+    "tasks",
+    "horizon",
+    "machines",
+    "metric",
+    "shapes",
+    "uncapped",
+    "compat",
+    "target",
+    "model",
+    "reclaim",
+    "explain",
+    "at",
+    "seed",
+    "jobs",
+)
+"""Parameters of a replay of policies: a back-test of recommenders has none of them."""
+
+
+@command(
+    on_interrupt="what was dealt to machines stays if it was finished",
+    effects=[
+        NoEffectWithout(["recommend"], ["recommender"]),
+        NoEffectWithout(["explain"], ["at"]),
+        NoEffectWith("recommend", REPLAY_OPTIONS),
+        NoEffectWith(
+            "explain",
+            ["target", "reclaim", "shapes", "out", "png", "raw"],
+        ),
+        # What is reclaimed depends on reservations, which are fixed policies of all tasks.
+        NoEffectWith("reclaim", ["policy", "sweep", "tasks", "shapes", "target", "model"]),
+        NoEffectWith("target", ["shapes"]),
+    ],
+)
 def overcommit(
-    store: StoreArgument,
+    store: StoreOrListArgument = None,
     policy: Annotated[
         list[str] | None,
         Option(
@@ -175,7 +212,7 @@ def overcommit(
         return
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
     check_png(png, out)
-    opened = borgtrace.open(store, memory=memory)
+    opened = borgtrace.open(required_store(store), memory=memory)
     if recommend:
         back_test = recommender_options(recommender, resource, cores_per_unit, gib_per_unit)
         ask(RECOMMENDERS, opened, back_test, out=out, png=png, as_json=as_json, raw=raw)

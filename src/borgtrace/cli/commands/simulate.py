@@ -13,14 +13,15 @@ from borgtrace.cli.options import (
     PngOption,
     RawOption,
     SeedOption,
-    StoreArgument,
+    StoreOrListArgument,
+    required_store,
 )
 from borgtrace.schema.bounds import PROCESSES, SHARE
 
 
 @command(writes=["out", "event_log"])
 def simulate(
-    store: StoreArgument,
+    store: StoreOrListArgument = None,
     policy: Annotated[
         list[str] | None,
         Option(
@@ -133,7 +134,7 @@ def simulate(
     question = SIMULATE_HOURS if by_hour else SIMULATE
     ask(
         replace(question, note=talk.print),
-        borgtrace.open(store, memory=memory),
+        borgtrace.open(required_store(store), memory=memory),
         options,
         out=out,
         png=png,

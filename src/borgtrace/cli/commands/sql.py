@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import JsonOption, MemoryOption, RawOption, StoreArgument, TimeoutOption
 from borgtrace.schema.bounds import SHOWN_ROWS
 
@@ -12,7 +13,13 @@ if TYPE_CHECKING:
     from borgtrace.engine.answer_columns import Carrier
 
 
-@command(on_interrupt="the store is as it was")
+@command(
+    on_interrupt="the store is as it was",
+    effects=[
+        NoEffectWith("as_json", ["format", "rows", "raw"]),
+        NoEffectWithout(["format"], ["rows"], ["table"]),
+    ],
+)
 def sql(
     store: StoreArgument,
     query: Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Argument
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
     EndTypeOption,
     FractionOption,
@@ -24,7 +25,9 @@ from borgtrace.cli.options import (
 )
 
 
-@command()
+@command(
+    effects=[NoEffectWithout(["fraction"], ["seed"])],
+)
 def subset(
     *,
     store: StoreArgument,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
 from borgtrace.cli.printing import number, print_json
 from borgtrace.schema.bounds import (
@@ -23,7 +24,26 @@ if TYPE_CHECKING:
     from borgtrace.synth import SynthOptions
 
 
-@command(reads=["like"])
+OF_A_NEW_TRACE = (
+    "generation",
+    "machines",
+    "hours",
+    "seed",
+    "cell",
+    "tables",
+    "jobs",
+    "anomalies",
+    "file_format",
+    "shared_factor",
+    "constrained",
+    "like",
+)
+
+
+@command(
+    reads=["like"],
+    effects=[NoEffectWith("check", OF_A_NEW_TRACE), NoEffectWithout(["check"], ["as_json"])],
+)
 def synth(
     out: Annotated[
         Path,

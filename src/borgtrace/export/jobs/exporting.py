@@ -58,7 +58,8 @@ def export_jobs(
     """
     out = as_path(out)
     layout = layout or JobsLayout()
-    rows = store.usage_rows()
+    rows_of_store = store.usage_rows()
+    rows = rows_of_jobs(store)
     check_free(out)
     with new_folder(out) as folder, store.expect_current():
         parts = [str(part) for part in store.layout.parts("instance_usage")]
@@ -66,7 +67,7 @@ def export_jobs(
         # What one call writes needs no second process.
         cores = 1 if rows <= ROWS_PER_CALL else workers or os.cpu_count() or 1
         n_files = 0
-        # In the order of the rows, so the last file tells how far the export is.
+        n_written = 0
         for files in map_processes(
             write,
             plan_calls(store, layout),
@@ -74,8 +75,9 @@ def export_jobs(
             place=str(out),
         ):
             n_files += len(files)
+            n_written += sum(file.last - file.first for file in files)
             if progress:
-                progress("write", files[-1].last, rows)
+                progress("write", n_written, rows)
         tasks = write_index(
             store,
             folder / INDEX,
@@ -86,8 +88,17 @@ def export_jobs(
         out,
         files=n_files,
         tasks=tasks,
-        rows=rows,
+        rows=n_written,
+        rows_left_out=rows_of_store - rows,
     )
+
+
+def rows_of_jobs(store: Store) -> int:
+    """Return the number of usage rows of jobs: those of alloc instances contain what their tasks used."""
+    table = store.sql(
+        "SELECT coalesce(sum(n_windows), 0)::BIGINT AS rows FROM tasks WHERE collection_type = 'JOB'"
+    )
+    return int(table["rows"][0].as_py())
 
 
 def plan_calls(store: Store, layout: JobsLayout) -> Iterator[list[FileRows]]:
