@@ -303,5 +303,5 @@ def test_files_and_lists(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert names == {f"compaction.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {
         "claims.csv"
     }
-    _, out, _ = run(capsys, cell, "--at", "0", "--list")
+    _, out, _ = run(capsys, cell, "--list")
     assert out.splitlines()[0] == "limits"

@@ -258,13 +258,8 @@ def test_what_is_refused(
     message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    code, out, err = run(
-        capsys,
-        store,
-        "--policy",
-        "limit",
-        *arguments,
-    )
+    policy = () if "--recommend" in arguments else ("--policy", "limit")
+    code, out, err = run(capsys, store, *policy, *arguments)
     assert (code, out) == (2, "")
     assert err.splitlines()[-1] == f"borgtrace: {message}"
 
