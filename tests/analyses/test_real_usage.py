@@ -275,6 +275,32 @@ def test_margin_over_the_slot_before(source: Source) -> None:
             assert smallest - 1e-6 <= row["margin"] <= max(smallest + 0.0101, smallest * 1.016)
 
 
+# -- Packing: the 40 VMs of Azure --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[whole("azure")])
+def vms(request: pytest.FixtureRequest, source_by_name: Callable[[str], Source]) -> Source:
+    """VMs of Azure V1."""
+    return source_by_name(request.param)
+
+
+@pytest.mark.parametrize("question", ["packing_base", "packing_averages", "packing_capacities"])
+def test_no_packing_needs_fewer_machines_than_the_means(vms: Source, question: str) -> None:
+    """All VMs are one instance: at least Σ means ÷ capacity machines hold them, rounded up."""
+    windows = vms.windows
+    means = windows.sums(windows.task, windows.cpu) / np.bincount(windows.task, windows.seconds)
+    rows = vms.answer(question)
+    assert {row["n_tasks"] for row in rows} == {len(means)} == {40}
+    # What fits no machine is no part of the bound; GPA and Cantelli never fill above the mean, as percentiles may.
+    whole_instances = [row for row in rows if not row["n_unplaceable"]]
+    assert len(whole_instances) > 10
+    for row in whole_instances:
+        assert row["lower_bound"] == np.ceil(means.sum() / row["capacity"])
+        assert row["q"] == row["overflows"] / row["trials"]
+        if row["estimator"] in ("gpa", "cantelli"):
+            assert row["m_abs"] >= row["lower_bound"]
+
+
 # -- Usage beside requests: cell a of 2019 -----------------------------------------------------------------------------
 
 
