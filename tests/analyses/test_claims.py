@@ -92,7 +92,7 @@ def peaks(*bins: int) -> Rows:
     ]
 
 
-def margins(**violated: float) -> Rows:
+def margins(**above_margin: float) -> Rows:
     """Return an answer of *reservation*: 20 % above the usage before, by resource."""
     same = {
         "tier": "all",
@@ -103,9 +103,9 @@ def margins(**violated: float) -> Rows:
         {
             **same,
             "resource": name,
-            "violated": share,
+            "above_margin": share,
         }
-        for name, share in violated.items()
+        for name, share in above_margin.items()
     ]
 
 

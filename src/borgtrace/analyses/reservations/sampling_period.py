@@ -351,6 +351,7 @@ CLAIMS = [
             "single seconds need a margin even over the mean of their own five minutes "
             "(10 % may exceed it)"
         ),
+        source="threshold of ours, beside Zhu et al., Measure 2",
         kind="criterion",
         scope=LIKE_2011,
         measure=sql(
