@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from borgtrace.analyses.usage import machine_utilization, notebook, notebook_machines, utilization
+from borgtrace.catalog import questions
 from borgtrace.question import Question, Tables
 from tests.analyses.tiny import answer, at, tiny, window
 
@@ -127,3 +128,13 @@ def test_no_line_is_drawn_through_hours_that_were_not_measured(
 def test_the_chart_of_utilization_says_how_much_was_measured(tables: Tables) -> None:
     title = _specification(utilization.QUESTION, tables)["title"]
     assert title["subtitle"] == ["Usage was measured in 1.5 of 4 hours."]
+
+
+def test_no_other_question_answers_by_hour_from_usage() -> None:
+    by_hour = set()
+    for name, question in questions().items():
+        key_names = question.answer.key_names
+        if "instance_usage" in question.reads and "hour" in key_names:
+            by_hour.add(name)
+    # The hours of packing_online are those of its own replay, in which every task has usage.
+    assert by_hour == {"utilization", "notebook", "packing_online"}
