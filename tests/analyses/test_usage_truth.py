@@ -22,9 +22,9 @@ from borgtrace.synth import generate
 class SyntheticCell:
     """A synthetic cell: its raw files, its truth, its tables."""
 
-    def __init__(self, folder: Path, generation: str) -> None:
+    def __init__(self, folder: Path, generation: str, seed: int) -> None:
         self.raw = folder / "raw"
-        generate(self.raw, generation, 12, 6.0, 6)
+        generate(self.raw, generation, 12, 6.0, seed)
         ingest([self.raw], folder / "store", IngestOptions(jobs=1))
         self.truth: dict[str, Any] = json.loads((self.raw / "truth.json").read_text())
         self.tables = EngineTables.of(folder / "store")
@@ -38,12 +38,12 @@ class SyntheticCell:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> SyntheticCell:
-    return SyntheticCell(tmp_path_factory.mktemp("old"), "2011")
+    return SyntheticCell(tmp_path_factory.mktemp("old"), "2011", 6)
 
 
 @pytest.fixture(scope="module")
 def new(tmp_path_factory: pytest.TempPathFactory) -> SyntheticCell:
-    return SyntheticCell(tmp_path_factory.mktemp("new"), "2019")
+    return SyntheticCell(tmp_path_factory.mktemp("new"), "2019", 11)
 
 
 def raw_windows(cell: SyntheticCell) -> list[tuple[int, float, float, bool]]:

@@ -67,7 +67,7 @@ def test_2019_has_what_2011_has_not(tmp_path: Path) -> None:
         "2019",
         40,
         10,
-        3,
+        7,
         tables=("collection_events", "instance_events"),
     )
     ingest([raw], tmp_path / "store", IngestOptions(jobs=1))
