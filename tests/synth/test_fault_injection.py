@@ -32,7 +32,7 @@ def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
             tmp_path_factory.mktemp("often"),
             machines=30,
             hours=6,
-            seed=4,
+            seed=5,
         )
 
 
@@ -122,7 +122,8 @@ def test_data_quality_counts_them(often: Trace) -> None:
     assert anomalies["schedule_missing"]["n"] == len(unscheduled)
     updates = anomalies["missing_info_is_update"]
     assert updates["n"] == len(planted(often, "made_up_events"))
-    assert updates["verdict"] == "as documented"
+    # All of them, though six hours are too short for a verdict.
+    assert updates["n"] == updates["of"]
     of_jobs = planted(often, "lost_jobs") + planted(often, "made_up_collections")
     assert anomalies["missing_info_collections"]["n"] == len(of_jobs)
 

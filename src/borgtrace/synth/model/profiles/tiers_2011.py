@@ -60,7 +60,7 @@ FREE = Tier(
     memory_use=0.3,
     failing_use_little=True,
     overuse=OVERUSE,
-    steady=0.55,
+    steady=0.4,
     priorities={0: 3897, 1: 3028},
     snapshot_priorities={0: 38040, 1: 16571},
     classes={
@@ -224,7 +224,7 @@ OTHER = Tier(
     memory_use=0.3,
     failing_use_little=True,
     overuse=OVERUSE,
-    steady=0.55,
+    steady=0.4,
     priorities={
         2: 3909,
         3: 5,
@@ -390,7 +390,7 @@ PRODUCTION = Tier(
     memory_use=0.65,
     need=2.0,
     overuse=OVERUSE,
-    steady=0.55,
+    steady=0.4,
     priorities={9: 1217, 10: 1, 11: 1},
     snapshot_priorities={9: 48702, 10: 811, 11: 6540},
     classes={
