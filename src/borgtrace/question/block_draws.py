@@ -26,14 +26,14 @@ class JobValues(NamedTuple):
     blocks: Index
 
 
-class Interval(NamedTuple):
+class IntervalEnds(NamedTuple):
     """The ends of an interval, both None where too little is known."""
 
     low: float | None
     high: float | None
 
 
-NO_INTERVAL = Interval(None, None)
+NO_INTERVAL = IntervalEnds(None, None)
 
 
 class RatioDraws(NamedTuple):
@@ -93,7 +93,7 @@ def ratio_draws(reference: JobValues, sample: JobValues, drawn: Numbers) -> Rati
     return RatioDraws(float(whole.values[0]), float(whole.errors[0]), deviations)
 
 
-def ratio_interval(draws: RatioDraws) -> Interval:
+def ratio_interval(draws: RatioDraws) -> IntervalEnds:
     """Return the 95 % interval of a ratio of means.
 
     Its ends are the outer ones of two studentized intervals, the equal-tailed and the symmetric one: the first covers
@@ -110,14 +110,14 @@ def ratio_interval(draws: RatioDraws) -> Interval:
     if not len(deviations):
         # Every job of both stores is the same multiple of itself: nothing is uncertain.
         ratio = float(np.exp(draws.log_ratio))
-        return Interval(ratio, ratio)
+        return IntervalEnds(ratio, ratio)
     left_out = (1 - COVERAGE) / 2
     least, most = np.quantile(deviations, (left_out, 1 - left_out))
     widest = np.quantile(np.abs(deviations), COVERAGE)
     # A draw that lies below its store's ratio stands for a store that lies below the cell's.
     low = draws.log_ratio - max(most, widest) * draws.error
     high = draws.log_ratio - min(least, -widest) * draws.error
-    return Interval(float(np.exp(low)), float(np.exp(high)))
+    return IntervalEnds(float(np.exp(low)), float(np.exp(high)))
 
 
 def _block_totals(sample: JobValues) -> _BlockTotals:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers, Values
-from borgtrace.question.block_draws import BLOCKS, COVERAGE, NO_INTERVAL, Interval, JobValues
+from borgtrace.question.block_draws import BLOCKS, COVERAGE, NO_INTERVAL, IntervalEnds, JobValues
 
 _POINTS = 1024
 """Values of each sample at which the functions are compared in a draw: more change an interval by less than 0.001."""
@@ -63,7 +63,7 @@ def distance_interval(
     sample: JobValues,
     drawn: Numbers,
     scales: Numbers,
-) -> Interval:
+) -> IntervalEnds:
     """Return the 95 % interval of the largest distance; it holds the distance of the samples, too.
 
     Parameters
@@ -81,7 +81,7 @@ def distance_interval(
     if not len(draws.noise):
         return NO_INTERVAL
     low, high = plausible_distances(draws)
-    return Interval(min(low, distance), max(high, distance))
+    return IntervalEnds(min(low, distance), max(high, distance))
 
 
 def curve_draws(
