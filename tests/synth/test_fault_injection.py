@@ -20,7 +20,7 @@ from tests.synth.test_task_lifecycle import SUCCESSORS, task_events
 def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """30 machines, 6 hours, no faults but these, each at least a hundred times as often as published."""
     rates = NO_FAULTS._replace(
-        no_schedule=0.04,
+        no_schedule=0.08,
         lost_jobs=0.3,
         made_up_collections=0.05,
         made_up_updates=1.0,

@@ -98,8 +98,8 @@ def test_how_often_runs_are_updated() -> None:
 def test_how_runs_are_recorded_at_their_end() -> None:
     assert outcomes(0.19, 3.6).overrun() == 4 * SECOND
     assert outcomes(0.2).overrun() == 0
-    assert not outcomes(0.19).names_machine("KILL")
-    assert outcomes(0.2).names_machine("KILL")
+    assert not outcomes(0.29).names_machine("KILL")
+    assert outcomes(0.3).names_machine("KILL")
     assert outcomes().names_machine("FINISH")
 
 

@@ -176,9 +176,9 @@ class Outcomes:
         return round(self.random.expovariate(1 / 25.0)) * SECOND
 
     def names_machine(self, kind: str) -> bool:
-        """Draw whether the end of a run says where it ran; one kill in five does not."""
+        """Draw whether the end of a run says where it ran; three kills in ten do not."""
         # With those of waiting tasks, which never ran, 61.9 % of the real KILL rows name a machine.
-        return kind != "KILL" or self.random.random() >= 0.2
+        return kind != "KILL" or self.random.random() >= 0.3
 
     def comes_back(self, job: Job, kind: str) -> bool:
         """Draw whether a task is resubmitted."""
