@@ -84,7 +84,7 @@ def ratio(numerator: Numbers, denominator: Numbers | float, job: Index) -> Weigh
     numerators = np.bincount(unit_of_row, weights=numerator, minlength=len(units))
     # A constant denominator does not change from resample to resample, such as the capacity of the cell.
     denominators: Numbers | float = (
-        np.bincount(unit_of_row, weights=denominator, minlength=len(units))
+        np.bincount(unit_of_row, weights=denominator, minlength=len(units)).astype(np.float64)
         if isinstance(denominator, np.ndarray)
         else denominator
     )
