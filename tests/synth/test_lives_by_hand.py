@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import pytest
 
+from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.model.jobs import Job, Task
 from borgtrace.synth.model.machines import draw_machines
@@ -101,6 +103,12 @@ def test_how_runs_are_recorded_at_their_end() -> None:
     assert not outcomes(0.29).names_machine("KILL")
     assert outcomes(0.3).names_machine("KILL")
     assert outcomes().names_machine("FINISH")
+
+
+@pytest.mark.parametrize("kind", TERMINAL_EVENTS)
+def test_a_task_can_come_back_after_every_kind_of_end(kind: str) -> None:
+    # A service's task comes back whatever ended it, a lost one too.
+    assert Outcomes(GOOGLE_2011, random.Random(1)).pause(kind) >= 1
 
 
 def test_who_comes_back() -> None:
