@@ -147,7 +147,7 @@ CLAIMS = [
         "EDA-memory-peak",
         statement="3.36 % of the tasks exceed their memory request at the peak",
         source="published exploration of the full 2011 trace",
-        scope=OF_2011,
+        scope=OF_2011.needing(days=7, tasks=5_000),
         measure=sql(
             """
             select sum(n_peak_over) / nullif(sum(n_tasks), 0)

@@ -169,7 +169,7 @@ CLAIMS = [
         "TIR-evictions",
         statement="of the collections that see evictions about 97 % are not of production",
         source="Tirmazi et al., EuroSys'20, section 6",
-        scope=LIKE_2019,
+        scope=LIKE_2019.needing(days=7, tasks=5_000),
         measure=sql(
             """
             select
