@@ -33,7 +33,7 @@ SHORT = 24
 """Usage rows from which on a task is long (Janus & Rzadca, SoCC'17)."""
 
 
-class Lives(NamedTuple):
+class LifeTables(NamedTuple):
     """What the measures of lives are taken from.
 
     Attributes
@@ -61,7 +61,7 @@ class Lives(NamedTuple):
     last: float
 
 
-def read_lives(tables: Tables, events: Events) -> Lives:
+def read_lives(tables: Tables, events: Events) -> LifeTables:
     """Fetch the rows that the measures of lives need.
 
     Parameters
@@ -73,7 +73,7 @@ def read_lives(tables: Tables, events: Events) -> Lives:
     """
     is_present = are_present_at_start(events.machines)
     key = ["collection_id"]
-    return Lives(
+    return LifeTables(
         attempts=events.attempts,
         jobs=weighted.fetch_sorted(tables, jobs_with_ends(tables), "ends_of_jobs", key),
         tasks=weighted.fetch_sorted(
@@ -122,7 +122,7 @@ def events_of_jobs(tables: Tables) -> ir.Table:
     )
 
 
-def life_measures(lives: Lives, units: Units) -> Measures:
+def life_measures(lives: LifeTables, units: Units) -> Measures:
     """Return the measures of lives.
 
     Parameters
@@ -143,7 +143,7 @@ def life_measures(lives: Lives, units: Units) -> Measures:
     )
 
 
-def measures_of_volume(lives: Lives, units: Units) -> Measures:
+def measures_of_volume(lives: LifeTables, units: Units) -> Measures:
     """Measure tasks, events and usage rows by machine and hour, and events that say less than real ones."""
     hours = lives.n_machines * (lives.last - TRACE_START) / HOUR
     _, first = np.unique(tasks_of_attempts(lives.attempts), axis=1, return_index=True)
@@ -206,7 +206,7 @@ def share_of_largest(job: Index, n_largest: int) -> WeightedMeasure:
     return value
 
 
-def measures_of_stocks(lives: Lives, units: Units) -> Measures:
+def measures_of_stocks(lives: LifeTables, units: Units) -> Measures:
     """Measure what runs, and what it requests, in the middle of the trace and at its end."""
     attempts = lives.attempts
     job = units.job(attempts["collection_id"].to_numpy())

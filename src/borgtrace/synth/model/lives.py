@@ -32,7 +32,7 @@ MONTH = 29 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lives:
+class TierLives:
     """How the jobs of a tier live.
 
     Parameters

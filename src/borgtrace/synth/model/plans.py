@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from borgtrace.synth.model.draws import Stratified
-from borgtrace.synth.model.lives import SMALL, JobPlan, Lives, service_plan
+from borgtrace.synth.model.lives import SMALL, JobPlan, TierLives, service_plan
 from borgtrace.synth.model.profile import Tier
 
 MOST_SENSITIVE = 3
@@ -60,7 +60,7 @@ class JobPlans:
             return JobPlan(lives.lasting, lives.large_ends, back_after_kill=lives.back_after_kill)
         return self._small(lives, place) if size <= SMALL else self._large(lives, size, place)
 
-    def _small(self, lives: Lives, place: float) -> JobPlan:
+    def _small(self, lives: TierLives, place: float) -> JobPlan:
         plan = JobPlan(
             run_times=lives.small,
             ends=lives.small_ends,
@@ -72,7 +72,7 @@ class JobPlans:
             return plan
         return replace(plan, lifetime=lives.killed.at(self._kills.draw()), outlasts=True)
 
-    def _large(self, lives: Lives, size: int, place: float) -> JobPlan:
+    def _large(self, lives: TierLives, size: int, place: float) -> JobPlan:
         plan = JobPlan(
             run_times=lives.large,
             ends=lives.large_ends,

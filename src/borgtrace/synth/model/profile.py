@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from borgtrace.synth.model.classes import TaskClasses
 from borgtrace.synth.model.draws import QuantileCurve, RankShares, Shares
-from borgtrace.synth.model.lives import Lives
+from borgtrace.synth.model.lives import TierLives
 from borgtrace.synth.model.targets import FidelityTarget
 
 _LONG = 7200.0
@@ -130,7 +130,7 @@ class Tier:
     steady: float = 0.0
     sizes: QuantileCurve | None = None
     like: str = ""
-    lives: Lives | None = None
+    lives: TierLives | None = None
     is_steady: bool = False
 
     def lasting(self, seconds: float) -> float:

@@ -10,7 +10,8 @@ from borgtrace.synth.model.classes import CLASSES
 from borgtrace.synth.model.consumption import OVER_MEMORY
 from borgtrace.synth.model.draws import QuantileCurve, RankShares
 from borgtrace.synth.model.profile import MachineShape, Profile, Resubmitting
-from borgtrace.synth.model.profiles.tiers_2011 import FREE, OTHER, PRODUCTION
+from borgtrace.synth.model.profiles.production_2011 import PRODUCTION
+from borgtrace.synth.model.profiles.tiers_2011 import FREE, OTHER
 
 # Tasks of 2011 by their peak ÷ request, in steps of 5 %: about 20 million that stay within both requests.
 _CPU_PEAKS = (

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from borgtrace.synth.model.classes import CLASSES_2019
 from borgtrace.synth.model.profile import MachineShape
-from borgtrace.synth.model.profiles import tiers_2011
+from borgtrace.synth.model.profiles import production_2011, tiers_2011
 from borgtrace.synth.model.profiles.google_2011 import GOOGLE_2011
 
 # Jobs per hour and tiers: Tirmazi et al., §4 and §6.
@@ -78,7 +78,7 @@ MID = replace(
 )
 
 PRODUCTION = replace(
-    tiers_2011.PRODUCTION,
+    production_2011.PRODUCTION,
     name="production",
     like="production",
     jobs=0.14,
@@ -94,7 +94,7 @@ PRODUCTION = replace(
 )
 
 MONITORING = replace(
-    tiers_2011.PRODUCTION,
+    production_2011.PRODUCTION,
     name="monitoring",
     like="production",
     jobs=0.01,

@@ -1,4 +1,4 @@
-"""The tiers of 2011, as the first hours of the real trace show them.
+"""The free tier and the middle one of 2011, as the first hours of the real trace show them.
 
 Run times, outcomes, waits and residual lives are those of the first 12.6 and 19.65 hours.
 :mod:`borgtrace.synth.model.profile` says what each field means.
@@ -6,61 +6,14 @@ Run times, outcomes, waits and residual lives are those of the first 12.6 and 19
 
 from borgtrace.synth.model.consumption import OVERUSE
 from borgtrace.synth.model.draws import QuantileCurve
-from borgtrace.synth.model.lives import Lives
+from borgtrace.synth.model.lives import TierLives
 from borgtrace.synth.model.profile import Tier
-
-SMALL_JOBS = QuantileCurve.through(
-    {
-        0.0: 8.5,
-        0.1: 22.0,
-        0.25: 50.0,
-        0.5: 88.0,
-        0.75: 290.0,
-        0.9: 1058.0,
-        0.95: 1800.0,
-        0.993: 4500.0,
-        1.0: 60_000.0,
-    }
+from borgtrace.synth.model.profiles.lives_2011 import (
+    KILLED_JOBS,
+    LASTING,
+    SMALL_ENDS,
+    SMALL_JOBS,
 )
-"""Durations of jobs that finish (p50 108.6, p90 1,058, p99 10,337 s, mean 650.7 s): job events of the month.
-
-The medians are somewhat lower, because the last of several tasks decides how long a job lasts."""
-KILLED_JOBS = QuantileCurve.through(
-    {
-        0.0: 5.0,
-        0.1: 45.0,
-        0.25: 110.0,
-        0.5: 215.0,
-        0.75: 650.0,
-        0.9: 2300.0,
-        0.983: 6000.0,
-        0.994: 30_000.0,
-        1.0: 800_000.0,
-    }
-)
-"""The same of jobs that are killed (p50 262.9, p90 2,644, p99 86,363 s, mean 5,792 s)."""
-LASTING = QuantileCurve.through(
-    {
-        0.0: 300.0,
-        0.15: 3600.0,
-        0.5: 20_000.0,
-        0.9: 200_000.0,
-        1.0: 700_000.0,
-    }
-)
-"""Run times of the class that is most sensitive to latency: usually long (Zhu et al., Observation 10)."""
-SMALL_ENDS = {
-    "EVICT": (0.002, 0.004, 0.01, 0.03, 0.1, 0.2),
-    "FAIL": (0.01,) * 6,
-    "FINISH": (0.988, 0.986, 0.98, 0.96, 0.89, 0.79),
-}
-"""How runs of small jobs end: the jobs that are killed make up for the rest."""
-PRODUCTION_ENDS = {
-    "EVICT": (0.0005,) * 6,
-    "FAIL": (0.01,) * 6,
-    "FINISH": (0.9895,) * 6,
-}
-"""The same for production, of which hardly any job sees an eviction (Tirmazi et al.)."""
 
 FREE = Tier(
     name="free",
@@ -190,7 +143,7 @@ FREE = Tier(
         "FINISH": (0.45, 0.52, 0.31, 0.29, 0.185, 0.032),
         "KILL": (0.45, 0.17, 0.28, 0.2, 0.16, 0.029),
     },
-    lives=Lives(
+    lives=TierLives(
         small=SMALL_JOBS,
         killed=KILLED_JOBS,
         lasting=LASTING,
@@ -356,7 +309,7 @@ OTHER = Tier(
         "FINISH": (0.622, 0.76, 0.787, 0.716, 0.58, 0.09),
         "KILL": (0.31, 0.23, 0.19, 0.26, 0.35, 0.76),
     },
-    lives=Lives(
+    lives=TierLives(
         small=SMALL_JOBS,
         killed=KILLED_JOBS,
         lasting=LASTING,
@@ -389,155 +342,5 @@ OTHER = Tier(
             "FINISH": (0.63, 0.76, 0.89, 0.8, 0.3, 0.1),
             "KILL": (0.318, 0.199, 0.067, 0.15, 0.63, 0.81),
         },
-    ),
-)
-
-PRODUCTION = Tier(
-    name="production",
-    memory_use=0.65,
-    need=2.0,
-    overuse=OVERUSE,
-    steady=0.4,
-    priorities={9: 1217, 10: 1, 11: 1},
-    snapshot_priorities={9: 48702, 10: 811, 11: 6540},
-    classes={
-        0: 0.08,
-        1: 0.18,
-        2: 0.665,
-        3: 0.075,
-    },
-    snapshot_classes={
-        0: 0.0079,
-        1: 0.2329,
-        2: 0.313,
-        3: 0.4462,
-    },
-    jobs=0.08,
-    running=4.4925,
-    pending=0.06,
-    single=0.92,
-    snapshot_sizes=QuantileCurve.through(
-        {
-            0.0: 1.0,
-            0.6: 1.0,
-            0.75: 5.0,
-            0.9: 30.0,
-            0.95: 100.0,
-            0.99: 340.0,
-            1.0: 3879.0,
-        }
-    ),
-    # Requests and their weights, read off the stock of production tasks at the start.
-    cpu={
-        0.004982: 0.03,
-        0.006248: 0.05,
-        0.01562: 0.07,
-        0.01874: 0.05,
-        0.03125: 0.11,
-        0.04999: 0.06,
-        0.0625: 0.25,
-        0.07629: 0.07,
-        0.09375: 0.07,
-        0.125: 0.09,
-        0.1514: 0.04,
-        0.1875: 0.045,
-        0.2188: 0.02,
-        0.25: 0.012,
-        0.3125: 0.029,
-        0.5: 0.013,
-    },
-    memory={
-        0.003109: 0.07,
-        0.006218: 0.11,
-        0.01605: 0.12,
-        0.0256: 0.1,
-        0.0318: 0.09,
-        0.03821: 0.11,
-        0.0636: 0.12,
-        0.07642: 0.08,
-        0.08569: 0.08,
-        0.1272: 0.07,
-        0.1528: 0.07,
-        0.2004: 0.03,
-        0.2327: 0.02,
-        0.3179: 0.006,
-    },
-    duration=QuantileCurve.through(
-        {
-            0.0: 1,
-            0.0005: 10,
-            0.195: 30,
-            0.263: 60,
-            0.313: 120,
-            0.427: 300,
-            0.545: 600,
-            0.587: 1800,
-            0.61: 3600,
-            0.69: 7200,
-            0.735: 14400,
-            0.741: 18000,
-            0.75: 28800,
-            0.754: 36000,
-            0.8: 100000,
-            1.0: 2_500_000.0,
-        }
-    ),
-    residual=QuantileCurve.through(
-        {
-            0.0: 300.0,
-            0.001: 1200.0,
-            0.002: 4200.0,
-            0.009: 7800.0,
-            0.013: 15_000.0,
-            0.017: 22_000.0,
-            0.026: 36_000.0,
-            0.036: 45_000.0,
-            0.07: 86_400.0,
-            0.13: 172_800.0,
-            0.35: 600_000.0,
-            1.0: 10_000_000.0,
-        }
-    ),
-    delay=QuantileCurve.through(
-        {
-            0.0: 0.3,
-            0.25: 1.2,
-            0.5: 1.73,
-            0.75: 5.0,
-            0.83: 30.0,
-            0.9: 38.0,
-            0.95: 45.0,
-            0.99: 150.0,
-            1.0: 2000.0,
-        }
-    ),
-    # Of the month (task events by priority): in the first hours 44 % of the few that end finish, over the month 3 %.
-    residual_outcomes={
-        "EVICT": 0.005,
-        "FAIL": 0.565,
-        "FINISH": 0.06,
-        "KILL": 0.37,
-    },
-    different_machines=0.1,
-    snapshot_different=0.466,
-    largest=100,
-    outcomes={
-        "EVICT": (0.0005, 0.0005, 0.001, 0.009, 0.003, 0.01),
-        "FAIL": (0.56, 0.391, 0.569, 0.121, 0.101, 0.55),
-        "FINISH": (0.4395, 0.4885, 0.31, 0.32, 0.346, 0.19),
-        "KILL": (0.0, 0.12, 0.12, 0.55, 0.55, 0.25),
-    },
-    is_steady=True,
-    lives=Lives(
-        small=SMALL_JOBS,
-        killed=KILLED_JOBS,
-        lasting=LASTING,
-        small_ends=PRODUCTION_ENDS,
-        doomed=0.8,
-        killed_waiting=0.0,
-        updated=15_326 / 1_698_296,
-        back_after_kill=0.5,
-        large=SMALL_JOBS,
-        large_ends=PRODUCTION_ENDS,
     ),
 )
