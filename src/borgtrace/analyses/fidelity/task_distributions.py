@@ -118,6 +118,7 @@ def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: 
         "cpu_use": share_of_request(use, "cpu", tier.cpu_use) if tier.cpu_use else 0.0,
         "failing_use_little": uses_little,
         # How usage moves is in the classes; that it stays within twice the request is not measured.
+        "gain": 1.0,
         "need": 1.0,
         "overuse": math.inf,
         "steady": 0.0,

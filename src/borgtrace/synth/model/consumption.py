@@ -200,7 +200,7 @@ class Consumption:
             # Here and below, the squares of the weights add up to 1, so that the mixture stays standard normal.
             class_scores = special.ndtri(inside)
             z = class_scores * math.sqrt(0.8) + cpu_noise * math.sqrt(0.2)
-            levels = profile.classes.levels(kinds, z)
+            levels = job.tier.gain * profile.classes.levels(kinds, z)
             cycled = np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6)
             own_scores = special.ndtri(cycled)
             memory_scores = (job_score + own_scores) * math.sqrt(0.5)

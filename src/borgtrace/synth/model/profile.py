@@ -83,6 +83,9 @@ class Tier:
         Median of CPU used ÷ requested; 0 where the class alone determines how much a task uses.
     memory_use
         Median of memory used ÷ requested.
+    gain
+        Where the class determines how much a task uses: what its level is multiplied by, because those that would use
+        more than twice their request are cut (calibrated: long tasks then use .0274 on average).
     need
         Where the class determines how much a task uses: how much larger its request counts in the order of use.
     overuse
@@ -124,6 +127,7 @@ class Tier:
     largest: int = 1_000_000
     cpu_use: float = 0.0
     memory_use: float = 0.62
+    gain: float = 1.0
     need: float = 1.0
     overuse: float = math.inf
     failing_use_little: bool = False

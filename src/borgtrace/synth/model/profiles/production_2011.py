@@ -19,6 +19,7 @@ PRODUCTION = Tier(
     name="production",
     memory_use=0.65,
     need=2.0,
+    gain=1.07,
     overuse=OVERUSE,
     steady=0.4,
     priorities={9: 1217, 10: 1, 11: 1},
