@@ -123,7 +123,29 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw how many instances hold so many tasks, and how much of their reservation is used."""
     import altair as alt
 
-    counts = answer.to_pylist()
+    return alt.hconcat(instances_by_tasks(answer), used_of_reservation(answer))
+
+
+def instances_by_tasks(answer: pa.Table) -> alt.Chart:
+    """Draw a bar for each number of tasks, as long as there are instances that hold so many."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="Alloc instances by their number of tasks", width=260)
+        .mark_bar()
+        .encode(
+            x=alt.X("n_tasks:O", title="tasks in the instance"),
+            y=alt.Y("n_instances:Q", title="alloc instances"),
+            tooltip=charts.tooltips(rows, "n_tasks", "n_instances", "n_measured"),
+        )
+    )
+
+
+def used_of_reservation(answer: pa.Table) -> alt.Chart:
+    """Draw which share of what is reserved the instances use, and their tasks."""
+    import altair as alt
+
     shares = query_answer(
         answer,
         """
@@ -142,28 +164,17 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
         "memory_used": "memory of the instances",
         "memory_of_tasks": "memory of their tasks",
     }
-    used = charts.melted(shares, labels, "share")
-    bars = (
-        charts.base(counts, title="Alloc instances by their number of tasks", width=260)
-        .mark_bar()
-        .encode(
-            x=alt.X("n_tasks:O", title="tasks in the instance"),
-            y=alt.Y("n_instances:Q", title="alloc instances"),
-            tooltip=charts.tooltips(counts, "n_tasks", "n_instances", "n_measured"),
-        )
-    )
-    of_reservation = (
-        charts.base(used, title="Used of the reservation", width=260)
+    rows = charts.melted(shares, labels, "share")
+    names = alt.Y("series:N", title=None, sort=list(labels.values()), axis=alt.Axis(labelLimit=300))
+    return (
+        charts.base(rows, title="Used of the reservation", width=260)
         .mark_bar()
         .encode(
             x=alt.X("share:Q", title="share of what is reserved"),
-            y=alt.Y(
-                "series:N", title=None, sort=list(labels.values()), axis=alt.Axis(labelLimit=300)
-            ),
-            tooltip=charts.tooltips(used, "series", "share"),
+            y=names,
+            tooltip=charts.tooltips(rows, "series", "share"),
         )
     )
-    return alt.hconcat(bars, of_reservation)
 
 
 QUESTION = Question(
