@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from borgtrace.analyses.usage import machine_utilization
@@ -38,7 +40,7 @@ MACHINES = [
 
 
 def test_slots_of_two_machines() -> None:
-    # Slots 0, 1, 2.  Machine 1 is there in all, machine 2 from slot 1: 5 machine-slots.
+    # Slots 0 and 2: nothing was measured in slot 1.  Machine 1 is there in both, machine 2 in slot 2.
     tables = tiny(
         machine_events=MACHINES,
         instance_usage=[
@@ -54,17 +56,17 @@ def test_slots_of_two_machines() -> None:
     }
     # Slot 0: (0.125·300 + 0.125·150)/300 = 0.1875 of 0.5 → 37.5 %; slot 2: 0.5 of 1.0 → 50 %.
     assert {key: row["n_slots"] for key, row in rows.items() if key[0] == "cpu"} == {
-        ("cpu", 0): 3,
+        ("cpu", 0): 1,
         ("cpu", 38): 1,
         ("cpu", 50): 1,
     }
     # Memory: (0.25·300 + 0.25·150)/300 = 0.375 of 0.5 → 75 %; 1.0 of 0.5 → 200 %, above the last bin.
     assert {key: row["n_slots"] for key, row in rows.items() if key[0] == "memory"} == {
-        ("memory", 0): 3,
+        ("memory", 0): 1,
         ("memory", 75): 1,
         ("memory", 151): 1,
     }
-    assert rows["cpu", 38]["share"] == pytest.approx(0.8)
+    assert rows["cpu", 38]["share"] == pytest.approx(2 / 3)
     finding = machine_utilization.QUESTION.run(tables).findings[0]
     assert finding.measured == "0"
     assert finding.verdict == "holds"
@@ -82,12 +84,11 @@ def test_usage_outside_the_trace_alone_is_not_applicable() -> None:
     assert result.not_applicable == "no usage inside the trace, or no machine of known capacity"
 
 
-def test_slots_are_measured_up_to_the_last_window() -> None:
-    assert machine_utilization.measured_slots(tiny(instance_usage=[])) == 0
-    assert machine_utilization.measured_slots(tiny(instance_usage=[window(1, 0, 0.5)])) == 1
-    assert (
-        machine_utilization.measured_slots(
-            tiny(instance_usage=[window(1, 1500, 0.5), window(2, 300, None)])
-        )
-        == 6
-    )
+def test_slots_are_measured_where_a_window_begins() -> None:
+    def measured(*windows: dict[str, Any]) -> list[bool]:
+        tables = tiny(instance_usage=list(windows))
+        return machine_utilization.fetch_measured_slots(tables).tolist()
+
+    assert measured() == []
+    assert measured(window(1, 0, 0.5)) == [True]
+    assert measured(window(1, 900, 0.5), window(2, 300, None)) == [False, True, False, True]

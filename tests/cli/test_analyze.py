@@ -144,7 +144,7 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
     assert run(store, "--list") == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("queue_length ") and line.endswith("surge?") for line in lines)
-    assert run(store, "queue_length", "--list", "--set", "none=1") == 0
+    assert run(store, "queue_length", "--list") == 0
     assert capsys.readouterr().out == (
         "queue_length  Does the queue grow, and does the number of running tasks surge?\n"
         "              --set step=5m (5m to 31d)\n"

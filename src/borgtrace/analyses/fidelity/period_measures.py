@@ -55,7 +55,7 @@ def periods_of(last: int) -> list[Period]:
     Examples
     --------
     >>> [(period.name, period.since, period.until) for period in periods_of(TRACE_START + 9 * DAY)][1]
-    ('middle', 345900000000, 432300000000)
+    ('middle', 346200000000, 432600000000)
     """
     whole_slots = max((last - TRACE_START) // WINDOW, 3)
     slots = min(SLOTS, whole_slots // 3)

@@ -191,7 +191,7 @@ class EvenSequence:
     --------
     >>> even = EvenSequence(0.5)
     >>> sorted(int(4 * even.draw()) for _ in range(4))
-    [0, 0, 2, 2]
+    [0, 1, 2, 3]
     """
 
     def __init__(self, first: float) -> None:
