@@ -229,8 +229,12 @@ def test_where_another_process_was_first_its_folder_stays(places: Path) -> None:
     assert names(folder.parent) == [folder.name]
 
 
-def test_threads_that_keep_one_thing_at_a_time_all_get_it(places: Path) -> None:
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_threads_that_keep_one_thing_at_a_time_all_get_it(places: Path, is_damaged: bool) -> None:
     kept = keeper(places / "store")
+    if is_damaged:
+        folder = kept.find_or_keep("kind", "v", build)
+        (folder / "sums").write_text("wrong")
 
     def content(_: int) -> str:
         return (kept.find_or_keep("kind", "v", build) / "sums").read_text()

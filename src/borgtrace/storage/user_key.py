@@ -41,5 +41,12 @@ def _make(path: Path) -> None:
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(secrets.token_bytes(_LENGTH))
-    # Of two processes that make one at a time the later one wins; what the other has sealed is made again.
-    draft.replace(path)
+    try:
+        # The first one wins: what a thread or process seals must not be sealed by a secret that another replaces.
+        os.link(draft, path)
+    except OSError:
+        # Another made one meanwhile; or what lies there is damaged, or the file system knows no links.
+        if _read(path) is None:
+            draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

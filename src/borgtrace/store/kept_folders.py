@@ -5,13 +5,14 @@ were made from, and an HMAC of both with this user's secret. A folder whose seal
 or that was made from other files is computed again.
 """
 
+import fcntl
 import hashlib
 import hmac
 import json
 import os
 import time
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,9 +109,11 @@ class Keeper:
             with self.expect_current():
                 build(draft)
             _seal(draft, name, self.origin, key)
-            # Another process may have kept it meanwhile: then its folder stays.
-            if not _is_believed(folder, self.origin):
-                _move_away(folder)
+            with _alone_in(place):
+                # Another thread or process may have kept it meanwhile: then its folder stays.  What is not there when
+                # this is asked may be there in the next moment, and is not moved.
+                if folder.exists() and not _is_believed(folder, self.origin):
+                    _move_away(folder)
         # Others share the user's cache, and what they keep there stays.
         if place == self.places[0]:
             self._remove_earlier(kind, folder)
@@ -143,9 +146,14 @@ class Keeper:
 
 
 def _is_being_built(folder: Path) -> bool:
-    """Whether a folder is a draft that another thread or process may still be writing."""
-    is_recent = time.time() - folder.stat().st_mtime < _LONGEST_BUILD
-    return folder.name.endswith(INCOMPLETE) and is_recent
+    """Whether a folder is a draft that another thread or process may still be writing, or has just given its name."""
+    if not folder.name.endswith(INCOMPLETE):
+        return False
+    try:
+        changed = folder.stat().st_mtime
+    except FileNotFoundError:
+        return True
+    return time.time() - changed < _LONGEST_BUILD
 
 
 def _is_own(folder: Path) -> bool:
@@ -154,6 +162,22 @@ def _is_own(folder: Path) -> bool:
         return folder.lstat().st_uid == os.getuid()
     except OSError:
         return True
+
+
+@contextmanager
+def _alone_in(place: Path) -> Iterator[None]:
+    """Let one thread or process at a time judge and move what lies in a folder.
+
+    Two that found the same damage would else move it away in turn, the second what the first had put there.
+    """
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        # Some file systems lock no folders: then they are as likely to meet as they were.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _move_away(folder: Path) -> None:
