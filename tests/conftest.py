@@ -104,6 +104,13 @@ def trace() -> Path:
     return _TRACE
 
 
+def real_folder(trace: Path, name: str) -> Path:
+    """Return a folder of the real trace parts; skips where it is absent: not every copy has all of them."""
+    if not (trace / name).is_dir():
+        pytest.skip(f"no {name} among the real trace parts (../shared/trace)")
+    return trace / name
+
+
 @pytest.fixture(scope="session")
 def real_store(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of all real 2011 parts (about 6 s), which the workers of a run share."""

@@ -19,6 +19,7 @@ from borgtrace.catalog import find
 from borgtrace.question import EngineTables, Tables
 from tests.analyses import real_rows
 from tests.analyses.real_rows import Array, Jobs
+from tests.conftest import real_folder
 
 STEP = 300
 HOUR = 3600
@@ -62,8 +63,7 @@ def log(
 ) -> Log:
     """A log, and a store of it."""
     name = request.param.removeprefix("whole ")
-    if not (trace / {"ricc": "swf", "packing": "azure"}.get(name, name)).is_dir():
-        pytest.skip(f"no rows of {name} among the real trace parts")
+    real_folder(trace, {"ricc": "swf", "packing": "azure"}.get(name, name))
     rows = None if request.param.startswith("whole") else SAMPLE
     jobs, store = LOGS[name](trace, tmp_path_factory.mktemp(name), rows)
     return Log(request.param, jobs, EngineTables.of(store))

@@ -19,6 +19,7 @@ from borgtrace.catalog import find
 from borgtrace.question import EngineTables, Tables
 from tests.analyses import real_rows
 from tests.analyses.real_rows import MachineEvent
+from tests.conftest import real_folder
 
 ADD, REMOVE, UPDATE = 1, 2, 3
 HOUR = 3600 * 1_000_000
@@ -28,10 +29,9 @@ BEGIN = 600 * 1_000_000
 @pytest.fixture(scope="module")
 def stores(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Stores of the two shapes."""
-    if not (trace / "cell-a-2019").is_dir():
-        pytest.skip("no cell-a-2019 among the real trace parts")
+    cell = real_folder(trace, "cell-a-2019")
     return {
-        shape: real_rows.build(tmp_path_factory.mktemp(shape), [trace / "cell-a-2019" / shape])
+        shape: real_rows.build(tmp_path_factory.mktemp(shape), [cell / shape])
         for shape in ("json", "parquet")
     }
 

@@ -29,6 +29,7 @@ from tests.analyses.real_windows import (
     quantities,
     source_of,
 )
+from tests.conftest import real_folder
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +40,7 @@ def source_by_name(
 
     @cache
     def read(name: str) -> Source:
-        folder = FOLDERS[name.removeprefix("whole ")]
-        if not (trace / folder).is_dir():
-            pytest.skip(f"no {folder} among the real trace parts")
+        real_folder(trace, FOLDERS[name.removeprefix("whole ")])
         return source_of(name, trace, tmp_path_factory.mktemp("source"))
 
     return read

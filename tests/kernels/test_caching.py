@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import errno
+import fcntl
 import os
 import pickle
 import runpy
@@ -327,6 +329,22 @@ def test_of_processes_that_need_a_function_at_once_one_compiles_it(tmp_path: Pat
     ]
     hits = sorted(process.communicate()[0].strip() for process in processes)
     assert hits == ["0", "1", "1"]
+
+
+@pytest.mark.parametrize("error", [errno.ENOLCK, errno.ENOTSUP])
+def test_a_file_system_without_locks_keeps_nobody_waiting(
+    monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def lockf(*_: Any) -> None:
+        raise OSError(error, os.strerror(error))
+
+    def sleep(_: float) -> None:
+        pytest.fail("waited for a lock that nobody holds")
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    monkeypatch.setattr(time, "sleep", sleep)
+    with caching.DigestCache(_python).alone():
+        pass
 
 
 @pytest.mark.parametrize("damage", ["gone", "short"])

@@ -99,20 +99,25 @@ def _lock_file(folder: str) -> int | None:
         path = Path(folder, "borgtrace-compiling.lock")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _lock_files[folder] = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            _lock_files[folder] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError:
             return None
     return _lock_files[folder]
 
 
 def _lock(file: int, place: int) -> bool:
-    """Lock one byte of a file, which stands for a function; False where another process did not let go of it."""
+    """Lock one byte of a file, which stands for a function; False where that cannot be had.
+
+    Another process may not let go of it, and some file systems know no locks.
+    """
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             time.sleep(POLL_S)
+        except OSError:
+            return False
         else:
             return True
     return False

@@ -36,6 +36,9 @@ _READERS = 4
 """Files whose digests are computed at a time."""
 _LONGEST_BUILD = 86_400
 """Seconds after which a draft is taken for a leftover of a process that was killed."""
+_PATIENCE_S = 5
+"""Seconds to wait for another to judge and move a folder, which takes milliseconds."""
+_POLL_S = 0.005
 Build = Callable[[Path], None]
 
 
@@ -172,9 +175,17 @@ def _alone_in(place: Path) -> Iterator[None]:
     """
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        # Some file systems lock no folders: then they are as likely to meet as they were.
-        with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Not for ever: whoever may read the folder can lock it.  Some file systems lock no folders at all.
+        end = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_POLL_S)
+            except OSError:
+                break
+            else:
+                break
         yield
     finally:
         os.close(descriptor)
