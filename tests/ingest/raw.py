@@ -128,5 +128,5 @@ def source_of(
         table,
         kind,
         size=size,
-        **{"is_gzip": True, **more},
+        **{"packing": "gzip", **more},
     )

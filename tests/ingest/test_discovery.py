@@ -32,9 +32,9 @@ def test_kinds_of_what_is_no_file() -> None:
     ]
     assert whole_lines(b"1,2\r\n\n3,4\n5") == ["1,2", "3,4"]
     assert whole_lines(b"1,2") == ["1,2"]
-    shown = str(not_a_trace(Path("x"), "a" * 41))
+    shown = str(not_a_trace("x", "a" * 41))
     assert f"got '{'a' * 40}…'" in shown
-    assert f"got '{'a' * 40}'" in str(not_a_trace(Path("x"), "a" * 40))
+    assert f"got '{'a' * 40}'" in str(not_a_trace("x", "a" * 40))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import io
 import json
 import lzma
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -311,7 +310,7 @@ def test_avro_is_not_read_and_says_what_is(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as error:
         discover([path])
     assert str(error.value) == (
-        f"{path}: Avro is not read: expected JSON lines or Parquet; export it as one of these: "
+        f"{path}: Avro is not read; export it as JSON lines or Parquet: "
         "bq extract --destination_format=NEWLINE_DELIMITED_JSON (or PARQUET)"
     )
 
@@ -324,19 +323,44 @@ def _zipped(text: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "pack", "packing", "unpack"),
-    [("log.swf.xz", lzma.compress, "xz", "xz -dk"), ("log.zip", _zipped, "zip", "unzip")],
+    ("name", "head", "refusal"),
+    [
+        ("log.7z", b"7z\xbc\xaf\x27\x1c", "7-Zip is not read; unpack it first: 7z x"),
+        ("log.rar", b"Rar!\x1a\x07\x00", "RAR is not read; unpack it first: unrar x"),
+        (
+            "log.Z",
+            b"\x1f\x9d\x90",
+            "the packing of compress is not read; unpack it first: uncompress",
+        ),
+        (
+            "own.xls",
+            b"\xd0\xcf\x11\xe0\xa1\xb1",
+            "a workbook of Excel 97 is not read; save it as .xlsx or CSV",
+        ),
+        (
+            "own.csv",
+            b"<!DOCTYPE html><html>",
+            "a web page is not read; "
+            "fetch the file itself: this is what a server answered in its place",
+        ),
+    ],
 )
-def test_what_packings_are_not_read_is_said_with_what_unpacks_them(
-    tmp_path: Path, name: str, pack: Callable[[bytes], bytes], packing: str, unpack: str
+def test_what_is_not_read_is_said_with_what_to_do(
+    tmp_path: Path, name: str, head: bytes, refusal: str
 ) -> None:
     path = tmp_path / name
-    path.write_bytes(pack(b"; MaxProcs: 8\n1 0 0 60 8 -1 -1 8 60 -1 1 1 1 -1 1 -1 -1 -1\n"))
+    path.write_bytes(head + bytes(100))
     with pytest.raises(SourceError) as error:
         discover([path])
-    assert str(error.value) == (
-        f"{path}: {packing} is not read: expected a plain file, gzip or zstd; unpack it first: {unpack} {name}"
-    )
+    assert str(error.value) == f"{path}: {refusal}"
+
+
+@pytest.mark.parametrize("name", ["log.swf.xz", "log.zip"])
+def test_a_log_is_read_out_of_its_packing(tmp_path: Path, name: str) -> None:
+    pack = _zipped if name.endswith(".zip") else lzma.compress
+    path = tmp_path / name
+    path.write_bytes(pack(b"; MaxProcs: 8\n1 0 0 60 8 -1 -1 8 60 -1 1 1 1 -1 1 -1 -1 -1\n"))
+    assert [source.format for source in discover([path]).sources] == ["swf"]
 
 
 def test_parquet_below_a_folder_with_an_equals_sign_has_the_columns_of_the_file(

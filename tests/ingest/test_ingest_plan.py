@@ -69,7 +69,7 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
                 "part-00003-of-00500.csv",
                 "task_usage",
                 12_000,
-                is_gzip=False,
+                packing="",
             ),
             source_of("part-00000-of-00001.csv.gz", "machine_events", 1_000),
         ]

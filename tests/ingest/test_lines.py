@@ -73,7 +73,7 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
         GOOGLE_2011,
         "task_usage",
         "csv",
-        is_zstd=True,
+        packing="zstd",
     )
     with (
         pytest.raises(SourceError, match="zstd data is damaged or ends early"),
@@ -88,7 +88,7 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
                 GOOGLE_2011,
                 "task_usage",
                 "csv",
-                is_zstd=True,
+                packing="zstd",
             )
         ):
             raise OSError(5, "the disk fails")

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
+import sqlite3
+import tarfile
+import zipfile
+from contextlib import closing
 
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -48,6 +55,39 @@ def _json():
     )
 
 
+def _feather():
+    buffer = io.BytesIO()
+    pyarrow.feather.write_feather(pq.read_table(io.BytesIO(_parquet())), buffer)
+    return buffer.getvalue()
+
+
+def _sqlite():
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE measured (task TEXT, time INTEGER, cpu REAL)")
+        lines = [line.split(",") for line in THREE_COLUMNS.splitlines()[1:]]
+        database.executemany("INSERT INTO measured VALUES (?, ?, ?)", lines)
+        database.commit()
+        return database.serialize()
+
+
+def _zip():
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README", "What was measured.")
+        archive.writestr("__MACOSX/week/._own.csv", b"\0")
+        archive.writestr("week/own.csv", THREE_COLUMNS)
+    return buffer.getvalue()
+
+
+def _tar(mode):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as archive:
+        info = tarfile.TarInfo("week/own.csv")
+        info.size = len(THREE_COLUMNS)
+        archive.addfile(info, io.BytesIO(THREE_COLUMNS.encode()))
+    return buffer.getvalue()
+
+
 CONTAINERS = {
     "own.csv": THREE_COLUMNS,
     "quoted.csv": '"task","time","cpu"\n"web","0","2"\nweb,300,4\n"7",0,1\nweb,550,"8"\n',
@@ -55,6 +95,21 @@ CONTAINERS = {
     "own.csv.zst": pa.compress(THREE_COLUMNS.encode(), codec="zstd", asbytes=True),
     "own.parquet": _parquet(),
     "own.json": _json(),
+    "own.feather": _feather(),
+    "own.db": _sqlite(),
+    "own.csv.bz2": bz2.compress(THREE_COLUMNS.encode()),
+    "own.csv.xz": lzma.compress(THREE_COLUMNS.encode()),
+    "own.csv.lz4": pa.compress(THREE_COLUMNS.encode(), codec="lz4", asbytes=True),
+    "own.zip": _zip(),
+    "own.tar": _tar("w"),
+    "own.tar.gz": _tar("w:gz"),
+    "own.tar.xz": _tar("w:xz"),
+    "semicolons.csv": THREE_COLUMNS.replace(",", ";"),
+    "tabs.tsv": THREE_COLUMNS.replace(",", "\t"),
+    "bars.csv": THREE_COLUMNS.replace(",", "|"),
+    "quoted semicolons.csv": THREE_COLUMNS.replace(",", ";").replace("web", '"web"'),
+    "utf-16.csv": THREE_COLUMNS.encode("utf-16"),
+    "utf-16 semicolons.csv.gz": gzip.compress(THREE_COLUMNS.replace(",", ";").encode("utf-16")),
 }
 
 
@@ -63,6 +118,18 @@ def test_every_container_gives_the_same_windows(tmp_path, name, content):
     assert (
         rows(ingest_own(tmp_path, AVERAGES, {name: content}), "instance_usage", USAGE) == AVERAGED
     )
+
+
+@pytest.mark.parametrize("column", ["record", "rows", "Record_"])
+@pytest.mark.parametrize("write", [pq.write_table, pyarrow.feather.write_feather])
+def test_a_column_may_be_called_like_what_our_queries_name(tmp_path, write, column):
+    buffer = io.BytesIO()
+    table = pq.read_table(io.BytesIO(_parquet()))
+    # A text that is no number sends the file to the reader that takes its rows apart as JSON.
+    amounts = pa.array(["2", "x", "1", "8"])
+    write(table.set_column(2, "cpu", amounts).append_column(column, amounts), buffer)
+    store = ingest_own(tmp_path, AVERAGES, {"own.parquet": buffer.getvalue()})
+    assert rows(store, "instance_usage", "average_cpu") == [(0.125,), (0.25,), (1.0,)]
 
 
 @pytest.mark.parametrize("name", ["own.csv", "own.parquet", "own.json"])

@@ -61,7 +61,7 @@ def test_delimited_text_is_known_by_its_fields(
         "2011",
         width,
     )
-    assert (found.is_gzip, found.size, found.has_header, found.cell) == (
+    assert (found.packing == "gzip", found.size, found.has_header, found.cell) == (
         compressed,
         path.stat().st_size,
         False,
@@ -191,9 +191,9 @@ def test_parquet_is_known_by_its_columns(tmp_path):
     )
     found = classify(path)
     # called .gz, but it is not
-    assert (found.table, found.format, found.is_gzip) == ("machine_events", "parquet", False)
+    assert (found.table, found.format, found.packing) == ("machine_events", "parquet", "")
     path.write_bytes(gzip.compress(path.read_bytes()))
-    assert (classify(path).table, classify(path).is_gzip) == ("machine_events", True)
+    assert (classify(path).table, classify(path).packing) == ("machine_events", "gzip")
 
 
 @pytest.mark.parametrize(

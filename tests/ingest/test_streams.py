@@ -34,8 +34,7 @@ def test_readers_of_paths_read_what_is_not_packed_where_it_lies(
         name,
         "usage",
         1,
-        is_gzip=packed == "gzip",
-        is_zstd=packed == "zstd",
+        packing=packed,
     )
     with plain_file(replace(source, path=path)) as plain:
         assert (plain == path, plain.read_bytes()) == (is_itself, text)
@@ -49,7 +48,7 @@ def test_a_mark_of_the_byte_order_is_read_over(tmp_path):
                 "own.csv",
                 "usage",
                 1,
-                is_gzip=False,
+                packing="",
             ),
             path=tmp_path / "own.csv",
         )

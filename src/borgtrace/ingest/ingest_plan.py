@@ -12,8 +12,8 @@ from isal import isal_zlib
 
 from borgtrace.errors import StoreError
 from borgtrace.ingest.files.limits import FREE_EXPANSION
+from borgtrace.ingest.files.packing import DAMAGE
 from borgtrace.ingest.files.sources import Source
-from borgtrace.ingest.files.streams import DAMAGE
 from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.schema.records import row_of
 from borgtrace.storage import RemotePath, open_regular
@@ -23,6 +23,7 @@ _UNPACKED = {
     "csv": 3.0,
     "json": 4.5,
     "parquet": 1.0,
+    "table": 1.0,
     "kaggle": 1.0,
     "swf": 3.0,
     "prometheus": 1.0,
@@ -182,7 +183,7 @@ def _filled_columns(source: Source) -> tuple[str, ...]:
 
 
 def _gzip_size(source: Source) -> float:
-    return source.size if source.is_gzip else source.size / _UNPACKED[source.format]
+    return source.size if source.packing else source.size / _UNPACKED[source.format]
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,9 @@ def _measure_sample(sources: Sequence[Source]) -> _Sample:
     packed = [
         source
         for source in sources
-        if source.is_gzip and source.format in _STAGING and source.size >= _SMALLEST_SAMPLE
+        if source.packing == "gzip"
+        and source.format in _STAGING
+        and source.size >= _SMALLEST_SAMPLE
     ]
     if not packed:
         return _Sample()

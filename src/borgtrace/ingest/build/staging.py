@@ -35,6 +35,7 @@ from borgtrace.ingest.read.number_reader import NotPlainNumbers
 from borgtrace.ingest.read.parquet import parquet_blocks, read_parquet
 from borgtrace.ingest.read.range_queries import sample_blocks
 from borgtrace.ingest.read.records import json_lines
+from borgtrace.ingest.read.tables import table_blocks
 from borgtrace.ingest.read.validating_reader import LineFormat, line_blocks, validate
 from borgtrace.storage import (
     DISK_FULL,
@@ -67,6 +68,7 @@ CONTAINERS: dict[Format, Container] = {
     "prometheus": Container((), sample_blocks, json_lines),
     "json": Container((read_json_lines,), line_blocks, json_lines),
     "parquet": Container((read_parquet,), parquet_blocks, json_lines),
+    "table": Container((), table_blocks, json_lines),
 }
 
 

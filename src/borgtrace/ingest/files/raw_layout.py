@@ -99,6 +99,8 @@ class RawLayout:
     width: int
     """Fields of a row, those that fill no column among them."""
     lists: tuple[RawLayout, ...] = ()
+    delimiter: str = ","
+    """What separates the fields of a line of delimited text."""
 
     @property
     def table(self) -> Table:
@@ -153,7 +155,8 @@ def table_of(dialect: Dialect, raw: RawTable) -> Table:
 
 def layout_of(source: Source) -> RawLayout:
     """Return the layout of a raw file."""
-    return raw_layout(source.dialect, source.table, source.order)
+    layout = raw_layout(source.dialect, source.table, source.order)
+    return replace(layout, delimiter=source.delimiter)
 
 
 @cache

@@ -3,36 +3,37 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
 
+from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.schema import Dialect
 
-Format = Literal["csv", "json", "parquet", "kaggle", "swf", "prometheus"]
+Format = Literal["csv", "json", "parquet", "table", "kaggle", "swf", "prometheus"]
+"""How a file is read; ``"table"`` is any kind of file that `borgtrace.ingest.read.tables` knows."""
 
 # 2011: part-00001-of-00500; 2019: instance_usage-000000000001, also without the hyphen.
 _PART = re.compile(r"part-(\d+)-of-(\d+)|-(\d{6,})(?=\.)|(?<=usage)(\d{12})(?=\.)")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One raw file.
+class Source(RawFile):
+    """One raw file, and what it holds.
 
     Parameters
     ----------
-    path
-        The file, here or in a bucket.
     dialect
         Its trace format.
     table
         Name of the raw table (``task_usage``, ``instance_usage``, ``kaggle``).
     format
         Its container.
-    is_gzip, is_zstd
-        How it is compressed.
-    size
-        Bytes.
+    kind
+        Which kind of file with tables it is, where its format is ``"table"``.
+    inner
+        Name of the table in it, where it holds several.
+    delimiter
+        What separates the fields of delimited text.
     cell
         Its cell, where that is known.
     order
@@ -41,30 +42,19 @@ class Source:
         Whether its first line names the fields.
     folder
         Tells it apart from files of the same name in other folders.
-    version
-        The version that a bucket gives its file.
-    copy
-        Where a file of a bucket lies on this machine while it is read.
     """
 
-    path: Path
     dialect: Dialect
     table: str
     format: Format
-    is_gzip: bool = False
-    is_zstd: bool = False
-    size: int = 0
+    _: KW_ONLY
+    kind: str = ""
+    inner: str = ""
+    delimiter: str = ","
     cell: str = ""
     order: tuple[str, ...] = ()
     has_header: bool = False
     folder: str = ""
-    version: str = ""
-    copy: Path | None = None
-
-    @property
-    def here(self) -> Path:
-        """Where the file is read; `path` is its name."""
-        return self.copy or self.path
 
     @property
     def generation(self) -> str:
@@ -77,7 +67,7 @@ class Source:
         # One file for all cells: a number in its name means nothing.
         if self.dialect.flattened:
             return None
-        match = _PART.search(self.path.name)
+        match = _PART.search(self.file_name)
         if match is None:
             return None
         number = match[1] or match[3] or match[4]
@@ -86,7 +76,7 @@ class Source:
     @property
     def parts(self) -> int | None:
         """How many parts the table has, as the file's name says."""
-        match = _PART.search(self.path.name)
+        match = _PART.search(self.file_name)
         if match is None or match[2] is None:
             return None
         return int(match[2])
@@ -96,7 +86,7 @@ class Source:
         """Identity of the file within its table: same name, other content = a changed source."""
         part = self.part
         # Without ending: a part stays the same one after it was unpacked.
-        file = self.path.name if part is None else f"part-{part:05d}"
+        file = self.file_name if part is None else f"part-{part:05d}"
         if self.dialect.flattened:
             # The cell belongs to the name: the same file gives other rows for another cell.
             file += f"#{self.cell}"

@@ -3,18 +3,18 @@
 import io
 import shutil
 import tempfile
-import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pyarrow as pa
-from isal import igzip, isal_zlib
-
 from borgtrace.errors import SourceError
+from borgtrace.ingest.files.archives import archive_of, open_member
+from borgtrace.ingest.files.encodings import Transcoded
 from borgtrace.ingest.files.limits import ExpandedStream
+from borgtrace.ingest.files.packing import DAMAGE, damaged, ends_early, packing_of, unpacked
+from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import Source
 from borgtrace.storage import open_regular, scratch_folder
 
@@ -23,59 +23,62 @@ LONGEST_LINE = 1 << 24
 """Bytes of a line; the longest of the published traces has some thousands."""
 _PATTERN_MARKS = frozenset("*?[")
 """DuckDB takes a path that has any of these for a pattern."""
-DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)  # type: ignore[assignment]
-"""What damaged gzip data raise."""
 
 
 @contextmanager
-def open_stream(source: Source) -> Iterator[BinaryIO]:
-    """Yield the decompressed stream of a file, behind its byte order mark if it has one.
+def open_stream(file: RawFile) -> Iterator[BinaryIO]:
+    """Yield the plain stream of a file: out of its archive, decompressed, in UTF-8, behind its byte order mark.
 
     Raises
     ------
     SourceError
         When the file cannot be opened, its data are truncated or damaged, or they expand beyond all reason.
     """
-    path = source.path
     try:
-        with open_regular(source.here, buffering=READ_SIZE) as raw:
-            # ISA-L inflates faster than zlib and DuckDB do, and verifies the checksum at the end.
-            stream: Any = igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
-            if source.is_zstd:
-                stream = io.BufferedReader(
-                    pa.CompressedInputStream(pa.PythonFile(raw), "zstd"),
-                    READ_SIZE,
-                )
+        with _open_packed(file) as raw:
+            stream: Any = unpacked(raw, file.packing)
+            if file.packing or file.member:
+                stream = ExpandedStream(stream, file.path, file.size)
+            if file.encoding != "utf-8":
+                stream = io.BufferedReader(Transcoded(stream, file.encoding), READ_SIZE)
             # Here, so that no reader meets it: some forgive it, and others take it for a part of the first field.
             if stream.peek(3)[:3] == BOM_UTF8:
                 stream.read(3)
-            is_packed = source.is_gzip or source.is_zstd
-            yield ExpandedStream(stream, path, source.size) if is_packed else stream  # type: ignore[misc]
+            yield stream
     except EOFError as error:
-        raise SourceError(
-            str(path),
-            "gzip data ends early: the file is truncated",
-            way_out="fetch it again",
-        ) from error
+        raise ends_early(file.label, file.packing) from error
     except DAMAGE as error:
-        raise damaged(path, error) from error
+        raise damaged(file.label, file.packing, error) from error
     except PermissionError as error:
         raise SourceError(
-            str(path),
+            file.label,
             "permission denied",
             way_out="make the file readable",
         ) from error
     except OSError as error:
-        if source.is_zstd and error.errno is None:
+        if file.packing and error.errno is None:
             raise SourceError(
-                str(path),
-                "zstd data is damaged or ends early",
+                file.label,
+                f"{file.packing} data is damaged or ends early",
                 way_out="fetch it again",
             ) from error
         raise
 
 
-def check_expansion(source: Source) -> None:
+@contextmanager
+def _open_packed(file: RawFile) -> Iterator[BinaryIO]:
+    """Yield the bytes of a file as they lie on the disk, or in its archive."""
+    if not file.member:
+        with open_regular(file.here, buffering=READ_SIZE) as raw:
+            yield raw
+        return
+    with open_regular(file.here) as raw:
+        head = unpacked(raw, packing_of(raw.peek(8)[:8])).read(512)
+    with open_member(file.here, archive_of(head), file.member) as member:
+        yield member
+
+
+def check_expansion(source: RawFile) -> None:
     """Decompress a file once to see that it ends, before it is read by what takes more time than that.
 
     Raises
@@ -83,7 +86,7 @@ def check_expansion(source: Source) -> None:
     SourceError
         As `open_stream`.
     """
-    if source.is_gzip or source.is_zstd:
+    if source.packing or source.member:
         with open_stream(source) as stream:
             while stream.read(READ_SIZE):
                 pass
@@ -193,7 +196,7 @@ class WorkloadLines(_Blocks):
 
 
 @contextmanager
-def plain_file(source: Source) -> Iterator[Path]:
+def plain_file(source: RawFile) -> Iterator[Path]:
     """Yield the path of a file as it is to be read: the file itself, or a plain copy in the temporary directory.
 
     For readers that take no stream: Parquet is read from its end, and DuckDB takes a path, or a pattern of paths.
@@ -203,9 +206,8 @@ def plain_file(source: Source) -> Iterator[Path]:
     SourceError
         As `open_stream`.
     """
-    is_packed = source.is_gzip or source.is_zstd
     is_pattern = bool(_PATTERN_MARKS & set(str(source.here)))
-    if not (is_packed or is_pattern or _has_byte_order_mark(source.here)):
+    if source.is_plain and not (is_pattern or _has_byte_order_mark(source.here)):
         yield source.here
         return
     with tempfile.NamedTemporaryFile(dir=scratch_folder()) as copy:
@@ -218,8 +220,3 @@ def plain_file(source: Source) -> Iterator[Path]:
 def _has_byte_order_mark(path: Path) -> bool:
     with open_regular(path) as file:
         return file.read(3) == BOM_UTF8
-
-
-def damaged(path: Path, error: Exception) -> SourceError:
-    """Return the error for damaged gzip data."""
-    return SourceError(str(path), f"gzip data is damaged ({error})", way_out="fetch it again")

@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.files.sources import Source, tell_apart
-from borgtrace.ingest.find.recognition import classify
+from borgtrace.ingest.find.beside_data import SCHEMA, is_beside_data
+from borgtrace.ingest.find.recognition import RecognizedFile, recognize
 from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema import Dialect
-from borgtrace.storage import INCOMPLETE, RemotePath, refuse_shortage
+from borgtrace.storage import RemotePath, refuse_shortage
 
-_SCHEMA = "schema.csv"
-_BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
 _DATA_ENDINGS = (".gz", ".csv", ".json", ".parquet")
-_NOT_DATA_ENDINGS = (".md", ".txt", ".pdf", INCOMPLETE, ".schema.json", ".part", ".state")
 TRUTH = "truth.json"
 _AT_ONCE = 16
 """Files of a bucket looked into at a time: that is nearly all waiting."""
@@ -72,11 +70,9 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
     with ThreadPoolExecutor(_AT_ONCE if is_remote else 1) as pool:
         walked = _walk(places, discovery.faults)
         recognized = pool.map(lambda file: _recognize(file, cell, only), walked)
-        for source in recognized:
-            if isinstance(source, SourceError):
-                discovery.faults.append(source)
-            elif source is not None:
-                discovery.sources.append(source)
+        for file in recognized:
+            discovery.sources += file.sources
+            discovery.faults += file.faults
     if not discovery.sources:
         raise discovery.faults[0] if discovery.faults else _nothing_found(places)
     if cell:
@@ -93,6 +89,8 @@ class _WalkedFile(NamedTuple):
 
     path: Path
     orders: Orders
+    is_named: bool = False
+    """Whether the user named it, rather than a folder that it is in."""
 
 
 def _walk(places: Iterable[Path], faults: list[SourceError]) -> Iterator[_WalkedFile]:
@@ -105,7 +103,7 @@ def _walk(places: Iterable[Path], faults: list[SourceError]) -> Iterator[_Walked
         elif place.is_dir():
             yield from _walk_folder(place, {}, faults)
         else:
-            yield _WalkedFile(place, {})
+            yield _WalkedFile(place, {}, is_named=True)
 
 
 def _walk_listing(
@@ -115,11 +113,9 @@ def _walk_listing(
     files = sorted(path for path, (size, _) in listing.items() if size is not None)
     orders_of_folder = {}
     for path in files:
-        if path.name == _SCHEMA:
+        if path.name == SCHEMA:
             orders_of_folder[path.parent] = read_schema_csv(path)
     for path in files:
-        if path.name.startswith("."):
-            continue
         above = (orders_of_folder[folder] for folder in path.parents if folder in orders_of_folder)
         yield _WalkedFile(path, next(above, {}))
 
@@ -142,12 +138,14 @@ def _walk_folder(folder: Path, orders: Orders, faults: list[SourceError]) -> Ite
                 way_out="remove it, or fetch the file",
             )
         )
-    if (folder / _SCHEMA).is_file():
-        orders = read_schema_csv(folder / _SCHEMA)
+    if (folder / SCHEMA).is_file():
+        orders = read_schema_csv(folder / SCHEMA)
     here = folder.resolve()
     for entry in entries:
         # Unlike `Path.is_dir` it raises nothing where permission is lacking; opening the file then says so.
         is_folder = os.path.isdir(entry)  # noqa: PTH112
+        if is_folder and is_beside_data(f"{entry.name}/"):
+            continue
         if is_folder and entry.resolve() in (here, *here.parents):
             faults.append(
                 SourceError(
@@ -158,19 +156,17 @@ def _walk_folder(folder: Path, orders: Orders, faults: list[SourceError]) -> Ite
             )
         elif is_folder:
             yield from _walk_folder(entry, orders, faults)
-        elif not entry.name.startswith("."):
+        else:
             yield _WalkedFile(entry, orders)
 
 
-def _recognize(file: _WalkedFile, cell: str, only: Dialect | None) -> Source | SourceError | None:
-    name = file.path.name
-    # "truth": the generator's account of a synthetic trace.
-    if name in _BESIDE_DATA or name.startswith("truth") or name.endswith(_NOT_DATA_ENDINGS):
-        return None
+def _recognize(file: _WalkedFile, cell: str, only: Dialect | None) -> RecognizedFile:
+    if not file.is_named and is_beside_data(file.path.name):
+        return RecognizedFile([], [])
     try:
-        return classify(file.path, cell, file.orders, only)
+        return recognize(file.path, cell, file.orders, only)
     except SourceError as fault:
-        return fault
+        return RecognizedFile([], [fault])
 
 
 def truth_about(path: Path) -> dict[str, Any] | None:

@@ -4,23 +4,30 @@ The bucket calls plain Parquet ``.parquet.gz``, people unpack or rename parts, a
 folders, so magic bytes and the shape of the first row decide.
 """
 
-import csv
+import codecs
 import json
 import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
 from isal import isal_zlib
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.files.archives import Member, archive_of, is_document, members
+from borgtrace.ingest.files.encodings import encoding_of
+from borgtrace.ingest.files.packing import DAMAGE, damaged, packing_of
+from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import Format, Source
-from borgtrace.ingest.files.streams import DAMAGE, damaged, open_stream, plain_file
+from borgtrace.ingest.files.streams import open_stream, plain_file
+from borgtrace.ingest.find.beside_data import is_beside_data
+from borgtrace.ingest.find.separators import separator_of, split_fields
 from borgtrace.ingest.read.range_queries import metric_of
+from borgtrace.ingest.read.tables import TableKind, kind_of
 from borgtrace.schema import DIALECTS, Dialect, RawTable
 from borgtrace.storage import (
     NotRegularError,
@@ -29,21 +36,41 @@ from borgtrace.storage import (
     open_regular,
     refuse_shortage,
 )
+from borgtrace.storage.sparse_copy import local_copies
 
 HEAD = 1 << 16
-_GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_AVRO_MAGIC = b"Obj\x01"
-_UNREAD_PACKINGS = {
-    b"\xfd7zXZ\x00": ("xz", "xz -dk"),
-    b"PK\x03\x04": ("zip", "unzip"),
+_UNREAD = {
+    b"Obj\x01": (
+        "Avro",
+        "export it as JSON lines or Parquet: "
+        "bq extract --destination_format=NEWLINE_DELIMITED_JSON (or PARQUET)",
+    ),
+    b"7z\xbc\xaf\x27\x1c": ("7-Zip", "unpack it first: 7z x"),
+    b"Rar!\x1a\x07": ("RAR", "unpack it first: unrar x"),
+    b"\x1f\x9d": ("the packing of compress", "unpack it first: uncompress"),
+    b"\x89HDF\r\n\x1a\n": ("HDF5", "write it as Parquet: pandas.read_hdf(…).to_parquet(…)"),
+    b"\xd0\xcf\x11\xe0": ("a workbook of Excel 97", "save it as .xlsx or CSV"),
+    b"%PDF": ("PDF", "export its table as CSV"),
+    b"<!DOCTYPE": (
+        "a web page",
+        "fetch the file itself: this is what a server answered in its place",
+    ),
+    b"<html": ("a web page", "fetch the file itself: this is what a server answered in its place"),
 }
-"""Packings that are not read, by their first bytes: their name, and what unpacks them."""
+"""What is not read, by its first bytes: what it is, and what to do."""
+_PARQUET_MAGIC = b"PAR1"
 _ANSWER = re.compile(rb'\s*\{\s*"status"\s*:')
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _ROWS_BELOW = 3
 """Rows that a header is compared with."""
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
+
+
+class RecognizedFile(NamedTuple):
+    """What one file holds: raw tables, and parts of it that should be data but cannot be used."""
+
+    sources: list[Source]
+    faults: list[SourceError]
 
 
 def classify(
@@ -52,7 +79,31 @@ def classify(
     orders: Mapping[str, tuple[str, ...]] | None = None,
     only: Dialect | None = None,
 ) -> Source:
-    """Recognize a raw file.
+    """Recognize a raw file that holds one table.
+
+    Parameters
+    ----------
+    path, cell, orders, only
+        As for `recognize`.
+
+    Raises
+    ------
+    SourceError
+        When the file is empty, unreadable, damaged at its start or not part of a trace.
+    """
+    recognized = recognize(path, cell, orders, only)
+    if not recognized.sources:
+        raise recognized.faults[0]
+    return recognized.sources[0]
+
+
+def recognize(
+    path: Path,
+    cell: str = "",
+    orders: Mapping[str, tuple[str, ...]] | None = None,
+    only: Dialect | None = None,
+) -> RecognizedFile:
+    """Recognize what a file holds: a raw table, several, or the files of an archive.
 
     Parameters
     ----------
@@ -68,50 +119,79 @@ def classify(
     Raises
     ------
     SourceError
-        When the file is empty, unreadable, damaged at its start or not part of a trace.
+        When an archive is damaged, or the file cannot be opened.
+    """
+    dialects = (only,) if only else tuple(DIALECTS.values())
+    recognized = RecognizedFile([], [])
+    for begun in begun_files(path):
+        try:
+            sources = _recognize(begun.file, begun.head, orders or {}, dialects)
+        except SourceError as fault:
+            recognized.faults.append(fault)
+            continue
+        for source in sources:
+            known_cell = cell_in_path(path, source.dialect) or cell
+            recognized.sources.append(replace(source, cell=known_cell))
+    return recognized
+
+
+class BegunFile(NamedTuple):
+    """A raw file, and its first plain bytes."""
+
+    file: RawFile
+    head: bytes
+
+
+def begun_files(path: Path) -> list[BegunFile]:
+    """Return the file of a path, or the files in it where it is an archive, each with its first bytes.
+
+    Raises
+    ------
+    SourceError
+        When it is empty, unreadable, or damaged at its start.
     """
     opened = _open(path)
-    head = opened.head
-    packed = packed_file(path, head, opened.size)
-    if packed.is_gzip:
-        head = _inflate(path, head)
-    if packed.is_zstd:
-        head = _decompress_zstd(packed)
-    head = head.removeprefix(BOM_UTF8)
-    _refuse_other_formats(path, head, is_gzip=packed.is_gzip)
-    dialects = (only,) if only else tuple(DIALECTS.values())
-    source = _recognize(packed, head, orders or {}, dialects)
-    return replace(
-        source,
-        is_gzip=packed.is_gzip,
-        is_zstd=packed.is_zstd,
-        size=opened.size,
-        cell=cell_in_path(path, source.dialect) or cell,
-        version=opened.version,
-    )
+    packing = packing_of(opened.head)
+    file = RawFile(path, packing=packing, size=opened.size, version=opened.version)
+    head = _unpacked_head(file, opened.head)
+    archive = archive_of(head)
+    if archive:
+        (local_path,) = local_copies([path])
+        listed = members(Path(local_path), archive)
+        if not is_document(listed):
+            data = [member for member in listed if member.size and not is_beside_data(member.name)]
+            return [_begun_member(file, member) for member in data]
+    return [_decoded(file, head)]
 
 
-def packed_file(path: Path, head: bytes, size: int) -> Source:
-    """Return a file of which only the compression is known.
+def _begun_member(archive: RawFile, member: Member) -> BegunFile:
+    stored = replace(archive, member=member.name, size=member.packed_size, packing="")
+    packing = packing_of(_read_head(stored))
+    file = replace(stored, packing=packing)
+    return _decoded(file, _read_head(file))
 
-    Parameters
-    ----------
-    path, size
-        The file, and its bytes.
-    head
-        Its first bytes.
-    """
-    any_dialect = next(iter(DIALECTS.values()))
-    return Source(
-        path,
-        any_dialect,
-        "",
-        "csv",
-        # By the magic bytes, not by the name: the bucket's ``.gz`` is not always gzip.
-        is_gzip=head[:2] == _GZIP_MAGIC,
-        is_zstd=head[:4] == _ZSTD_MAGIC,
-        size=size,
-    )
+
+def _decoded(file: RawFile, head: bytes) -> BegunFile:
+    """Return a file with its encoding, and its first bytes in UTF-8."""
+    encoding = encoding_of(head)
+    text = head
+    if encoding != "utf-8":
+        # The last character may be cut.
+        text = codecs.getincrementaldecoder(encoding)("replace").decode(head).encode()
+    return BegunFile(replace(file, encoding=encoding), text.removeprefix(BOM_UTF8))
+
+
+def _unpacked_head(file: RawFile, head: bytes) -> bytes:
+    if not file.packing:
+        return head
+    if file.packing == "gzip":
+        return _inflate(file, head)
+    return _read_head(file)
+
+
+def _read_head(file: RawFile) -> bytes:
+    with open_stream(file) as stream:
+        return stream.read(HEAD)
 
 
 class _OpenedFile(NamedTuple):
@@ -122,44 +202,34 @@ class _OpenedFile(NamedTuple):
     version: str
 
 
-def _refuse_other_formats(path: Path, head: bytes, *, is_gzip: bool) -> None:
-    if is_gzip and head[:2] == _GZIP_MAGIC:
+def _refuse_other_formats(file: RawFile, head: bytes) -> None:
+    if file.packing == "gzip" and packing_of(head) == "gzip":
         raise SourceError(
-            str(path),
+            file.label,
             "gzip inside gzip",
             expected=_EXPECTED,
             way_out="unpack it once",
         )
-    for magic, (packing, unpack) in _UNREAD_PACKINGS.items():
+    for magic, (what, way_out) in _UNREAD.items():
         if head.startswith(magic):
-            raise SourceError(
-                str(path),
-                f"{packing} is not read",
-                expected="a plain file, gzip or zstd",
-                way_out=f"unpack it first: {unpack} {path.name}",
-            )
-    if head[:4] == _AVRO_MAGIC:
+            raise SourceError(file.label, f"{what} is not read", way_out=way_out)
+    if not head.strip():
         raise SourceError(
-            str(path),
-            "Avro is not read",
-            expected="JSON lines or Parquet",
-            way_out="export it as one of these: "
-            "bq extract --destination_format=NEWLINE_DELIMITED_JSON (or PARQUET)",
+            file.label,
+            "the file is empty",
+            expected=_EXPECTED,
+            way_out="fetch it again",
         )
+
+
+def _require_line_feeds(file: RawFile, head: bytes) -> None:
     if b"\r" in head and b"\n" not in head:
         raise SourceError(
-            str(path),
+            file.label,
             "lines end unlike any trace's",
             expected="line feeds",
             got="carriage returns alone",
             way_out="convert it: tr '\\r' '\\n'",
-        )
-    if not head.strip():
-        raise SourceError(
-            str(path),
-            "the file is empty",
-            expected=_EXPECTED,
-            way_out="fetch it again",
         )
 
 
@@ -199,17 +269,12 @@ def _open(path: Path) -> _OpenedFile:
         ) from error
 
 
-def _inflate(path: Path, head: bytes) -> bytes:
+def _inflate(file: RawFile, head: bytes) -> bytes:
     try:
         # At most so many bytes: a file of zeros would otherwise fill memory before it is found to be no trace.
         return isal_zlib.decompressobj(wbits=31).decompress(head, 4 * HEAD)
     except DAMAGE as error:
-        raise damaged(path, error) from error
-
-
-def _decompress_zstd(packed: Source) -> bytes:
-    with open_stream(packed) as stream:
-        return stream.read(HEAD)
+        raise damaged(file.label, file.packing, error) from error
 
 
 def whole_lines(head: bytes) -> list[str]:
@@ -220,95 +285,141 @@ def whole_lines(head: bytes) -> list[str]:
 
 
 def _recognize(
-    packed: Source,
+    file: RawFile,
+    head: bytes,
+    orders: Mapping[str, tuple[str, ...]],
+    dialects: Sequence[Dialect],
+) -> list[Source]:
+    """Return the raw tables that a file holds; one for most."""
+    _refuse_other_formats(file, head)
+    if head.startswith(_PARQUET_MAGIC):
+        return [_by_names(file, "parquet", [_parquet_columns(file)], dialects)]
+    kind = kind_of(head)
+    if kind is not None:
+        return _tables_of_kind(file, kind, dialects)
+    _require_line_feeds(file, head)
+    return [_recognize_text(file, head, orders, dialects)]
+
+
+def _tables_of_kind(file: RawFile, kind: TableKind, dialects: Sequence[Dialect]) -> list[Source]:
+    with plain_file(file) as path:
+        columns_of_table = kind.columns(path)
+    sources = []
+    unknown = not_a_trace(file.label, "no tables")
+    for table, columns in columns_of_table.items():
+        try:
+            source = _by_names(file, "table", [columns], dialects)
+        except SourceError as fault:
+            unknown = fault
+            continue
+        sources.append(replace(source, kind=kind.name, inner=table))
+    # Tables beside those of the trace do no harm.
+    if not sources:
+        raise unknown
+    return sources
+
+
+def _recognize_text(
+    file: RawFile,
     head: bytes,
     orders: Mapping[str, tuple[str, ...]],
     dialects: Sequence[Dialect],
 ) -> Source:
-    path = packed.path
-    if head[:4] == b"PAR1":
-        return _by_names(path, "parquet", [_parquet_columns(packed)], dialects)
     if _ANSWER.match(head):
-        return _range_query(path, head, dialects)
+        return _range_query(file, head, dialects)
     lines = whole_lines(head)
     if lines[0].lstrip().startswith("{"):
-        return _by_names(path, "json", _json_keys(lines), dialects)
-    if path.name.removesuffix(".gz").endswith(".swf") or lines[0].startswith(";"):
-        return _workload_format(path, dialects)
-    header = _header(lines[0])
-    source = _by_header(path, header, dialects)
+        return _by_names(file, "json", _json_keys(lines), dialects)
+    if file.file_name.removesuffix(".gz").endswith(".swf") or lines[0].startswith("; "):
+        return _workload_format(file, dialects)
+    separator = separator_of(lines)
+    header = split_fields(lines[0], separator)
+    source = _by_header(file, header, dialects)
     has_open_quote = lines[0].count('"') % 2 == 1
     if source is not None and not has_open_quote:
-        return source
+        return replace(source, delimiter=separator)
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
-    if _names_columns(header, lines[1:]):
-        raise not_a_trace(path, lines[0])
+    if _names_columns(header, lines[1:], separator):
+        raise not_a_trace(file.label, lines[0])
     widths = [line.count(",") + 1 for line in lines]
     # Not only the first line: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
-        source = _by_places(path, line.split(","), orders, widths, dialects)
+        source = _by_places(file, line.split(","), orders, widths, dialects)
         if source is not None:
             return source
     if has_open_quote:
         raise SourceError(
-            str(path),
+            file.label,
             "a line break in the name of a column",
             expected="a header of one line",
             way_out="rename the column",
         )
-    raise not_a_trace(path, lines[0])
+    raise not_a_trace(file.label, lines[0])
 
 
-def _range_query(path: Path, head: bytes, dialects: Sequence[Dialect]) -> Source:
+def _source(
+    file: RawFile,
+    dialect: Dialect,
+    table: str,
+    format: Format,
+    order: tuple[str, ...] = (),
+    *,
+    has_header: bool = False,
+) -> Source:
+    """Return a raw file with what it holds."""
+    return Source(
+        file.path,
+        dialect,
+        table,
+        format,
+        member=file.member,
+        packing=file.packing,
+        encoding=file.encoding,
+        size=file.size,
+        version=file.version,
+        order=order,
+        has_header=has_header,
+    )
+
+
+def _range_query(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> Source:
     for dialect in dialects:
         if "prometheus" in dialect.formats:
-            return Source(path, dialect, metric_of(path, head, dialect), "prometheus")
-    raise not_a_trace(path, "an answer of Prometheus")
+            return _source(file, dialect, metric_of(file.path, head, dialect), "prometheus")
+    raise not_a_trace(file.label, "an answer of Prometheus")
 
 
-def _workload_format(path: Path, dialects: Sequence[Dialect]) -> Source:
+def _workload_format(file: RawFile, dialects: Sequence[Dialect]) -> Source:
     for dialect, raw in _tables("swf", dialects, is_positional=True):
-        return Source(
-            path,
-            dialect,
-            raw.name,
-            "swf",
-            order=raw.names,
-        )
-    raise not_a_trace(path, "the Standard Workload Format")
+        return _source(file, dialect, raw.name, "swf", raw.names)
+    raise not_a_trace(file.label, "the Standard Workload Format")
 
 
-def _header(line: str) -> list[str]:
-    try:
-        return next(csv.reader([line]), [])
-    # A "field" of more than 128 KB, or a return inside it: no header of ours.
-    except csv.Error:
-        return []
-
-
-def _names_columns(header: Sequence[str], rows: Sequence[str]) -> bool:
+def _names_columns(header: Sequence[str], rows: Sequence[str], separator: str) -> bool:
     """Return whether a first line names the columns of the rows below: words alone, one for each field."""
     names = {name.strip() for name in header}
     if len(header) < 2 or len(names) < len(header):
         return False
     if any(not name or _NUMBER.fullmatch(name) for name in names):
         return False
-    return bool(rows) and all(len(_header(row)) == len(header) for row in rows[:_ROWS_BELOW])
+    return bool(rows) and all(
+        len(split_fields(row, separator)) == len(header) for row in rows[:_ROWS_BELOW]
+    )
 
 
-def _parquet_columns(packed: Source) -> list[str]:
+def _parquet_columns(file: RawFile) -> list[str]:
     try:
-        if packed.is_gzip or packed.is_zstd:
-            with plain_file(packed) as plain_path:
+        if not file.is_plain:
+            with plain_file(file) as plain_path:
                 return list(pq.read_schema(plain_path).names)
-        with open_regular(packed.path) as file:
-            return list(pq.read_schema(file).names)
+        with open_regular(file.path) as opened:
+            return list(pq.read_schema(opened).names)
     except SourceError:
         raise
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid … for damaged footers
-        refuse_shortage(error, packed.path)
+        refuse_shortage(error, file.path)
         raise SourceError(
-            str(packed.path),
+            file.label,
             "damaged Parquet file",
             way_out="fetch it again",
         ) from error
@@ -336,15 +447,16 @@ def _tables(
 ) -> list[tuple[Dialect, RawTable]]:
     tables = []
     for dialect in dialects:
-        if kind in dialect.formats:
-            for raw in dialect.tables.values():
-                if raw.is_positional == is_positional:
-                    tables.append((dialect, raw))
+        # Whatever comes as text with names of columns may come as a table of any kind of file.
+        has_kind = kind in dialect.formats or (kind == "table" and "csv" in dialect.formats)
+        for raw in dialect.tables.values():
+            if has_kind and raw.is_positional == is_positional:
+                tables.append((dialect, raw))
     return tables
 
 
 def _by_names(
-    path: Path,
+    file: RawFile,
     kind: Format,
     records: Sequence[Sequence[str]],
     dialects: Sequence[Dialect],
@@ -359,46 +471,37 @@ def _by_names(
         fitting = []
         for dialect, raw in _tables(kind, dialects):
             # Own data may hold more than is declared; another file if its name names the table.
-            may_hold_more = bool(dialect.conversion) or path.name.startswith(raw.name)
+            may_hold_more = bool(dialect.conversion) or file.file_name.startswith(raw.name)
             if set(raw.mandatory) <= keys and (may_hold_more or keys <= set(raw.names)):
-                fitting.append(Source(path, dialect, raw.name, kind))
+                fitting.append(_source(file, dialect, raw.name, kind))
         if fitting:
             likenesses = [_likeness(source, keys) for source in fitting]
             return fitting[likenesses.index(max(likenesses))]
-    raise not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
+    raise not_a_trace(file.label, ", ".join(records[0][:6]) if records else "no records")
 
 
-def _by_header(path: Path, header: Sequence[str], dialects: Sequence[Dialect]) -> Source | None:
+def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]) -> Source | None:
     """Return the table that delimited text with a header belongs to."""
     for dialect in dialects:
         if dialect.flattened and dialect.flattened.header <= set(header):
-            return Source(path, dialect, "kaggle", "kaggle")
+            return _source(file, dialect, "kaggle", "kaggle")
     names = set(header)
     fitting = []
     for dialect, raw in _tables("csv", dialects):
         if set(raw.mandatory) <= names:
-            fitting.append(
-                Source(
-                    path,
-                    dialect,
-                    raw.name,
-                    "csv",
-                    order=tuple(header),
-                    has_header=True,
-                )
-            )
+            fitting.append(_source(file, dialect, raw.name, "csv", tuple(header), has_header=True))
     best = max(fitting, key=lambda source: _likeness(source, names), default=None)
     if best is not None:
-        _require_different_names(path, header, best.dialect.tables[best.table])
+        _require_different_names(file.label, header, best.dialect.tables[best.table])
     return best
 
 
-def _require_different_names(path: Path, header: Sequence[str], raw: RawTable) -> None:
+def _require_different_names(label: str, header: Sequence[str], raw: RawTable) -> None:
     """Refuse two columns of a name that is read: nothing says which one is meant."""
     for name in raw.names:
         if header.count(name) > 1:
             raise SourceError(
-                str(path),
+                label,
                 "two columns have one name",
                 got=name,
                 way_out="rename or remove one of them",
@@ -416,17 +519,18 @@ class _Likeness(NamedTuple):
 def _likeness(source: Source, names: set[str]) -> _Likeness:
     declared = set(source.dialect.tables[source.table].names)
     is_own_data = bool(source.dialect.conversion)
-    file = source.path
+    folder = source.member or str(source.path)
     return _Likeness(
         has_no_strange_fields=is_own_data or names <= declared,
         # BigQuery writes a table into a folder, as files whose names are numbers.
-        is_named_so=file.name.startswith(source.table) or file.parent.name == source.table,
+        is_named_so=source.file_name.startswith(source.table)
+        or PurePosixPath(folder).parent.name == source.table,
         n_declared=len(names & declared) if is_own_data else 0,
     )
 
 
 def _by_places(
-    path: Path,
+    file: RawFile,
     fields: Sequence[str],
     orders: Mapping[str, tuple[str, ...]],
     widths: Sequence[int],
@@ -446,13 +550,7 @@ def _by_places(
         if len(pattern_at) > most_patterns:
             most_patterns = len(pattern_at)
             width = next(width for width in widths if width in raw.field_counts)
-            best_source = Source(
-                path,
-                dialect,
-                raw.name,
-                "csv",
-                order=order[:width],
-            )
+            best_source = _source(file, dialect, raw.name, "csv", order[:width])
     return best_source
 
 
@@ -479,11 +577,11 @@ def cell_in_path(path: Path, dialect: Dialect) -> str:
     return nearest[nearest.lastindex or 0]
 
 
-def not_a_trace(path: Path, got: str) -> SourceError:
+def not_a_trace(label: str, got: str) -> SourceError:
     """Return the error for a file that is no part of a trace; long texts are shortened."""
     shown = repr(got if len(got) <= 40 else got[:40] + "…")
     return SourceError(
-        str(path),
+        label,
         "not part of a trace",
         expected=_EXPECTED,
         got=shown,

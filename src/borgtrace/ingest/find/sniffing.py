@@ -6,21 +6,26 @@ format yet.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
+import pyarrow as pa
 
-from borgtrace.engine.guard import open_file
+from borgtrace.engine.guard import open_file, open_values
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line, harmless
-from borgtrace.ingest.files.streams import check_expansion
-from borgtrace.ingest.find.recognition import packed_file
+from borgtrace.ingest.files.streams import plain_file
+from borgtrace.ingest.find.recognition import BegunFile, begun_files, whole_lines
+from borgtrace.ingest.find.separators import separator_of
+from borgtrace.ingest.read.tables import kind_of
 from borgtrace.schema.dialects.units import ISO
 from borgtrace.schema.time import write_time
-from borgtrace.storage import open_regular, plain_path
+from borgtrace.storage import plain_path
 from borgtrace.storage.sparse_copy import local_copies
 
 
@@ -69,6 +74,7 @@ UNITS = {
 _COUNTERS = "total|seconds"
 _INSTANTS = "instant|sample|current"
 _KINDS = {"average": "mean over each step", "instant": "usage at one instant"}
+_MOST_BATCHES = 16
 _LEAST_BYTES = 1e6
 """A median above is one of bytes: no task has a megabyte of GiB, and few have as many MiB."""
 
@@ -154,45 +160,64 @@ def sniff(path: Path) -> Draft:
     SourceError
         It is no table, or no column names a task, a time, or CPU or memory.
     """
-    (local_path,) = local_copies([path])
-    _require_plausible_expansion(path, Path(local_path))
-    reader_sql = _reader_sql(path, Path(local_path))
-    with open_file(Path(local_path)) as connection:
+    begun = _only_file(path)
+    with plain_file(begun.file) as plain, _open_view(begun, plain) as connection:
         try:
-            connection.execute(f"CREATE VIEW raw AS SELECT * FROM {reader_sql}")
             described = connection.execute("DESCRIBE raw").fetchall()
             types = {name: str(type_name) for name, type_name, *_ in described}
             columns = _SniffedColumns(connection, types, _find_roles(path, types))
             return _draft(columns)
         # Also in the midst of it: DuckDB tells the columns from the first rows, and reads the others for the guesses.
         except duckdb.Error as error:
-            raise SourceError(
-                str(path),
-                f"not a table ({first_line(error)})",
-                way_out="check the file",
-            ) from error
+            raise _no_table(path, first_line(error)) from error
 
 
-def _require_plausible_expansion(path: Path, local_path: Path) -> None:
-    """Decompress a file once, so that DuckDB meets none that expands beyond all reason."""
-    with open_regular(local_path) as file:
-        head = file.read(4)
-    packed = packed_file(path, head, local_path.stat().st_size)
-    check_expansion(replace(packed, copy=local_path))
-
-
-def _reader_sql(path: Path, local_path: Path) -> str:
-    file_sql = literal(str(plain_path(local_path)))
-    with open_regular(path) as file:
-        head = file.read(4)
-    if head == b"PAR1":
-        return f"read_parquet({file_sql})"
-    compression_sql = {b"\x1f\x8b": "'gzip'", b"\x28\xb5": "'zstd'"}.get(head[:2], "'none'")
-    if ".json" in path.name or head[:1] == b"{":
-        return (
-            f"read_json({file_sql}, format = 'newline_delimited', compression = {compression_sql})"
+def _only_file(path: Path) -> BegunFile:
+    (local_path,) = local_copies([path])
+    begun = begun_files(path)
+    if len(begun) != 1:
+        raise SourceError(
+            str(path),
+            "an archive of several files",
+            got=f"{len(begun)} files",
+            way_out="unpack it, and name the file that holds the usage",
         )
-    return f"read_csv({file_sql}, header = true, delim = ',', compression = {compression_sql})"
+    (only,) = begun
+    return only._replace(file=replace(only.file, copy=Path(local_path)))
+
+
+def _no_table(path: Path, reason: str) -> SourceError:
+    return SourceError(str(path), f"not a table ({reason})", way_out="check the file")
+
+
+@contextmanager
+def _open_view(begun: BegunFile, plain: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a connection whose view ``raw`` is the table of a file, of which it can read nothing else."""
+    kind = kind_of(begun.head)
+    if kind is not None:
+        ((name, _),) = kind.columns(plain).items()
+        with closing(open_values()) as values:
+            # The first rows are enough to tell what columns are.
+            batches = islice(kind.batches(plain, name), _MOST_BATCHES)
+            values.register("raw", pa.Table.from_batches(batches))
+            yield values
+        return
+    with open_file(plain) as connection:
+        try:
+            connection.execute(f"CREATE VIEW raw AS SELECT * FROM {_reader_sql(begun, plain)}")
+        except duckdb.Error as error:
+            raise _no_table(begun.file.path, first_line(error)) from error
+        yield connection
+
+
+def _reader_sql(begun: BegunFile, plain: Path) -> str:
+    file_sql = literal(str(plain_path(plain)))
+    if begun.head.startswith(b"PAR1"):
+        return f"read_parquet({file_sql})"
+    if ".json" in begun.file.file_name or begun.head[:1] == b"{":
+        return f"read_json({file_sql}, format = 'newline_delimited')"
+    separator = separator_of(whole_lines(begun.head))
+    return f"read_csv({file_sql}, header = true, delim = {literal(separator)})"
 
 
 @dataclass(frozen=True)

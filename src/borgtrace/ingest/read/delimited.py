@@ -1,5 +1,6 @@
 """Delimited text: typed chunks from Arrow's CSV reader, or from our own where all fields are numbers, and its lines."""
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -15,6 +16,7 @@ from borgtrace.ingest.read.strange_text import is_strange
 from borgtrace.ingest.read.validating_reader import LineFormat
 from borgtrace.schema.arrow import arrow_field
 
+COMMA = ","
 BLOCK_SIZE = 1 << 23
 """Arrow makes a batch of each block of so many bytes; larger ones ask for new memory each time."""
 
@@ -35,7 +37,8 @@ def read_plain_numbers(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         Where a field fills no column or two, is not a number, or a line is not plain numbers.
     """
     # A field that fills no column may hold anything, text too.
-    if [field.place for field in layout.fields] != list(range(1, layout.width + 1)):
+    has_other_fields = [field.place for field in layout.fields] != list(range(1, layout.width + 1))
+    if has_other_fields or layout.delimiter != COMMA:
         raise NotPlainNumbers
     with open_lines(source) as stream:
         yield from read_numbers(stream, {field.name: _type(field) for field in layout.fields})
@@ -70,7 +73,11 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     )
     # An empty line is a row like any other: it must be refused and counted, or rows in would not equal rows stored and
     # refused.
-    parse_options = pyarrow.csv.ParseOptions(quote_char=False, ignore_empty_lines=False)
+    parse_options = pyarrow.csv.ParseOptions(
+        delimiter=layout.delimiter,
+        quote_char=False,
+        ignore_empty_lines=False,
+    )
     convert_options = pyarrow.csv.ConvertOptions(
         column_types=types,
         include_columns=list(types),
@@ -137,12 +144,22 @@ def _type(field: Field) -> pa.DataType:
 
 def delimited_lines(layout: RawLayout) -> LineFormat:
     """Return how a delimited line is taken apart."""
-    fields_sql = "string_split(line, ',')"
+    delimiter_sql = literal(layout.delimiter)
+    fields_sql = f"string_split(line, {delimiter_sql})"
     is_misquoted_sql = "false"
     if layout.is_converted:
-        fields_sql = _QUOTED_FIELDS_SQL
-        # A comma is added, so that each field ends with one and the last is no special case.
-        is_misquoted_sql = f"NOT regexp_full_match(line || ',', {literal(f'({_FIELD},)+')})"
+        end = re.escape(layout.delimiter)
+        field = f'("(?:[^"]|"")*"|[^"{end}]*)'
+        # A delimiter is added, so that each field ends with one and the last is no special case.
+        ended_sql = f"line || {delimiter_sql}"
+        fields_sql = f"""
+            list_transform(
+                regexp_extract_all({ended_sql}, {literal(f"{field}{end}")}, 1),
+                lambda field:
+                    CASE WHEN field[1] = '"' THEN replace(field[2:-2], '""', '"') ELSE field END
+            )
+        """
+        is_misquoted_sql = f"NOT regexp_full_match({ended_sql}, {literal(f'({field}{end})+')})"
     return LineFormat(
         f"""
         SELECT
@@ -154,12 +171,3 @@ def delimited_lines(layout: RawLayout) -> LineFormat:
         """,
         empty_is_null=True,
     )
-
-
-_FIELD = '("(?:[^"]|"")*"|[^",]*)'
-_QUOTED_FIELDS_SQL = f"""
-    list_transform(
-        regexp_extract_all(line || ',', {literal(f"{_FIELD},")}, 1),
-        lambda field: CASE WHEN field[1] = '"' THEN replace(field[2:-2], '""', '"') ELSE field END
-    )
-"""

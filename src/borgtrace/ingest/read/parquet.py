@@ -19,7 +19,7 @@ from borgtrace.ingest.files.limits import require_plausible_size
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import plain_file
-from borgtrace.ingest.read.records import ROWS_PER_CHUNK, read_flat
+from borgtrace.ingest.read.records import ROWS_PER_CHUNK, json_texts_sql, read_flat
 from borgtrace.schema.arrow import raw_schema
 
 
@@ -94,7 +94,7 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
     with plain_file(source) as path, open_file(path, threads=1) as connection:
         records_sql = _records_sql(path, layout_of(source))
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
-        query_sql = f"SELECT to_json(record)::VARCHAR AS line FROM {records_sql} AS record"
+        query_sql = json_texts_sql(records_sql, pq.read_schema(path).names)
         try:
             for batch in connection.sql(query_sql).to_arrow_reader(ROWS_PER_CHUNK):
                 numbers = pa.array(np.arange(n_done, n_done + batch.num_rows))

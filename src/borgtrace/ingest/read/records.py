@@ -47,6 +47,29 @@ def record_types(layout: RawLayout) -> dict[str, str]:
     return types
 
 
+def json_texts_sql(relation_sql: str, columns: Sequence[str]) -> str:
+    """Return a query for each row of a relation as a text of JSON, called ``line``.
+
+    Parameters
+    ----------
+    relation_sql
+        Reads the rows.
+    columns
+        Names of all its columns: a column that is called like the row would be taken for it.
+
+    Examples
+    --------
+    >>> json_texts_sql("rows", ["task", "Record"])
+    'SELECT to_json("record_")::VARCHAR AS line FROM rows AS "record_"'
+    """
+    taken = {column.lower() for column in columns}
+    name = "record"
+    while name in taken:
+        name += "_"
+    row_sql = quoted(name)
+    return f"SELECT to_json({row_sql})::VARCHAR AS line FROM {relation_sql} AS {row_sql}"
+
+
 def read_flat(
     path: Path,
     relation_sql: str,
