@@ -58,6 +58,8 @@ CANONICAL = {
     "task_usage": "instance_usage",
 }
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_WHOLE_DOUBLE = re.compile(r"[+-]?[0-9]+(\.0*|(\.[0-9]*)?[eE]\+?[0-9]+)")
+_FIELD = re.compile(r'"((?:[^"]|"")*)"|([^",]*)')
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -80,7 +82,10 @@ def fields_of(table: str) -> list[tuple[str, str, bool]]:
 def judge(table: str, line: bytes) -> Fate:
     """Say what becomes of one line, given without its line feed."""
     fate, fields = Fate(), fields_of(table)
-    texts = line.removesuffix(b"\r").decode("utf-8", "replace").replace("\0", "�").split(",")
+    texts = split(line.removesuffix(b"\r").decode("utf-8", "replace").replace("\0", "�"))
+    if texts is None:
+        # How many fields it has nobody knows.
+        return Fate({"wrong_column_count", "unparsable_value"})
     if len(texts) != len(fields):
         return Fate({"wrong_column_count"})
     for (name, kind, is_mandatory), raw in zip(fields, texts, strict=True):
@@ -101,6 +106,31 @@ def judge(table: str, line: bytes) -> Fate:
     return fate
 
 
+def split(line: str) -> list[str] | None:
+    """Return the fields of a line, without the quotes around them; None where a quote stands elsewhere."""
+    texts = []
+    rest = line + ","
+    while rest:
+        field = _FIELD.match(rest)
+        assert field
+        rest = rest[field.end() :]
+        if not rest.startswith(","):
+            return None
+        rest = rest[1:]
+        texts.append((field[2] or "") if field[1] is None else field[1].replace('""', '"'))
+    return texts
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number, which pandas spells 5.0 and Spark 5E0; None where a text is none, or only nearly one."""
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if not _WHOLE_DOUBLE.fullmatch(text):
+        return None
+    number = float(text)
+    return int(number) if abs(number) <= 2**53 and number == int(number) else None
+
+
 @dataclass(frozen=True)
 class Refused:
     """A text that is no value, and why."""
@@ -113,17 +143,12 @@ def value_of(kind: str, text: str) -> Any:
     if kind in ("text", "value"):
         return Refused("unparsable_value") if "�" in text else text
     if kind == "flag":
-        return {
-            "0": False,
-            "1": True,
-            "true": True,
-            "false": False,
-        }.get(text, Refused("unparsable_value"))
+        return flag_of(text)
     if kind == "amount":
         return amount_of(text)
-    if not _INTEGER.fullmatch(text):
+    number = whole(text)
+    if number is None:
         return Refused("unparsable_value")
-    number = int(text)
     if kind in CODES:
         return (
             CODES[kind][number] if 0 <= number < len(CODES[kind]) else Refused("unknown_enum_code")
@@ -133,6 +158,18 @@ def value_of(kind: str, text: str) -> Any:
     if not 0 <= number < (2**63 if kind in ("time", "id") else 2**31):
         return Refused("integer_out_of_range")
     return Refused("unknown_enum_code") if kind == "class" and number > 3 else number
+
+
+def flag_of(text: str) -> Any:
+    """Return what a flag says, in any of its spellings, or why it is none."""
+    return {
+        "0": False,
+        "0.0": False,
+        "1": True,
+        "1.0": True,
+        "true": True,
+        "false": False,
+    }.get(text.lower(), Refused("unparsable_value"))
 
 
 def amount_of(text: str) -> Any:

@@ -6,10 +6,16 @@ Typed from the proto and the notes on BigQuery's export, without a look at the d
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
-from tests.ingest.declared_2011 import Fate, Refused, amount_of, ends_before_it_starts
+from tests.ingest.declared_2011 import (
+    Fate,
+    Refused,
+    amount_of,
+    ends_before_it_starts,
+    flag_of,
+    whole,
+)
 
 AFTER = 2**63 - 1
 _PRESENCE = ("PRESENT", "NOT_PRESENT")
@@ -88,7 +94,6 @@ _BITS = {
     "class": 31,
     "alloc_index": 31,
 }
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def fields_of(table: str) -> list[tuple[str, str, str]]:
@@ -176,17 +181,12 @@ def _value_of(kind: str, value: Any) -> Any:
         return Refused("unparsable_value") if "�" in text or "\0" in text else text
     text = text.strip(" \t")
     if kind == "flag":
-        return {
-            "0": False,
-            "1": True,
-            "true": True,
-            "false": False,
-        }.get(text, Refused("unparsable_value"))
+        return flag_of(text)
     if kind == "amount":
         return amount_of(text)
-    if not _INTEGER.fullmatch(text):
+    number = whole(text)
+    if number is None:
         return Refused("unparsable_value")
-    number = int(text)
     if kind in CODES:
         return (
             CODES[kind][number] if 0 <= number < len(CODES[kind]) else Refused("unknown_enum_code")
@@ -201,18 +201,16 @@ def _value_of(kind: str, value: Any) -> Any:
 
 
 def _ids(value: Any) -> Any:
-    if not isinstance(value, list) or not all(isinstance(item, str | int) for item in value):
+    if not isinstance(value, list):
         return Refused("unparsable_value")
-    if any(
-        isinstance(item, bool) or not _INTEGER.fullmatch(str(item).strip(" \t")) for item in value
-    ):
-        return Refused("unparsable_value")
-    numbers = [int(item) for item in value]
-    return (
-        numbers
-        if all(-(2**63) <= number < 2**63 for number in numbers)
-        else Refused("unparsable_value")
-    )
+    numbers = []
+    for item in value:
+        is_spelled = isinstance(item, str | int | float) and not isinstance(item, bool)
+        number = whole(str(item).strip(" \t")) if is_spelled else None
+        if number is None or not -(2**63) <= number < 2**63:
+            return Refused("unparsable_value")
+        numbers.append(number)
+    return numbers
 
 
 def _percentiles(value: Any, length: int) -> Any:
@@ -271,7 +269,7 @@ def _text(value: Any) -> str:
 
 def _is_integer(value: Any, number: int) -> bool:
     text = _text(value).strip(" \t")
-    return bool(_INTEGER.fullmatch(text)) and int(text) == number
+    return whole(text) == number
 
 
 class Doubled(Exception):  # noqa: N818 - no error of a program

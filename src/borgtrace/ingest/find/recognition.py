@@ -341,10 +341,10 @@ def _recognize_text(
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
     if _names_columns(header, lines[1:], separator):
         raise not_a_trace(file.label, lines[0])
-    widths = [line.count(",") + 1 for line in lines]
+    widths = [len(split_fields(line, ",")) for line in lines]
     # Not only the first line: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
-        source = _by_places(file, line.split(","), orders, widths, dialects)
+        source = _by_places(file, split_fields(line, ","), orders, widths, dialects)
         if source is not None:
             return source
     if has_open_quote:
@@ -447,8 +447,9 @@ def _tables(
 ) -> list[tuple[Dialect, RawTable]]:
     tables = []
     for dialect in dialects:
-        # Whatever comes as text with names of columns may come as a table of any kind of file.
-        has_kind = kind in dialect.formats or (kind == "table" and "csv" in dialect.formats)
+        # Whatever comes with names of columns may come as a table of any kind of file.
+        comes_as_table = not {"csv", "parquet"}.isdisjoint(dialect.formats)
+        has_kind = kind in dialect.formats or (kind == "table" and comes_as_table)
         for raw in dialect.tables.values():
             if has_kind and raw.is_positional == is_positional:
                 tables.append((dialect, raw))

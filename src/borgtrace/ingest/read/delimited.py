@@ -84,15 +84,13 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         # Arrow alone takes an empty text for a value; in the trace it is a missing one.
         strings_can_be_null=True,
         null_values=[""],
-        true_values=["1", "true"],
-        false_values=["0", "false"],
+        true_values=["1", "true", "True", "TRUE"],
+        false_values=["0", "false", "False", "FALSE"],
     )
-    # A trace has no quotes, so there a quote is a part of its field; in own data the validating reader takes them off.
-    refused = b'"' if layout.is_converted else b""
     with open_lines(source) as stream:
         try:
             reader = pyarrow.csv.open_csv(
-                PlainLines(stream, refused),
+                PlainLines(stream),
                 read_options,
                 parse_options,
                 convert_options,
@@ -104,12 +102,11 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
 
 
 class PlainLines:
-    """A stream that stops where Arrow would read lines otherwise than the validating reader."""
+    """A stream that stops where Arrow would read lines otherwise than the validating reader, which takes quotes off."""
 
-    def __init__(self, stream: BinaryIO, refused: bytes = b"") -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._rest = b""
-        self._refused = refused
         self.closed = False
 
     def read(self, size: int) -> bytes:
@@ -125,8 +122,8 @@ class PlainLines:
         has_lone_return = b"\r" in whole and whole.count(b"\r") != whole.count(b"\r\n")
         # An empty line is refused: of a block of nothing else Arrow would make eight million rows.
         has_empty_line = b"\n\n" in whole
-        has_refused = bool(self._refused) and self._refused in whole
-        if has_lone_return or has_empty_line or has_refused or is_strange(whole):
+        has_quote = b'"' in whole
+        if has_lone_return or has_empty_line or has_quote or is_strange(whole):
             raise NeedsValidation
         return block
 
@@ -145,21 +142,19 @@ def _type(field: Field) -> pa.DataType:
 def delimited_lines(layout: RawLayout) -> LineFormat:
     """Return how a delimited line is taken apart."""
     delimiter_sql = literal(layout.delimiter)
-    fields_sql = f"string_split(line, {delimiter_sql})"
-    is_misquoted_sql = "false"
-    if layout.is_converted:
-        end = re.escape(layout.delimiter)
-        field = f'("(?:[^"]|"")*"|[^"{end}]*)'
-        # A delimiter is added, so that each field ends with one and the last is no special case.
-        ended_sql = f"line || {delimiter_sql}"
-        fields_sql = f"""
-            list_transform(
-                regexp_extract_all({ended_sql}, {literal(f"{field}{end}")}, 1),
-                lambda field:
-                    CASE WHEN field[1] = '"' THEN replace(field[2:-2], '""', '"') ELSE field END
-            )
-        """
-        is_misquoted_sql = f"NOT regexp_full_match({ended_sql}, {literal(f'({field}{end})+')})"
+    end = re.escape(layout.delimiter)
+    # Google's traces have no quotes, but R, Excel and csv.QUOTE_ALL put them around texts, or all fields.
+    field = f'("(?:[^"]|"")*"|[^"{end}]*)'
+    # A delimiter is added, so that each field ends with one and the last is no special case.
+    ended_sql = f"line || {delimiter_sql}"
+    fields_sql = f"""
+        list_transform(
+            regexp_extract_all({ended_sql}, {literal(f"{field}{end}")}, 1),
+            lambda field:
+                CASE WHEN field[1] = '"' THEN replace(field[2:-2], '""', '"') ELSE field END
+        )
+    """
+    is_misquoted_sql = f"NOT regexp_full_match({ended_sql}, {literal(f'({field}{end})+')})"
     return LineFormat(
         f"""
         SELECT

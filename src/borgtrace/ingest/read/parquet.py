@@ -20,6 +20,7 @@ from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout, layout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import plain_file
 from borgtrace.ingest.read.records import ROWS_PER_CHUNK, json_texts_sql, read_flat
+from borgtrace.ingest.read.text_fields import is_plain_number_sql
 from borgtrace.schema.arrow import raw_schema
 
 
@@ -43,6 +44,8 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         schema = pq.read_schema(path)
         if not layout.is_converted and _is_odd(schema, layout):
             raise NeedsValidation
+        if not _are_plain_numbers(path, schema, layout):
+            raise NeedsValidation
         yield from read_flat(path, _records_sql(path, layout), layout, schema.names)
 
 
@@ -57,16 +60,63 @@ def _require_plausible_content(source: Source, path: Path) -> None:
 
 
 def _records_sql(path: Path, layout: RawLayout) -> str:
-    """Write the records of a file, whose instants become numbers of the unit in which the format has them."""
+    """Write the records of a file: instants become numbers of the unit in which the format has them, NaN is missing."""
     units = {field.raw.name: field.raw.scale for field in layout.fields if field.is_scaled}
     replacements = []
     for field in pq.read_schema(path):
+        name_sql = quoted(field.name)
         if pa.types.is_timestamp(field.type) and field.name in units:
-            name_sql = quoted(field.name)
             unit_sql = number(units[field.name])
             replacements.append(f"epoch_us({name_sql}) / {unit_sql} AS {name_sql}")
+        elif pa.types.is_floating(field.type):
+            # Where integers were missing, pandas made doubles of them: NaN is what is missing.
+            replacements.append(
+                f"CASE WHEN NOT isnan({name_sql}) THEN {name_sql} END AS {name_sql}"
+            )
     replaced_sql = f"REPLACE ({', '.join(replacements)})" if replacements else ""
     return f"(SELECT * {replaced_sql} FROM {files_sql([path])})"
+
+
+def _are_plain_numbers(path: Path, schema: pa.Schema, layout: RawLayout) -> bool:
+    """Whether a cast reads all numbers of a file as the validating reader does: it makes 10 of 9.5 and of '9.5'."""
+    tests = []
+    for field in layout.fields:
+        data_type = _type_at(schema, field.raw.path)
+        value_sql = quoted(*field.raw.path)
+        is_number = not field.is_text and field.column.type not in ("string", "bool")
+        if not is_number or field.has_words or data_type is None:
+            continue
+        is_float = field.is_scaled or field.column.type.startswith("float")
+        if pa.types.is_string(data_type) or pa.types.is_large_string(data_type):
+            column_type = "float64" if is_float else field.column.type
+            tests.append(is_plain_number_sql(f"trim({value_sql})", column_type))
+        elif (pa.types.is_floating(data_type) or pa.types.is_decimal(data_type)) and not is_float:
+            is_whole_sql = f"trunc({value_sql}) = {value_sql}"
+            tests.append(f"({is_whole_sql} AND abs({value_sql}) <= {number(2**53)})")
+    if not tests:
+        return True
+    tests_sql = " AND ".join(f"coalesce({test_sql}, true)" for test_sql in tests)
+    with open_file(path, threads=1) as connection:
+        query_sql = (
+            f"SELECT coalesce(bool_and({tests_sql}), true) FROM {_records_sql(path, layout)}"
+        )
+        try:
+            ((are_plain,),) = connection.sql(query_sql).fetchall()
+        except duckdb.Error as error:
+            raise NeedsValidation from error
+    return bool(are_plain)
+
+
+def _type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType | None:
+    """Return the type of a field of a file, which may be inside a record; None where there is none."""
+    if path[0] not in schema.names:
+        return None
+    data_type = schema.field(path[0]).type
+    for name in path[1:]:
+        if not pa.types.is_struct(data_type) or data_type.get_field_index(name) < 0:
+            return None
+        data_type = data_type.field(name).type
+    return data_type
 
 
 def _is_odd(schema: pa.Schema, layout: RawLayout) -> bool:

@@ -18,6 +18,10 @@ from borgtrace.schema.time import AFTER_TRACE
 
 _BLANKS = " \t"
 _INTEGER = "[+-]?[0-9]+"
+_WHOLE_DOUBLE = r"[+-]?[0-9]+(\.0*|(\.[0-9]*)?[eE][+]?[0-9]+)"
+"""A whole number as pandas and Spark write it where they hold it as a double: with a point, or an exponent."""
+_MOST_EXACT = 2**53
+"""Up to which a double holds each whole number."""
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 NOT_UTF8 = "�"
@@ -302,11 +306,12 @@ def _read_text(text_sql: str) -> ReadValue:
 
 
 def _read_flag(text_sql: str) -> ReadValue:
+    word_sql = f"lower({text_sql})"
     value_sql = (
-        f"CASE WHEN {text_sql} IN ('1', 'true') THEN true "
-        f"WHEN {text_sql} IN ('0', 'false') THEN false END"
+        f"CASE WHEN {word_sql} IN ('1', '1.0', 'true') THEN true "
+        f"WHEN {word_sql} IN ('0', '0.0', 'false') THEN false END"
     )
-    is_no_flag_sql = f"{text_sql} NOT IN ('0', '1', 'true', 'false')"
+    is_no_flag_sql = f"{word_sql} NOT IN ('0', '0.0', '1', '1.0', 'true', 'false')"
     return ReadValue(value_sql, (_unparsable(is_no_flag_sql),))
 
 
@@ -362,7 +367,7 @@ def _read_code(field: Field, text_sql: str) -> ReadValue:
     if field.has_words:
         code_sql = text_sql
     else:
-        code_sql = f"TRY_CAST({text_sql} AS BIGINT)"
+        code_sql = integer_sql(text_sql, "BIGINT")
         tests.append(_unparsable(_is_no_integer_sql(text_sql)))
     cases_sql = " ".join(
         f"WHEN {_constant_sql(code)} THEN {literal(name)}" for code, name in field.codes.items()
@@ -379,12 +384,12 @@ def _constant_sql(value: str | int) -> str:
 
 def _read_integer(field: Field, text_sql: str) -> ReadValue:
     column = field.column
-    value_sql = f"TRY_CAST({text_sql} AS {SQL_TYPES[column.type]})"
+    value_sql = integer_sql(text_sql, SQL_TYPES[column.type])
     if column.unit == "us":
         # Real files hold 2⁶⁴−1 where the format document says 2⁶³−1.
         is_after_sql = _is_integer_of_sql(text_sql, [2**64 - 1])
         value_sql = f"CASE WHEN {is_after_sql} THEN {AFTER_TRACE} ELSE {value_sql} END"
-    # Two reasons, distinguished by the shape of the text: TRY_CAST alone gives NULL for both, and rounds 1.5.
+    # Two reasons, distinguished by the shape of the text: a cast alone gives NULL for both.
     return ReadValue(
         value_sql,
         (
@@ -401,6 +406,8 @@ def _read_list(field: Field, text_sql: str) -> ReadValue:
     item_sql = _trimmed_sql("item")
     item_type_sql = SQL_TYPES[column.type].removesuffix("[]")
     number_sql = f"TRY_CAST({item_sql} AS {item_type_sql})"
+    if column.type == "list<int64>":
+        number_sql = integer_sql(item_sql, item_type_sql)
     value_sql = f"list_transform({texts_sql}, lambda item: {number_sql})"
     if column.type == "list<float32>":
         is_no_item_sql = _is_no_number_sql(item_sql, number_sql)
@@ -420,7 +427,61 @@ def _is_lost_sql(text_sql: str, value_sql: str) -> str:
 
 
 def _is_no_integer_sql(text_sql: str) -> str:
-    return f"NOT regexp_full_match({text_sql}, {literal(_INTEGER)})"
+    is_integer_sql = f"regexp_full_match({text_sql}, {literal(_INTEGER)})"
+    return f"NOT ({is_integer_sql} OR {_is_whole_double_sql(text_sql)})"
+
+
+def _is_whole_double_sql(text_sql: str) -> str:
+    """Write whether a text with a point or an exponent is a whole number, and one that no double has rounded."""
+    number_sql = f"TRY_CAST({text_sql} AS DOUBLE)"
+    return (
+        f"(regexp_full_match({text_sql}, {literal(_WHOLE_DOUBLE)}) "
+        f"AND coalesce(trunc({number_sql}) = {number_sql} "
+        f"AND abs({number_sql}) <= {number(_MOST_EXACT)}, false))"
+    )
+
+
+def integer_sql(text_sql: str, type_sql: str) -> str:
+    """Return SQL for the whole number that a text is: 5, 5.0 and 5E0 are 5; NULL where it is none.
+
+    Parameters
+    ----------
+    text_sql
+        Yields the text.
+    type_sql
+        DuckDB's type of the number.
+
+    Notes
+    -----
+    A cast alone makes 10 of 9.5.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> texts = "(VALUES ('5'), ('5.0'), ('1.5E1'), ('9.5'), ('1.5E0')) t(x)"
+    >>> [n for n, in duckdb.sql(f"SELECT {integer_sql('x', 'BIGINT')} FROM {texts}").fetchall()]
+    [5, 5, 15, None, None]
+    """
+    is_plain_sql = f"regexp_full_match({text_sql}, {literal(_INTEGER)})"
+    return (
+        f"CASE WHEN {is_plain_sql} THEN TRY_CAST({text_sql} AS {type_sql}) "
+        f"WHEN {_is_whole_double_sql(text_sql)} "
+        f"THEN TRY_CAST(TRY_CAST({text_sql} AS DOUBLE) AS {type_sql}) END"
+    )
+
+
+def is_plain_number_sql(text_sql: str, data_type: str) -> str:
+    """Return SQL for whether a cast reads a text as `integer_sql` and the tests of numbers do.
+
+    Parameters
+    ----------
+    text_sql
+        Yields the text.
+    data_type
+        Type of the column that it fills.
+    """
+    pattern = _NUMBER if data_type.startswith("float") else _INTEGER
+    return f"regexp_full_match({text_sql}, {literal(pattern)})"
 
 
 def _is_no_number_sql(text_sql: str, value_sql: str) -> str:
@@ -439,8 +500,7 @@ def _is_number_of_sql(text_sql: str, numbers: Iterable[float]) -> str:
 
 
 def _is_integer_of_sql(text_sql: str, numbers: Iterable[int]) -> str:
-    """Write whether a text is one of some integers, however it is spelled (00 is 0); false where it is NULL."""
+    """Write whether a text is one of some integers, however it is spelled (0.0 is 0); false where it is NULL."""
     numbers_sql = ", ".join(number(value) for value in numbers) or "NULL"
-    is_no_integer_sql = _is_no_integer_sql(text_sql)
-    integer_sql = f"CASE WHEN NOT {is_no_integer_sql} THEN TRY_CAST({text_sql} AS HUGEINT) END"
-    return f"coalesce(({integer_sql}) IN ({numbers_sql}), false)"
+    whole_sql = integer_sql(text_sql, "HUGEINT")
+    return f"coalesce(({whole_sql}) IN ({numbers_sql}), false)"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from borgtrace.engine.guard import open_values
 from borgtrace.ingest.files.sources import Source
@@ -50,13 +51,23 @@ def table_blocks(source: Source) -> Iterator[pa.Table]:
     with plain_file(source) as path, open_values(threads=1) as connection:
         for batch in kind.batches(path, source.inner):
             for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
-                rows = pa.Table.from_batches([batch.slice(start, ROWS_PER_BLOCK)])
+                rows = _without_nan(pa.Table.from_batches([batch.slice(start, ROWS_PER_BLOCK)]))
                 connection.register("rows", rows)
                 lines = connection.sql(json_texts_sql("rows", rows.column_names)).to_arrow_table()
                 connection.unregister("rows")
                 numbers = pa.array(np.arange(n_done, n_done + lines.num_rows))
                 n_done += lines.num_rows
                 yield pa.table({"source_row": numbers, "line": lines.column("line")})
+
+
+def _without_nan(rows: pa.Table) -> pa.Table:
+    """Return rows in which what is missing is NULL: pandas makes doubles of integers, and NaN of missing ones."""
+    for place, column in enumerate(rows.schema):
+        if pa.types.is_floating(column.type):
+            is_nan = pc.is_nan(rows.column(place))
+            values = pc.if_else(is_nan, pa.scalar(None, column.type), rows.column(place))
+            rows = rows.set_column(place, column, values)
+    return rows
 
 
 __all__ = ["KINDS", "TableKind", "kind_called", "kind_of", "table_blocks"]
