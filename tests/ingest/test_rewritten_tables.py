@@ -155,7 +155,8 @@ def test_whole_numbers_with_a_point_are_whole_numbers(tmp_path: Path) -> None:
     assert store.manifest.sources[0].counters["unparsable_value"] == 1
 
 
-NODES = """
+NODES = """\
+clock = "epoch"
 [machines]
 machine = "machine"
 cpu = { column = "cpu", unit = "cores" }
