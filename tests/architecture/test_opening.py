@@ -92,6 +92,9 @@ def is_opening(call: ast.Call) -> bool:
 
 
 def is_looked_at(call: ast.Call) -> bool:
+    # What reads from an open file opens none.
+    if any(keyword.arg == "fileobj" for keyword in call.keywords):
+        return True
     if not call.args or not isinstance(call.args[0], ast.Call):
         return False
     function = call.args[0].func

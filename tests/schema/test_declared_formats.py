@@ -12,6 +12,7 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects import Absent, Conversion, RawField
 from borgtrace.schema.dialects.declaration import declared_dialect
+from borgtrace.schema.dialects.raw import NumberSpelling
 
 GOOD: dict[str, Any] = {
     "name": "cell",
@@ -162,6 +163,9 @@ SHARES: dict[str, Any] = {
 }
 
 
+PERCENTAGE = NumberSpelling(suffixes=(("", 1.0), ("%", 1.0)))
+
+
 def test_shares_counters_and_dates() -> None:
     declared = declared_dialect(SHARES, FILE)
     assert declared.tables["usage"].fields == (
@@ -169,7 +173,7 @@ def test_shares_counters_and_dates() -> None:
         own_field("ts", "time", is_mandatory=True, zone="Europe/Berlin"),
         own_field("te", "end", zone="UTC"),
         own_field("c", "counter_cpu", scale=0.001),
-        own_field("m", "average_memory", scale=0.01),
+        own_field("m", "average_memory", scale=0.01, spelling=PERCENTAGE),
     )
     assert declared.tables["tasks"].fields[1] == own_field("r", "memory_request", scale=1e6)
     # Dates are on one clock only; the ends of windows are given, so that no step is needed.
@@ -227,7 +231,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"usage__time": "ts"},
-        ': usage.time: no such unit: expected one of s, ms, us, ns, h, d, iso, got none; add unit = "s", or what it is',
+        ": usage.time: no such unit: expected one of s, ms, us, ns, h, d, iso, excel, compact, "
+        'got none; add unit = "s", or what it is',
     ),
     (
         {
@@ -249,7 +254,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         },
         ": usage.cpu: no such unit: expected one of cores, millicores, percent_of_core, fraction_of_request, "
         "fraction_of_machine, fraction_of_largest, percent_of_request, percent_of_machine, percent_of_largest, "
-        'got iso; add unit = "cores", or what it is',
+        'quantity, got iso; add unit = "cores", or what it is',
     ),
     (
         {"tasks__status": "how"},
@@ -300,7 +305,8 @@ def test_what_a_declaration_may_not_say(entries: dict[str, Any], message: str) -
     [
         (
             {"stpe": "300s"},
-            "own.toml: unknown entry: expected one of name, title, clock, step, label, window, usage",
+            "own.toml: unknown entry: expected one of name, title, clock, step, label, window, decimal, "
+            "thousands, usage",
         ),
         (
             {"usage__podd": "x"},
@@ -310,7 +316,7 @@ def test_what_a_declaration_may_not_say(entries: dict[str, Any], message: str) -
         ({"tasks__cpu": "x"}, "own.toml: tasks: unknown column: expected one of"),
         (
             {"usage__cpu__units": "x"},
-            "own.toml: usage.cpu: unknown entry: expected one of column, unit, kind, zone",
+            "own.toml: usage.cpu: unknown entry: expected one of column, columns, unit, format, kind, zone",
         ),
     ],
 )

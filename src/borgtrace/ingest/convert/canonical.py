@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from borgtrace.engine.guard import open_values
 from borgtrace.ingest.convert.column_checks import breaks_a_rule
 from borgtrace.ingest.files.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
+from borgtrace.ingest.read.date_texts import date_sql
 from borgtrace.ingest.read.number_reader import UNSIGNED
-from borgtrace.ingest.read.text_fields import date_sql
 from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -145,7 +145,7 @@ def _parse_dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     # The distinct ones: tasks are measured at the same moments.
     coded = values.combine_chunks().dictionary_encode()
     numbers = np.arange(len(coded.dictionary))
-    time_sql = date_sql("text", field.raw.zone)
+    time_sql = date_sql("text", field.raw.zone, field.raw.date_form)
     with open_values() as connection:
         connection.register("texts", pa.table({"number": numbers, "text": coded.dictionary}))
         query_sql = f"SELECT {time_sql} AS time FROM texts ORDER BY number"

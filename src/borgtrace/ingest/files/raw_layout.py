@@ -30,7 +30,9 @@ class Field:
     column: Column
     dialect: Dialect
     place: int
-    """Its place in a row, from 1; without meaning where fields are known by name."""
+    """Its place in a row, from 1: in a line of delimited text, else among the fields of its raw table."""
+    joined_places: tuple[int, ...] = ()
+    """Places of further fields whose texts belong to its own."""
 
     @property
     def name(self) -> str:
@@ -67,6 +69,17 @@ class Field:
     def is_text(self) -> bool:
         """Whether it is read as text, though its column holds numbers: dates, and words among numbers."""
         return self.is_dated or bool(self.raw.words)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the fast readers can read it: a field of its own, whose numbers are written as programs do."""
+        spelling = self.raw.spelling
+        return not self.raw.joined and (spelling is None or spelling.allows_plain_numbers)
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether its format is one whose rows are converted."""
+        return self.dialect.conversion is not None
 
     @property
     def has_words(self) -> bool:
@@ -111,6 +124,11 @@ class RawLayout:
     def is_converted(self) -> bool:
         """Whether its rows are not canonical ones: such files may hold more than is declared, and use quotes."""
         return self.dialect.conversion is not None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the fast readers can read its fields."""
+        return all(field.is_plain for field in self.fields)
 
     @property
     def derives_dedicated(self) -> bool:
@@ -189,7 +207,8 @@ def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLa
     for item in raw.fields:
         if item.column and item.name in place_of_name:
             column = table.column(item.column)
-            fields.append(Field(item, column, dialect, place_of_name[item.name]))
+            joined_places = tuple(place_of_name[name] for name in item.joined)
+            fields.append(Field(item, column, dialect, place_of_name[item.name], joined_places))
     if order:
         fields.sort(key=lambda field: field.place)
     else:

@@ -62,7 +62,7 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     types = {field.name: _type(field) for field in layout.fields}
     name_of_place = {field.place: field.name for field in layout.fields}
     # To Arrow a field has one name; own data may fill two columns from it, such as submit and start.
-    if len(name_of_place) != len(layout.fields):
+    if len(name_of_place) != len(layout.fields) or not layout.is_plain:
         raise NeedsValidation
     places = range(1, layout.width + 1)
     read_options = pyarrow.csv.ReadOptions(

@@ -36,6 +36,8 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     SourceError
         Where the file cannot be read to its end.
     """
+    if not layout.is_plain:
+        raise NeedsValidation
     columns_sql = ", ".join(
         f"{quoted(name)}: {literal(type_sql)}" for name, type_sql in record_types(layout).items()
     )

@@ -42,7 +42,8 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     with plain_file(source) as path:
         _require_plausible_content(source, path)
         schema = pq.read_schema(path)
-        if not layout.is_converted and _is_odd(schema, layout):
+        has_odd_columns = not layout.is_converted and _is_odd(schema, layout)
+        if has_odd_columns or not layout.is_plain:
             raise NeedsValidation
         if not _are_plain_numbers(path, schema, layout):
             raise NeedsValidation

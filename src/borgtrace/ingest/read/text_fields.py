@@ -11,6 +11,8 @@ from typing import NamedTuple
 from borgtrace.engine.embedded import SQL_TYPES
 from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.ingest.files.raw_layout import DEDICATED, MACHINE, Field, RawLayout
+from borgtrace.ingest.read.date_texts import date_sql
+from borgtrace.ingest.read.number_texts import plain_number_sql, without_missing_sql
 from borgtrace.schema import Column
 from borgtrace.schema.checks import ColumnCheck
 from borgtrace.schema.reasons import REASONS
@@ -23,7 +25,6 @@ _WHOLE_DOUBLE = r"[+-]?[0-9]+(\.0*|(\.[0-9]*)?[eE][+]?[0-9]+)"
 _MOST_EXACT = 2**53
 """Up to which a double holds each whole number."""
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-_ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 NOT_UTF8 = "�"
 """Mark of a byte that is no UTF-8; no field accepts it."""
 
@@ -96,6 +97,10 @@ def text_field(field: Field, text_sql: str) -> TextField:
     # Arrow and DuckDB ignore blanks around a number: so must this reader, or the result would depend on the file.
     if column.type != "string" and not field.has_words:
         text_sql = _trimmed_sql(text_sql)
+        if field.is_converted:
+            text_sql = without_missing_sql(text_sql)
+    if field.raw.spelling:
+        text_sql = plain_number_sql(text_sql, field.raw.spelling)
     found_sql = text_name(column.name)
     value_sql, tests = _read(field, found_sql)
     tests = (*tests, *_tests_of_checks(column, value_sql))
@@ -341,25 +346,8 @@ def _read_scaled(field: Field, text_sql: str) -> ReadValue:
 
 
 def _read_date(field: Field, text_sql: str) -> ReadValue:
-    value_sql = date_sql(text_sql, field.raw.zone)
+    value_sql = date_sql(text_sql, field.raw.zone, field.raw.date_form)
     return ReadValue(value_sql, (_unparsable(_is_lost_sql(text_sql, value_sql)),))
-
-
-def date_sql(text_sql: str, zone: str) -> str:
-    """Return SQL for the µs since 1970 of a date and time as text; NULL where it is none.
-
-    Parameters
-    ----------
-    text_sql
-        Yields the text.
-    zone
-        Time zone of texts that do not state theirs.
-    """
-    # A zone is Z or an offset behind the time; a day has no sign behind a colon.
-    has_zone_sql = f"regexp_matches({text_sql}, {literal(_ZONE)}) AND contains({text_sql}, ':')"
-    local_sql = f"timezone({literal(zone)}, TRY_CAST({text_sql} AS TIMESTAMP))"
-    zoned_sql = f"TRY_CAST({text_sql} AS TIMESTAMPTZ)"
-    return f"epoch_us(CASE WHEN {has_zone_sql} THEN {zoned_sql} ELSE {local_sql} END)"
 
 
 def _read_code(field: Field, text_sql: str) -> ReadValue:

@@ -5,7 +5,7 @@ the same for all containers; each defines how a line is taken apart (`LineFormat
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
@@ -46,12 +46,20 @@ class LineFormat:
         texts = []
         for field in layout.fields:
             text_sql = f"fields[{int(field.place)}]"
+            if field.joined_places:
+                text_sql = _joined_sql((field.place, *field.joined_places))
             if self.empty_is_null and not field.raw.keeps_empty:
                 text_sql = f"nullif({text_sql}, '')"
             texts.append(text_sql)
         for place, _ in enumerate(layout.lists, layout.width + 1):
             texts.append(f"fields[{int(place)}]")
         return texts
+
+
+def _joined_sql(places: Sequence[int]) -> str:
+    """Write the texts of several fields as one, joined by ``/``: empty ones too, so that two names stay two."""
+    texts_sql = ", ".join(f"coalesce(fields[{int(place)}], '')" for place in places)
+    return f"nullif(rtrim(concat_ws('/', {texts_sql}), '/'), '')"
 
 
 class ValidatedBlock(NamedTuple):

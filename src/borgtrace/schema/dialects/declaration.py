@@ -4,63 +4,41 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.schema.dialects.raw import RawField, RawTable
+from borgtrace.schema.dialects.declared_field import (
+    DeclaredField,
+    DeclaredSection,
+    Fields,
+    read_field,
+)
+from borgtrace.schema.dialects.raw import NumberSpelling, RawField, RawTable
 from borgtrace.schema.dialects.trace_format import EVENTS_FROM_TIMES, Conversion, Dialect
-from borgtrace.schema.dialects.units import CPU, CPU_TIME, ISO, MEMORY, TIMES, RawUnit, Units
 from borgtrace.schema.enums import TERMINAL_EVENTS
 from borgtrace.schema.records import MACHINE_ROWS, TASK_ROWS, USAGE_ROWS
 from borgtrace.schema.time import parse_time
-from borgtrace.schema.types import RecordName, Table, Unit
+from borgtrace.schema.types import Column
 
-KINDS_OF_CPU = ("average", "instant", "counter")
-KINDS_OF_MEMORY = ("average", "instant")
-"""What a measurement of usage may be: nothing in a file of numbers tells, and they differ in what they allow."""
-
-_TOP_ENTRIES = ("name", "title", "clock", "step", "label", "window", "usage", "tasks", "machines")
-_FIELD_ENTRIES = ("column", "unit", "kind", "zone", "missing", "codes")
+_TOP_ENTRIES = (
+    "name",
+    "title",
+    "clock",
+    "step",
+    "label",
+    "window",
+    "decimal",
+    "thousands",
+    "usage",
+    "tasks",
+    "machines",
+)
+_DECIMAL_MARKS = (".", ",")
+_THOUSANDS_MARKS = ("", ",", ".", " ", "'", "_", "\u00a0", "\u202f")
 _TIMES_OF_ROWS = ("time", "end", "submit", "start")
 """Columns that are instants rather than lengths of time."""
-_UNITS_OF_COLUMNS: Mapping[Unit, Units] = {
-    "us": TIMES,
-    "cores": CPU,
-    "bytes": MEMORY,
-}
-"""Units that a column may be declared in, by the unit that it is stored in."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredSection:
-    """A section that a declaration may have: the rows that it describes, and columns that it must name."""
-
-    name: str
-    rows: Table
-    record: RecordName
-    needed: tuple[str, ...]
-
-    @property
-    def known_columns(self) -> tuple[str, ...]:
-        """Names that may be declared: of measurements without their kind, which is an entry of its own."""
-        kinds = tuple(f"{kind}_" for kind in KINDS_OF_CPU)
-        names = tuple(name for name in self.rows.names if not name.startswith(kinds))
-        return (*names, "cpu", "memory") if self.name == "usage" else names
-
-    def kinds(self, column: str) -> tuple[str, ...]:
-        """Return the kinds of which one has to be declared for a column; none for most."""
-        if self.name != "usage":
-            return ()
-        return {"cpu": KINDS_OF_CPU, "memory": KINDS_OF_MEMORY}.get(column, ())
-
-    def stored_unit(self, column: str) -> Unit:
-        """Return the unit that a column is stored in."""
-        for candidate in self.rows.columns:
-            if candidate.name in (column, f"average_{column}"):
-                return candidate.unit
-        return ""
 
 
 SECTIONS = (
@@ -68,43 +46,6 @@ SECTIONS = (
     DeclaredSection("tasks", TASK_ROWS, "task_rows", needed=("task",)),
     DeclaredSection("machines", MACHINE_ROWS, "machine_rows", needed=("machine",)),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredField:
-    """What a declaration says of one column.
-
-    Parameters
-    ----------
-    where
-        Its entry, for errors.
-    column
-        Name of the column in the data.
-    fills
-        The column of converted rows that it fills.
-    unit
-        Its unit, with the factor to the unit that is stored.
-    is_text_time
-        Whether it is a date and time as text.
-    entries
-        All that is said of it, as it is written.
-    """
-
-    where: str
-    column: str
-    fills: str
-    unit: RawUnit
-    is_text_time: bool
-    entries: Mapping[str, Any]
-
-    @property
-    def zone(self) -> str:
-        """Time zone of dates and times that do not name one; empty for numbers."""
-        return str(self.entries.get("zone", "UTC")) if self.is_text_time else ""
-
-
-Fields = Mapping[str, DeclaredField]
-"""What a section says of its columns, by their names in the declaration."""
 
 
 def declared_dialect(declaration: Mapping[str, Any], where: str) -> Dialect:
@@ -141,7 +82,10 @@ def declared_dialect(declaration: Mapping[str, Any], where: str) -> Dialect:
     return Dialect(
         name=name,
         title=str(declaration.get("title", "Own trace")),
-        tables={section.name: _raw_table(section, fields[section.name]) for section in sections},
+        tables={
+            section.name: _raw_table(section, fields[section.name], _marks(declaration, where))
+            for section in sections
+        },
         formats=("csv", "json", "parquet"),
         codes={"event_type": {**EVENTS_FROM_TIMES, **_end_codes(status, where)}},
         none=_missing_numbers(fields),
@@ -181,92 +125,60 @@ def _read_section(section: DeclaredSection, entries: Any, where: str) -> Fields:
                 f"no {needed}",
                 way_out=f'add {needed} = "the name of its column"',
             )
-    return {name: _read_field(section, name, entry, where) for name, entry in entries.items()}
+    return {name: read_field(section, name, entry, where) for name, entry in entries.items()}
 
 
-def _read_field(
-    section: DeclaredSection,
-    name: str,
-    entry: Any,
-    where: str,
-) -> DeclaredField:
-    where = f"{where}.{name}"
-    # A lone text is the name of the column in the file.
-    entries = entry if isinstance(entry, Mapping) else {"column": entry}
-    check_names(where, entries, _FIELD_ENTRIES, "unknown entry")
-    column = entries.get("column")
-    if not isinstance(column, str):
+def _marks(declaration: Mapping[str, Any], where: str) -> NumberSpelling:
+    """Return the marks inside of numbers."""
+    decimal = declaration.get("decimal", ".")
+    thousands = declaration.get("thousands", "")
+    check_names(f"{where}: decimal", [decimal], _DECIMAL_MARKS, "not a decimal mark")
+    check_names(f"{where}: thousands", [thousands], _THOUSANDS_MARKS, "not a mark of thousands")
+    if decimal == thousands:
         raise UsageError(
-            where,
-            "no column",
-            way_out='add column = "the name of the column in the file"',
+            f"{where}: thousands",
+            "the same as the decimal mark",
+            got=repr(thousands),
+            way_out="remove it, or correct one of the two",
         )
-    kind = _kind(section.kinds(name), entries, where)
-    return DeclaredField(
-        where=where,
-        column=column,
-        fills=f"{kind}_{name}" if kind else name,
-        unit=_unit(section.stored_unit(name), kind, entries, where),
-        is_text_time=entries.get("unit") == ISO,
-        entries=entries,
-    )
+    return NumberSpelling(str(decimal), str(thousands))
 
 
-def _kind(allowed: tuple[str, ...], entries: Mapping[str, Any], where: str) -> str:
-    """Return the kind of a measurement; empty for a column that has none."""
-    if not allowed:
-        return ""
-    kind = entries.get("kind")
-    if kind not in allowed:
-        raise UsageError(
-            where,
-            "what is it",
-            expected="one of average, instant (a sample of one moment) or counter (a total that grows)",
-            got=str(entries.get("kind", "none")),
-            way_out='add kind = "average"',
-        )
-    return str(kind)
-
-
-def _unit(
-    stored: Unit,
-    kind: str,
-    entries: Mapping[str, Any],
-    where: str,
-) -> RawUnit:
-    units = CPU_TIME if kind == "counter" else _UNITS_OF_COLUMNS.get(stored)
-    if units is None:
-        return RawUnit(1)
-    name = entries.get("unit", "none")
-    may_be_text = stored == "us"
-    if may_be_text and name == ISO:
-        return RawUnit(1)
-    if name not in units:
-        known = [*units, ISO] if may_be_text else [*units]
-        raise UsageError(
-            where,
-            "no such unit",
-            expected=f"one of {', '.join(known)}",
-            got=str(name),
-            way_out=f'add unit = "{known[0]}", or what it is',
-        )
-    return units[name]
-
-
-def _raw_table(section: DeclaredSection, fields: Fields) -> RawTable:
+def _raw_table(section: DeclaredSection, fields: Fields, marks: NumberSpelling) -> RawTable:
     # One column of the data may fill several columns: it is then listed once for each.
-    raw_fields = [
-        RawField(
-            field.column,
-            field.fills,
-            is_mandatory=name in section.needed or not section.rows.column(field.fills).nullable,
-            scale=field.unit.factor,
-            zone=field.zone,
-            is_whole=True,
+    raw_fields = []
+    for name, field in fields.items():
+        column, *joined = field.columns
+        raw_fields.append(
+            RawField(
+                column,
+                field.fills,
+                is_mandatory=name in section.needed
+                or not section.rows.column(field.fills).nullable,
+                scale=field.unit.factor,
+                zone=field.zone,
+                date_form=field.date_form if field.is_text_time else "",
+                spelling=_spelling(section.rows.column(field.fills), field, marks),
+                joined=tuple(joined),
+                is_whole=True,
+            )
         )
-        for name, field in fields.items()
-    ]
+    listed = {raw_field.name for raw_field in raw_fields}
+    for field in fields.values():
+        for column in field.columns:
+            # Without these columns a file is none of this format.
+            if column not in listed:
+                raw_fields.append(RawField(column, is_mandatory=True, is_whole=True))
+                listed.add(column)
     return RawTable(section.name, section.record, tuple(raw_fields))
+
+
+def _spelling(column: Column, field: DeclaredField, marks: NumberSpelling) -> NumberSpelling | None:
+    """Return how the numbers of a column are written; None where as programs do."""
+    if column.type in ("string", "enum") or field.is_text_time:
+        return None
+    spelling = replace(marks, suffixes=field.suffixes or marks.suffixes)
+    return spelling if spelling != NumberSpelling() else None
 
 
 def _end_codes(status: DeclaredField | None, where: str) -> dict[str, str]:

@@ -30,6 +30,31 @@ or the reason why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
+class NumberSpelling:
+    """How people write a number, where that is not how programs do.
+
+    Parameters
+    ----------
+    decimal
+        The mark before the fraction.
+    thousands
+        The mark between groups of three digits; empty where there is none.
+    suffixes
+        What may stand behind the number, blanks before it aside, each with the factor that it stands for; the empty one
+        among them where the number may stand alone.
+    """
+
+    decimal: str = "."
+    thousands: str = ""
+    suffixes: tuple[tuple[str, float], ...] = (("", 1.0),)
+
+    @property
+    def allows_plain_numbers(self) -> bool:
+        """Whether a number that programs would write as it stands means the same in this spelling."""
+        return self.decimal == "." and not self.thousands and ("", 1.0) in self.suffixes
+
+
+@dataclass(frozen=True, slots=True)
 class RawField:
     """One field of a raw table.
 
@@ -56,6 +81,13 @@ class RawField:
         Words that stand for numbers, each with its number: the last bucket of a histogram is such a word.
     zone
         For dates and times as text: the time zone of those that do not name one; empty where the field is a number.
+    date_form
+        How these are written: empty for ISO 8601, ``"excel"`` for days since 1900, ``"compact"`` for digits alone, else
+        a pattern of strptime.
+    spelling
+        How its numbers are written, where people wrote them.
+    joined
+        Further fields whose texts belong to its own, such as a namespace, a pod and a container, joined by ``/``.
     """
 
     name: str
@@ -68,6 +100,9 @@ class RawField:
     scale: float = 1
     offset: int = 0
     zone: str = ""
+    date_form: str = ""
+    spelling: NumberSpelling | None = None
+    joined: tuple[str, ...] = ()
     words: tuple[tuple[str, float], ...] = ()
     is_whole: bool = False
 

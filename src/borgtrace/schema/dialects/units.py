@@ -34,6 +34,43 @@ Units = Mapping[str, RawUnit]
 
 ISO = "iso"
 """Dates and times as text."""
+EXCEL = "excel"
+"""Dates and times as the numbers of a spreadsheet: days since the end of 1899."""
+COMPACT = "compact"
+"""Dates and times as digits alone: ``20261101``, with hours, minutes and seconds behind or without."""
+DATES = (ISO, EXCEL, COMPACT)
+
+QUANTITY = "quantity"
+"""Amounts that name their unit themselves, such as ``250m`` and ``1Gi`` of Kubernetes, or ``500 MB``."""
+Suffixes = tuple[tuple[str, float], ...]
+"""What may stand behind a number, with the factor it stands for."""
+
+_DECIMAL: Suffixes = (("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("P", 1e15), ("E", 1e18))
+_BINARY: Suffixes = tuple((f"{prefix}i", 1024.0**power) for power, prefix in enumerate("KMGTPE", 1))
+CPU_SUFFIXES: Suffixes = (
+    ("", 1.0),
+    ("n", 1e-9),
+    ("u", 1e-6),
+    ("m", MILLICORE),
+    *_DECIMAL,
+    ("cores", 1.0),
+    ("core", 1.0),
+    ("mcores", MILLICORE),
+    ("millicores", MILLICORE),
+)
+"""Suffixes of amounts of CPU: those of Kubernetes, then words."""
+MEMORY_SUFFIXES: Suffixes = (
+    ("", 1.0),
+    ("m", 1e-3),
+    *_DECIMAL,
+    *_BINARY,
+    ("B", 1.0),
+    ("bytes", 1.0),
+    *((f"{prefix}B", factor) for prefix, factor in (*_DECIMAL, ("K", KB))),
+    *((f"{prefix}B", factor) for prefix, factor in _BINARY),
+)
+"""Suffixes of amounts of memory: those of Kubernetes, then the same with a B for bytes. ``KB`` is 1,000 bytes."""
+PERCENT_SUFFIXES: Suffixes = (("", 1.0), ("%", 1.0))
 
 TIMES: Units = {
     "s": RawUnit(SECOND),
