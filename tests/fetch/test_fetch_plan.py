@@ -322,7 +322,7 @@ def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkey
             session, "wait", lambda seconds=0.0: waits.append(seconds) if seconds > 0 else None
         )
         monkeypatch.setattr(
-            "borgtrace.fetch.session.seconds_to_wait", lambda text: 7.0 if text else None
+            "borgtrace.fetch.connections.seconds_to_wait", lambda text: 7.0 if text else None
         )
         sequence = iter(["busy", None])
         server.choose = lambda method, path: next(sequence)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from borgtrace.cli.commands.fetch import fetch
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Session, bucket
-from borgtrace.fetch.session import refuse_other_servers
+from borgtrace.fetch.connections import refuse_other_servers
 
 PATHS = [bucket("2019", "a").path("instance_usage", part) for part in range(2)]
 Redirect = Callable[[str], str]

@@ -13,11 +13,11 @@ import pytest
 
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Backoff, Ledger, Listener, RemoteFile, Session, Version
+from borgtrace.fetch.connections import seconds_to_wait
 from borgtrace.fetch.digests import agree, parse_goog_hash, parse_sums, strongest
 from borgtrace.fetch.ledger import Entry, State
 from borgtrace.fetch.planning import is_here, received_bytes
 from borgtrace.fetch.retry import Fault, NotPublished, Stopped
-from borgtrace.fetch.session import seconds_to_wait
 from borgtrace.fetch.transfer import Transfer
 from borgtrace.fetch.version import content_range, version_of
 from borgtrace.fetch.whole import describe, flaw, starts_right

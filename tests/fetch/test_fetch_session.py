@@ -97,7 +97,7 @@ def test_requests_of_both_kinds_wait_while_the_server_wants_quiet(serve, monkeyp
     with Session(1) as session:
         monkeypatch.setattr(session, "wait", lambda seconds=0.0: waits.append(seconds))
         monkeypatch.setattr(
-            "borgtrace.fetch.session.time", SimpleNamespace(monotonic=lambda: 100.0)
+            "borgtrace.fetch.connections.time", SimpleNamespace(monotonic=lambda: 100.0)
         )
         session.quiet_until = 107.0
         assert session.head(f"{server.url}/file").size == 10

@@ -1,19 +1,14 @@
-"""Requests to one server: bounded connections, faults told from answers, stoppable at any moment."""
+"""Requests to the server of a bucket: what it says of a file, and faults told from answers."""
 
-import email.utils
-import socket
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from typing import Self, TypeVar
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
 
 import httpx
 
-from borgtrace.errors import SourceError, StoreError, UsageError
+from borgtrace.fetch.connections import Connections
 from borgtrace.fetch.digests import parse_sums
-from borgtrace.fetch.retry import Backoff, Fault, Listener, NotPublished, Stopped
+from borgtrace.fetch.retry import Fault, NotPublished
 from borgtrace.fetch.version import Version, version_of
 
 T = TypeVar("T")
@@ -25,156 +20,10 @@ _TEMPORARY = {408, 425, 429}
 _GOOD = {200, 206, 416}
 _UNEXPECTED_COST = 4
 """Of eight attempts: twice is enough for an answer that repeating hardly ever changes."""
-_UNREACHABLE_COST = 4
-"""The same for a server that has never answered: without a network, waiting a minute changes nothing."""
-_CONNECT_TIMEOUT_COST = 8
-"""All of them: within these seconds the system itself has knocked several times."""
 
 
-class Session:
-    """Connections to a server, shared by the threads of one fetch.
-
-    Parameters
-    ----------
-    connections
-        Most connections open at a time.
-    backoff
-        How repetitions wait.
-    timeout
-        Seconds without a single byte after which a connection counts as dead.
-
-    Attributes
-    ----------
-    listener
-        Is told of progress and repetitions.
-    timeout, client
-        Time-outs of the connections, and what makes them.
-    stopped
-        Set when everything is to end.
-    open_sockets
-        Sockets that files are being read from.
-    quiet_until
-        When requests may be sent again (on the monotonic clock), if the server has asked to wait.
-    has_answered
-        Whether the server was ever reached: from then on a lost connection is taken for a passing one.
-    """
-
-    def __init__(
-        self,
-        connections: int = 4,
-        *,
-        backoff: Backoff | None = None,
-        timeout: float = 30.0,
-    ) -> None:
-        self.backoff = backoff or Backoff()
-        self.listener = Listener()
-        # No time-out for a free connection: more threads than connections is no fault of the server's.
-        connect = min(timeout, 10.0)
-        self.timeout = httpx.Timeout(timeout, connect=connect, pool=None)
-        # One server, one pace: when it asks one thread to wait, all of them do.
-        self.quiet_until = 0.0
-        self.has_answered = False
-        self.stopped = threading.Event()
-        self.open_sockets: set[socket.socket] = set()
-        self.client = httpx.Client(
-            limits=httpx.Limits(max_connections=connections),
-            timeout=self.timeout,
-            # gzip must be "accepted": for a client that does not accept it, the bucket unpacks a file on the way and
-            # then ignores Range.  Bodies are read raw, so that nothing is ever unpacked here.
-            headers={"accept-encoding": "gzip", "user-agent": "borgtrace"},
-            follow_redirects=True,
-            # Called for each answer, redirects included, before the next request is sent.
-            event_hooks={"response": [refuse_other_servers]},
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-        self.client.close()
-
-    def stop(self) -> None:
-        """End all waiting and receiving now; every thread gets :class:`Stopped`."""
-        self.stopped.set()
-        # A copy, since the threads that wake up take their sockets out.
-        for open_socket in list(self.open_sockets):
-            with suppress(OSError):
-                open_socket.shutdown(socket.SHUT_RDWR)
-
-    def wait(self, seconds: float = 0.0) -> None:
-        """Sleep, but not beyond a stop.
-
-        Raises
-        ------
-        Stopped
-            The session was stopped, before or meanwhile.
-        """
-        if self.stopped.wait(max(0.0, seconds)):
-            raise Stopped
-
-    @contextmanager
-    def threads(self, jobs: int) -> Iterator[ThreadPoolExecutor]:
-        """Open a pool whose work ends at once when the block is left by Ctrl-C, a closed iterator or a bucket."""
-        with ThreadPoolExecutor(max(1, jobs)) as pool:
-            try:
-                yield pool
-            # Otherwise the pool would wait for transfers of hundreds of megabytes before Ctrl-C takes effect, or before
-            # the user learns that they cannot be copied on.
-            except (KeyboardInterrupt, GeneratorExit, StoreError):
-                self.stop()
-                pool.shutdown(cancel_futures=True)
-                raise
-
-    def repeat(
-        self,
-        name: str,
-        attempt: Callable[[], T],
-        progress: Callable[[], int] = lambda: 0,
-    ) -> T:
-        """Call `attempt` until it raises no :class:`Fault`, and return what it returned.
-
-        httpx can repeat a connection that fails, but knows neither ``Retry-After`` nor that a broken
-        transfer of gigabytes has moved on; so this loop is ours.
-
-        Parameters
-        ----------
-        name
-            What is fetched: for messages, and as the seed of the jitter.
-        attempt
-            What may fail.
-        progress
-            A number that grows when an attempt, failed or not, brought something.
-
-        Raises
-        ------
-        SourceError
-            There were too many fruitless attempts in a row.
-        """
-        # `cost` counts failures by how expensive they were.
-        cost = 0
-        failures = 0
-        while True:
-            before = progress()
-            try:
-                return attempt()
-            except Fault as fault:
-                # A connection that breaks every minute but brings new bytes each time gets there in the end.
-                if progress() > before:
-                    cost = 0
-                    failures = 0
-                cost += fault.cost
-                failures += 1
-                if cost >= self.backoff.attempts:
-                    attempts = "1 attempt" if failures == 1 else f"{failures} attempts"
-                    raise SourceError(
-                        name,
-                        f"gave up after {attempts}: {fault.reason}",
-                        way_out=fault.way_out,
-                    ) from fault
-                delay = self.backoff.delay(name, failures, fault.retry_after)
-                self.listener.retrying(name, fault.reason, delay)
-            self.wait(delay)
+class Session(Connections):
+    """Connections to a bucket, shared by the threads of one fetch; its parameters are those of :class:`Connections`."""
 
     def head(self, url: str) -> Version | None:
         """Return what the server says about a file, None when it says there is none."""
@@ -193,31 +42,9 @@ class Session:
             return self.repeat(url, lambda: request(url))
         return None
 
-    @contextmanager
-    def get(
-        self,
-        url: str,
-        headers: Mapping[str, str] | None = None,
-    ) -> Iterator[httpx.Response]:
-        """Open a file for reading; whatever breaks until the block ends is a :class:`Fault`."""
-        self._wait_until_allowed()
-        with (
-            self._errors_as_faults(),
-            self.client.stream("GET", url, headers=headers) as response,
-        ):
-            self.judge(response)
-            # A blocked read ends only when its socket is shut down; httpx has no other way to interrupt one.
-            raw_socket = response.extensions["network_stream"].get_extra_info("socket")
-            self.open_sockets.add(raw_socket)
-            try:
-                self.wait()
-                yield response
-            finally:
-                self.open_sockets.discard(raw_socket)
-
     def _head(self, url: str) -> Version:
-        self._wait_until_allowed()
-        with self._errors_as_faults():
+        self.wait_until_allowed()
+        with self.errors_as_faults():
             response = self.client.head(url)
         # Some mirrors do not know HEAD; the headers of a GET say the same, and its body is not read.
         if response.status_code in _NO_HEAD:
@@ -252,102 +79,9 @@ class Session:
         if code in _NOT_PUBLISHED:
             raise NotPublished(status)
         if code in _TEMPORARY or code >= 500:
-            retry_after = self._slow_down(response)
+            retry_after = self.slow_down(response)
             raise Fault(f"the server answers {status}", retry_after=retry_after)
         if code not in _GOOD:
             raise Fault(f"the server answers {status}", cost=_UNEXPECTED_COST)
         if response.headers.get("content-type", "").startswith("text/html"):
             raise Fault("an HTML page came instead of the file (a proxy, or a login page?)")
-
-    def _slow_down(self, response: httpx.Response) -> float | None:
-        """Return how long the server asks to wait, which holds for all threads."""
-        seconds = seconds_to_wait(response.headers.get("retry-after"))
-        if seconds is None:
-            return None
-        seconds = min(seconds, self.backoff.longest_retry_after)
-        until = time.monotonic() + seconds
-        self.quiet_until = max(self.quiet_until, until)
-        return seconds
-
-    def _wait_until_allowed(self) -> None:
-        self.wait(self.quiet_until - time.monotonic())
-
-    @contextmanager
-    def _errors_as_faults(self) -> Iterator[None]:
-        """Raise errors of connections as faults, those of addresses as errors of the user's."""
-        try:
-            yield
-        except httpx.InvalidURL as error:
-            what = f"not an address ({error})"
-            raise UsageError("--base-url", what, expected="https://…") from error
-        # Before the time-outs, of which one is a connection that is never made.
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
-            # Our own stop looks like a broken connection: check for it first, so that it is not tried again.
-            self.wait()
-            raise self._unreachable(error) from error
-        except httpx.TimeoutException as error:
-            raise Fault(f"no data for {self.timeout.read:g} s") from error
-        except httpx.RequestError as error:
-            self.wait()
-            raise Fault(f"the connection failed ({error})") from error
-
-    def _unreachable(self, error: httpx.TransportError) -> Fault:
-        """Return the fault of a connection that was not made, or that a proxy refuses."""
-        is_timeout = isinstance(error, httpx.ConnectTimeout)
-        reason = f"no connection within {self.timeout.connect:g} s" if is_timeout else str(error)
-        if self.has_answered:
-            return Fault(f"the connection failed ({reason})")
-        return Fault(
-            f"{error.request.url.host} cannot be reached ({reason})",
-            cost=_CONNECT_TIMEOUT_COST if is_timeout else _UNREACHABLE_COST,
-            way_out="check the network, or name a mirror that can be reached: --base-url URL",
-        )
-
-
-def refuse_other_servers(response: httpx.Response) -> None:
-    """Refuse redirects to another server: whoever answers for the address need not be who publishes the trace."""
-    if not response.has_redirect_location:
-        return
-    here = response.url
-    there = response.url.join(response.headers["location"])
-    if here.host == there.host and (_has_same_port(here, there) or _is_upgrade(here, there)):
-        return
-    raise SourceError(
-        str(here),
-        "the server sends us to another one",
-        expected=_server(here),
-        got=_server(there),
-        way_out="if you trust it, name the address that holds the files: --base-url URL",
-    )
-
-
-def _has_same_port(here: httpx.URL, there: httpx.URL) -> bool:
-    return here.scheme == there.scheme and here.port == there.port
-
-
-def _is_upgrade(here: httpx.URL, there: httpx.URL) -> bool:
-    """Return whether a redirect leads to the same server over TLS; the way back is no upgrade."""
-    has_default_ports = here.port is None and there.port is None
-    return here.scheme == "http" and there.scheme == "https" and has_default_ports
-
-
-def _server(url: httpx.URL) -> str:
-    return f"{url.scheme}://{url.netloc.decode()}"
-
-
-def seconds_to_wait(retry_after: str | None) -> float | None:
-    """Read a ``Retry-After`` header: seconds or a date; None where there is none, or it says neither.
-
-    Examples
-    --------
-    >>> seconds_to_wait("7"), seconds_to_wait("soon")
-    (7.0, None)
-    """
-    if retry_after is None:
-        return None
-    if retry_after.strip().isdigit():
-        return float(retry_after)
-    with suppress(ValueError):
-        date = email.utils.parsedate_to_datetime(retry_after)
-        return max(0.0, date.timestamp() - time.time())
-    return None
