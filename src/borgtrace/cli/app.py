@@ -12,6 +12,7 @@ COMMANDS = (
     # Get data.
     "demo",
     "fetch",
+    "fetch prometheus",
     "synth",
     "ingest",
     "dialect",
@@ -39,7 +40,7 @@ COMMANDS = (
     "verify",
     "doctor",
 )
-"""Commands in the order a user meets them: each is a function in the module of its name in `borgtrace.cli.commands`."""
+"""Commands in the order a user meets them, one or two words each; :func:`command_function` finds their functions."""
 
 
 class LazyGroup(TyperGroup):
@@ -54,20 +55,32 @@ class LazyGroup(TyperGroup):
         """Import one command; None for an unknown name."""
         return load_command(cmd_name) if cmd_name in COMMANDS else None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the first words name: two of them may be one."""
+        two_words = " ".join(args[:2])
+        if len(args) > 1 and two_words in COMMANDS:
+            return two_words, self.get_command(ctx, two_words), args[2:]
+        return super().resolve_command(ctx, args)
+
+
+def command_function(name: str) -> Any:
+    """Return the function of a command: that of its name, in the module of its name in `borgtrace.cli.commands`."""
+    identifier = name.replace(" ", "_")
+    return getattr(import_module(f"borgtrace.cli.commands.{identifier}"), identifier)
+
 
 def load_command(name: str) -> Any:
     """Import the module of a command, and return the command as Typer makes it."""
     # Inside: `--version` needs none of what declares bounds.
     from borgtrace.cli.checked_command import CheckedCommand, document_bounds
 
-    module = import_module(f"borgtrace.cli.commands.{name}")
     # No tracebacks, and no marked-up help: errors are one line.
     single = typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    function = getattr(module, name)
+    function = command_function(name)
     single.command(name, cls=CheckedCommand)(function)
     command = typer.main.get_command(single)
     document_bounds(command, function)

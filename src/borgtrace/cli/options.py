@@ -105,6 +105,33 @@ EndTypeOption = Annotated[
     str, Option("--end-type", metavar="A,B", help="How tasks ended, such as FINISH,KILL.")
 ]
 ProcessesOption = Annotated[int, PROCESSES, Option("--jobs", metavar="N", help="Processes.")]
+SinceOption = Annotated[
+    str,
+    Option(
+        "--since",
+        metavar="TIME",
+        help="From when: a span before now such as 14d, a date such as 2026-11-01 (UTC), or a time.",
+    ),
+]
+UntilOption = Annotated[
+    str,
+    Option(
+        "--until",
+        metavar="TIME",
+        help="Until when, written the same way; by default five minutes ago.",
+    ),
+]
+SelectorOption = Annotated[
+    str,
+    Option(
+        "--selector",
+        metavar="LABELS",
+        help="Containers to take, such as '{namespace=\"web\"}'; all by default.",
+    ),
+]
+StepOption = Annotated[
+    str, Option("--step", metavar="TIME", help="Time between samples, such as 30s, 1m or 5m.")
+]
 FractionOption = Annotated[
     float | None,
     POSITIVE_SHARE,

@@ -10,11 +10,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeVar
+from weakref import WeakSet
 
 import httpx
 
 from borgtrace.errors import SourceError, StoreError, UsageError
-from borgtrace.fetch.retry import Backoff, Fault, Listener, Stopped
+from borgtrace.fetch.retry import Backoff, BrokenTransfer, Fault, Listener, Stopped
 
 T = TypeVar("T")
 
@@ -102,6 +103,7 @@ class Connections:
         self.has_answered = False
         self.stopped = threading.Event()
         self.open_sockets: set[socket.socket] = set()
+        self._made_sockets: WeakSet[socket.socket] = WeakSet()
         self.client = httpx.Client(
             limits=httpx.Limits(max_connections=connections),
             timeout=self.timeout,
@@ -125,9 +127,16 @@ class Connections:
         """End all waiting and receiving now; every thread gets :class:`Stopped`."""
         self.stopped.set()
         # A copy, since the threads that wake up take their sockets out.
-        for open_socket in list(self.open_sockets):
+        for open_socket in [*self.open_sockets, *self._made_sockets]:
             with suppress(OSError):
                 open_socket.shutdown(socket.SHUT_RDWR)
+
+    def _remember_socket(self, event: str, details: Mapping[str, Any]) -> None:
+        """Keep the socket of a new connection: an answer may be long in coming, and a stop ends that wait, too."""
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            raw_socket = details["return_value"].get_extra_info("socket")
+            if raw_socket is not None:
+                self._made_sockets.add(raw_socket)
 
     def wait(self, seconds: float = 0.0) -> None:
         """Sleep, but not beyond a stop.
@@ -221,7 +230,9 @@ class Connections:
         self.wait_until_allowed()
         with (
             self.errors_as_faults(),
-            self.client.stream("GET", url, headers=headers) as response,
+            self.client.stream(
+                "GET", url, headers=headers, extensions={"trace": self._remember_socket}
+            ) as response,
         ):
             self.judge(response)
             # A blocked read ends only when its socket is shut down; httpx has no other way to interrupt one.
@@ -259,14 +270,14 @@ class Connections:
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
             # Our own stop looks like a broken connection: check for it first, so that it is not tried again.
             self.wait()
-            raise self._unreachable(error) from error
+            raise self.unreachable(error) from error
         except httpx.TimeoutException as error:
             raise self.timed_out() from error
         except httpx.RequestError as error:
             self.wait()
-            raise Fault(f"the connection failed ({error})") from error
+            raise BrokenTransfer(f"the connection failed ({error})") from error
 
-    def _unreachable(self, error: httpx.TransportError) -> Fault:
+    def unreachable(self, error: httpx.TransportError) -> Exception:
         """Return the fault of a connection that was not made, or that a proxy refuses."""
         is_timeout = isinstance(error, httpx.ConnectTimeout)
         reason = f"no connection within {self.timeout.connect:g} s" if is_timeout else str(error)

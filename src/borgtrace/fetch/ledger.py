@@ -17,7 +17,7 @@ from borgtrace.storage.remote import short_digest
 
 LEDGER = ".fetch.jsonl"
 _BUCKET_LEDGER_LOCK = Lock()
-State = Literal["started", "done", "staged"]
+State = Literal["started", "done", "staged", "empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class Entry:
 
     ``started``: its ``.incomplete`` file holds the first bytes of ``version``.  ``done``: it was checked
     when it had this length and modification time, by the strongest digest of ``version`` if there is one.
-    ``staged``: a store took it in and it was deleted.
+    ``staged``: a store took it in and it was deleted.  ``empty``: the answer to a query held nothing,
+    and there is no file.
     """
 
     state: State

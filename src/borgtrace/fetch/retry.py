@@ -36,6 +36,10 @@ class Fault(Exception):  # noqa: N818 - a signal between threads, not an error o
         self.way_out = way_out
 
 
+class BrokenTransfer(Fault):
+    """The connection ended before the answer did."""
+
+
 class NotPublished(Exception):  # noqa: N818 - as above
     """The server says that there is no such file (404, 410, or 403: buckets hide what is missing)."""
 

@@ -124,6 +124,10 @@ SHARED_FACTOR = Bounds(0, 1, excludes_most=True)
 DEMO_MACHINES = Bounds(10, 1_000_000)
 DEMO_HOURS = Bounds(1, 10_000)
 DOWNLOADS = Bounds(1, 64)
+RATE = Bounds(0.001, 10_000)
+"""Of queries, per second."""
+WAIT = Bounds(1, 3600)
+"""For a server, in seconds."""
 PORT = Bounds(0, 65_535)
 CHART_WIDTH = Bounds(200, 10_000)
 """In pixels."""

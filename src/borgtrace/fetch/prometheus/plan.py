@@ -1,0 +1,305 @@
+"""What a fetch from a server would do: which metrics, how many samples, and which stretches of time are left."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from borgtrace.errors import SourceError
+from borgtrace.fetch.prometheus.folder import AnswerFolder, FolderQuery
+from borgtrace.fetch.prometheus.intervals import (
+    SAMPLES_PER_QUERY,
+    Interval,
+    RemainingTime,
+    subtract,
+)
+from borgtrace.fetch.prometheus.metrics import WANTED, Wanted
+from borgtrace.fetch.prometheus.refusals import Overloaded
+from borgtrace.fetch.prometheus.selector import Matchers
+from borgtrace.fetch.prometheus.server import MissingApi, PrometheusServer
+
+SECONDS_OF_WINDOW = 3600
+"""What hardly changes is asked for once an hour."""
+_COUNTS = 60
+"""Times at which the series of a metric are counted."""
+_UNKNOWN_LENGTH = 6 * 3600
+"""Seconds of a first query whose number of series is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRequest:
+    """What a user asks for.
+
+    Attributes
+    ----------
+    folder
+        Where answers are kept.
+    matchers
+        Conditions on labels.
+    period
+        First and last time.
+    step
+        Seconds between samples.
+    """
+
+    folder: Path
+    matchers: Matchers
+    period: Interval
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMetric:
+    """What is asked about one metric.
+
+    Attributes
+    ----------
+    name
+        Of the metric.
+    series
+        Its series in PromQL.
+    wanted
+        What it says.
+    n_series
+        Most series at a time, as far as they were counted.
+    n_samples
+        Samples that are expected in the whole period.
+    present, todo
+        Stretches of time that are here already, and those to come.
+    window
+        Points of the grid that one value stands for.
+    """
+
+    name: str
+    series: str
+    wanted: Wanted
+    n_series: int
+    n_samples: int
+    present: tuple[Interval, ...]
+    todo: tuple[Interval, ...]
+    window: int
+
+    def remaining(self, step: int) -> RemainingTime:
+        """Return the time to be asked for, in pieces of a good length."""
+        points = sum(interval.points(step) for interval in (*self.present, *self.todo))
+        length = _UNKNOWN_LENGTH // step
+        if self.n_samples:
+            length = math.ceil(points * SAMPLES_PER_QUERY / self.n_samples)
+        return RemainingTime(list(self.todo), step, self.window, max(self.window, length))
+
+    def expected_samples(self, interval: Interval, step: int) -> float:
+        """Return how many samples a stretch of time should bring."""
+        points = sum(each.points(step) for each in (*self.present, *self.todo))
+        return (self.n_samples or points) * interval.points(step) / max(points, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlan:
+    """What a fetch would do.
+
+    Attributes
+    ----------
+    server, request
+        Whom it asks, and for what.
+    query
+        What the answers have in common.
+    metrics
+        What is asked, in the order in which it is.
+    unknown
+        Titles and metrics of what the server does not know in the period.
+    unmatched
+        Metrics that it knows, none of whose series the selector matches.
+    """
+
+    server: str
+    request: FetchRequest
+    query: FolderQuery
+    metrics: tuple[PlannedMetric, ...]
+    unknown: tuple[Wanted, ...]
+    unmatched: tuple[str, ...]
+
+    @property
+    def n_samples(self) -> int:
+        """Samples that are expected of all metrics."""
+        return sum(metric.n_samples for metric in self.metrics)
+
+    @property
+    def n_to_come(self) -> int:
+        """Samples that are still to come."""
+        step = self.request.step
+        to_come = 0.0
+        for metric in self.metrics:
+            to_come += sum(metric.expected_samples(interval, step) for interval in metric.todo)
+        return round(to_come)
+
+    def n_queries(self, metric: PlannedMetric) -> int:
+        """Return how many queries a metric takes if nothing is refused."""
+        remaining = metric.remaining(self.request.step)
+        return sum(
+            math.ceil(each.points(self.request.step) / remaining.longest) for each in metric.todo
+        )
+
+
+def make_query_plan(server: PrometheusServer, request: FetchRequest) -> QueryPlan:
+    """Ask the server what it knows, and the folder what it has.
+
+    Nothing is written.
+
+    Raises
+    ------
+    SourceError
+        The server cannot be asked, or has no usage of containers that the selector matches.
+    UsageError
+        The folder holds the answers to other queries.
+    """
+    server.check()
+    selector = ",".join(str(matcher) for matcher in request.matchers)
+    query = FolderQuery(server.address, server.access.tenant, selector, request.step)
+    present = AnswerFolder.read(request.folder, query).intervals()
+    return _Planner(server, request, query, present).plan()
+
+
+@dataclass(frozen=True, slots=True)
+class _Planner:
+    server: PrometheusServer
+    request: FetchRequest
+    query: FolderQuery
+    present: Mapping[str, Sequence[Interval]]
+
+    def plan(self) -> QueryPlan:
+        """Return the plan."""
+        matching = self._matching_names()
+        known = self._known_names() if matching is not None else None
+        metrics = []
+        unknown = []
+        unmatched: list[str] = []
+        for wanted in WANTED:
+            # A server that lists no names is asked for the present ones.
+            names = wanted.names[0] if matching is None else wanted.known_names(matching)
+            metrics += [self._planned(wanted, name) for name in names]
+            if not names and known is not None:
+                known_names = wanted.known_names(known)
+                unmatched += known_names
+                unknown += [] if known_names else [wanted]
+        plan = QueryPlan(
+            self.server.address,
+            self.request,
+            self.query,
+            tuple(metrics),
+            tuple(unknown),
+            tuple(unmatched),
+        )
+        if not any(metric.wanted.is_usage for metric in metrics):
+            raise self._nothing_to_fetch(plan)
+        return plan
+
+    def _matching_names(self) -> set[str] | None:
+        """Return the metrics that have series for the selector; None where the server does not list names."""
+        selectors = []
+        for wanted in WANTED:
+            for group in wanted.names:
+                selectors += [wanted.series(name, self.request.matchers) for name in group]
+        return self._names(selectors)
+
+    def _known_names(self) -> set[str] | None:
+        if not self.request.matchers:
+            return set()
+        return self._names([name for wanted in WANTED for group in wanted.names for name in group])
+
+    def _names(self, selectors: Collection[str]) -> set[str] | None:
+        period = self.request.period
+        parameters = [("match[]", selector) for selector in selectors]
+        parameters += [("start", str(period.first)), ("end", str(period.last))]
+        try:
+            names = self.server.ask("label/__name__/values", parameters)
+        except (MissingApi, Overloaded):
+            return None
+        return (
+            {name for name in names if isinstance(name, str)} if isinstance(names, list) else None
+        )
+
+    def _planned(self, wanted: Wanted, name: str) -> PlannedMetric:
+        request = self.request
+        series = wanted.series(name, request.matchers)
+        counts = self._counts(series)
+        window = max(1, SECONDS_OF_WINDOW // request.step) if wanted.is_lasting else 1
+        points = request.period.points(request.step)
+        # The mean over all of the period, of which data may cover only a part.
+        mean = sum(counts) / len(self._count_times()) if counts else 0.0
+        present = tuple(self.present.get(name, ()))
+        return PlannedMetric(
+            name=name,
+            series=series,
+            wanted=wanted,
+            n_series=max(counts, default=0),
+            n_samples=round(mean * points / window),
+            present=tuple(each for each in present if _overlap(each, request.period)),
+            todo=tuple(subtract(request.period, present, request.step)),
+            window=window,
+        )
+
+    def _count_times(self) -> range:
+        period = self.request.period
+        steps = math.ceil(period.points(self.request.step) / _COUNTS)
+        return range(period.first, period.last + 1, steps * self.request.step)
+
+    def _counts(self, series: str) -> list[int]:
+        """Return the number of series at times all over the period; empty where the server does not count."""
+        times = self._count_times()
+        parameters = {
+            "query": f"count({series})",
+            "start": str(times[0]),
+            "end": str(times[-1]),
+            "step": str(times.step),
+        }
+        try:
+            data = self.server.ask("query_range", parameters)
+        except (MissingApi, Overloaded):
+            return []
+        return _values_of(data)
+
+    def _nothing_to_fetch(self, plan: QueryPlan) -> SourceError:
+        if plan.unmatched:
+            namespaces = self._namespaces()
+            return SourceError(
+                self.server.address,
+                "no container matches the selector",
+                expected=f"namespaces such as {', '.join(namespaces)}" if namespaces else None,
+                got=f"{{{self.query.selector}}}",
+                way_out="check --selector and --since",
+            )
+        names = [
+            name for wanted in WANTED if wanted.is_usage for group in wanted.names for name in group
+        ]
+        return SourceError(
+            self.server.address,
+            "the server knows no usage of containers in this period",
+            expected=" or ".join(names),
+            way_out="check --since, the tenant, and that cAdvisor of the kubelets is scraped",
+        )
+
+    def _namespaces(self) -> list[str]:
+        """Return the first namespaces of containers that the server knows."""
+        period = self.request.period
+        parameters = [("match[]", WANTED[0].names[0][0])]
+        parameters += [("start", str(period.first)), ("end", str(period.last))]
+        try:
+            names = self.server.ask("label/namespace/values", parameters)
+        except (MissingApi, Overloaded, SourceError):
+            return []
+        return (
+            sorted(str(name)[:63] for name in names if name)[:5] if isinstance(names, list) else []
+        )
+
+
+def _overlap(one: Interval, other: Interval) -> bool:
+    return one.first <= other.last and other.first <= one.last
+
+
+def _values_of(data: Any) -> list[int]:
+    """Return the values of the only series of an answer; empty for anything else."""
+    try:
+        return [int(float(value)) for series in data["result"] for _, value in series["values"]]
+    except (KeyError, TypeError, ValueError):
+        return []

@@ -1,0 +1,112 @@
+"""What a server means that does not answer a query: too much at once, come again, or never."""
+
+import json
+from contextlib import suppress
+from typing import NamedTuple
+
+import httpx
+
+from borgtrace.fetch.whole import describe
+
+_MOST_BYTES = 64 << 10
+_MOST_SHOWN = 300
+TOO_MUCH = (
+    "too many",
+    "exceed",
+    "maximum resolution",
+    "query length",
+    "time range",
+    "out of memory",
+    "timeout",
+    "timed out",
+    "deadline",
+    "took too long",
+    "limit",
+)
+"""Words of Prometheus, Thanos, Mimir and VictoriaMetrics about queries that a shorter one would not be refused for."""
+
+
+class Overloaded(Exception):  # noqa: N818 - a signal between threads, not an error of the user's
+    """The query was too much for the server; half of it may not be.
+
+    Parameters
+    ----------
+    reason
+        What the server said.
+    retry_after
+        Seconds that it asks to wait.
+    """
+
+    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after = retry_after
+
+
+class Refusal(NamedTuple):
+    """The body of an answer that is none.
+
+    Attributes
+    ----------
+    text
+        What it says, in one short line.
+    kind
+        The API's word for the error; empty where the API did not write it.
+    is_html
+        Whether it is a page for people: what a proxy sends, or a login.
+    """
+
+    text: str
+    kind: str
+    is_html: bool
+
+    @property
+    def is_from_api(self) -> bool:
+        """Whether the API itself wrote it."""
+        return bool(self.kind)
+
+    @property
+    def is_about_size(self) -> bool:
+        """Whether it complains of how much was asked for."""
+        text = self.text.lower()
+        return any(words in text for words in TOO_MUCH)
+
+
+def read_refusal(response: httpx.Response) -> Refusal:
+    """Read the beginning of an answer that is an error."""
+    body = b""
+    # A body that breaks off, or is packed wrongly, says less; the status is the error.
+    with suppress(httpx.HTTPError):
+        for block in response.iter_bytes():
+            body += block
+            if len(body) > _MOST_BYTES:
+                break
+    return parse_refusal(body[:_MOST_BYTES])
+
+
+def parse_refusal(body: bytes) -> Refusal:
+    r"""Return what the body of an error says.
+
+    Examples
+    --------
+    >>> parse_refusal(b'{"status":"error","errorType":"execution","error":"query processing\\nfailed"}')
+    Refusal(text='query processing failed', kind='execution', is_html=False)
+    >>> parse_refusal(b"<html><body>Log in</body></html>").text
+    'an HTML page'
+    >>> parse_refusal(b"no org id").text
+    'no org id'
+    """
+    with suppress(ValueError, RecursionError):
+        content = json.loads(body)
+        if isinstance(content, dict) and "error" in content:
+            kind = str(content.get("errorType") or "error")
+            return Refusal(_one_line(str(content["error"])), kind, is_html=False)
+    description = describe(body)
+    if "page" in description or not body.strip():
+        return Refusal(description if body.strip() else "", "", is_html="HTML" in description)
+    return Refusal(_one_line(body.decode("utf-8", "replace")), "", is_html=False)
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]} …"
