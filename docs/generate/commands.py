@@ -43,6 +43,8 @@ def help_of(name: str) -> str:
     from borgtrace.cli.app import app
 
     environment = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "TERMINAL_WIDTH": "100"}
-    result = CliRunner().invoke(app, [name, "--help"], prog_name="borgtrace", env=environment)
+    result = CliRunner().invoke(
+        app, [*name.split(), "--help"], prog_name="borgtrace", env=environment
+    )
     assert result.exit_code == 0, (name, result.output)
     return "\n".join(line.rstrip() for line in result.stdout.strip("\n").splitlines())

@@ -104,6 +104,7 @@ class Places:
             "SRC…": [str(raw)],
             "DEST": ["fetched"],
             "2011|2019": ["2011"],
+            "URL": ["http://127.0.0.1:9"],
             "OUT": ["made"],
             "OUT.html": ["page.html"],
             "COLLECTION": ["10"],
@@ -178,7 +179,7 @@ def case_of(places: Places, name: str, command: Any, parameter: Any, kind: str, 
             else:
                 arguments += arguments_of(places, name, other)
     # Behind "--", where a number below 0 is no option.
-    words = (name, *options, "--", *arguments)
+    words = (*name.split(), *options, "--", *arguments)
     return Case(words, shown, value, is_wrong(parameter, shown, kind))
 
 

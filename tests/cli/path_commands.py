@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_type_hints
 
-from borgtrace.cli.app import COMMANDS, load_command
+from borgtrace.cli.app import COMMANDS, command_function, load_command
 
 MIXED = {"dialect": "NAME|FILE.toml"}
 """Parameters that are a place or a name."""
@@ -24,6 +23,7 @@ ARGUMENTS = {
     "machine_name": "5",
     "action": "sniff",
     "dataset": "project.dataset",
+    "url": "{server}",
 }
 """Arguments that a command needs beside the place that is looked at."""
 WORDS = {
@@ -80,7 +80,7 @@ def places_of_commands() -> Iterator[PlaceOfCommand]:
 
 def function_of(name: str) -> Any:
     """Return the function behind a command."""
-    return getattr(import_module(f"borgtrace.cli.commands.{name}"), name)
+    return command_function(name)
 
 
 def types_in(annotation: Any) -> list[Any]:
@@ -112,7 +112,7 @@ def command_line(place: PlaceOfCommand, path: str, things: Mapping[str, object])
         arguments += [place.option, "{path}"]
     if place.command == "ingest" and place.parameter != "store":
         arguments += ["--store", "{out}"]
-    words = [place.command]
+    words = place.command.split()
     for argument in arguments:
         words.append(path if argument == "{path}" else argument.format(**things))
     return words

@@ -19,7 +19,7 @@ import pytest
 
 import borgtrace
 from borgtrace.catalog import experiments, questions
-from borgtrace.cli.app import COMMANDS, load_command
+from borgtrace.cli.app import COMMANDS, command_function, load_command
 from borgtrace.cli.checked_command import check_options
 from borgtrace.errors import UsageError
 from borgtrace.overcommit.policies.registry import policies
@@ -45,7 +45,7 @@ class Setting:
 
 def settings_of_commands() -> Iterator[Setting]:
     for name in COMMANDS:
-        function = getattr(importlib.import_module(f"borgtrace.cli.commands.{name}"), name)
+        function = command_function(name)
         for parameter in load_command(name).params:
             if parameter.name != "help" and reads_number(parameter.type_descriptor.annotation):
                 declared = declarations_of(function)[parameter.name]

@@ -19,6 +19,9 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import SynthOptions
 from borgtrace.synth.generate import write_trace
 from tests.fetch.conftest import Bucket, serving
+from tests.fetch.fake_prometheus import FakePrometheus
+from tests.fetch.fake_prometheus import serving as serving_prometheus
+from tests.fetch.small_cluster import cluster
 from tests.ingest.raw import write_cell
 
 WRITERS = {
@@ -37,6 +40,7 @@ WRITERS = {
     "export opendc": "export {store} {out} --layout opendc --capacity 8cores,32GiB",
     "export raw": "export {store} {out} --layout raw",
     "fetch": "fetch 2019 {out} --cell a --tables instance_usage --base-url {server}",
+    "fetch prometheus": "fetch prometheus {prometheus} {out} --since 2026-09-22 --until 2026-09-23",
     "forecast": "forecast {store} --forecaster persistence --out {out}",
     "forecast --save": "forecast {store} --forecaster persistence --folds 1 --examples 200 --save {out}/model",
     "ingest": "ingest {raw} --store {out} --jobs 1",
@@ -55,6 +59,7 @@ READERS = {"dialect", "doctor", "explore", "info", "machine", "sql", "verify", "
 KEPT = {
     "demo": "folder of the demo",
     "fetch": "what has arrived",
+    "fetch prometheus": "answers that have arrived",
     "ingest": "what was checked",
 }
 """Commands that find again what they have done, and go on: of these something stays."""
@@ -110,7 +115,11 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
         "select min(collection_id) as id from instance_usage"
     )
     archive = gzip.compress(random.Random(0).randbytes(400_000))
-    with serving(Bucket({"instance_usage-000000000000.json.gz": archive})) as server:
+    usage = FakePrometheus(cluster(n_pods=20, minutes=600))
+    with (
+        serving(Bucket({"instance_usage-000000000000.json.gz": archive})) as server,
+        serving_prometheus(usage) as prometheus,
+    ):
         yield {
             "store": folder / "store",
             "other": folder / "other",
@@ -119,6 +128,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
             "moments": folder / "moments.csv",
             "job": ids["id"][0].as_py(),
             "server": server.url,
+            "prometheus": prometheus.url,
         }
 
 
@@ -188,9 +198,15 @@ def check_writer(
             assert {name: whole[name] for name in left} == left
 
 
+def command_of(words: list[str]) -> str:
+    """Return the command of a line: its first words."""
+    two_words = " ".join(words[:2])
+    return two_words if two_words in COMMANDS else words[0]
+
+
 def test_the_family_is_whole() -> None:
     """A new command has a line above."""
-    writers = {name.split()[0] for name in WRITERS}
+    writers = {command_of(line.split()) for line in WRITERS.values()}
     assert writers | READERS == set(COMMANDS)
 
 

@@ -38,7 +38,7 @@ def _lines() -> Iterator[tuple[list[str], str, str]]:
             for option in rule.options:
                 # A wrong name of a parameter is a KeyError here.
                 words = _words(parameters[option])
-                line = [name, *arguments, *words]
+                line = [*name.split(), *arguments, *words]
                 if isinstance(rule, NoEffectWith):
                     line += _words(parameters[rule.other])
                     reason = "no effect with"
@@ -112,7 +112,7 @@ def test_a_list_of_names_needs_no_store() -> None:
         options = {option for item in load_command(name).params for option in item.opts}
         if "--list" in options:
             n_lists += 1
-            result = RUNNER.invoke(app, [name, "--list"])
+            result = RUNNER.invoke(app, [*name.split(), "--list"])
             assert result.exit_code == 0, (name, result.output)
             assert result.stdout
     assert n_lists >= 6

@@ -59,7 +59,7 @@ def store(tmp_path_factory):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(command):
-    done = borgtrace(command, "--help")
+    done = borgtrace(*command.split(), "--help")
     assert done.returncode == 0
     assert f"Example: borgtrace {command}" in done.stdout
 

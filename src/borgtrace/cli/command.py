@@ -27,6 +27,7 @@ def command(
     on_interrupt: str = "nothing was written",
     reads: Collection[str] = ("store", "stores"),
     raw: Collection[str] = (),
+    servers: Collection[str] = (),
     writes: Collection[str] = ("out",),
     writes_here: Collection[str] = (),
     adds_to: Collection[str] = (),
@@ -46,6 +47,8 @@ def command(
         Parameters that may be URLs of a bucket that is read; a store or a bucket is compared before and after.
     raw
         Those that may be URLs of raw files, each of which is checked when it is staged.
+    servers
+        Those that may also be addresses of servers (http:// or https://), which the command itself reads.
     writes, writes_here
         Those that are written: to a bucket, too, or only on this machine. None goes into a store or over what is read.
     adds_to, adds_to_here
@@ -66,7 +69,7 @@ def command(
                     check_options(function, options)
                     # Before the command says that there is no such file, or makes a folder of the URL's name.
                     urls = (*reads, *raw, *writes, *adds_to)
-                    options = resolve_places(options, urls=urls)
+                    options = resolve_places(options, urls=urls, servers=servers)
                     options = check_targets(
                         options,
                         (*writes, *writes_here),
@@ -116,8 +119,17 @@ def notices_in_one_line() -> Iterator[None]:
         yield
 
 
-def resolve_places(options: dict[str, Any], urls: Collection[str]) -> dict[str, Any]:
+def resolve_places(
+    options: dict[str, Any], urls: Collection[str], servers: Collection[str] = ()
+) -> dict[str, Any]:
     """Return the options with each path as a place: of this machine, or of a bucket where `urls` names it.
+
+    Parameters
+    ----------
+    options
+        All of them.
+    urls, servers
+        Names of those that may be of a bucket, and of those whose addresses of servers stay as they are.
 
     Raises
     ------
@@ -130,10 +142,24 @@ def resolve_places(options: dict[str, Any], urls: Collection[str]) -> dict[str, 
         if isinstance(value, Path):
             resolved[name] = as_place(value)
         elif isinstance(value, list) and value and isinstance(value[0], Path):
-            resolved[name] = [as_place(item) for item in value]
+            has_servers = name in servers
+            resolved[name] = [
+                item if has_servers and is_server(item) else as_place(item) for item in value
+            ]
         else:
             resolved[name] = value
     return resolved
+
+
+def is_server(path: Path) -> bool:
+    """Return whether a path is the address of a server, of which pathlib has left one slash.
+
+    Examples
+    --------
+    >>> is_server(Path("https://prometheus.example")), is_server(Path("http/answers"))
+    (True, False)
+    """
+    return str(path).lower().startswith(("http:/", "https:/"))
 
 
 def check_targets(

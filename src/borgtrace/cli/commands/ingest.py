@@ -6,7 +6,15 @@ from typing import Annotated
 from typer import Argument, Exit, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import EngineOption, JsonOption, MemoryOption
+from borgtrace.cli.options import (
+    EngineOption,
+    JsonOption,
+    MemoryOption,
+    SelectorOption,
+    SinceOption,
+    StepOption,
+    UntilOption,
+)
 from borgtrace.schema.bounds import PROCESSES
 
 
@@ -14,6 +22,7 @@ from borgtrace.schema.bounds import PROCESSES
     on_interrupt="files that were checked are kept; run the same command again to go on",
     reads=[],
     raw=["sources"],
+    servers=["sources"],
     adds_to=["store"],
 )
 def ingest(
@@ -21,7 +30,7 @@ def ingest(
         list[Path],
         Argument(
             metavar="SRC…",
-            help="Raw files, or folders of them; URLs such as s3://bucket/folder too.",
+            help="Raw files, or folders of them; URLs such as s3://bucket/folder, or of a Prometheus server, too.",
         ),
     ],
     store: Annotated[
@@ -76,6 +85,10 @@ def ingest(
             help="Own data: size of the largest machine, such as 8cores,32GiB.",
         ),
     ] = "",
+    since: SinceOption = "",
+    until: UntilOption = "",
+    selector: SelectorOption = "",
+    step: StepOption = "",
     engine: EngineOption = "duckdb",
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show tables, columns, disk and time; write nothing.")
@@ -87,12 +100,17 @@ def ingest(
     Partial traces are fine. Ingesting the same files again changes nothing, a killed ingest resumes, and more files
     are merged in. Rejected rows are kept in STORE/quarantine with their reasons.
 
+    The URL of a Prometheus server (http:// or https://) is fetched first, 14 days of it by default: its answers are
+    kept in STORE.answers. For passwords and other options: borgtrace fetch prometheus.
+
     Your own usage is taken too, as CSV, Parquet or JSON lines: borgtrace ingest own.csv --capacity 8cores --store own.
 
     Example: borgtrace ingest clusterdata-2011-2 --store cell-2011, or --store /shared/cell --engine spark://host:7077
     """
+    from borgtrace.cli.command import is_server
     from borgtrace.cli.console import talk
     from borgtrace.cli.ingestion import announce, bars, print_outcome, print_plan
+    from borgtrace.cli.live_sources import LiveOptions, fetch_all, print_query_plans
     from borgtrace.ingest import IngestOptions, prepare_ingest
 
     options = IngestOptions(
@@ -108,7 +126,14 @@ def ingest(
         capacity=capacity,
         engine=engine,
     )
-    prepared = prepare_ingest(sources, store, options)
+    servers = [source for source in sources if is_server(source)]
+    live = LiveOptions(since, until, selector, step)
+    if servers and dry_run:
+        print_query_plans(servers, store, live, as_json=as_json)
+        return
+    answers = fetch_all(servers, store, live)
+    files = [source for source in sources if not is_server(source)]
+    prepared = prepare_ingest([*files, *answers], store, options)
     if dry_run:
         print_plan(prepared.plan, as_json=as_json)
         return

@@ -1,0 +1,51 @@
+"""An invented cluster as Prometheus sees it: its series, and what is known of them by hand."""
+
+from __future__ import annotations
+
+import random
+
+from tests.metric_servers import Series
+
+START = 1_790_035_200
+"""2026-09-22 00:00 UTC."""
+MINUTE = 60
+GIB = 2**30
+
+
+def cluster(n_pods: int = 4, minutes: int = 120, seed: int = 0) -> list[Series]:
+    """Return the series of some pods on two nodes; the last pod ends in the middle.
+
+    Counters grow by whole milliseconds, and everything is written as a scrape would read it.
+    """
+    generator = random.Random(seed)
+    series = []
+    for number in range(n_pods):
+        pod = {"namespace": "web" if number % 2 else "shop", "pod": f"pod-{number}"}
+        labels = {**pod, "container": "app", "node": f"n{number % 2}"}
+        length = minutes // 2 if number == n_pods - 1 else minutes
+        times = [START + MINUTE * minute for minute in range(length)]
+        milliseconds = 0
+        cpu = []
+        memory = []
+        for at in times:
+            milliseconds += generator.randrange(60_000)
+            cpu.append((at, f"{milliseconds / 1000:.3f}"))
+            memory.append((at, str(generator.randrange(GIB // 4, GIB))))
+        series.append(_series("container_cpu_usage_seconds_total", {**labels, "cpu": "total"}, cpu))
+        series.append(_series("container_memory_working_set_bytes", labels, memory))
+        for resource, unit, amount in (("cpu", "core", "0.5"), ("memory", "byte", str(GIB))):
+            about = {**labels, "resource": resource, "unit": unit}
+            lasting = [(at, amount) for at in times]
+            series.append(_series("kube_pod_container_resource_requests", about, lasting))
+        owner = {**pod, "owner_kind": "ReplicaSet", "owner_name": f"{pod['namespace']}-5d9c"}
+        series.append(_series("kube_pod_owner", owner, [(at, "1") for at in times]))
+    for node in ("n0", "n1"):
+        for resource, unit, amount in (("cpu", "core", "8"), ("memory", "byte", str(16 * GIB))):
+            about = {"namespace": "kube-system", "node": node, "resource": resource, "unit": unit}
+            lasting = [(START + MINUTE * minute, amount) for minute in range(minutes)]
+            series.append(_series("kube_node_status_capacity", about, lasting))
+    return series
+
+
+def _series(name: str, labels: dict[str, str], samples: list[tuple[int, str]]) -> Series:
+    return Series({"__name__": name, **labels}, tuple(samples))
