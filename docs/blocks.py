@@ -32,6 +32,12 @@ from pathlib import Path
 from warm import warm_commands
 
 ROOT = Path(__file__).resolve().parent.parent
+# The stand-in of a server is that of the tests.
+sys.path.append(str(ROOT))
+
+from tests.fetch.fake_prometheus import FakePrometheus, serving  # noqa: E402
+from tests.fetch.small_cluster import cluster  # noqa: E402
+
 RUN = ("console", "python", "sql")
 STATIC = ("text", "bibtex", "pycon", "sh", "yaml")
 """Not run here: output, references, doctests (the package's own tests run them), and how to install."""
@@ -206,7 +212,7 @@ def environment(**more: str) -> dict[str, str]:
 
 @contextmanager
 def workspace(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Make a folder to run pages in, and serve a stand-in for Google's buckets to ``borgtrace fetch``."""
+    """Make a folder to run pages in, and serve stand-ins of Google's buckets and Prometheus."""
     folder, bucket = root / "work", root / "bucket"
     folder.mkdir()
     bucket.mkdir()
@@ -214,9 +220,14 @@ def workspace(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     handler = partial(_Quiet, directory=str(bucket))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        env = environment(BORGTRACE_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
-        with warm_commands(root / "bin", env) as commands:
-            yield folder, {**env, "PATH": f"{commands}{os.pathsep}{env['PATH']}"}
+        usage = FakePrometheus(cluster())
+        with serving(usage):
+            env = environment(
+                BORGTRACE_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}",
+                PROMETHEUS=usage.url,
+            )
+            with warm_commands(root / "bin", env) as commands:
+                yield folder, {**env, "PATH": f"{commands}{os.pathsep}{env['PATH']}"}
         server.shutdown()
 
 

@@ -54,8 +54,12 @@ def free_port() -> int:
 @contextmanager
 def running(words: list[str], url: str, log: Path) -> Iterator[str]:
     """Run a server until the block ends; it answers a query when the block begins."""
+    # The kernel ends it when the tests are killed, which then end nothing themselves.
+    with_parent = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
     with log.open("wb") as output:
-        process = subprocess.Popen(words, stdout=output, stderr=output, cwd=log.parent)
+        process = subprocess.Popen(
+            [*with_parent, *words], stdout=output, stderr=output, cwd=log.parent
+        )
     try:
         deadline = time.monotonic() + _SECONDS_TO_START
         while not answers(url):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from borgtrace.fetch.prometheus.server import MissingApi, PrometheusServer
 
 SECONDS_OF_WINDOW = 3600
 """What hardly changes is asked for once an hour."""
-_COUNTS = 60
-"""Times at which the series of a metric are counted."""
+_COUNTS = (60, 8, 1)
+"""Times at which the series of a metric are counted: fewer where the server refuses as many."""
 _UNKNOWN_LENGTH = 6 * 3600
 """Seconds of a first query whose number of series is not known."""
 
@@ -226,7 +227,7 @@ class _Planner:
         window = max(1, SECONDS_OF_WINDOW // request.step) if wanted.is_lasting else 1
         points = request.period.points(request.step)
         # The mean over all of the period, of which data may cover only a part.
-        mean = sum(counts) / len(self._count_times()) if counts else 0.0
+        mean = sum(counts) / len(counts) if counts else 0.0
         present = tuple(self.present.get(name, ()))
         return PlannedMetric(
             name=name,
@@ -239,25 +240,29 @@ class _Planner:
             window=window,
         )
 
-    def _count_times(self) -> range:
-        period = self.request.period
-        steps = math.ceil(period.points(self.request.step) / _COUNTS)
-        return range(period.first, period.last + 1, steps * self.request.step)
-
     def _counts(self, series: str) -> list[int]:
         """Return the number of series at times all over the period; empty where the server does not count."""
-        times = self._count_times()
+        for n_times in _COUNTS:
+            with suppress(MissingApi, Overloaded):
+                return self._counts_at(series, n_times)
+        return []
+
+    def _counts_at(self, series: str, n_times: int) -> list[int]:
+        period = self.request.period
+        steps = math.ceil(period.points(self.request.step) / n_times)
+        spacing = steps * self.request.step
+        # In the middle of each stretch: where there is only one, its beginning may be before the data.
+        first = period.first + steps // 2 * self.request.step
+        times = range(first, period.last + 1, spacing)
         parameters = {
             "query": f"count({series})",
             "start": str(times[0]),
             "end": str(times[-1]),
-            "step": str(times.step),
+            "step": str(spacing),
         }
-        try:
-            data = self.server.ask("query_range", parameters)
-        except (MissingApi, Overloaded):
-            return []
-        return _values_of(data)
+        values = _values_of(self.server.ask("query_range", parameters))
+        # Where nothing is to count there is no value.
+        return [*values, *[0] * (len(times) - len(values))]
 
     def _nothing_to_fetch(self, plan: QueryPlan) -> SourceError:
         if plan.unmatched:

@@ -102,8 +102,10 @@ def parse_refusal(body: bytes) -> Refusal:
             kind = str(content.get("errorType") or "error")
             return Refusal(_one_line(str(content["error"])), kind, is_html=False)
     description = describe(body)
-    if "page" in description or not body.strip():
-        return Refusal(description if body.strip() else "", "", is_html="HTML" in description)
+    if not body.strip():
+        return Refusal("", "", is_html=False)
+    if description in ("an HTML page", "an XML page"):
+        return Refusal(description, "", is_html="HTML" in description)
     return Refusal(_one_line(body.decode("utf-8", "replace")), "", is_html=False)
 
 

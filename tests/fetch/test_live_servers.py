@@ -1,0 +1,190 @@
+"""A real Prometheus and a real VictoriaMetrics: fetched, gone on with, and ingested like the same cluster as files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.fetch.small_cluster import MINUTE, START, cluster
+from tests.fetch.three_ways import contents, ingest_answers, ingest_csv
+from tests.metric_servers import Series, prometheus, victoria_metrics
+
+import borgtrace
+
+Command = Callable[..., list[str]]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Server = Callable[..., AbstractContextManager[str]]
+SERVERS = pytest.mark.parametrize("server", [prometheus, victoria_metrics])
+
+
+@pytest.fixture
+def run(command: Command) -> Run:
+    """Run a command to its end."""
+
+    def run_command(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*words), capture_output=True, text=True, check=False, timeout=600
+        )
+
+    return run_command
+
+
+def period(minutes: int) -> list[str]:
+    return ["--since", str(START), "--until", str(START + MINUTE * minutes)]
+
+
+@SERVERS
+def test_a_live_cluster_is_the_one_of_its_files(server: Server, run: Run, tmp_path: Path) -> None:
+    """CSV, answers written by hand, and what a server answers in pieces give the same rows."""
+    series = cluster()
+    by_csv = contents(ingest_csv(series, tmp_path / "csv"))
+    assert contents(ingest_answers(series, tmp_path / "answers")) == by_csv
+    # Of four pods and 120 minutes Prometheus refuses more than 150 samples at once.
+    limits = ["--query.max-samples=150"] if server is prometheus else []
+    with server(tmp_path / "server", series, *limits) as url:
+        live = tmp_path / "live"
+        done = run("fetch", "prometheus", url, live, *period(120), "--json")
+        assert done.returncode == 0, done.stderr
+        facts = json.loads(done.stdout)
+        usage = [one for one in facts["metrics"] if one["metric"].startswith("container_")]
+        assert [(one["series"], one["metric"]) for one in usage] == [
+            (4, "container_cpu_usage_seconds_total"),
+            (4, "container_memory_working_set_bytes"),
+        ]
+        # 3 pods of 120 minutes, one of 60: 420 samples of each; requests are one a window, of two resources.
+        assert facts["unmatched"] == []
+        assert facts["files"] > 2 if server is prometheus else facts["files"] == 5
+        again = run("fetch", "prometheus", url, live, *period(120), "--json")
+        assert json.loads(again.stdout)["queries"] == 0
+        assert run("ingest", live, "--store", tmp_path / "store").returncode == 0
+        assert contents(tmp_path / "store") == by_csv
+        # One namespace: two of the pods.
+        web = run(
+            "ingest",
+            url,
+            "--store",
+            tmp_path / "web",
+            *period(120),
+            "--selector",
+            '{namespace="web"}',
+        )
+        assert web.returncode == 0, web.stderr
+    names = borgtrace.open(tmp_path / "web").sql(
+        "select distinct collection_name as name from collection_events order by all"
+    )
+    assert names["name"].to_pylist() == ["web/pod-1/app", "web/pod-3/app"]
+    (kept,) = (tmp_path / "web.answers").iterdir()
+    assert contents(tmp_path / "web")["machine_events"] == by_csv["machine_events"]
+    assert (kept / "container_cpu_usage_seconds_total").is_dir()
+
+
+@SERVERS
+def test_a_gap_stays_a_gap(server: Server, run: Run, tmp_path: Path) -> None:
+    """A sample is taken once: the lookback of five minutes repeats none where a scrape is missing."""
+    labels = {"namespace": "shop", "pod": "web", "container": "app", "node": "n0"}
+    times = [START + MINUTE * minute for minute in range(20) if minute not in (5, 6, 7)]
+    samples = tuple((at, str(at - START)) for at in times)
+    one = Series({"__name__": "container_cpu_usage_seconds_total", **labels}, samples)
+    with server(tmp_path / "server", [one]) as url:
+        done = run("fetch", "prometheus", url, tmp_path / "live", *period(60))
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "live" / "container_cpu_usage_seconds_total").iterdir()
+    (answer,) = json.loads(gzip.decompress(file.read_bytes()))["data"]["result"]
+    assert answer["metric"]["__name__"] == "container_cpu_usage_seconds_total"
+    assert [(at, value) for at, value in answer["values"]] == list(samples)
+
+
+def test_paths_before_the_api_are_named_and_taken(run: Run, tmp_path: Path) -> None:
+    prefix = "--web.route-prefix=/prometheus"
+    with prometheus(tmp_path / "server", cluster(minutes=5), prefix) as url:
+        root = url.removesuffix("/prometheus")
+        wrong = run("fetch", "prometheus", root + "/graph", tmp_path / "live", *period(5))
+        right = run("fetch", "prometheus", f"{url}/graph", tmp_path / "live", *period(5))
+    assert wrong.returncode == 3
+    assert wrong.stderr.splitlines()[-1] == (
+        f"borgtrace: {root}/api/v1/query: no Prometheus API at this address: expected an answer as JSON, "
+        f"got 404 Not Found (404 page not found); the API is at {url}: name this address"
+    )
+    assert right.returncode == 0, right.stderr
+
+
+def test_a_cluster_path_of_victoria_metrics_is_taken(run: Run, tmp_path: Path) -> None:
+    """The single binary answers below the paths of the cluster version, too."""
+    with victoria_metrics(tmp_path / "server", cluster(minutes=5)) as url:
+        done = run("fetch", "prometheus", f"{url}/prometheus", tmp_path / "live", *period(5))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def ended() -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes that are killed at the end."""
+    processes: list[subprocess.Popen[str]] = []
+    yield processes
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.scale
+@SERVERS
+def test_two_days_of_two_hundred_pods(
+    server: Server, run: Run, command: Command, tmp_path: Path, ended: list[subprocess.Popen[str]]
+) -> None:
+    """576,000 samples of each usage metric: killed, gone on with, equal to its files, in little memory."""
+    minutes = 2 * 24 * 60
+    series = cluster(n_pods=200, minutes=minutes)
+    by_csv = contents(ingest_csv(series, tmp_path / "csv"))
+    assert contents(ingest_answers(series, tmp_path / "answers")) == by_csv
+    live = tmp_path / "live"
+    limits = ["--query.max-samples=200000"] if server is prometheus else []
+    with server(tmp_path / "server", series, *limits) as url:
+        words = command("fetch", "prometheus", url, live, *period(minutes), "--rate", "4")
+        killed = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ended.append(killed)
+        wait_for(lambda: len(list(live.rglob("*.json.gz"))) >= 2)
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        before = {path: path.stat().st_mtime_ns for path in live.rglob("*.json.gz")}
+        largest = peak_memory(command("fetch", "prometheus", url, live, *period(minutes)), ended)
+        assert largest <= 700e6, largest
+        assert {path: path.stat().st_mtime_ns for path in before} == before
+    largest = peak_memory(
+        command("ingest", live, "--store", tmp_path / "store", "--jobs", "1"), ended
+    )
+    assert largest <= 700e6, largest
+    assert contents(tmp_path / "store") == by_csv
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def peak_memory(words: list[str], ended: list[subprocess.Popen[str]]) -> float:
+    """Run a command to its end, and return the largest sum of the memory of its processes, in bytes."""
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    ended.append(process)
+    watched = psutil.Process(process.pid)
+    largest = 0
+    while process.poll() is None:
+        total = 0
+        for one in [watched, *watched.children(recursive=True)]:
+            try:
+                total += one.memory_full_info().pss
+            except psutil.Error:
+                continue
+        largest = max(largest, total)
+        time.sleep(0.05)
+    assert process.returncode == 0
+    return largest
