@@ -33,7 +33,6 @@ WARM_UP = 300
 """Seconds for which Borg leaves a task its limit (Verma et al., §5.5)."""
 
 
-@compiled()
 def replay(
     continues: NDArray[np.bool_],
     start: NDArray[np.int64],
@@ -72,6 +71,31 @@ def replay(
     # These are the same under every policy: added up once.
     common = np.zeros((n_groups, N_SUMS), dtype=np.int64)
     factor = np.ascontiguousarray(1.0 + margin.T)
+    windows = (continues, start, seconds, usage, limit, group)
+    _add_windows(*windows, policy, factor, half_life, sums, common)
+    # Outside of compiled code: arithmetic of whole arrays takes seconds to compile.
+    sums += common[:, np.newaxis]
+    return sums.transpose(1, 0, 2)
+
+
+@compiled()
+def _add_windows(
+    continues: NDArray[np.bool_],
+    start: NDArray[np.int64],
+    seconds: NDArray[np.int64],
+    usage: NDArray[np.float64],
+    limit: NDArray[np.float64],
+    group: NDArray[np.int64],
+    policy: NDArray[np.int64],
+    factor: NDArray[np.float64],
+    half_life: float,
+    sums: NDArray[np.int64],
+    common: NDArray[np.int64],
+) -> None:
+    """Add the windows to `sums`, and to `common` what they add under every policy.
+
+    `factor` is 1 + margin, of shape (n_groups, p); the rest is as in :func:`replay`.
+    """
     # The reservation of each policy depends on the one before.
     reserved = np.zeros(policy.size)
     start_of_run = 0
@@ -107,8 +131,6 @@ def replay(
                 sums[g, k, UNDER_MARGIN] += seconds[i]
                 if usage[i] > uncapped:
                     sums[g, k, ABOVE_MARGIN] += seconds[i]
-    sums += common[:, np.newaxis]
-    return sums.transpose(1, 0, 2)
 
 
 @compiled(inline=True)
