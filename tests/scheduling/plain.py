@@ -32,14 +32,15 @@ class PlainCell:
         z=0.0,
         extended=None,
     ) -> None:
-        self.variances = variances
+        # Lists of Python's own numbers: reading single elements of arrays takes far longer.
+        self.variances = None if variances is None else variances.tolist()
         self.z = z
-        self.extended = extended
+        self.extended = None if extended is None else extended.tolist()
         self.spread = [[0, 0] for _ in capacity]
         self.capacity = [tuple(map(int, row)) for row in capacity]
         self.free = [list(row) for row in self.capacity]
         self.ids = list(ids)
-        self.allowed = allowed
+        self.allowed = allowed.tolist() if isinstance(allowed, np.ndarray) else allowed
         self.groups: list[list[int]] = [[] for _ in self.capacity]
         self.is_up = [True] * len(self.capacity)
 
@@ -54,7 +55,7 @@ class PlainCell:
     ) -> bool:
         if self.variances is not None:
             for place, size in enumerate((cpu, memory)):
-                spread = self.spread[machine][place] + int(self.variances[task][place])
+                spread = self.spread[machine][place] + self.variances[task][place]
                 left = self.free[machine][place] - size
                 if left < 0 or left**2 < self.z**2 * spread:
                     return False
@@ -65,7 +66,7 @@ class PlainCell:
             self.is_up[machine]
             and self.free[machine][0] >= cpu
             and self.free[machine][1] >= memory
-            and (demand == 0 or bool(self.allowed[demand - 1][machine]))
+            and (demand == 0 or self.allowed[demand - 1][machine])
             and (group < 0 or group not in self.groups[machine])
         )
 
@@ -119,7 +120,7 @@ class PlainCell:
         )
 
     def extended_of(self, task) -> list[int]:
-        return [] if self.extended is None else self.extended[task].tolist()
+        return [] if self.extended is None else self.extended[task]
 
     def take(
         self,
@@ -135,7 +136,7 @@ class PlainCell:
             self.free[machine][place] -= sign * size
         if self.variances is not None and task is not None:
             for place in range(2):
-                self.spread[machine][place] += sign * int(self.variances[task][place])
+                self.spread[machine][place] += sign * self.variances[task][place]
 
 
 def plain_pack(
@@ -147,8 +148,11 @@ def plain_pack(
     policy,
 ) -> list[int]:
     out = [-1] * len(sizes)
+    sizes, groups, sets, order = (
+        np.asarray(each).tolist() for each in (sizes, groups, sets, order)
+    )
     for task in order:
-        cpu, memory = map(int, sizes[task])
+        cpu, memory = sizes[task]
         out[task] = cell.choose(
             policy,
             cpu,
@@ -176,7 +180,7 @@ def plain_needed(
     rng = np.random.default_rng(seed)
     n = len(sizes)
     size = len(capacity)
-    of_job = [int((jobs == job).sum()) for job in jobs]
+    of_job = np.bincount(jobs)[jobs].tolist()
     is_large = [of_job[task] * 2 > size for task in range(n)]
     groups = [-1 if is_large[task] else groups[task] for task in range(n)]
     sets = [0 if is_large[task] else sets[task] for task in range(n)]

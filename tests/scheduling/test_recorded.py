@@ -23,9 +23,11 @@ def by_machine(machine: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.nd
     starts = np.column_stack([machine, start, 0 * machine + 1])
     ends = np.column_stack([machine, end, 0 * machine - 1])
     changes = np.concatenate([starts, ends[end >= 0]])
-    instants, place = np.unique(changes[:, :2], axis=0, return_inverse=True)
-    sums = np.bincount(place.reshape(-1), changes[:, 2])
-    return np.column_stack([instants, sums.astype(np.int64)])
+    changes = changes[np.lexsort((changes[:, 1], changes[:, 0]))]
+    is_first = np.ones(len(changes), np.bool_)
+    is_first[1:] = (changes[1:, :2] != changes[:-1, :2]).any(axis=1)
+    sums = np.add.reduceat(changes[:, 2], np.flatnonzero(is_first))
+    return np.column_stack([changes[is_first, :2], sums])
 
 
 def check(path: Path) -> ScheduleInput:
