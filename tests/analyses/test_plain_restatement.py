@@ -123,24 +123,26 @@ def test_run_times(followed: Followed, tables: Tables) -> None:
         assert (row["shortest"], row["longest"]) == (
             (runs[0] / 1e6, runs[-1] / 1e6) if runs else (None, None)
         )
-        # The curve never falls: its value is the largest up to here.
-        assert row["ended"] == max(
-            (share for at, share in curves[group].items() if at <= row["seconds"]), default=0.0
-        )
+        seconds, shares = curves[group]
+        # The share that holds is that of the last step up to here.
+        place = bisect_right(seconds, row["seconds"])
+        assert row["ended"] == (shares[place - 1] if place else 0.0)
 
 
-def kaplan_meier(ended: list[int], lost: list[int]) -> dict[int, float]:
-    """Return the share that has ended by each second; a run of µs counts as one of whole seconds, rounded up."""
+def kaplan_meier(ended: list[int], lost: list[int]) -> tuple[list[int], list[float]]:
+    """Return seconds in order and the share that has ended by each; a run of µs counts as whole seconds, rounded up."""
     ends, gone = (Counter(-(-run // 1_000_000) for run in runs) for runs in (ended, lost))
     at_risk = len(ended) + len(lost)
     alive = 1.0
-    shares = {}
+    seconds = []
+    shares = []
     for second in sorted(ends | gone):
         if ends[second]:
             alive *= 1.0 - ends[second] / at_risk
-            shares[second] = 1.0 - alive
+            seconds.append(second)
+            shares.append(1.0 - alive)
         at_risk -= ends[second] + gone[second]
-    return shares
+    return seconds, shares
 
 
 def test_loads_and_mean_times(followed: Followed, tables: Tables) -> None:
@@ -179,8 +181,11 @@ def test_waits(followed: Followed, tables: Tables) -> None:
                 waits[group].append(attempt.schedule - attempt.submit)
     rows = answer("scheduling_delay", tables)
     assert {(row["grouping"], row["group"]) for row in rows} == set(waits)
+    in_order = {group: sorted(group_waits) for group, group_waits in waits.items()}
+    means = {group: sum(in_order[group]) / len(in_order[group]) / 1e6 for group in waits}
     for row in rows:
-        group_waits = sorted(waits[row["grouping"], row["group"]])
+        group = (row["grouping"], row["group"])
+        group_waits = in_order[group]
         place = (len(group_waits) - 1) * row["percent"] / 100.0
         low = group_waits[math.floor(place)]
         high = group_waits[math.ceil(place)]
@@ -189,7 +194,7 @@ def test_waits(followed: Followed, tables: Tables) -> None:
             (low + (high - low) * (place % 1)) / 1e6, abs=1e-12, rel=1e-12
         )
         assert row["n"] == len(group_waits)
-        assert row["mean"] == sum(group_waits) / len(group_waits) / 1e6
+        assert row["mean"] == means[group]
 
 
 def test_weights(followed: Followed, tables: Tables) -> None:

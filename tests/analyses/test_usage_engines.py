@@ -221,25 +221,35 @@ def test_spark_gives_the_same_answer(question: Question, engines: tuple[Tables, 
     assert here.not_applicable or here.table.num_rows > 0
 
 
-@pytest.mark.parametrize("generation", ["2011", "2019"])
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
-def test_rows_in_any_order_give_the_same_bytes(question: Question, generation: str) -> None:
-    tables = cell(generation)
+@pytest.fixture(scope="module", params=["2011", "2019"])
+def in_two_orders(request: pytest.FixtureRequest) -> tuple[Tables, Tables]:
+    """The cell as it is, and its rows shuffled; questions share what they derive of each."""
+    tables = cell(request.param)
     for rows in tables.values():
         for number, row in enumerate(rows):
             row["source_row"] = number
     for row in tables["tasks"]:
         del row["source_row"]
     shuffled = {name: random.Random(7).sample(rows, len(rows)) for name, rows in tables.items()}
-    assert question.run(tiny(generation, **shuffled)).table.equals(
-        question.run(tiny(generation, **tables)).table
-    )
+    return tiny(request.param, **tables), tiny(request.param, **shuffled)
 
 
-@pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
-def test_usage_alone_is_answered_or_not_applicable(question: Question, generation: str) -> None:
-    result = question.run(tiny(generation, instance_usage=cell(generation)["instance_usage"]))
+def test_rows_in_any_order_give_the_same_bytes(
+    question: Question, in_two_orders: tuple[Tables, Tables]
+) -> None:
+    here, there = (question.run(tables) for tables in in_two_orders)
+    assert there.table.equals(here.table)
+
+
+@pytest.fixture(scope="module", params=["2011", "2019"])
+def usage_alone(request: pytest.FixtureRequest) -> Tables:
+    return tiny(request.param, instance_usage=cell(request.param)["instance_usage"])
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+def test_usage_alone_is_answered_or_not_applicable(question: Question, usage_alone: Tables) -> None:
+    result = question.run(usage_alone)
     assert (result.not_applicable is None) == (result.table.num_rows > 0)
     assert result.not_applicable != ""
     assert all(finding.reason for finding in result.findings if finding.verdict == "not applicable")
