@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -56,34 +56,134 @@ def errors(driver: Any) -> list[Any]:
     return list(driver.get_log("browser"))
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("dark", [False, True])
-def test_every_chart_is_drawn_without_an_error(
-    browser: Browser,
-    page: Path,
-    width: int,
-    dark: bool,
-) -> None:
-    driver = browser(page, width, dark=dark)
-    assert drawn(driver) == ["drawn"] * N_CHARTS
-    assert errors(driver) == []
-    sizes = driver.execute_script(
-        "return [...document.querySelectorAll('.chart svg')].map(svg => svg.getBoundingClientRect().toJSON())"
-    )
-    assert len(sizes) == N_CHARTS
-    assert all(size["width"] > 200 and size["height"] > 40 for size in sizes)
-    marks = driver.execute_script(
-        "return [...document.querySelectorAll('.chart')].map(chart => "
-        "chart.querySelectorAll('.mark-line path, .mark-rect path, .mark-symbol path').length)"
-    )
-    assert all(n > 0 for n in marks)
+BOXES = """
+const found = [];
+for (const chart of document.querySelectorAll(".chart")) {
+  const texts = [...chart.querySelectorAll("svg text")].filter(
+    (text) => text.textContent.trim() && text.getAttribute("opacity") !== "0");
+  const boxes = texts.map((text) => text.getBoundingClientRect());
+  texts.forEach((text, i) => {
+    const size = parseFloat(getComputedStyle(text).fontSize), name = chart.dataset.chart;
+    if (size < 10) found.push([name, text.textContent, size]);
+    for (let j = 0; j < i; j += 1) {
+      const [a, b] = [boxes[i], boxes[j]];
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      // A box has room above and below its letters.
+      if (wide > 1 && high > 0.3 * size) found.push([name, text.textContent, texts[j].textContent]);
+    }
+  });
+}
+return found;
+"""
+"""Texts of charts that are smaller than 10 pixels, and pairs that lie on each other."""
+
+CONTRAST = """
+const channels = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+const light = (text) => {
+  const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+  const [r, g, b] = channels(text).map(v => linear(v / 255));
+  return .2126 * r + .7152 * g + .0722 * b;
+};
+const ground = (element) => {
+  for (let e = element; e; e = e.parentElement) {
+    const colour = getComputedStyle(e).backgroundColor;
+    if (!/^rgba.*, 0\\)$/.test(colour)) return colour;
+  }
+  return "rgb(255, 255, 255)";
+};
+const result = [];
+const texts = document.querySelectorAll("main *, nav *, .synthetic, .chart text");
+for (const element of texts) {
+  if (![...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+  const style = getComputedStyle(element);
+  if (element.closest("script, style, noscript, .hidden, .anchor")) continue;
+  const ink = element.closest("svg") ? style.fill : style.color;
+  const [a, b] = [light(ink), light(ground(element))];
+  const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+  if (ratio < 4.5) result.push([element.tagName, element.textContent.slice(0, 40), ink, ratio]);
+}
+return result;
+"""
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_never_scrolls_sideways(browser: Browser, page: Path, width: int) -> None:
-    driver = browser(page, width)
-    drawn(driver)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+class PageInWindow(NamedTuple):
+    """What a page shows in a window of one width, light, dark or on paper."""
+
+    width: int
+    states: list[str]
+    errors: list[Any]
+    chart_sizes: list[dict[str, float]]
+    n_marks: list[int]
+    chart_names: list[str]
+    text_boxes: list[Any]
+    faint_texts: list[Any]
+    scroll_width: int
+
+
+WINDOWS = {
+    "wide": {"width": 1280},
+    "wide and dark": {"width": 1280, "dark": True},
+    "narrow": {"width": 390},
+    "narrow and dark": {"width": 390, "dark": True},
+    "paper": {"width": 1280, "paper": True},
+}
+
+
+@pytest.fixture(scope="module", params=WINDOWS.values(), ids=WINDOWS)
+def shown(request: pytest.FixtureRequest, browser: Browser, page: Path) -> PageInWindow:
+    """Open the page in a window, draw all of it, and measure what it shows."""
+    window = request.param
+    driver = browser(page, **window)
+    states = drawn(driver)
+    run = driver.execute_script
+    return PageInWindow(
+        width=window["width"],
+        states=states,
+        errors=errors(driver),
+        chart_sizes=run(
+            "return [...document.querySelectorAll('.chart svg')].map(svg => svg.getBoundingClientRect().toJSON())"
+        ),
+        n_marks=run(
+            "return [...document.querySelectorAll('.chart')].map(chart => "
+            "chart.querySelectorAll('.mark-line path, .mark-rect path, .mark-symbol path').length)"
+        ),
+        chart_names=run(
+            "return [...document.querySelectorAll('.chart')].map(chart => chart.getAttribute('aria-label'))"
+        ),
+        text_boxes=run(BOXES),
+        faint_texts=run(CONTRAST),
+        scroll_width=run("return document.documentElement.scrollWidth"),
+    )
+
+
+def test_every_chart_is_drawn_without_an_error(shown: PageInWindow) -> None:
+    assert shown.states == ["drawn"] * N_CHARTS
+    assert shown.errors == []
+    assert len(shown.chart_sizes) == N_CHARTS
+    assert all(size["width"] > 200 and size["height"] > 40 for size in shown.chart_sizes)
+    assert len(shown.n_marks) == N_CHARTS
+    assert all(n > 0 for n in shown.n_marks)
+
+
+def test_the_page_never_scrolls_sideways(shown: PageInWindow) -> None:
+    assert shown.scroll_width <= shown.width
+
+
+def test_texts_of_charts_are_readable(shown: PageInWindow) -> None:
+    assert shown.text_boxes == []
+
+
+def test_all_text_stands_out_from_its_background(shown: PageInWindow) -> None:
+    """At least 4.5 : 1, as WCAG 2 level AA asks."""
+    assert shown.faint_texts == []
+
+
+def test_charts_have_a_name_for_screen_readers(shown: PageInWindow) -> None:
+    assert len(shown.chart_names) == N_CHARTS
+    assert all(
+        (name and "chart" in name) or "map" in name or "plot" in name for name in shown.chart_names
+    )
 
 
 def test_contents_links_lead_to_their_sections(browser: Browser, page: Path) -> None:
@@ -177,48 +277,6 @@ def test_charts_follow_the_window(browser: Browser, page: Path) -> None:
         )
     )
     assert driver.execute_script("return document.documentElement.scrollWidth") <= 700
-
-
-BOXES = """
-const found = [];
-for (const chart of document.querySelectorAll(".chart")) {
-  const texts = [...chart.querySelectorAll("svg text")].filter(
-    (text) => text.textContent.trim() && text.getAttribute("opacity") !== "0");
-  const boxes = texts.map((text) => text.getBoundingClientRect());
-  texts.forEach((text, i) => {
-    const size = parseFloat(getComputedStyle(text).fontSize), name = chart.dataset.chart;
-    if (size < 10) found.push([name, text.textContent, size]);
-    for (let j = 0; j < i; j += 1) {
-      const [a, b] = [boxes[i], boxes[j]];
-      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      // A box has room above and below its letters.
-      if (wide > 1 && high > 0.3 * size) found.push([name, text.textContent, texts[j].textContent]);
-    }
-  });
-}
-return found;
-"""
-"""Texts of charts that are smaller than 10 pixels, and pairs that lie on each other."""
-
-
-@pytest.mark.parametrize(
-    ("width", "dark"),
-    [
-        (1280, False),
-        (1280, True),
-        (390, False),
-    ],
-)
-def test_texts_of_charts_are_readable(
-    browser: Browser,
-    page: Path,
-    width: int,
-    dark: bool,
-) -> None:
-    driver = browser(page, width, dark=dark)
-    drawn(driver)
-    assert driver.execute_script(BOXES) == []
 
 
 def test_overlapping_texts_are_found(browser: Browser, page: Path) -> None:
@@ -329,52 +387,6 @@ def test_one_chart_is_printed_alone(browser: Browser, page: Path) -> None:
         [...document.querySelectorAll("#facets .downloads button")].find(pdf).click();
         return [seen, document.querySelectorAll("main [hidden]").length];""")
     assert seen == [1, 0]
-
-
-CONTRAST = """
-const channels = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
-const light = (text) => {
-  const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-  const [r, g, b] = channels(text).map(v => linear(v / 255));
-  return .2126 * r + .7152 * g + .0722 * b;
-};
-const ground = (element) => {
-  for (let e = element; e; e = e.parentElement) {
-    const colour = getComputedStyle(e).backgroundColor;
-    if (!/^rgba.*, 0\\)$/.test(colour)) return colour;
-  }
-  return "rgb(255, 255, 255)";
-};
-const result = [];
-const texts = document.querySelectorAll("main *, nav *, .synthetic, .chart text");
-for (const element of texts) {
-  if (![...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
-  const style = getComputedStyle(element);
-  if (element.closest("script, style, noscript, .hidden, .anchor")) continue;
-  const ink = element.closest("svg") ? style.fill : style.color;
-  const [a, b] = [light(ink), light(ground(element))];
-  const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-  if (ratio < 4.5) result.push([element.tagName, element.textContent.slice(0, 40), ink, ratio]);
-}
-return result;
-"""
-
-
-@pytest.mark.parametrize("look", ["light", "dark", "paper"])
-def test_all_text_stands_out_from_its_background(browser: Browser, page: Path, look: str) -> None:
-    """At least 4.5 : 1, as WCAG 2 level AA asks."""
-    driver = browser(page, dark=look == "dark", paper=look == "paper")
-    drawn(driver)
-    assert driver.execute_script(CONTRAST) == []
-
-
-def test_charts_have_a_name_for_screen_readers(browser: Browser, page: Path) -> None:
-    driver = browser(page)
-    drawn(driver)
-    names = driver.execute_script(
-        "return [...document.querySelectorAll('.chart')].map(chart => chart.getAttribute('aria-label'))"
-    )
-    assert all((name and "chart" in name) or "map" in name or "plot" in name for name in names)
 
 
 def test_print_opens_all_folds(browser: Browser, page: Path) -> None:
