@@ -216,7 +216,6 @@ def workspace(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     folder, bucket = root / "work", root / "bucket"
     folder.mkdir()
     bucket.mkdir()
-    _fill(bucket)
     handler = partial(_Quiet, directory=str(bucket))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -227,7 +226,9 @@ def workspace(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
                 PROMETHEUS=usage.url,
             )
             with warm_commands(root / "bin", env) as commands:
-                yield folder, {**env, "PATH": f"{commands}{os.pathsep}{env['PATH']}"}
+                env = {**env, "PATH": f"{commands}{os.pathsep}{env['PATH']}"}
+                _fill(bucket, env)
+                yield folder, env
         server.shutdown()
 
 
@@ -238,10 +239,10 @@ class _Quiet(SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-def _fill(bucket: Path) -> None:
+def _fill(bucket: Path, env: dict[str, str]) -> None:
     """Put synthetic files under the names that the real ones have in their buckets."""
     command = ["borgtrace", "synth", str(bucket / "2011"), "--machines", "40", "--hours", "4"]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for path in sorted((bucket / "2011").rglob("*.csv.gz")):
         whole = path.parent.name in ("machine_events", "machine_attributes")

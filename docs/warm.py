@@ -4,12 +4,15 @@ Importing takes two seconds a command, most commands of the pages a tenth of tha
 for ``python -c``) hands its arguments, folder, environment and open files to the process, which forks; signals are
 passed on, the exit code comes back.
 
+A second kind of stand-in is for commands without the rights of root, which may read and write anywhere.
+
     python docs/warm.py SOCKET      the process, until its standard input ends
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -20,7 +23,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +35,8 @@ if name == "python" and rest[:1] != ["-c"]:
     os.execv({python!r}, [{python!r}, *rest])
 with socket.socket(socket.AF_UNIX) as server:
     server.connect({path!r})
-    request = json.dumps(dict(name=name, rest=rest, folder=os.getcwd(), environment=dict(os.environ))).encode()
+    request = dict(name=name, rest=rest, folder=os.getcwd(), environment=dict(os.environ), is_root={is_root})
+    request = json.dumps(request).encode()
     socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])
     server.sendall(request)
     answers = server.makefile()
@@ -60,37 +64,57 @@ _LATE = (
     "uvicorn",
 )
 """What else is imported late."""
+_DROP_CAPABILITY, _CAPABILITY_VERSION = 24, 0x20080522
+"""Constants of Linux: PR_CAPBSET_DROP, and the version of what `capset` reads."""
 
 
 @contextmanager
-def warm_commands(
-    folder: Path, environment: Mapping[str, str], before: Sequence[str] = ()
-) -> Iterator[Path]:
+def warm_commands(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
     """Start the process, and yield a folder of stand-ins for the front of ``PATH``.
 
     Parameters
     ----------
     folder
-        An empty folder, which is made.
+        A new folder, which is made.
     environment
         The environment in which the process starts; commands bring their own.
-    before
-        A command that starts the process, such as one that takes rights away from it.
     """
-    folder.mkdir()
-    path = str(folder / "socket")
-    for name in ("borgtrace", "python"):
-        (folder / name).write_text(_STAND_IN.format(python=sys.executable, path=path))
-        (folder / name).chmod(0o755)
-    command = [*before, sys.executable, __file__, path]
+    with warm_process(folder.with_name(f"{folder.name}-socket"), environment) as path:
+        yield write_stand_ins(folder, path)
+
+
+@contextmanager
+def warm_process(path: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Start the process, and yield the path of its socket; commands wait until it has imported everything."""
+    command = [sys.executable, __file__, str(path)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     ) as server:
         # It says one line when it listens.
         assert server.stdout
         assert server.stdout.readline()
-        yield folder
+        yield path
         server.communicate()
+
+
+def write_stand_ins(folder: Path, path: Path, *, is_root: bool = True) -> Path:
+    """Make a folder of stand-ins for commands, which the process at a socket runs.
+
+    Parameters
+    ----------
+    folder
+        A new folder, which is made.
+    path
+        The socket of `warm_process`.
+    is_root
+        Whether commands keep the rights of root where the process has them.
+    """
+    folder.mkdir()
+    for name in ("borgtrace", "python"):
+        text = _STAND_IN.format(python=sys.executable, path=str(path), is_root=is_root)
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return folder
 
 
 def _serve(path: str) -> None:
@@ -98,6 +122,11 @@ def _serve(path: str) -> None:
         listening.bind(path)
         listening.listen()
         print("ready", flush=True)
+        # Who connects waits until everything is imported.
+        _import_all()
+        # The collector of a child then leaves alone, and so does not copy, what is there already.
+        gc.collect()
+        gc.freeze()
         # The end of its input is the end of whoever started this process.
         threading.Thread(target=lambda: (os.read(0, 1), os._exit(0)), daemon=True).start()
         while True:
@@ -139,6 +168,8 @@ def _become(request: dict[str, Any], files: list[int]) -> int:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    if not request["is_root"]:
+        _give_up_rights()
     sys.argv = [request["name"], *request["rest"]]
     try:
         if request["name"] == "borgtrace":
@@ -155,6 +186,18 @@ def _become(request: dict[str, Any], files: list[int]) -> int:
         sys.excepthook(*sys.exc_info())
         return 1
     return 0
+
+
+def _give_up_rights() -> None:
+    """Drop all capabilities of this process and of those that it starts: root has its rights by them."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    for number in range(64):
+        # Numbers that this kernel does not know are refused.
+        libc.prctl(_DROP_CAPABILITY, number, 0, 0, 0)
+    # Three sets of capabilities, of 64 bits each: none is effective, permitted or inherited.
+    header, none = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    if libc.capset(header, none):
+        raise OSError(ctypes.get_errno(), "capabilities cannot be dropped")
 
 
 def _end(code: int) -> None:
@@ -185,8 +228,4 @@ def _import_all() -> None:
 
 
 if __name__ == "__main__":
-    _import_all()
-    # The collector of a child then leaves alone, and so does not copy, what is there already.
-    gc.collect()
-    gc.freeze()
     _serve(sys.argv[1])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
-from warm import warm_commands
+from warm import warm_process, write_stand_ins
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +25,7 @@ settings.load_profile("tests")
 _TRACE = Path(__file__).parents[2] / "shared" / "trace"
 SPARK = "local[2]"
 """The master whose session the tests of one worker share."""
+_WARM_SOCKET = pytest.StashKey[str]()
 _BEGIN = ("tests/docs/", "tests/datasets/test_readers.py")
 """Tests that begin with a store for all pages, or import TensorFlow."""
 
@@ -83,17 +86,44 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Let the workers of a run share the process whose forks are commands: to import everything takes it 5 s."""
+    config = node.config
+    if _WARM_SOCKET not in config.stash:
+        stack = ExitStack()
+        config.add_cleanup(stack.close)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="borgtrace-"))
+        path = stack.enter_context(warm_process(Path(folder) / "socket", os.environ))
+        config.stash[_WARM_SOCKET] = str(path)
+    node.workerinput["warm_socket"] = config.stash[_WARM_SOCKET]
+
+
+Commands = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def commands(
+    request: pytest.FixtureRequest, own_cache: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Commands]:
+    """Return a function that makes a folder of commands, each a fork of one process that has imported everything."""
+    with ExitStack() as stack:
+        if hasattr(request.config, "workerinput"):
+            path = Path(request.config.workerinput["warm_socket"])
+        else:
+            own_path = tmp_path_factory.mktemp("warm") / "socket"
+            path = stack.enter_context(warm_process(own_path, os.environ))
+        # A function: scripts/mutants.py keeps what fixtures return where it can, and this ends with its process.
+        yield lambda folder, **rights: write_stand_ins(folder, path, **rights)
+
+
 @pytest.fixture(scope="session")
 def command(
-    own_cache: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[..., list[str]]]:
-    """Return a function that completes words to a command line of `borgtrace`, as a shell would get it.
-
-    It is a fork of one process that has imported everything.
-    """
-    with warm_commands(tmp_path_factory.mktemp("commands") / "bin", os.environ) as folder:
-        # A function: scripts/mutants.py keeps what fixtures return where it can, and this ends with its process.
-        yield lambda *words: [str(folder / "borgtrace"), *map(str, words)]
+    commands: Commands, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., list[str]]:
+    """Return a function that completes words to a command line of `borgtrace`, as a shell would get it."""
+    folder = commands(tmp_path_factory.mktemp("commands") / "bin")
+    return lambda *words: [str(folder / "borgtrace"), *map(str, words)]
 
 
 @pytest.fixture(scope="session")

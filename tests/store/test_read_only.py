@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from warm import warm_commands
 
 from borgtrace.engine import embedded
 from borgtrace.errors import EngineError
 from borgtrace.ingest import IngestOptions, ingest
+from tests.conftest import Commands
 from tests.ingest.raw import write_cell
-
-# Root may write anywhere as long as it has its capabilities.
-AS_OTHERS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
-pytestmark = pytest.mark.skipif(
-    bool(AS_OTHERS) and not shutil.which("setpriv"), reason="root writes anywhere"
-)
 
 
 @pytest.fixture(scope="module")
@@ -41,20 +34,18 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def run(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Run commands without the rights of root, and without a home."""
     environment = {**os.environ, "HOME": "/nonexistent"}
-    with warm_commands(
-        tmp_path_factory.mktemp("commands") / "bin", environment, AS_OTHERS
-    ) as commands:
-        yield lambda folder, *words: subprocess.run(
-            [commands / "borgtrace", *words],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    programs = commands(tmp_path_factory.mktemp("commands") / "bin", is_root=False)
+    return lambda folder, *words: subprocess.run(
+        [programs / "borgtrace", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _written(folder: Path) -> set[Path]:
