@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.schema import DIALECTS, Column, Dialect, RawField, RawTable
 from borgtrace.schema.dialects import declare
-from borgtrace.schema.dialects.raw import ENCRYPTED, HASH, LETTERED
+from borgtrace.schema.dialects.raw import BRACED, ENCRYPTED, HASH, LETTERED
 from borgtrace.schema.records import row_of
 
 START = 1_793_491_200
@@ -167,6 +167,7 @@ _TEXT_OF_PATTERN = {
     HASH: "70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xg{number:03}=",
     ENCRYPTED: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa{number:08}+/==",
     LETTERED: "m_{number}",
+    BRACED: "{{{number},{number}}}",
 }
 
 

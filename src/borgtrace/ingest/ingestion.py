@@ -24,6 +24,7 @@ from borgtrace.ingest.ingest_plan import IngestPlan, estimate, require_disk
 from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import dialect
+from borgtrace.schema.time import check_time_zone
 from borgtrace.storage import RemotePath, as_path, locked, remove, upload, user_cache
 from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.integrity import read_intact
@@ -121,13 +122,20 @@ def prepare_ingest(
     built_at(target)
     parse_memory(options.memory)
     parse_capacity(options.capacity)
+    if options.time_zone:
+        check_time_zone("--time-zone", options.time_zone)
     if not sources:
         return PreparedIngest(RawFiles(Discovery()), target, options)
     places = [as_path(source) for source in sources]
     if options.spark:
         # Workers run in folders of their own.
         places = [path.absolute() for path in places]
-    raw_files = find_raw_files(places, options.cell, options.dialect)
+    raw_files = find_raw_files(
+        places,
+        options.cell,
+        options.dialect,
+        time_zone=options.time_zone,
+    )
     return PreparedIngest(raw_files, target, options)
 
 

@@ -37,6 +37,8 @@ class IngestOptions:
         Name of a trace format, or path of a file that declares one; the files tell where it is empty.
     capacity
         Size of the largest machine, such as ``8cores,32GiB``, for converted formats without a table of machines.
+    time_zone
+        Zone of local times in files that do not name one, such as ``Europe/Berlin``; UTC where nobody says it.
     engine
         Where files are staged and sorted: on this machine, or by tasks of Spark, whose workers must see the files and
         the store under the same names.
@@ -52,6 +54,7 @@ class IngestOptions:
     whole: bool = False
     dialect: str = ""
     capacity: str = ""
+    time_zone: str = ""
     engine: str = "duckdb"
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 from borgtrace.errors import UsageError
 
@@ -50,6 +51,41 @@ _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m|h|d)")
 _LATEST = "106751991d, 2⁶³−1 µs"
 _MOST_DIGITS = 1000
 _TIME = "µs, or amounts such as 600s, 1h30m or 2d"
+
+
+def is_time_zone(name: str) -> bool:
+    """Whether a time zone has this name.
+
+    Examples
+    --------
+    >>> is_time_zone("Asia/Tokyo"), is_time_zone("Mars/Base"), is_time_zone("../etc")
+    (True, False, False)
+    """
+    try:
+        ZoneInfo(name)
+    # Not found, not below the folder of zones, a folder there.
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
+
+
+def check_time_zone(where: str, name: str) -> None:
+    """Refuse the name of no time zone.
+
+    Parameters
+    ----------
+    where
+        The option or field, for the error.
+    name
+        Such as ``Europe/Berlin``.
+
+    Raises
+    ------
+    UsageError
+        There is no such zone.
+    """
+    if not is_time_zone(name):
+        raise UsageError(where, "no such time zone", got=name, way_out='try "UTC"')
 
 
 def parse_time(text: str, where: str = "time") -> int:

@@ -102,7 +102,7 @@ class Manifest:
         if conversion is None or conversion.clock == "relative":
             return trace_format
         start = _EPOCH + timedelta(microseconds=self.basis["zero"])
-        return replace(trace_format, origin=start)
+        return replace(trace_format, origin=start, time_zones={"": self.time_zone})
 
     @property
     def is_synthetic(self) -> bool:

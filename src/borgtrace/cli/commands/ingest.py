@@ -85,6 +85,14 @@ def ingest(
             help="Own data: size of the largest machine, such as 8cores,32GiB.",
         ),
     ] = "",
+    time_zone: Annotated[
+        str,
+        Option(
+            "--time-zone",
+            metavar="ZONE",
+            help="Job logs, own data: zone of times that name none, such as Europe/Berlin; UTC by default.",
+        ),
+    ] = "",
     since: SinceOption = "",
     until: UntilOption = "",
     selector: SelectorOption = "",
@@ -124,6 +132,7 @@ def ingest(
         whole=whole,
         dialect=dialect,
         capacity=capacity,
+        time_zone=time_zone,
         engine=engine,
     )
     servers = [source for source in sources if is_server(source)]

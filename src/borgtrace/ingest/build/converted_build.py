@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import files_sql
+from borgtrace.engine.embedded import NO_TYPE, files_sql
 from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.errors import SourceError, StoreError, UsageError, first_line
 from borgtrace.ingest.build.clustering import MOST_ROWS, Refinement, cluster
@@ -20,16 +21,21 @@ from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.convert.column_checks import count_broken
 from borgtrace.ingest.convert.conversion import derivations, open_rows, relations
 from borgtrace.ingest.convert.conversion_terms import Basis, Terms
+from borgtrace.ingest.convert.converted_events import EVENTS, instance_events_sql
 from borgtrace.ingest.convert.converted_usage import are_cut_when_sorted, cut_windows
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.schema.records import RECORDS
 from borgtrace.schema.time import WINDOW
 from borgtrace.storage import INCOMPLETE
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, SourceEntry
 
 Files = Mapping[str, Sequence[Path]]
+_ROWS = "rows_of_table"
+_WORTH_KEEPING = 1 << 14
+"""Rows above which to ask again takes longer than to keep the answer."""
 
 
 @dataclass(frozen=True)
@@ -115,20 +121,21 @@ def _convert(
 ) -> ConvertedTables:
     ordered_entries = sorted(entries, key=lambda entry: entry.name)
     terms = open_rows(connection, dialect, _staged_parts(layout, ordered_entries), capacity)
-    # A query over all rows, which no range of collections makes smaller, is run once and not for each file.
-    is_written_first = sum(entry.stored for entry in entries) > MOST_ROWS
+    n_rows = sum(entry.stored for entry in entries)
     files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
-    for name, relation_sql in relations(connection, terms).items():
-        progress.begin(f"cluster {name}", 0, "rows")
-        if not is_written_first:
-            files[name] = _sort_table(connection, name, relation_sql, work, terms)
-            continue
-        unsorted = work / f"{name}{INCOMPLETE}"
-        file_sql = literal(str(unsorted))
-        connection.execute(f"COPY ({relation_sql}) TO {file_sql} (FORMAT parquet, COMPRESSION lz4)")
-        files[name] = _sort_table(connection, name, f"FROM {files_sql([unsorted])}", work, terms)
-        unsorted.unlink()
-    _check_units(connection, files["instance_usage"], terms.basis)
+    with _Answers(connection, work, n_rows) as answers:
+        answers.show(EVENTS, instance_events_sql(terms))
+        for name, relation_sql in relations(connection, terms).items():
+            progress.begin(f"cluster {name}", 0, "rows")
+            rows_sql = relation_sql
+            # Those of instances are there already.
+            if name != "instance_events":
+                answers.show(_ROWS, relation_sql)
+                rows_sql = f"SELECT * FROM {_ROWS}"
+            files[name] = _sort_table(connection, name, rows_sql, work, terms)
+    # What a whole job uses may be more than its largest machine has.
+    if dialect.conversion and dialect.conversion.has_sizes:
+        _check_units(connection, files["instance_usage"], terms.basis)
     return ConvertedTables(
         files,
         _entries_with_rows(connection, ordered_entries, files),
@@ -138,13 +145,73 @@ def _convert(
     )
 
 
+@dataclass
+class _Answers:
+    """Queries over all rows, asked once: the files of a table, and their plan, would each ask them again.
+
+    Parameters
+    ----------
+    connection
+        DuckDB.
+    work
+        Where the answers are written that are too large for a table of DuckDB.
+    n_rows
+        Staged rows.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    work: Path
+    n_rows: int
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in (EVENTS, _ROWS):
+            self._path(name).unlink(missing_ok=True)
+
+    def show(self, name: str, query_sql: str) -> None:
+        """Show the answer to a query under a name, instead of the one before."""
+        name_sql = quoted(name)
+        # Columns that nobody fills have no type in a table or a file.
+        described = self.connection.execute(f"DESCRIBE {query_sql}").fetchall()
+        untyped = [column for column, type_name, *_ in described if type_name == NO_TYPE]
+        typed_sql = query_sql
+        if untyped:
+            typed_sql = f"SELECT * EXCLUDE ({', '.join(map(quoted, untyped))}) FROM ({query_sql})"
+        nulls_sql = "".join(f", NULL AS {quoted(column)}" for column in untyped)
+        if self.n_rows <= _WORTH_KEEPING:
+            answer_sql = f"({query_sql})"
+            nulls_sql = ""
+        elif self.n_rows <= MOST_ROWS:
+            table_sql = quoted(f"{name}_table")
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table_sql} AS {typed_sql}")
+            answer_sql = table_sql
+        else:
+            path = self._path(name)
+            file_sql = literal(str(path))
+            self.connection.execute(
+                f"COPY ({typed_sql}) TO {file_sql} (FORMAT parquet, COMPRESSION lz4)"
+            )
+            answer_sql = files_sql([path])
+        self.connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW {name_sql} AS SELECT *{nulls_sql} FROM {answer_sql}"
+        )
+
+    def _path(self, name: str) -> Path:
+        return self.work / f"{name}{INCOMPLETE}"
+
+
 def _staged_parts(layout: Layout, entries: Sequence[SourceEntry]) -> dict[str, list[StagedPart]]:
     """Return the staged parts by kind of row, numbered by the names of their sources."""
     parts: dict[str, list[StagedPart]] = {}
     for part, entry in enumerate(entries):
-        path = StagedPaths.of(layout.staging, entry.name).table(entry.table)
-        if path.exists():
-            parts.setdefault(entry.table, []).append(StagedPart(path, part))
+        paths = StagedPaths.of(layout.staging, entry.name)
+        # A log of jobs may have counted its machines as well.
+        for name in RECORDS:
+            path = paths.table(name)
+            if path.exists():
+                parts.setdefault(name, []).append(StagedPart(path, part))
     return parts
 
 

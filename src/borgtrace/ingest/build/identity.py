@@ -31,6 +31,8 @@ class Identity:
         What a file for ``--dialect`` declares, where the format is one of own data.
     capacity
         Size of the largest machine, as far as the user gave it.
+    time_zone
+        Time zone that files of a converted format or the user say; empty where neither does.
     """
 
     generation: str
@@ -38,6 +40,7 @@ class Identity:
     synthetic: dict[str, Any] | None
     declaration: dict[str, Any] | None = None
     capacity: Capacity = _UNKNOWN_CAPACITY
+    time_zone: str = ""
 
     def write(self, layout: Layout) -> None:
         """Leave the identity beside the staged parts."""
@@ -96,6 +99,7 @@ def identify(
         discovery.synthetic,
         declaration,
         capacity,
+        discovery.time_zone,
     )
     if known is None:
         return new
@@ -132,6 +136,7 @@ def agree(
         ("cell", cell, new.cell or cell),
         ("origin", origin(known.synthetic), origin(new.synthetic)),
         ("capacity", _describe_capacity(known.capacity), _describe_capacity(new.capacity)),
+        ("time zone", known.time_zone, new.time_zone),
     )
     for aspect, ours, theirs in compared:
         if ours != theirs:
@@ -152,12 +157,15 @@ def _describe_capacity(capacity: Capacity) -> str:
 def identity_of(manifest: Manifest) -> Identity:
     """Return which trace the rows of a store belong to."""
     basis = manifest.basis
+    # A store says UTC where nobody said a zone.
+    time_zone = manifest.time_zone if basis.get("has_time_zone") else ""
     return Identity(
         manifest.generation,
         manifest.cell,
         manifest.synthetic,
         manifest.declaration or None,
         Capacity(basis.get("said_cores"), basis.get("said_bytes")),
+        time_zone,
     )
 
 

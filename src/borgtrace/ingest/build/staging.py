@@ -17,6 +17,7 @@ import pyarrow as pa
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import EngineError, SourceError, first_line
+from borgtrace.ingest.build.counted_machines import write_counted_machines
 from borgtrace.ingest.build.flattened import stage_flattened
 from borgtrace.ingest.build.staged import (
     STAGED_TABLES,
@@ -118,6 +119,8 @@ def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
     with StagedOutput(paths, layout) as output:
         if not _read_fast(source, container, output):
             _read_validating(source, container, output)
+    if source.machines:
+        write_counted_machines(source.machines, paths.table("machine_rows"))
     # The files have their names before the ledger entry is written: with the entry, all of them are there.
     return make_entry(source, output, sha256)
 

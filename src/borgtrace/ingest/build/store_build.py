@@ -25,11 +25,15 @@ from borgtrace.ingest.build.staged_relation import (
 )
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
+from borgtrace.schema.time import DAY
 from borgtrace.storage import RemotePath, download, remove
 from borgtrace.store.integrity import check_unchanged
 from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import commit_next
+
+_FIRST_LOGS = 10 * 365 * DAY
+"""µs since 1970: no log is older."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ class StoreBuild:
         return Manifest(
             generation=trace.trace,
             cell=identity.cell,
-            time_zone=trace.time_zone(identity.cell),
+            time_zone=identity.time_zone or trace.time_zone(identity.cell),
             synthetic=identity.synthetic,
             **facts,
         )
@@ -218,10 +222,11 @@ class StoreBuild:
             **asdict(converted.basis),
             "said_cores": identity.capacity.cores,
             "said_bytes": identity.capacity.bytes,
+            "has_time_zone": True if identity.time_zone else None,
         }
         return {
             **facts,
-            "notes": converted.notes,
+            "notes": (*converted.notes, *_notes_on_time(trace, identity, converted.basis.zero)),
             "sources": converted.entries,
             "declaration": identity.declaration or {},
             "basis": {name: value for name, value in basis.items() if value is not None},
@@ -317,6 +322,27 @@ class StoreBuild:
         """Refuse damaged files of the store: the new version would give them new digests."""
         if self.inputs.present is not None:
             check_unchanged(self.layout, self.inputs.present, paths, self.threads)
+
+
+def _notes_on_time(trace: Dialect, identity: Identity, zero: int) -> list[str]:
+    """Return sentences about dates and hours that no file says.
+
+    Parameters
+    ----------
+    trace
+        The format.
+    identity
+        What the files and the user said.
+    zero
+        The first instant in the files, in µs since 1970.
+    """
+    if trace.conversion is None or not trace.conversion.is_local:
+        return []
+    if zero < _FIRST_LOGS:
+        return ["No file says when it began: its times count from 1970-01-01."]
+    if not identity.time_zone:
+        return ["No file says its time zone: times are taken as UTC; --time-zone says another."]
+    return []
 
 
 def _merged_counters(

@@ -22,13 +22,19 @@ from borgtrace.ingest.convert.conversion_terms import (
     id_sql,
 )
 from borgtrace.ingest.convert.converted_events import (
+    EVENTS,
     collection_events_sql,
     instance_constraints_sql,
-    instance_events_sql,
 )
 from borgtrace.ingest.convert.converted_jobs import show_tasks
 from borgtrace.ingest.convert.converted_machines import machine_attributes_sql, machine_events_sql
 from borgtrace.ingest.convert.converted_usage import instance_usage_sql
+from borgtrace.ingest.convert.job_rows import (
+    count_orphan_steps,
+    show_job_rows,
+    use_columns,
+    use_of_lives_sql,
+)
 from borgtrace.ingest.convert.scattered_rows import put_together, usual_step
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
@@ -39,6 +45,7 @@ from borgtrace.store.coverage import DERIVED_EVENTS
 DERIVED_MACHINES = (
     "Machines are derived: those that rows name, each of the capacity that was given."
 )
+_NAMED_MACHINES = "Machines are derived: those that rows name, of sizes that nobody says."
 _UNKNOWN = Capacity()
 
 
@@ -70,12 +77,18 @@ def open_rows(
     """
     conversion = dialect.conversion
     assert conversion
+    if capacity.cores and not _lists_machines(dialect):
+        # The user says how large a machine is: those that a log counts are other ones.
+        staged = {name: parts for name, parts in staged.items() if name != "machine_rows"}
     fills = _filled_columns(staged)
-    for name in ("usage_rows", "machine_rows"):
+    for name, view in (("usage_rows", "measured_rows"), ("machine_rows", "machine_rows")):
         rows_sql = _rows_sql(name, staged.get(name, ()))
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {rows_sql}")
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(view)} AS {rows_sql}")
     tasks_sql = _rows_sql("task_rows", staged.get("task_rows", ()))
-    show_tasks(connection, tasks_sql, has_jobs="job" in fills.get("task_rows", ()))
+    task_columns = fills.get("task_rows", frozenset())
+    tasks_sql = show_job_rows(connection, tasks_sql, conversion, task_columns)
+    show_tasks(connection, tasks_sql, has_jobs="job" in task_columns)
+    fills |= _show_use_of_lives(connection, fills)
     if conversion.is_scattered:
         put_together(connection)
     _make_ids(connection, "task", TASK_NAMES_SQL)
@@ -85,7 +98,52 @@ def open_rows(
     zero = _zero(connection) if conversion.clock == "epoch" else 0
     terms = Terms(conversion, Basis(zero=zero), fills)
     known = _largest_machine(connection, terms, capacity)
-    return replace(terms, basis=Basis(known.cores, known.bytes, zero))
+    basis = _largest_rows(connection, known) if not conversion.has_sizes else known
+    unknown_sizes = frozenset(
+        resource
+        for resource, size in (("cpu", known.cores), ("memory", known.bytes))
+        if size is None and not conversion.has_sizes
+    )
+    return replace(terms, basis=Basis(basis.cores, basis.bytes, zero), unknown_sizes=unknown_sizes)
+
+
+def _lists_machines(dialect: Dialect) -> bool:
+    """Whether files of a format list machines, rather than count them in a header."""
+    return any(raw.table == "machine_rows" for raw in dialect.tables.values())
+
+
+def _show_use_of_lives(
+    connection: duckdb.DuckDBPyConnection,
+    fills: Mapping[str, frozenset[str]],
+) -> dict[str, frozenset[str]]:
+    """Show what was measured, and use over whole lives, as rows of usage; return what these fill."""
+    columns = use_columns(fills.get("task_rows", frozenset()))
+    usage_sql = "SELECT * FROM measured_rows"
+    if columns:
+        usage_sql = f"{usage_sql} UNION ALL BY NAME {use_of_lives_sql()}"
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW usage_rows AS {usage_sql}")
+    if not columns:
+        return {}
+    return {"usage_rows": fills.get("usage_rows", frozenset()) | columns}
+
+
+def _largest_rows(connection: duckdb.DuckDBPyConnection, known: Capacity) -> Capacity:
+    """Return the known sizes, and the largest amounts of a row where nobody says how large machines are."""
+    cores, n_bytes = _only_row(
+        connection,
+        """
+        SELECT
+            greatest(
+                (SELECT max(cpu_request) FROM task_rows),
+                (SELECT max(average_cpu) FROM usage_rows)
+            ),
+            greatest(
+                (SELECT max(memory_request) FROM task_rows),
+                (SELECT max(greatest(average_memory, maximum_memory)) FROM usage_rows)
+            )
+        """,
+    )
+    return Capacity(known.cores or cores or None, known.bytes or n_bytes or None)
 
 
 def relations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[str, str]:
@@ -94,7 +152,7 @@ def relations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[str, 
     Parameters
     ----------
     connection
-        Where `open_rows` showed the staged rows.
+        Where `open_rows` showed the staged rows, and `EVENTS` is shown.
     terms
         What it returned.
     """
@@ -102,7 +160,7 @@ def relations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[str, 
         "machine_events": machine_events_sql,
         "machine_attributes": machine_attributes_sql,
         "collection_events": collection_events_sql,
-        "instance_events": instance_events_sql,
+        "instance_events": lambda _: f"SELECT * FROM {EVENTS}",
     }
     if terms.has_lives:
         writers["instance_constraints"] = instance_constraints_sql
@@ -132,8 +190,26 @@ def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[st
     if not terms.has("machine_rows"):
         (n_named,) = _only_row(connection, f"SELECT count(machine) FROM ({MACHINE_NAMES_SQL})")
         if n_named:
-            notes.append(DERIVED_MACHINES)
-    return tuple(notes)
+            is_size_known = "cpu" not in terms.unknown_sizes
+            notes.append(DERIVED_MACHINES if is_size_known else _NAMED_MACHINES)
+    notes += [_size_note(terms, resource) for resource in sorted(terms.unknown_sizes)]
+    if terms.has("task_rows", "step"):
+        n_orphans = count_orphan_steps(connection)
+        if n_orphans:
+            notes.append(f"Steps without a row of their job, left out: {n_orphans:,}.")
+    return tuple(note for note in notes if note)
+
+
+def _size_note(terms: Terms, resource: str) -> str:
+    """Return the sentence about a size of machines that nobody says; empty where no amount needs it."""
+    amount = terms.basis.cores if resource == "cpu" else terms.basis.bytes
+    if not amount:
+        return ""
+    shown = f"{amount:,.6g} cores" if resource == "cpu" else f"{amount / 2**30:,.6g} GiB"
+    return (
+        f"No file says how much {resource} machines have: amounts are fractions of the largest that a row has, "
+        f"{shown}; --capacity says it."
+    )
 
 
 def _filled_columns(staged: Mapping[str, Sequence[StagedPart]]) -> dict[str, frozenset[str]]:
@@ -225,6 +301,8 @@ def _require_size(
     option: str,
 ) -> None:
     is_share = resource in terms.conversion.shares
+    if not terms.conversion.has_sizes:
+        return
     if amount is None and not is_share and _is_in_units(terms, resource):
         raise UsageError(
             "--capacity",

@@ -56,11 +56,14 @@ class Terms:
         What the numbers of the store mean.
     fills
         Kinds of rows there are, each with the columns that any of its files fills.
+    unknown_sizes
+        Resources of which nobody says how much a machine has: amounts are fractions of the largest one in a row.
     """
 
     conversion: Conversion
     basis: Basis
     fills: dict[str, frozenset[str]]
+    unknown_sizes: frozenset[str] = frozenset()
 
     def has(self, kind: str, column: str = "") -> bool:
         """Whether there are files of a kind of rows, and any of them fills a column."""

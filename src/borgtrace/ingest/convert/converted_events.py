@@ -5,6 +5,9 @@ from borgtrace.ingest.convert.conversion_terms import TERMINAL_SQL, Terms, id_sq
 from borgtrace.ingest.convert.converted_jobs import dependencies_sql
 from borgtrace.ingest.convert.converted_usage import windows_sql
 
+EVENTS = "derived_instance_events"
+"""Where the events of instances are shown, of which those of their collections are made."""
+
 
 def instance_events_sql(terms: Terms) -> str:
     """Write the events of instances, with the names of their collections."""
@@ -19,11 +22,11 @@ def _life_events_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
     memory_sql = terms.fraction_sql("memory_request", "memory")
     return f"""
         SELECT
-            {id_sql("task")} AS collection_id,
+            collection_id,
             coalesce(instance, 0) AS instance_index,
             type,
             time,
-            CASE WHEN step > 0 OR is_update THEN {id_sql("machine")} END AS machine_id,
+            CASE WHEN place > 0 OR is_update THEN {id_sql("machine")} END AS machine_id,
             user,
             priority,
             app,
@@ -35,7 +38,7 @@ def _life_events_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
             'JOB' AS collection_type,
             NULL AS missing_type,
             source_part,
-            4 * source_row + step AS source_row
+            4 * source_row + place AS source_row
         FROM ({_steps_sql(terms, rows_sql)})
         WHERE time IS NOT NULL AND type IS NOT NULL
     """
@@ -53,14 +56,14 @@ def _steps_sql(terms: Terms, rows_sql: str) -> str:
             *,
             CASE WHEN is_update THEN 'UPDATE_RUNNING' ELSE 'SUBMIT' END AS type,
             {submitted_sql} AS time,
-            0 AS step
+            0 AS place
         FROM lives
         UNION ALL
         SELECT
             *,
             'SCHEDULE' AS type,
             CASE WHEN NOT is_update THEN {started_sql} END AS time,
-            1 AS step
+            1 AS place
         FROM lives
         UNION ALL
         SELECT
@@ -68,7 +71,7 @@ def _steps_sql(terms: Terms, rows_sql: str) -> str:
             CASE WHEN status IS NULL THEN 'FINISH'
                  WHEN status IN ({TERMINAL_SQL}) THEN status END AS type,
             {ended_sql} AS time,
-            2 AS step
+            2 AS place
         FROM lives
     """
 
@@ -142,6 +145,7 @@ def _lives_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
     return f"""
         SELECT
             *,
+            {id_sql("task")} AS collection_id,
             CASE WHEN stopped < {last_sql} THEN stopped END AS ended,
             coalesce(
                 lag(started IS NOT NULL AND stopped IS NULL) OVER (
@@ -166,7 +170,7 @@ def _lives_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
 
 def collection_events_sql(terms: Terms) -> str:
     """Write the events of collections: submitted and started with the first task, ended with the last."""
-    events_sql = instance_events_sql(terms)
+    events_sql = f"SELECT * FROM {EVENTS}"
     if terms.has("task_rows", "job"):
         whole_events_sql = _life_events_sql(terms, "whole_tasks")
         events_sql = f"""

@@ -39,13 +39,15 @@ def _listed_machines_sql(terms: Terms) -> str:
 
 def _derived_machines_sql(terms: Terms) -> str:
     """Write one event for each machine that rows name, as no table lists them: all are as large as the largest one."""
-    memory_sql = "1" if terms.basis.bytes else "NULL"
+    cpu_sql = "NULL" if "cpu" in terms.unknown_sizes else "1"
+    is_memory_known = terms.basis.bytes and "memory" not in terms.unknown_sizes
+    memory_sql = "1" if is_memory_known else "NULL"
     return f"""
         SELECT
             0 AS time,
             {id_sql("machine")} AS machine_id,
             'ADD' AS type,
-            1 AS cpu_capacity,
+            {cpu_sql} AS cpu_capacity,
             {memory_sql} AS memory_capacity,
             'SNAPSHOT_BUT_NO_TRANSITION' AS missing_data_reason,
             {FIRST_ROW_SQL}

@@ -10,7 +10,7 @@ from borgtrace.ingest.files.sources import Source
 from borgtrace.schema import Column, Dialect, RawField, RawTable, Table
 from borgtrace.schema.dialects import Codes
 from borgtrace.schema.records import row_of
-from borgtrace.schema.records.shared_columns import SHARE
+from borgtrace.schema.records.shared_columns import LENGTHS, SHARE
 from borgtrace.schema.types import Unit
 
 MACHINE = "machine_id"
@@ -174,7 +174,19 @@ def table_of(dialect: Dialect, raw: RawTable) -> Table:
 def layout_of(source: Source) -> RawLayout:
     """Return the layout of a raw file."""
     layout = raw_layout(source.dialect, source.table, source.order)
-    return replace(layout, delimiter=source.delimiter)
+    if not (source.epoch or source.time_zone):
+        return replace(layout, delimiter=source.delimiter)
+    fields = tuple(_with_clock(field, source) for field in layout.fields)
+    return replace(layout, fields=fields, delimiter=source.delimiter)
+
+
+def _with_clock(field: Field, source: Source) -> Field:
+    """Return a field whose instants are read by the clock of its file."""
+    if field.column.unit != "us" or field.name in LENGTHS:
+        return field
+    if field.is_dated:
+        return replace(field, raw=replace(field.raw, zone=source.time_zone or field.raw.zone))
+    return replace(field, raw=replace(field.raw, offset=field.raw.offset + source.epoch * 10**6))
 
 
 @cache

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.schema import Dialect
@@ -14,6 +14,13 @@ Format = Literal["csv", "json", "parquet", "table", "kaggle", "swf", "prometheus
 
 # 2011: part-00001-of-00500; 2019: instance_usage-000000000001, also without the hyphen.
 _PART = re.compile(r"part-(\d+)-of-(\d+)|-(\d{6,})(?=\.)|(?<=usage)(\d{12})(?=\.)")
+
+
+class MachineGroup(NamedTuple):
+    """Equal machines that a log counts without naming them."""
+
+    n_machines: int
+    cores: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,12 @@ class Source(RawFile):
         Whether its first line names the fields.
     folder
         Tells it apart from files of the same name in other folders.
+    epoch
+        The second since 1970 from which its times count, where they do not count from there.
+    time_zone
+        Of its local times: what the file says, or the user.
+    machines
+        Machines that it counts in its header.
     """
 
     dialect: Dialect
@@ -55,6 +68,18 @@ class Source(RawFile):
     order: tuple[str, ...] = ()
     has_header: bool = False
     folder: str = ""
+    epoch: int = 0
+    time_zone: str = ""
+    machines: tuple[MachineGroup, ...] = ()
+
+    @property
+    def has_local_times(self) -> bool:
+        """Whether its times name no zone, so that somebody has to say it."""
+        conversion = self.dialect.conversion
+        if conversion is None:
+            return False
+        fields = self.dialect.tables[self.table].fields
+        return conversion.is_local or any(field.zone for field in fields)
 
     @property
     def generation(self) -> str:

@@ -11,11 +11,13 @@ from typing import Any, BinaryIO
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.archives import archive_of, open_member
+from borgtrace.ingest.files.blocks import Blocks
 from borgtrace.ingest.files.encodings import Transcoded
 from borgtrace.ingest.files.limits import ExpandedStream
 from borgtrace.ingest.files.packing import DAMAGE, damaged, ends_early, packing_of, unpacked
 from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.files.workload_lines import WorkloadLines
 from borgtrace.storage import open_regular, scratch_folder
 
 READ_SIZE = 1 << 18
@@ -102,13 +104,13 @@ def open_lines(source: Source) -> Iterator[BinaryIO]:
         Where a line is longer than `LONGEST_LINE`, and whatever `open_stream` raises.
     """
     if source.format == "swf":
-        # Its lines are taken apart in Python: of a hundred million empty ones that takes minutes.
+        # Its lines may be taken apart in Python: of a hundred million empty ones that takes minutes.
         check_expansion(source)
     with open_stream(source) as stream:
         if source.has_header:
             stream.readline(LONGEST_LINE)
         lines = BoundedLines(stream, source.path)
-        yield WorkloadLines(lines) if source.format == "swf" else lines  # type: ignore[misc]
+        yield WorkloadLines(lines, source.order) if source.format == "swf" else lines  # type: ignore[misc]
 
 
 class LineLengths:
@@ -145,19 +147,7 @@ class LineLengths:
             )
 
 
-class _Blocks(io.RawIOBase):
-    """A stream of the blocks that `read` returns."""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        block = self.read(len(buffer)) or b""
-        buffer[: len(block)] = block
-        return len(block)
-
-
-class BoundedLines(_Blocks):
+class BoundedLines(Blocks):
     """A stream that refuses lines which are too long."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
@@ -169,30 +159,6 @@ class BoundedLines(_Blocks):
         block = self._stream.read(size)
         self._lengths.look(block)
         return block
-
-
-class WorkloadLines(_Blocks):
-    """The lines of the Standard Workload Format as delimited ones: no comments, and a comma for blanks."""
-
-    def __init__(self, stream: io.RawIOBase) -> None:
-        self._lines = io.BufferedReader(stream, READ_SIZE)
-        self._rest = b""
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes of the delimited lines."""
-        block = bytearray(self._rest)
-        while size < 0 or len(block) < size:
-            line = self._lines.readline(LONGEST_LINE)
-            if not line:
-                break
-            # A comma would make two fields of one.
-            fields = line.replace(b",", b";").split()
-            # A comment, or a line without fields, is no row.
-            if fields and not fields[0].startswith(b";"):
-                block += b",".join(fields) + b"\n"
-        end = len(block) if size < 0 else size
-        self._rest = bytes(block[end:])
-        return bytes(block[:end])
 
 
 @contextmanager

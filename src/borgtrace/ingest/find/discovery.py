@@ -4,17 +4,18 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from borgtrace.errors import SourceError
+from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.files.sources import Source, tell_apart
 from borgtrace.ingest.find.beside_data import SCHEMA, is_beside_data
 from borgtrace.ingest.find.recognition import RecognizedFile, recognize
 from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema import Dialect
+from borgtrace.schema.time import is_time_zone
 from borgtrace.storage import RemotePath, refuse_shortage
 
 _DATA_ENDINGS = (".gz", ".csv", ".json", ".parquet")
@@ -43,12 +44,22 @@ class Discovery:
         return next((source.cell for source in self.sources if source.cell), "")
 
     @property
+    def time_zone(self) -> str:
+        """The time zone of their local times, as far as any of them or the user says it; all are of one."""
+        return next((source.time_zone for source in self.sources if source.time_zone), "")
+
+    @property
     def synthetic(self) -> dict[str, Any] | None:
         """Seed, version, parameters and parts of a synthetic trace; None for a real one."""
         return truth_about(self.sources[0].path)
 
 
-def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None) -> Discovery:
+def discover(
+    places: Iterable[Path],
+    cell: str = "",
+    only: Dialect | None = None,
+    time_zone: str = "",
+) -> Discovery:
     """Find the raw files in files and folders.
 
     Parameters
@@ -59,11 +70,15 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
         Cell of a 2019 trace: files whose path says another one are left out.
     only
         The format that all of them are of; where None, the files tell.
+    time_zone
+        The zone of their local times, whatever the files say.
 
     Raises
     ------
     SourceError
         When a place does not exist, nothing usable is found, or generations, cells or origins are mixed.
+    UsageError
+        The times of the files are no local ones.
     """
     discovery = Discovery()
     is_remote = any(isinstance(place, RemotePath) for place in places)
@@ -77,6 +92,8 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
         raise discovery.faults[0] if discovery.faults else _nothing_found(places)
     if cell:
         discovery.sources = _sources_of_cell(discovery.sources, cell)
+    if time_zone:
+        discovery.sources = _in_time_zone(discovery.sources, time_zone)
     _require_one_trace(discovery.sources)
     discovery.sources = tell_apart(discovery.sources)
     # Whatever the order of arguments and folders, the same files give the same order of work and messages.
@@ -209,6 +226,31 @@ def origin(synthetic: Mapping[str, object] | None) -> str:
     return f"synthetic, seed {synthetic.get('seed')}" if synthetic else "Google's trace"
 
 
+def _in_time_zone(sources: Sequence[Source], time_zone: str) -> list[Source]:
+    """Take local times for those of a zone, whatever the files say."""
+    if not any(source.has_local_times for source in sources):
+        raise UsageError(
+            "--time-zone",
+            f"has no effect on {sources[0].dialect.name}",
+            expected="files whose times name no zone",
+            way_out="leave it out",
+        )
+    return [replace(source, time_zone=time_zone) for source in sources]
+
+
+def _require_time_zones(sources: Sequence[Source]) -> None:
+    """Refuse a zone of a file that nobody knows."""
+    for source in sources:
+        if source.time_zone and not is_time_zone(source.time_zone):
+            raise SourceError(
+                str(source.path),
+                "no such time zone",
+                expected="a name such as Europe/Berlin",
+                got=source.time_zone,
+                way_out="say --time-zone",
+            )
+
+
 def _sources_of_cell(sources: Sequence[Source], cell: str) -> list[Source]:
     """Leave out the files of other cells, which must not be all."""
     chosen = [source for source in sources if source.cell == cell]
@@ -231,6 +273,9 @@ def _require_one_trace(sources: Sequence[Source]) -> None:
     first_cell = min(cells, default="")
     _require_one("cells", cells, f"ingest each into a separate store: --{first_cell}")
     file_of_folder = {source.path.parent: source.path for source in sources}
+    _require_time_zones(sources)
+    zones = {source.time_zone: source.path for source in sources if source.time_zone}
+    _require_one("time zones", zones, "ingest each into a separate store, or say --time-zone")
     origins = {origin(truth_about(path)): path for path in file_of_folder.values()}
     _require_one("origins", origins, "ingest each into a separate store")
 

@@ -41,6 +41,7 @@ def find_raw_files(
     cell: str = "",
     format: str = "",
     *,
+    time_zone: str = "",
     may_guess: bool = True,
 ) -> RawFiles:
     """Find raw files, and recognize, read or guess their format.
@@ -53,6 +54,8 @@ def find_raw_files(
         As for `discover`.
     format
         Name of a format, or path or URL of a file that declares one; the files tell where it is empty.
+    time_zone
+        As for `discover`.
     may_guess
         Whether a single file of no known format may be taken for usage by its columns.
 
@@ -66,19 +69,24 @@ def find_raw_files(
     if format.endswith(".toml"):
         declaration = read_declaration(as_path(format))
         declared_dialect = declare(declaration, format)
-        return RawFiles(discover(places, cell, declared_dialect), declaration)
+        return RawFiles(discover(places, cell, declared_dialect, time_zone), declaration)
     if format:
-        return RawFiles(discover(places, cell, dialect(format)))
+        return RawFiles(discover(places, cell, dialect(format), time_zone))
     try:
-        return RawFiles(discover(places, cell))
+        return RawFiles(discover(places, cell, time_zone=time_zone))
     except SourceError as not_a_trace:
         is_one_file = len(places) == 1 and places[0].is_file()
         if not (may_guess and is_one_file):
             raise
-        return _guess_format(places[0], cell, not_a_trace)
+        return _guess_format(places[0], cell, time_zone, not_a_trace)
 
 
-def _guess_format(path: Path, cell: str, not_a_trace: SourceError) -> RawFiles:
+def _guess_format(
+    path: Path,
+    cell: str,
+    time_zone: str,
+    not_a_trace: SourceError,
+) -> RawFiles:
     """Take a file of no known format for usage, as far as its columns say enough."""
     try:
         draft = sniff(path)
@@ -97,7 +105,8 @@ def _guess_format(path: Path, cell: str, not_a_trace: SourceError) -> RawFiles:
             way_out=f"borgtrace dialect sniff {path} > own.toml, {open_question.way_out}, "
             "and --dialect own.toml",
         ) from None
-    return RawFiles(discover([path], cell, guessed_dialect), draft.declaration, draft.guesses)
+    discovery = discover([path], cell, guessed_dialect, time_zone)
+    return RawFiles(discovery, draft.declaration, draft.guesses)
 
 
 def read_declaration(path: Path) -> dict[str, Any]:

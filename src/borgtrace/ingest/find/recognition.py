@@ -26,6 +26,12 @@ from borgtrace.ingest.files.sources import Format, Source
 from borgtrace.ingest.files.streams import open_stream, plain_file
 from borgtrace.ingest.find.beside_data import is_beside_data
 from borgtrace.ingest.find.separators import separator_of, split_fields
+from borgtrace.ingest.find.workload_logs import (
+    first_job,
+    fits_workload_table,
+    is_workload_log,
+    read_workload_header,
+)
 from borgtrace.ingest.read.range_queries import metric_of
 from borgtrace.ingest.read.tables import TableKind, kind_of
 from borgtrace.schema import DIALECTS, Dialect, RawTable
@@ -330,8 +336,8 @@ def _recognize_text(
     lines = whole_lines(head)
     if lines[0].lstrip().startswith("{"):
         return _by_names(file, "json", _json_keys(lines), dialects)
-    if file.file_name.removesuffix(".gz").endswith(".swf") or lines[0].startswith("; "):
-        return _workload_format(file, dialects)
+    if is_workload_log(file.file_name, lines):
+        return _workload_log(file, lines, dialects)
     separator = separator_of(lines)
     header = split_fields(lines[0], separator)
     source = _by_header(file, header, dialects)
@@ -389,10 +395,25 @@ def _range_query(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> Sou
     raise not_a_trace(file.label, "an answer of Prometheus")
 
 
-def _workload_format(file: RawFile, dialects: Sequence[Dialect]) -> Source:
+def _workload_log(file: RawFile, lines: Sequence[str], dialects: Sequence[Dialect]) -> Source:
+    row = first_job(lines)
+    fitting = []
     for dialect, raw in _tables("swf", dialects, is_positional=True):
-        return _source(file, dialect, raw.name, "swf", raw.names)
-    raise not_a_trace(file.label, "the Standard Workload Format")
+        if fits_workload_table(raw, row):
+            source = _source(file, dialect, raw.name, "swf", raw.names)
+            fitting.append(source)
+    if not fitting:
+        raise not_a_trace(file.label, "the Standard Workload Format")
+    # The one with most fields: that of 18 fits every line. Without a line nothing speaks for more.
+    choose = max if row else min
+    best = choose(fitting, key=lambda source: len(source.order))
+    header = read_workload_header(lines, row)
+    return replace(
+        best,
+        epoch=header.epoch,
+        time_zone=header.time_zone,
+        machines=header.machines,
+    )
 
 
 def _names_columns(header: Sequence[str], rows: Sequence[str], separator: str) -> bool:

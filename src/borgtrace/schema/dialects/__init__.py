@@ -7,6 +7,7 @@ from typing import Any
 
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects import (
+    alea,
     alibaba2018,
     azure2019,
     google2011,
@@ -33,6 +34,7 @@ from borgtrace.schema.dialects.trace_format import (
 )
 
 _MODULES = (
+    alea,
     alibaba2018,
     azure2019,
     google2011,

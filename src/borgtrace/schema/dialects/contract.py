@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from borgtrace.errors import SchemaError, did_you_mean
 from borgtrace.schema.dialects.raw import RawTable
@@ -11,6 +10,7 @@ from borgtrace.schema.dialects.trace_format import Dialect
 from borgtrace.schema.enums import ENUMS
 from borgtrace.schema.records import RECORDS, USAGE_ROWS, row_of
 from borgtrace.schema.tables import TABLES
+from borgtrace.schema.time import is_time_zone
 
 _NEEDS_NO_FIELD = frozenset(
     {
@@ -139,8 +139,6 @@ def _faults_of_tiers(dialect: Dialect) -> Iterator[str]:
 
 def _faults_of_time_zones(dialect: Dialect) -> Iterator[str]:
     for cell, zone in dialect.time_zones.items():
-        try:
-            ZoneInfo(zone)
-        except (ZoneInfoNotFoundError, ValueError):
+        if not is_time_zone(zone):
             where = f" of cell {cell}" if cell else ""
             yield f"no such time zone{where}: {zone}"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.schema.dialects.declared_field import (
@@ -19,7 +18,7 @@ from borgtrace.schema.dialects.raw import NumberSpelling, RawField, RawTable
 from borgtrace.schema.dialects.trace_format import EVENTS_FROM_TIMES, Conversion, Dialect
 from borgtrace.schema.enums import TERMINAL_EVENTS
 from borgtrace.schema.records import MACHINE_ROWS, TASK_ROWS, USAGE_ROWS
-from borgtrace.schema.time import parse_time
+from borgtrace.schema.time import check_time_zone, parse_time
 from borgtrace.schema.types import Column
 
 _TOP_ENTRIES = (
@@ -244,7 +243,7 @@ def _clock(declaration: Mapping[str, Any], sections: Mapping[str, Fields], where
     """Return which clock times are on: dates as text can only be since 1970."""
     text_times = [field for field in _all_fields(sections) if field.is_text_time]
     for field in text_times:
-        _check_zone(field.zone)
+        check_time_zone("zone", field.zone)
     has_dates = any(field.fills in _TIMES_OF_ROWS for field in text_times)
     clock = declaration.get("clock", "epoch" if has_dates else None)
     if clock not in ("epoch", "relative"):
@@ -263,13 +262,6 @@ def _clock(declaration: Mapping[str, Any], sections: Mapping[str, Fields], where
             got="relative",
         )
     return clock
-
-
-def _check_zone(zone: str) -> None:
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise UsageError("zone", "no such time zone", got=zone, way_out='try "UTC"') from error
 
 
 def _optional_time(declaration: Mapping[str, Any], name: str, where: str) -> int | None:

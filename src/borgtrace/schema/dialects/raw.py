@@ -15,6 +15,8 @@ ENCRYPTED = r"[A-Za-z0-9+/=]{24,}"
 """Base64 of the 48 bytes of one of Azure's encrypted ids."""
 LETTERED = r"[a-z]_\d+"
 """A letter for the kind of thing, and its number: m_12, c_7, j_190."""
+BRACED = r"\{[^{} ]*\}"
+"""A list in braces: {1241,1241}."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawTable, Source
 from borgtrace.schema.enums import EnumName
-from borgtrace.schema.records import FILLS
+from borgtrace.schema.records import FILLS, FILLS_OF_WHOLE_LIVES, USE_OF_WHOLE_LIVES
 from borgtrace.schema.tables import TABLES, TRACE_TABLES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
@@ -155,6 +155,15 @@ class Conversion:
         before it, what ends at `last` went on.
     is_cut
         Whether the latest end in the files is that of the trace: what ends then went on.
+    per_core
+        Columns of `task_rows` whose amounts are of one core: all its cores together have so many times as much.
+    per_node
+        Columns of `task_rows` whose amounts are of one machine, where a task was on several.
+    is_local
+        Whether times since 1970, or as text, are those of a place whose time zone somebody has to say.
+    has_sizes
+        Whether the format says how large machines are; where it does not, and nobody says it, amounts are fractions of
+        the largest one that a row has, and the sizes of machines stay unknown.
     """
 
     clock: Literal["epoch", "relative"] = "relative"
@@ -169,6 +178,10 @@ class Conversion:
     first: int | None = None
     last: int | None = None
     is_cut: bool = False
+    per_core: tuple[str, ...] = ()
+    per_node: tuple[str, ...] = ()
+    is_local: bool = False
+    has_sizes: bool = True
 
 
 # Compared by identity: so a dialect can be the key of a cache, which its mappings could not.
@@ -315,10 +328,18 @@ class Dialect:
         if self.conversion is None:
             return [(table, column)]
         columns = []
-        for name in FILLS.get(table, {}).get(column, ()):
+        names = FILLS.get(table, {}).get(column, ())
+        if table == "instance_usage" and self._has_use_of_whole_lives:
+            names += FILLS_OF_WHOLE_LIVES.get(column, ())
+        for name in names:
             record, _, record_column = name.partition(".")
             columns.append((record, record_column))
         return columns
+
+    @property
+    def _has_use_of_whole_lives(self) -> bool:
+        filled = {field.column for raw in self.tables.values() for field in raw.fields}
+        return bool(filled & set(USE_OF_WHOLE_LIVES))
 
     def publishes(self, column: str, table: str | None = None) -> bool:
         """Return whether raw files hold a column of a table of the store.

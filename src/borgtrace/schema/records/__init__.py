@@ -7,7 +7,7 @@ Times have no "after the trace", which only Google's files know. Amounts are flo
 digits than a float32 holds.
 """
 
-from borgtrace.schema.records.fills import FILLS
+from borgtrace.schema.records.fills import FILLS, FILLS_OF_WHOLE_LIVES, USE_OF_WHOLE_LIVES
 from borgtrace.schema.records.machine_rows import MACHINE_ROWS
 from borgtrace.schema.records.task_rows import TASK_ROWS
 from borgtrace.schema.records.usage_rows import USAGE_ROWS
@@ -38,4 +38,13 @@ def row_of(name: str) -> Table:
     return RECORDS[name] if name in RECORDS else TABLES[name]
 
 
-__all__ = ["FILLS", "MACHINE_ROWS", "RECORDS", "TASK_ROWS", "USAGE_ROWS", "row_of"]
+__all__ = [
+    "FILLS",
+    "FILLS_OF_WHOLE_LIVES",
+    "USE_OF_WHOLE_LIVES",
+    "MACHINE_ROWS",
+    "RECORDS",
+    "TASK_ROWS",
+    "USAGE_ROWS",
+    "row_of",
+]

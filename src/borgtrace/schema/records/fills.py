@@ -2,6 +2,19 @@
 
 from collections.abc import Mapping
 
+FILLS_OF_WHOLE_LIVES: Mapping[str, tuple[str, ...]] = {
+    "start_time": ("task_rows.start", "task_rows.wait", "task_rows.submit"),
+    "end_time": ("task_rows.end", "task_rows.run"),
+    "collection_id": ("task_rows.task",),
+    "instance_index": ("task_rows.instance", "task_rows.nodes"),
+    "machine_id": ("task_rows.machine", "task_rows.nodes"),
+    "average_cpu": ("task_rows.used_cpu_time",),
+    "average_memory": ("task_rows.used_memory",),
+    "maximum_memory": ("task_rows.largest_memory",),
+}
+"""Columns of usage where it is that of whole lives, as logs of jobs have it."""
+USE_OF_WHOLE_LIVES = ("used_cpu_time", "used_memory", "largest_memory")
+"""Columns of `task_rows` that are use over a whole life."""
 FILLS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "instance_usage": {
         "start_time": ("usage_rows.time",),
@@ -24,8 +37,8 @@ FILLS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "time": ("task_rows.submit", "task_rows.start", "task_rows.end"),
         "type": ("task_rows.status",),
         "collection_id": ("task_rows.task",),
-        "instance_index": ("task_rows.instance", "task_rows.instance_name"),
-        "machine_id": ("task_rows.machine",),
+        "instance_index": ("task_rows.instance", "task_rows.instance_name", "task_rows.nodes"),
+        "machine_id": ("task_rows.machine", "task_rows.nodes"),
         "priority": ("task_rows.priority",),
         "user": ("task_rows.user",),
         "cpu_request": ("task_rows.cpu_request",),

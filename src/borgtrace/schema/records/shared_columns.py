@@ -11,6 +11,8 @@ from borgtrace.schema.types import Column
 
 TIME = (INTEGER_NOT_NEGATIVE, ColumnCheck("integer_out_of_range", "at_most", FURTHEST_TIME))
 """Rules of an instant, and of a length of time."""
+LENGTHS = ("wait", "run", "length")
+"""Columns of times that are lengths, not instants."""
 CORES = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**9))
 """Rules of an amount of CPU: all supercomputers together have fewer cores."""
 BYTES = (AMOUNT_NOT_NEGATIVE, amount_at_most(2**60))

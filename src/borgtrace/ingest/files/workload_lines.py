@@ -1,0 +1,112 @@
+"""Lines of the Standard Workload Format as delimited ones: without comments, and with a comma for blanks."""
+
+import io
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from borgtrace.ingest.files.blocks import Blocks
+
+_BLOCK = 1 << 20
+_LINE_BY_LINE = (b";", b",", b"\r", b"\v", b"\f", b"\n\n", b" \n", b"\t\n", b"{")
+"""Texts of blocks that are more than numbers, single line ends and blanks before each number."""
+_OTHER_NEGATIVE = re.compile(rb"[ \t]-(?!1[ \t\n])")
+_NEGATIVE = re.compile(rb"-(?=[0-9.]*[1-9])[0-9.]+")
+_BLANK, _TAB, _COMMA, _LINE_END = b" \t,\n"
+
+
+class WorkloadLines(Blocks):
+    """A stream of delimited lines.
+
+    Parameters
+    ----------
+    stream
+        The file.
+    names
+        Names of the fields. Where there are more than the 18 of the format, missing last ones are unknown and what is
+        behind them is left out: programs add fields of their own.
+    """
+
+    def __init__(self, stream: io.RawIOBase, names: Sequence[str] = ()) -> None:
+        self._stream = stream
+        self._n_fields = len(names) if len(names) > N_STANDARD else 0
+        self._for_comma = b"|" if self._n_fields else b";"
+        self._open_line = b""
+        self._rest = b""
+        self._is_at_end = False
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes of the delimited lines."""
+        pieces = [self._rest]
+        n_bytes = len(self._rest)
+        while not self._is_at_end and (size < 0 or n_bytes < size):
+            lines = self._delimited(self._next_lines())
+            pieces.append(lines)
+            n_bytes += len(lines)
+        text = b"".join(pieces)
+        end = len(text) if size < 0 else size
+        self._rest = text[end:]
+        return text[:end]
+
+    def _next_lines(self) -> bytes:
+        """Return the next whole lines; a last one without its line end gets one."""
+        block = self._stream.read(_BLOCK) or b""
+        if not block:
+            self._is_at_end = True
+            last = self._open_line
+            self._open_line = b""
+            return last + b"\n" if last else b""
+        end = block.rfind(b"\n") + 1
+        if not end:
+            self._open_line += block
+            return b""
+        lines = self._open_line + block[:end]
+        self._open_line = block[end:]
+        return lines
+
+    def _delimited(self, lines: bytes) -> bytes:
+        has_blank_lines = lines.startswith(b"\n")
+        if self._n_fields or has_blank_lines or any(text in lines for text in _LINE_BY_LINE):
+            return self._line_by_line(lines)
+        if _OTHER_NEGATIVE.search(lines):
+            return self._line_by_line(lines)
+        return _with_commas(lines)
+
+    def _line_by_line(self, lines: bytes) -> bytes:
+        delimited = bytearray()
+        for line in lines.split(b"\n"):
+            # A comma would make two fields of one.
+            fields = line.replace(b",", self._for_comma).split()
+            # A comment, or a line without fields, is no row; nor is a heading, which no format has but some files.
+            if not fields or fields[0].startswith(b";") or fields[0].lower() in _HEADINGS:
+                continue
+            if self._n_fields:
+                fields = self._with_all_fields(fields)
+            # Any negative number is an unknown one: some logs have a run time of minus the start.
+            fields[2:] = [b"-1" if _NEGATIVE.fullmatch(field) else field for field in fields[2:]]
+            delimited += b",".join(fields) + b"\n"
+        return bytes(delimited)
+
+    def _with_all_fields(self, fields: list[bytes]) -> list[bytes]:
+        n_missing = self._n_fields - len(fields)
+        if len(fields) >= N_STANDARD and n_missing > 0:
+            fields = fields + [b""] * n_missing
+        # Braces around a list say no more.
+        return [field.strip(b"{}") for field in fields[: self._n_fields]]
+
+
+N_STANDARD = 18
+"""Fields of the format."""
+_HEADINGS = (b"id", b"job_id", b"jobid", b"job")
+
+
+def _with_commas(lines: bytes) -> bytes:
+    """Put a comma for the blanks between numbers, and nothing for those before the first of a line."""
+    text = np.frombuffer(lines, np.uint8).copy()
+    text[text == _TAB] = _BLANK
+    is_blank = text == _BLANK
+    follows_break = np.ones(len(text), bool)
+    follows_break[1:] = is_blank[:-1] | (text[:-1] == _LINE_END)
+    text[is_blank] = _COMMA
+    return text[~(is_blank & follows_break)].tobytes()
