@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import borgtrace
 from borgtrace.explore import grid
 from borgtrace.explore.pyramid import pyramid
 from borgtrace.ingest import IngestOptions, ingest
+from tests.conftest import Commands
 from tests.ingest.raw import write_part
 
 
@@ -73,26 +73,18 @@ def test_an_interrupted_one_is_not_taken_for_whole(store: Path) -> None:
     assert pyramid(borgtrace.open(store)).machines.tolist() == [7, 8]
 
 
-# Root may write anywhere as long as it has its capabilities.
-AS_OTHERS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
-
-
-@pytest.mark.skipif(bool(AS_OTHERS) and not shutil.which("setpriv"), reason="root writes anywhere")
-def test_a_read_only_store_keeps_it_in_the_users_cache(store: Path, tmp_path: Path) -> None:
+def test_a_read_only_store_keeps_it_in_the_users_cache(
+    store: Path, tmp_path: Path, commands: Commands
+) -> None:
+    python = commands(tmp_path / "bin", is_root=False) / "python"
     for path in [store, *store.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
     imports = "import borgtrace; from borgtrace.explore.pyramid import pyramid"
     script = f"{imports}; print(pyramid(borgtrace.open({str(store)!r})).folder)"
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "mine")}
-    command = [
-        *AS_OTHERS,
-        sys.executable,
-        "-c",
-        script,
-    ]
     try:
         done = subprocess.run(
-            command,
+            [python, "-c", script],
             env=environment,
             capture_output=True,
             text=True,

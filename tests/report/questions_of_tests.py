@@ -18,7 +18,7 @@ import pyarrow as pa
 from borgtrace.question import Answer, Claim, Column, NotApplicable, Question, Tables
 from borgtrace.question.criteria import above, below, equals
 
-N_STEPS = 120_000
+N_STEPS = 24_000
 PEAK = 77_777
 
 

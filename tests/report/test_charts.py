@@ -32,7 +32,7 @@ def test_long_step_function_is_reduced_and_keeps_its_peak() -> None:
 
 
 def test_inline_values_are_reduced_too() -> None:
-    values = [{"t": i, "n": i % 3} for i in range(50_000)]
+    values = [{"t": i, "n": i % 3} for i in range(24_000)]
     with debug_mode(False):  # or Altair validates each row for ten seconds
         data = alt.Data(values=values)
     embedded = figure(alt.Chart(data).mark_line().encode(x="t:Q", y="n:Q"), "Why?")

@@ -52,12 +52,12 @@ def test_few_rows_all_stay() -> None:
     assert reduce_rows(rows, "t", ["n"], budget=100) == rows
 
 
-def test_a_single_spike_among_a_million_steps_survives() -> None:
-    rows = [{"t": i, "n": 0} for i in range(1_000_000)]
-    rows[654_321] = {"t": 654_321, "n": 9}
+def test_a_single_spike_among_many_steps_survives() -> None:
+    rows = [{"t": i, "n": 0} for i in range(100_000)]
+    rows[65_432] = {"t": 65_432, "n": 9}
     kept = reduce_rows(rows, "t", ["n"], budget=4000)
     assert len(kept) <= 4000
-    assert {"t": 654_321, "n": 9} in kept
+    assert {"t": 65_432, "n": 9} in kept
     assert (kept[0], kept[-1]) == (rows[0], rows[-1])
 
 
