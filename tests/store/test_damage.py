@@ -198,7 +198,7 @@ def _count_refusals(
 
 
 def test_a_damaged_store_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
-    _fuzz(folder, tmp_path, range(20))
+    _fuzz(folder, tmp_path, range(8))
 
 
 @pytest.mark.scale

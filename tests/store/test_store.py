@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -138,16 +137,18 @@ def test_tables_are_ibis_tables(store):
         store.tables.nothing  # noqa: B018
 
 
-def test_many_processes_read_at_once(small):
+def test_many_processes_read_at_once(small, command):
     script = (
         "import sys, borgtrace\n"
-        "store = borgtrace.open(sys.argv[1])\n"
+        "store = borgtrace.open(sys.argv[-1])\n"
         "print(len(store.trace(10, 0)['start_time']), store.sql('select count(*) n from tasks').to_pylist()[0]['n'])"
     )
-    command = [sys.executable, "-c", script, str(small)]
+    # Forks of the process that runs the commands.
+    python = Path(command()[0]).with_name("python")
     processes = []
     for _ in range(3):
-        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        words = [python, "-c", script, str(small)]
+        processes.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
     for process in processes:
         output, _ = process.communicate()
         assert output == "3 4\n"
