@@ -60,9 +60,9 @@ def test_limits_reach_duckdb(tmp_path: Path) -> None:
 
 
 def test_spill_is_used_and_removed(tmp_path: Path) -> None:
-    con = embedded.raw_connection("40MB", 1, tmp_path / "spill")
+    con = embedded.raw_connection("20MB", 1, tmp_path / "spill")
     con.execute(
-        "select a from range(6000000) t(a) order by hash(a) limit 1 offset 5000000"
+        "select a from range(2000000) t(a) order by hash(a) limit 1 offset 1900000"
     ).fetchall()
     assert (tmp_path / "spill").exists()
     con.close()

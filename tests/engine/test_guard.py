@@ -266,11 +266,11 @@ def test_spilling_still_works(root: Path, tmp_path: Path) -> None:
     con = guard.open_store(
         root,
         {},
-        memory="40MB",
+        memory="20MB",
         threads=1,
         temp_directory=tmp_path / "spill",
     )
-    sql = "SELECT a FROM range(6000000) AS t(a) ORDER BY hash(a) LIMIT 1 OFFSET 5000000"
+    sql = "SELECT a FROM range(2000000) AS t(a) ORDER BY hash(a) LIMIT 1 OFFSET 1900000"
     assert guard.query(con, sql).num_rows == 1
     assert (tmp_path / "spill").exists()
 
