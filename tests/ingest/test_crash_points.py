@@ -140,10 +140,10 @@ def _is_whole_or_none(store: Path, *versions: dict[str, str]) -> bool:
 @pytest.mark.parametrize(
     ("name", "calls"),
     [
-        ("first", 3),
-        ("growing", 5),
-        ("replacing", 4),
-        ("rebuilding", 4),
+        ("first", 2),
+        ("growing", 3),
+        ("replacing", 2),
+        ("rebuilding", 2),
     ],
 )
 def test_a_kill_at_some_calls_loses_nothing(

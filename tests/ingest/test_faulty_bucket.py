@@ -84,7 +84,7 @@ def broken(proxy: Proxy, nth: int) -> None:
     proxy.fault = fault
 
 
-@pytest.mark.parametrize("nth", [0, 7, 25])
+@pytest.mark.parametrize("nth", [0, pytest.param(7, marks=pytest.mark.scale), 25])
 def test_a_store_whose_copy_fails_has_no_manifest_and_the_same_command_makes_it_whole(
     nth: int,
     raw: Path,

@@ -25,7 +25,7 @@ from borgtrace.schema.dialects import declare
 from tests.ingest.sample_files import DECLARATIONS, SampleTable, sample_dialects, sample_tables
 
 N_ROWS = 6
-N_IN_MAKE_TEST = 60
+N_IN_MAKE_TEST = 40
 N_AT_SCALE = 4_000
 
 Mutation = Callable[[random.Random, bytes], bytes]
