@@ -127,6 +127,12 @@ def command(
 
 
 @pytest.fixture(scope="session")
+def python(command: Callable[..., list[str]]) -> str:
+    """The program that runs ``-c CODE WORD…`` in a fork of the process that runs commands, WORD… from ``argv[3]``."""
+    return str(Path(command()[0]).with_name("python"))
+
+
+@pytest.fixture(scope="session")
 def trace() -> Path:
     """Folder of real trace parts beside the project; skips where it is absent."""
     if not _TRACE.is_dir():

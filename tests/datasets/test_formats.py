@@ -56,7 +56,7 @@ def _equal(a: TraceArrays, b: TraceArrays) -> None:
 @pytest.mark.parametrize("name", list(FORMATS))
 @settings(
     deadline=None,
-    max_examples=15,
+    max_examples=8,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(

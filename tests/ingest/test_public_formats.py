@@ -352,17 +352,19 @@ NUMBERS = {
 }
 
 
+@pytest.mark.parametrize("n_lines", [300, pytest.param(1_000, marks=pytest.mark.scale)])
 @pytest.mark.parametrize(("files", "name", "line", "capacity"), MUTATED.values(), ids=MUTATED)
-def test_each_of_a_thousand_mutated_lines_is_stored_or_refused(
+def test_each_mutated_line_is_stored_or_refused(
     tmp_path,
     files,
     name,
     line,
     capacity,
+    n_lines,
 ):
     rng = random.Random(name)
     lines = []
-    for n in range(1000):
+    for n in range(n_lines):
         text = line.format(n=n + 10, m=n + 1000)[:-1]
         place = rng.randrange(len(text))
         lines.append(
@@ -375,8 +377,8 @@ def test_each_of_a_thousand_mutated_lines_is_stored_or_refused(
     before = sum(not each.startswith(";") for each in files[name].splitlines()) - name.startswith(
         "openb"
     )
-    assert entry.rows_in == before + 1000 == entry.stored + entry.quarantined
-    assert 100 < entry.quarantined < 900
+    assert entry.rows_in == before + n_lines == entry.stored + entry.quarantined
+    assert 0.1 < entry.quarantined / n_lines < 0.9
     (kept,) = (tmp_path / "store" / "quarantine").rglob("*.parquet")
     refused = {row["source_row"] - before: row["raw"] for row in pq.read_table(kept).to_pylist()}
     # A line that is as documented is never refused, and one with a letter among its numbers always is.

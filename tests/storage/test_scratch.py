@@ -47,7 +47,7 @@ def hold(temporary: Path) -> tuple[subprocess.Popen[str], Path]:
 
 
 def test_spilled_rows_are_nobody_elses(temporary: Path) -> None:
-    connection = raw_connection("40MB", 1)
+    connection = raw_connection("20MB", 1)
     (setting,) = connection.execute("select current_setting('temp_directory')").fetchone() or ()
     spill = Path(setting)
     assert spill.parent == scratch_folder()
@@ -55,7 +55,7 @@ def test_spilled_rows_are_nobody_elses(temporary: Path) -> None:
     assert stat.S_IMODE(scratch_folder().stat().st_mode) == 0o700
     # Not told from the number of the process.
     assert str(os.getpid()) not in scratch_folder().name.removeprefix(PREFIX)
-    rows = "SELECT random() AS a, md5(i::VARCHAR) AS b FROM range(2_000_000) AS r(i)"
+    rows = "SELECT random() AS a, md5(i::VARCHAR) AS b FROM range(500_000) AS r(i)"
     connection.execute(f"CREATE TABLE t AS {rows} ORDER BY a")
     assert list(spill.iterdir())
     connection.close()

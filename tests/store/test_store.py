@@ -137,14 +137,12 @@ def test_tables_are_ibis_tables(store):
         store.tables.nothing  # noqa: B018
 
 
-def test_many_processes_read_at_once(small, command):
+def test_many_processes_read_at_once(small, python):
     script = (
         "import sys, borgtrace\n"
-        "store = borgtrace.open(sys.argv[-1])\n"
+        "store = borgtrace.open(sys.argv[3])\n"
         "print(len(store.trace(10, 0)['start_time']), store.sql('select count(*) n from tasks').to_pylist()[0]['n'])"
     )
-    # Forks of the process that runs the commands.
-    python = Path(command()[0]).with_name("python")
     processes = []
     for _ in range(3):
         words = [python, "-c", script, str(small)]
