@@ -16,7 +16,7 @@ from .stores import ArrayStore, array_store
 STATICS = ("tier", "cpu_request")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def traces() -> ArrayStore:
     """Sixty tasks of 5 to 50 windows, one value in ten missing, some priorities unknown."""
     rng = np.random.default_rng(0)
@@ -61,11 +61,12 @@ def _expected(found: Dataset, name: str) -> dict[tuple[int, int], tuple[np.ndarr
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def expected(
-    traces: ArrayStore, tmp_path: Path
+    traces: ArrayStore, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple[int, int], tuple[np.ndarray, float, str]]:
-    return _expected(_built(traces, tmp_path / "npz", format="npz"), "training")
+    folder = tmp_path_factory.mktemp("readers")
+    return _expected(_built(traces, folder / "npz", format="npz"), "training")
 
 
 @pytest.mark.filterwarnings(

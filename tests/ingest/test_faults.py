@@ -64,7 +64,7 @@ DAMAGES = {
 def test_a_broken_file_is_named_and_the_others_are_kept(tmp_path, damage, generation):
     spoil, message = DAMAGES[damage]
     if generation == "2011":
-        write_cell(tmp_path / "raw")
+        write_part(tmp_path / "raw", "task_usage", USAGE)
         bad = write_part(tmp_path / "raw", "task_usage", _lines(3000), 1)
     else:
         write_records(tmp_path / "raw", "instance_usage", [usage_record()])

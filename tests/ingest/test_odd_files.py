@@ -46,14 +46,14 @@ def _fifo(path: Path) -> None:
 
 def _sparse(path: Path) -> None:
     with path.open("wb") as file:
-        file.truncate(50_000_000)
+        file.truncate(20_000_000)
 
 
 def _sparse_behind(line: bytes):
     def make(path: Path) -> None:
         with path.open("wb") as file:
             file.write(line)
-            file.truncate(50_000_000)
+            file.truncate(20_000_000)
 
     return make
 
@@ -77,17 +77,17 @@ ODD = {
     ),
     "zeros": (_sparse, NO_TRACE + repr("\0" * 40 + "…") + "; remove it, or fetch it again"),
     "zeros in gzip": (
-        lambda p: p.write_bytes(gzip.compress(bytes(50_000_000), 1)),
+        lambda p: p.write_bytes(gzip.compress(bytes(20_000_000), 1)),
         NO_TRACE + repr("\0" * 40 + "…"),
     ),
     "a line, then zeros": (_sparse_behind(CSV), TOO_LONG),
     "a record, then zeros": (_sparse_behind(JSON), TOO_LONG),
     "a line, then zeros in gzip": (
-        lambda p: p.write_bytes(gzip.compress(CSV + bytes(50_000_000), 1)),
+        lambda p: p.write_bytes(gzip.compress(CSV + bytes(20_000_000), 1)),
         TOO_LONG,
     ),
     "a record, then zeros in gzip": (
-        lambda p: p.write_bytes(gzip.compress(JSON + bytes(50_000_000), 1)),
+        lambda p: p.write_bytes(gzip.compress(JSON + bytes(20_000_000), 1)),
         TOO_LONG,
     ),
     "deep JSON": (lambda p: p.write_text('{"a":' * 100_000 + "1" + "}" * 100_000), NO_TRACE),
@@ -116,8 +116,20 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD, ids=ODD)
-@pytest.mark.parametrize("generation", ["2011", "2019"])
+_EITHER = ("gz of gz", "zeros", "random bytes in gzip", "deep JSON", "a pipe", "an empty folder")
+"""What is tried under the names of both traces; the others under the name of theirs alone."""
+
+
+def _generations(odd: str) -> tuple[str, ...]:
+    if odd in _EITHER:
+        return ("2011", "2019")
+    return ("2019",) if "record" in odd else ("2011",)
+
+
+@pytest.mark.parametrize(
+    ("odd", "generation"),
+    [(odd, generation) for odd in ODD for generation in _generations(odd)],
+)
 def test_an_odd_file_is_named_and_the_others_go_in(
     tmp_path: Path,
     odd: str,
@@ -125,13 +137,11 @@ def test_an_odd_file_is_named_and_the_others_go_in(
 ) -> None:
     spoil, message = ODD[odd]
     if generation == "2011":
-        write_cell(tmp_path / "raw")
+        write_part(tmp_path / "raw", "task_usage", USAGE)
         bad = tmp_path / "raw" / "task_usage" / "part-00001-of-00500.csv.gz"
     else:
         write_records(tmp_path / "raw", "instance_usage", [usage_record()])
         bad = tmp_path / "raw" / "instance_usage-000000000001.json.gz"
-    if ("line" in odd and generation == "2019") or ("record" in odd and generation == "2011"):
-        pytest.skip("a file of another generation is another fault")
     spoil(bad)
     result = ingest([tmp_path / "raw"], tmp_path / "store", ONE)
     (fault,) = result.faults

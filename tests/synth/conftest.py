@@ -24,11 +24,11 @@ class Trace:
 
 @pytest.fixture(scope="session")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    """2011, 40 machines, 8 hours, faults planted."""
+    """2011, 24 machines, 6 hours, faults planted."""
     return Trace(
         tmp_path_factory.mktemp("faulty"),
-        machines=40,
-        hours=8,
+        machines=24,
+        hours=6,
         seed=5,
     )
 
@@ -38,8 +38,8 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """2011 without faults."""
     return Trace(
         tmp_path_factory.mktemp("clean"),
-        machines=40,
-        hours=8,
+        machines=24,
+        hours=6,
         seed=6,
         anomalies=False,
     )
