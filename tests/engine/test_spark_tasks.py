@@ -267,7 +267,7 @@ def test_cells_of_experiments_judged_on_spark_are_those_of_this_machine(tasks: S
     pool = synthetic_pool(20, seed=1)
     sizes = ColocationOptions(
         tasks=20,
-        realizations=20,
+        realizations=100,
         instances=2,
         size=10,
     )
