@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 import tempfile
@@ -44,6 +45,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     n_workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "2"))
     rest_of_share = max(0, len(items) // n_workers - len(first))
     items[:] = [*first, *others[:rest_of_share], *middle, *others[rest_of_share:]]
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage seldom, and leave alone what was imported.
+
+    Expressions of Ibis are many small objects: looking through all of them again and again took a sixth of the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 def _needs_spark(item: pytest.Item) -> bool:
