@@ -96,7 +96,7 @@ def check_sniffed_file(folder: Path, file: str, chance: random.Random) -> None:
     folder.mkdir()
     names = distinct_names(chance, folder.parent, SNIFFED_COLUMNS, has_line_breaks=False)
     # A percent sign is a unit.
-    cpu = f"cpu_cores {names[0].replace('%', '')}"
+    cpu = f"cpu_used_cores {names[0].replace('%', '')}"
     notes = [f"note {name}" for name in names[1:]]
     rows = [("web", 300 * slot, 1.0, *("x" for _ in notes)) for slot in range(24)]
     WRITERS[file](folder / file, ["task", "time", cpu, *notes], rows)

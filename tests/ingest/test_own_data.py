@@ -416,10 +416,8 @@ def test_a_format_is_guessed_and_says_so(tmp_path):
 LEFT_OPEN = {
     "percent of what": (
         "task,time,cpu_percent\na,0,2\na,300,1\n",
-        "usage.cpu: no such unit: expected one of cores, millicores, percent_of_core, fraction_of_request, "
-        "fraction_of_machine, fraction_of_largest, percent_of_request, percent_of_machine, percent_of_largest, "
-        "quantity, got none; "
-        'borgtrace dialect sniff {path} > own.toml, add unit = "cores", or what it is, and --dialect own.toml',
+        "column cpu_percent: percent of what; borgtrace dialect sniff {path} > own.toml, "
+        'add unit = "percent_of_core" or "percent_of_machine" or "percent_of_request", and --dialect own.toml',
     ),
     "no second row": (
         "task,time,cpu\na,0,2\nb,0,1\n",

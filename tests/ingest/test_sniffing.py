@@ -27,11 +27,11 @@ def draft(tmp_path: Path, text: str) -> tuple[dict[str, Any], dict[str, str]]:
     ("times", "unit", "clock", "step"),
     [
         ([0, 300, 600], "s", "relative", "5m"),
-        ([100_000_000, 100_000_060], "s", "epoch", "1m"),
+        ([1_793_491_200, 1_793_491_260], "s", "epoch", "1m"),
         ([99_999_879, 99_999_939], "s", "relative", "1m"),
-        ([100_000_000_000, 100_000_001_000], "ms", "epoch", "1s"),
-        ([10**14, 10**14 + 10**6], "us", "epoch", "1s"),
-        ([10**17, 10**17 + 10**9], "ns", "epoch", "1s"),
+        ([1_793_491_200_000, 1_793_491_201_000], "ms", "epoch", "1s"),
+        ([1_793_491_200 * 10**6, 1_793_491_201 * 10**6], "us", "epoch", "1s"),
+        ([1_793_491_200 * 10**9, 1_793_491_201 * 10**9], "ns", "epoch", "1s"),
     ],
 )
 def test_times_are_guessed_by_their_size(
@@ -120,7 +120,7 @@ def test_usage_is_guessed_by_name_and_size(
     ("header", "what"),
     [
         ("a,ts,cpu", "task"),
-        ("pod,when,cpu", "time"),
+        ("pod,whence,cpu", "time"),
         ("pod,ts,disk", "cpu"),
         ("pod,ts,cpu_limit", "cpu"),
     ],
@@ -175,7 +175,8 @@ def test_a_draft_says_beside_each_line_what_was_guessed(tmp_path: Path) -> None:
         'task = "pod"\n'
         'time = { column = "date", unit = "iso", zone = "UTC" }'
         "  # column date: guessed that times which do not state their zone are UTC\n"
-        'memory = { column = "memory", kind = "average" }  # column memory: add the unit, such as MiB\n'
+        'memory = { column = "memory", kind = "average" }'
+        '  # column memory: in which unit; add unit = "MiB", or what it is\n'
     )
     assert len(found.guesses) == 4
 

@@ -12,6 +12,7 @@ from typing import Any
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.find.discovery import Discovery, discover
+from borgtrace.ingest.find.draft import Draft
 from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.schema.dialects import declare, dialect
 from borgtrace.storage import as_path
@@ -93,6 +94,8 @@ def _guess_format(
     except SourceError:
         # It is no table at all: the fault as a trace is the better message.
         raise not_a_trace from None
+    if draft.questions:
+        raise _open_questions(path, draft)
     try:
         guessed_dialect = declare(draft.declaration, str(path))
     except UsageError as open_question:
@@ -107,6 +110,18 @@ def _guess_format(
         ) from None
     discovery = discover([path], cell, guessed_dialect, time_zone)
     return RawFiles(discovery, draft.declaration, draft.guesses)
+
+
+def _open_questions(path: Path, draft: Draft) -> UsageError:
+    """Return the error for a file that could be read in two ways."""
+    asked = [f"column {question.about}: {question.asked}" for question in draft.questions]
+    lines = [question.line for question in draft.questions]
+    return UsageError(
+        str(path),
+        "; ".join(asked),
+        way_out=f"borgtrace dialect sniff {path} > own.toml, add {', and '.join(lines)}, "
+        "and --dialect own.toml",
+    )
 
 
 def read_declaration(path: Path) -> dict[str, Any]:

@@ -101,6 +101,8 @@ SHARES: Units = {
 CPU: Units = {
     "cores": RawUnit(1.0),
     "millicores": RawUnit(MILLICORE),
+    "microcores": RawUnit(1e-6),
+    "nanocores": RawUnit(1e-9),
     "percent_of_core": RawUnit(PERCENT),
     **SHARES,
 }

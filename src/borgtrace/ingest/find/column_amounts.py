@@ -1,0 +1,306 @@
+"""What the amounts of CPU and memory in own data are: their unit, their kind, and how their numbers are written."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, NamedTuple
+
+from borgtrace.ingest.find.column_roles import is_count_name
+from borgtrace.ingest.find.draft import Draft
+from borgtrace.ingest.find.sniffed_table import SniffedColumn
+from borgtrace.ingest.read.number_texts import MISSING
+from borgtrace.schema.dialects.units import CPU_SUFFIXES, MEMORY_SUFFIXES, QUANTITY
+
+
+class NamedUnit(NamedTuple):
+    """A unit that the name of a column implies, as a pattern searched in it."""
+
+    unit: str
+    pattern: str
+
+
+NO_UNIT = ""
+"""Stands for a percentage: of what?"""
+CLOCK = "MHz"
+"""Stands for a clock rate, which says no cores without that of one core."""
+_PERCENTAGE = NamedUnit(
+    NO_UNIT, "percent|pct|perc|%|(^|_)(cpu|mem|memory)_?p$|util(?!.*(core|byte|mi?b|gi?b))"
+)
+UNITS: Mapping[str, Sequence[NamedUnit]] = {
+    "cpu": [
+        NamedUnit("nanocores", r"nano_?(core|cpu)|(^|_)n$|(^|_)ncores?(_|$)"),
+        NamedUnit("microcores", r"micro_?(core|cpu)"),
+        NamedUnit("millicores", r"milli(?!second)|mcpu|(^|_)m_?cores?(_|$)|(^|_)mc?$"),
+        NamedUnit(CLOCK, "[mg]hz"),
+        _PERCENTAGE,
+        NamedUnit("cores", "cores?"),
+    ],
+    "memory": [
+        NamedUnit("bytes", "bytes?"),
+        NamedUnit("KiB", r"ki_?b|(^|_)ki$"),
+        NamedUnit("MiB", r"mi_?b|(^|_)mi$"),
+        NamedUnit("GiB", r"gi_?b|(^|_)gi$"),
+        NamedUnit("KB", r"kb|kilobytes?"),
+        NamedUnit("MB", r"mb|megabytes?|(^|_)megs?$"),
+        NamedUnit("GB", r"gb|gigabytes?|(^|_)gigs?$"),
+        _PERCENTAGE,
+        NamedUnit("bytes", r"(^|_)b$"),
+    ],
+}
+"""Units of a resource; the first whose pattern occurs in the name is taken."""
+_COUNTER_NAMES = r"total|seconds|jiffies|ticks|cpu_?time|usec|nsec|cumulative"
+_COUNTER_UNITS = (
+    NamedUnit("ns", r"nano_?seconds|(^|_)nsec|(^|_)ns$"),
+    NamedUnit("us", r"micro_?seconds|usec|(^|_)us$"),
+    NamedUnit("ms", r"milli_?seconds|msec|(^|_)ms$"),
+)
+_INSTANTS = "instant|sample|current"
+_KINDS = {"average": "mean over each step", "instant": "usage at one instant"}
+_LEAST_BYTES = 1e6
+"""A median above is one of bytes: no task has a megabyte of GiB, and few have as many MiB."""
+_MOST_CORES = 256.0
+"""A median above is not one of cores, unless the name says so: few tasks have so many."""
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_COMMA_NUMBER = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+")
+_COMMA_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """The numbers of a column, and how they are written.
+
+    Parameters
+    ----------
+    numbers
+        Those that are plain numbers, in the order of the rows; None for the others.
+    marks
+        Entries of the declaration about decimal commas and marks between thousands.
+    suffixes
+        What stands behind numbers.
+    has_two_readings
+        Whether a comma may be either mark.
+    """
+
+    numbers: Sequence[float | None]
+    marks: Mapping[str, str]
+    suffixes: frozenset[str]
+    has_two_readings: bool = False
+
+
+def read_amounts(column: SniffedColumn) -> Amounts:
+    """Return the numbers of a column, as they are most likely meant."""
+    texts = [text for text in column.values if text not in MISSING]
+    marks, has_two_readings = _marks(texts)
+    numbers = []
+    suffixes = set()
+    for text in column.texts:
+        digits, suffix = _parts(text)
+        if digits and text not in MISSING:
+            suffixes.add(suffix)
+        plain = digits.replace(marks.get("thousands") or "\0", "")
+        plain = plain.replace(marks.get("decimal", "."), ".")
+        is_number = not suffix and _NUMBER.fullmatch(plain)
+        numbers.append(float(plain) if is_number else None)
+    return Amounts(numbers, marks, frozenset(suffixes), has_two_readings)
+
+
+def _marks(texts: Sequence[str]) -> tuple[dict[str, str], bool]:
+    """Return the marks inside of numbers, and whether they may be others just as well."""
+    with_comma = [_parts(text)[0] for text in texts if "," in text]
+    if not with_comma:
+        return {}, False
+    may_be_decimal = all(_COMMA_NUMBER.fullmatch(digits) for digits in with_comma)
+    may_be_thousands = all(_COMMA_THOUSANDS.fullmatch(digits) for digits in with_comma)
+    if may_be_decimal and not may_be_thousands:
+        has_points = any("." in digits for digits in with_comma)
+        return ({"decimal": ",", "thousands": "."} if has_points else {"decimal": ","}), False
+    if may_be_thousands:
+        return {"thousands": ","}, may_be_decimal
+    return {}, False
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Return the digits at the beginning of a text, with their marks, and what stands behind them."""
+    match = re.match(r"([-+]?[0-9.,'_ ]*[0-9.](?:[eE][-+]?[0-9]+)?)\s*([^0-9\s].*)?$", text)
+    return (match[1].strip(), match[2] or "") if match else ("", text)
+
+
+def guess_amount(
+    resource: str,
+    column: SniffedColumn,
+    tasks: Sequence[str],
+    draft: Draft,
+) -> dict[str, Any]:
+    """Guess what the amounts of a column are, and tell the draft.
+
+    Parameters
+    ----------
+    resource
+        ``"cpu"`` or ``"memory"``.
+    column
+        The column.
+    tasks
+        The task of each row.
+    draft
+        Gets the remarks and what is asked.
+    """
+    amounts = read_amounts(column)
+    draft.declaration.update(amounts.marks)
+    entry: dict[str, Any] = {"column": column.name}
+    where = f"usage.{resource}"
+    if amounts.has_two_readings:
+        draft.ask(
+            where,
+            column.name,
+            f"the comma of {_first_with_comma(column)!r} may stand before a fraction or between thousands",
+            'decimal = "," or thousands = "," above the first section',
+        )
+    if resource == "cpu" and _is_counter_name(column.words):
+        unit = next((unit for unit, name in _COUNTER_UNITS if re.search(name, column.words)), "s")
+        draft.remarks[where] = (
+            f"column {column.name}: guessed from its name to be a counter of CPU seconds"
+        )
+        return {**entry, "unit": unit, "kind": "counter"}
+    unit, question = _unit(resource, column, amounts)
+    entry |= {"unit": unit} if unit else {}
+    if question:
+        draft.ask(where, column.name, *question)
+        return {**entry, "kind": _kind_in_name(column.words)}
+    if resource == "cpu" and may_be_counter(amounts.numbers, tasks):
+        draft.ask(
+            where,
+            column.name,
+            "never falls",
+            'kind = "counter" (then with unit = "s") or kind = "average"',
+        )
+        return entry
+    kind = _kind_in_name(column.words)
+    draft.remarks.setdefault(
+        where, f"column {column.name}: guessed to be the {_KINDS[kind]} in {_named(unit)}"
+    )
+    return {**entry, "kind": kind}
+
+
+def _named(unit: str) -> str:
+    return "amounts that name their unit" if unit == QUANTITY else unit
+
+
+def _first_with_comma(column: SniffedColumn) -> str:
+    return next(text for text in column.values if "," in text)
+
+
+def _is_counter_name(words: str) -> bool:
+    return bool(re.search(_COUNTER_NAMES, words)) and not re.search("rate|total_?cores", words)
+
+
+def _unit(
+    resource: str,
+    column: SniffedColumn,
+    amounts: Amounts,
+) -> tuple[str, tuple[str, str] | None]:
+    """Return the unit of a column, and what has to be asked about it: the question, and the line that settles it."""
+    named = unit_in_name(resource, column.words)
+    has_percent = "%" in amounts.suffixes
+    if named == NO_UNIT or has_percent:
+        return "", (
+            "percent of what",
+            f'unit = "{_percent_line(resource)}"',
+        )
+    if named == CLOCK:
+        return "", (
+            "a clock rate says no cores by itself",
+            'a column in cores: divide by the clock of one core, then unit = "cores"',
+        )
+    known = {suffix for suffix, _ in (CPU_SUFFIXES if resource == "cpu" else MEMORY_SUFFIXES)}
+    if amounts.suffixes - {""}:
+        if amounts.suffixes <= known:
+            return QUANTITY, None
+        odd = min(amounts.suffixes - known)
+        return "", (f"what is {odd!r} behind a number", 'unit = "cores" and numbers alone')
+    if named is not None:
+        return named, _doubt(resource, column, amounts, named)
+    return _unit_by_size(resource, column, amounts)
+
+
+def _percent_line(resource: str) -> str:
+    if resource == "cpu":
+        return 'percent_of_core" or "percent_of_machine" or "percent_of_request'
+    return 'percent_of_machine" or "percent_of_request'
+
+
+def unit_in_name(resource: str, words: str) -> str | None:
+    """Return the unit that a name implies, `NO_UNIT` where it implies a percentage; None where it implies nothing.
+
+    Examples
+    --------
+    >>> unit_in_name("cpu", "cpu_m"), unit_in_name("memory", "memory_mib"), unit_in_name("cpu", "cpu_usage")
+    ('millicores', 'MiB', None)
+    """
+    for unit, pattern in UNITS[resource]:
+        if re.search(pattern, words):
+            return unit
+    return None
+
+
+def _doubt(
+    resource: str, column: SniffedColumn, amounts: Amounts, unit: str
+) -> tuple[str, str] | None:
+    """Return what has to be asked about a unit that the name implies."""
+    if resource == "cpu" and is_count_name(column.words) and not _varies(amounts):
+        return (
+            "is it how many cores there are, or how many are used",
+            f'cpu = {{ column = "the column of usage", unit = "{unit}", kind = "average" }}',
+        )
+    return None
+
+
+def _varies(amounts: Amounts) -> bool:
+    return len({number for number in amounts.numbers if number is not None}) > 1
+
+
+def _unit_by_size(
+    resource: str,
+    column: SniffedColumn,
+    amounts: Amounts,
+) -> tuple[str, tuple[str, str] | None]:
+    numbers = [number for number in amounts.numbers if number is not None]
+    middle = median(numbers) if numbers else 0.0
+    if resource == "memory":
+        if middle >= _LEAST_BYTES:
+            return "bytes", None
+        return "", ("in which unit", 'unit = "MiB", or what it is')
+    if is_count_name(column.words):
+        return "cores", _doubt(resource, column, amounts, "cores")
+    if middle > _MOST_CORES:
+        return "", (
+            f"no task has {middle:g} cores",
+            'unit = "millicores", or what it is',
+        )
+    return "cores", None
+
+
+def may_be_counter(numbers: Sequence[float | None], tasks: Sequence[str]) -> bool:
+    """Return whether the values of no task ever fall, though they change.
+
+    Parameters
+    ----------
+    numbers
+        The values, in the order of the rows.
+    tasks
+        The task of each.
+    """
+    last_of_task: dict[str, float] = {}
+    distinct = set()
+    for number, task in zip(numbers, tasks, strict=True):
+        if number is None:
+            continue
+        if number < last_of_task.get(task, number):
+            return False
+        last_of_task[task] = number
+        distinct.add(number)
+    return len(distinct) > 1 + len(last_of_task)
+
+
+def _kind_in_name(words: str) -> str:
+    return "instant" if re.search(_INSTANTS, words) else "average"

@@ -1,0 +1,253 @@
+"""Which column of own data is which, by the words of its name: one declared list for each role, the best fit first."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from borgtrace.errors import SourceError
+from borgtrace.ingest.find.sniffed_table import SniffedColumn, SniffedTable
+
+
+class Level(NamedTuple):
+    """A level of what identifies a task, and the names of columns on it, as patterns: the first that fits is taken."""
+
+    name: str
+    patterns: tuple[str, ...]
+
+
+IDENTITY = (
+    Level("cluster", (r"(kube_?)?cluster(_?(name|id))?",)),
+    Level("namespace", (r"(exported_)?(kube_?|k8s_?)?(namespace|ns)(_?name)?",)),
+    Level("job", (r"job_?(id|name)", r"collection_?id", r"job")),
+    Level(
+        "task",
+        (
+            r"(exported_)?(kube_?|k8s_?)?pod(_?(name|id|uid))?",
+            r"(task|vm|virtual_machine|function|process|allocation)(_?(name|id))?",
+            r"instance_?(name|id)",
+        ),
+    ),
+    Level("container", (r"(exported_)?(kube_?|k8s_?)?container(_?(name|id))?",)),
+    Level("replica", (r"replica(_?(name|id|index|number))?",)),
+)
+"""What identifies a task is all of these together."""
+_OWN_LEVELS = ("job", "task", "container")
+"""Levels of which one is there in any table of tasks; the others only tell tasks apart."""
+_GENERIC_TASKS = (
+    r"name|id|uid|uuid|key",
+    r"resource(_?(name|id))?|entity|series|item|label",
+    r"(workload|app|application|service|deployment|stateful_?set|owner)(_?(name|id))?",
+    r"instance|unit",
+)
+"""Names of the column of tasks where no other is there."""
+_MACHINES = (
+    r"(machine|node|host|server|hypervisor)(_?(name|id|ip))?",
+    r"hostname|nodename|kubernetes_node",
+    r"instance",
+)
+_INSTANCES = (r"(task|instance|replica)_?index",)
+_TIMES = (
+    r"time_?stamp|ts",
+    r"date_?time",
+    r"(start|begin|from|window_start|interval_start|start_?time|begin_?time)",
+    r"time",
+    r"(sample|collection|measure(ment|d)?|event|metric|log|record(ed)?|created?|collected)_?(time|at|ts|date)?",
+    r"(epoch|unix)(_?(time|ts|seconds|s|ms))?|utc(_?time)?|date_utc",
+    r"time_?(utc|s|ms|us|ns|sec|seconds|millis)|t|when|at",
+    r"date|day|period|interval",
+)
+_ENDS = (r"end(_?(time|ts|at))?|window_end|interval_end|until|to",)
+
+_NAME_OF_RESOURCE = {
+    # Memory first: memory_per_cpu is memory.
+    "memory": r"memory|^mem|(^|_)(mem|ram|rss|wss|working_set)(_|%|$)",
+    "cpu": r"cpu|(^|_)(processor|(milli|nano|m|n)?cores?)(_|%|$)",
+}
+_REQUEST = r"requests?|requested|req|reserved|reservation"
+_LIMIT = r"limits?|quota|ceiling"
+_CAPACITY = r"capacity|allocatable|counts?|num|number|n|provisioned|allocated|size|total_cores|available|max_available"
+_OTHER = (
+    r"throttl\w*|idle|wait|iowait|steal|freq\w*|clock|temp\w*|power|load_?(avg|average|1|5|15)m?|pressure|psi|shares?|"
+    r"model|type|platform|cpu_?id|cpu_?set|free|cache\w*|swap|buffers?|fail\w*|faults?|bandwidth|cost|price"
+)
+_AGGREGATES = r"max|maximum|peak|min|minimum|std|stddev|p\d+|percentile|median|variance|q\d+"
+_MARKS_OF_USAGE = (
+    r"usage|used|utili[sz]ation|util|consumption|consumed|rate|avg|average|mean|working_set|rss"
+)
+# How many there are, as nobody writes how many are used.
+_COUNT_NAMES = r"cpus|vcpus?|num_cpus|n_?cpus?|cpu_count|cpu_cores|cores|vcores|n_?cores"
+
+RESOURCES = ("cpu", "memory")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column is what.
+
+    Parameters
+    ----------
+    identity
+        Columns that identify a task together, from the widest to the narrowest.
+    time, end, machine, instance
+        The column of each; empty where there is none.
+    usage
+        The column of usage of each resource.
+    rivals
+        Other columns that might be its usage just as well.
+    asides
+        What columns seem to be that are not read: requests, limits, capacities.
+    """
+
+    identity: tuple[str, ...]
+    time: str
+    end: str = ""
+    machine: str = ""
+    instance: str = ""
+    usage: Mapping[str, str] = field(default_factory=dict)
+    rivals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    asides: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> set[str]:
+        """Columns that have a role."""
+        singles = (self.time, self.end, self.machine, self.instance)
+        return {*self.identity, *singles, *self.usage.values()} - {""}
+
+
+def find_roles(table: SniffedTable) -> Roles:
+    """Return which column of a table is what.
+
+    Parameters
+    ----------
+    table
+        Its first rows.
+
+    Raises
+    ------
+    SourceError
+        No column is called like a task, a time, or CPU or memory.
+    """
+    identity = _identity(table.columns)
+    instance = _first(table.columns, _INSTANCES)
+    if not identity:
+        raise _no_column_for("task", table)
+    free = [column for column in table.columns if column.name not in identity]
+    time = _first(free, _TIMES)
+    if not time:
+        raise _no_column_for("time", table)
+    free = [column for column in free if column.name not in (time, instance)]
+    usage, rivals, asides = _amounts(free)
+    if not usage:
+        raise _no_column_for("cpu", table)
+    return Roles(
+        identity=identity,
+        time=time,
+        end=_first(free, _ENDS),
+        machine=_first(free, _MACHINES),
+        instance=instance,
+        usage=usage,
+        rivals=rivals,
+        asides=asides,
+    )
+
+
+def _first(columns: Iterable[SniffedColumn], patterns: Sequence[str]) -> str:
+    """Return the name of the first column that fits the first pattern which any fits."""
+    listed = list(columns)
+    for pattern in patterns:
+        for column in listed:
+            if re.fullmatch(pattern, column.words):
+                return column.name
+    return ""
+
+
+def _identity(columns: Sequence[SniffedColumn]) -> tuple[str, ...]:
+    """Return the columns that identify a task together."""
+    of_level = {level.name: _first(columns, level.patterns) for level in IDENTITY}
+    if not any(of_level[name] for name in _OWN_LEVELS):
+        of_level["task"] = _first(columns, _GENERIC_TASKS)
+        if not of_level["task"]:
+            return ()
+    return tuple(of_level[level.name] for level in IDENTITY if of_level[level.name])
+
+
+def _amounts(
+    columns: Sequence[SniffedColumn],
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, str]]:
+    """Return the column of usage of each resource, its rivals, and what the other columns of amounts seem to be."""
+    usage: dict[str, str] = {}
+    rivals: dict[str, tuple[str, ...]] = {}
+    asides: dict[str, str] = {}
+    for resource in RESOURCES:
+        scores: dict[str, int] = {}
+        for column in columns:
+            if _resource_of(column.words) != resource:
+                continue
+            aside = _aside(column.words)
+            if aside:
+                asides[column.name] = f"{aside} of {resource}"
+            else:
+                scores[column.name] = _usage_score(resource, column.words)
+        if scores:
+            best = max(scores.values())
+            equal = [name for name, score in scores.items() if score == best]
+            usage[resource] = equal[0]
+            rivals[resource] = tuple(equal[1:])
+    return usage, rivals, asides
+
+
+def _resource_of(words: str) -> str:
+    """Return the resource that a column is called after; empty where none."""
+    for resource, pattern in _NAME_OF_RESOURCE.items():
+        if re.search(pattern, words):
+            return resource
+    return ""
+
+
+def _aside(words: str) -> str:
+    """Return what an amount is that is no usage; empty for usage."""
+    if re.search(rf"(^|_)({_REQUEST})(_|%|$)", words):
+        return "request"
+    if re.search(rf"(^|_)({_LIMIT})(_|%|$)", words):
+        return "limit"
+    if re.search(rf"(^|_)({_OTHER})(_|%|$)", words):
+        return "another measure"
+    if re.search(rf"(^|_)({_MARKS_OF_USAGE})(_|%|$)", words):
+        return ""
+    if re.search(rf"(^|_)({_CAPACITY})(_|%|$)", words):
+        return "capacity"
+    return ""
+
+
+def _usage_score(resource: str, words: str) -> int:
+    score = 0
+    if re.search(rf"(^|_)({_MARKS_OF_USAGE})(_|%|$)", words):
+        score += 4
+    if words == resource:
+        score += 3
+    if re.search(rf"(^|_)({_AGGREGATES})(_|%|$)", words):
+        score -= 4
+    if is_count_name(words):
+        score -= 6
+    return score
+
+
+def is_count_name(words: str) -> bool:
+    """Return whether a column is called like the number of cores that there are.
+
+    Examples
+    --------
+    >>> is_count_name("cpu_cores"), is_count_name("cpu_usage")
+    (True, False)
+    """
+    return bool(re.fullmatch(_COUNT_NAMES, words))
+
+
+def _no_column_for(role: str, table: SniffedTable) -> SourceError:
+    return SourceError(
+        str(table.path),
+        f"no column is called like a {role}",
+        got=", ".join(table.names),
+        way_out=f"write a file with [usage] and {role} = its column, and add --dialect FILE.toml",
+    )

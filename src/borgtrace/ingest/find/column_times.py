@@ -1,0 +1,291 @@
+"""How the times of own data are written, and what they count, told from the texts of a column."""
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from borgtrace.engine.guard import open_values
+from borgtrace.errors import SourceError
+from borgtrace.ingest.find.sniffed_table import SniffedColumn
+from borgtrace.ingest.read.date_texts import date_sql
+from borgtrace.schema.dialects.units import COMPACT, EXCEL, ISO, TIMES
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?")
+_DAY_FIRST_OR_MONTH_FIRST = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4})\b.*")
+_ZONE_IN_TEXT = re.compile(r".*(Z|[+-]\d{2}(:?\d{2})?| [A-Za-z][A-Za-z/_+-]+)$")
+_COMPACT = re.compile(r"(19|20)\d{6}(\d{2}(\d{2}(\d{2})?)?)?(\.0+)?")
+_YEARS = (2000, 2100)
+"""Years in which a cluster may have been measured."""
+_EXCEL_DAYS = (36_526, 73_051)
+"""Days of the same years in a spreadsheet."""
+_MICROSECONDS_PER_YEAR = 365.2425 * 86_400e6
+_SHORTEST_STEP = 1.0
+"""Seconds between two measurements, in files of own data: fewer are a sign that the unit is another."""
+
+
+class TimeUnit(NamedTuple):
+    """A unit of times since 1970, and the least number that is such a time: 10⁸ s after 1970 is 1973."""
+
+    name: str
+    microseconds: float
+    least: float
+
+
+EPOCH_UNITS = [
+    TimeUnit("ns", microseconds=1e-3, least=1e17),
+    TimeUnit("us", microseconds=1.0, least=1e14),
+    TimeUnit("ms", microseconds=1e3, least=1e11),
+    TimeUnit("s", microseconds=1e6, least=1e8),
+]
+
+ISO_FORM = ""
+"""Dates as ISO 8601 has them, to `date_sql`."""
+_CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p")
+_DAYS = (
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%b %d %Y",
+    "%b %d, %Y",
+    "%d %B %Y",
+    "%B %d, %Y",
+)
+_SLASHED = {"month": ("%m/%d/%Y", "%m-%d-%Y"), "day": ("%d/%m/%Y", "%d-%m-%Y")}
+_WHOLE_PATTERNS = (
+    "%a %b %d %H:%M:%S %Z %Y",
+    "%a %b %d %H:%M:%S %Y",
+    "%a, %d %b %Y %H:%M:%S %Z",
+    "%a, %d %b %Y %H:%M:%S %z",
+    "%d/%b/%Y:%H:%M:%S %z",
+    "%Y-%m-%d %H:%M:%S,%g",
+    "%Y%m%dT%H%M%S",
+    "%Y%m%dT%H%M%SZ",
+    "%Y%m%d %H:%M:%S",
+    "%Y%m%d-%H:%M:%S",
+    "%Y-%m-%d_%H-%M-%S",
+    "%Y-%m-%d-%H-%M-%S",
+)
+
+
+@dataclass(frozen=True)
+class GuessedTimes:
+    """How the times of a column are written.
+
+    Parameters
+    ----------
+    entry
+        What a declaration says of it beside the name of the column.
+    clock
+        ``"epoch"`` or ``"relative"``.
+    remark
+        The guess in words, or what is asked.
+    other
+        The lines of a declaration between which a person has to choose; empty where nothing is asked.
+    """
+
+    entry: Mapping[str, Any]
+    clock: str
+    remark: str
+    other: str = ""
+
+
+def guess_times(column: SniffedColumn, path: str) -> GuessedTimes:
+    """Guess how the times of a column are written.
+
+    Parameters
+    ----------
+    column
+        The column.
+    path
+        The file, for errors.
+
+    Raises
+    ------
+    SourceError
+        Its texts are no times that are read, or times of day without a date.
+    """
+    texts = column.values
+    if texts and all(_NUMBER.fullmatch(text) for text in texts):
+        return _numbers(column, texts)
+    if texts and all(_TIME_OF_DAY.fullmatch(text) for text in texts):
+        raise SourceError(
+            path,
+            f"column {column.name}: times of day without a date",
+            expected="dates and times, such as 2026-11-01 00:05:00",
+            got=repr(texts[0]),
+            way_out="add the date to each, in the same column",
+        )
+    guess = _dates(column, texts)
+    if guess is None:
+        raise SourceError(
+            path,
+            f"column {column.name}: no date and time that is read",
+            expected="such as 2026-11-01 00:05:00, or numbers",
+            got=repr(_first_odd_one(texts)),
+            way_out='write a file with [usage] and time = { column = "…", format = "%d.%m.%Y %H:%M" }, '
+            "and add --dialect FILE.toml",
+        )
+    return guess
+
+
+def moments(column: SniffedColumn, entry: Mapping[str, Any]) -> list[float | None]:
+    """Return the times of a column in µs, as an entry of a declaration reads them; None where there is none.
+
+    Parameters
+    ----------
+    column
+        The column.
+    entry
+        What a declaration says of it.
+    """
+    unit = entry.get("unit", "")
+    if unit in TIMES:
+        factor = TIMES[unit].factor
+        return [float(text) * factor if _NUMBER.fullmatch(text) else None for text in column.texts]
+    form = str(entry.get("format", "" if unit == ISO else unit))
+    of_text = dict(zip(column.values, _parsed(column.values, form, entry["zone"]), strict=True))
+    return [of_text.get(text) for text in column.texts]
+
+
+def _parsed(texts: Sequence[str], form: str, zone: str = "UTC") -> list[float | None]:
+    with open_values() as connection:
+        rows = connection.execute(
+            f"SELECT {date_sql('text', zone, form)} FROM (SELECT unnest($texts::VARCHAR[]) AS text)",
+            {"texts": list(texts)},
+        ).fetchall()
+    return [moment for (moment,) in rows]
+
+
+def _are_read(texts: Sequence[str], form: str) -> bool:
+    return all(moment is not None for moment in _parsed(texts, form))
+
+
+def _dates(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes | None:
+    # Not a date of one digit fields alone: DuckDB takes 1-2-3 for one.
+    looks_iso = all(re.match(r"\d{4}-\d{1,2}-\d{1,2}", text) for text in texts)
+    if texts and looks_iso and _are_read(texts, ISO_FORM):
+        return _of_dates({"unit": ISO, "zone": "UTC"}, texts)
+    if texts and all(_DAY_FIRST_OR_MONTH_FIRST.fullmatch(text) for text in texts):
+        return _slashed_dates(column, texts)
+    for pattern in (*_patterns(_DAYS), *_WHOLE_PATTERNS):
+        if texts and _are_read(texts[:20], pattern) and _are_read(texts, pattern):
+            return _of_dates({"format": pattern, "zone": "UTC"}, texts)
+    return None
+
+
+def _patterns(days: Sequence[str]) -> list[str]:
+    clocks = [f"{day} {clock}" for day in days for clock in _CLOCKS]
+    return [*clocks, *days]
+
+
+def _slashed_dates(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes | None:
+    """Return how dates such as 11/01/2026 are read: by a day above 12, else in two ways."""
+    fitting = {}
+    for first, days in _SLASHED.items():
+        for pattern in _patterns(days):
+            if _are_read(texts[:20], pattern) and _are_read(texts, pattern):
+                fitting[first] = pattern
+                break
+    if not fitting:
+        return None
+    pattern, *others = fitting.values()
+    guess = _of_dates({"format": pattern, "zone": "UTC"}, texts)
+    if not others:
+        return guess
+    return GuessedTimes(
+        guess.entry,
+        guess.clock,
+        f"{texts[0]!r} may begin with the month or with the day",
+        f'format = "{pattern}" or format = "{others[0]}"',
+    )
+
+
+def _of_dates(entry: Mapping[str, Any], texts: Sequence[str]) -> GuessedTimes:
+    remark = "dates and times that state their zone"
+    if not all(_ZONE_IN_TEXT.fullmatch(text) and ":" in text for text in texts):
+        remark = "guessed that times which do not state their zone are UTC"
+    return GuessedTimes(entry, "epoch", remark)
+
+
+def _numbers(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes:
+    numbers = [float(text) for text in texts]
+    largest = max(numbers)
+    step = _least_step(numbers)
+    if all(_COMPACT.fullmatch(text) for text in texts) and _are_read(texts, COMPACT):
+        return _compact(texts)
+    first, last = _EXCEL_DAYS
+    if first <= min(numbers) and largest < last and step < _SHORTEST_STEP:
+        return GuessedTimes(
+            {"unit": EXCEL, "zone": "UTC"},
+            "epoch",
+            "guessed from its size to be days of a spreadsheet, in UTC",
+        )
+    epoch_unit = next((unit for unit in EPOCH_UNITS if largest >= unit.least), None)
+    unit = epoch_unit or EPOCH_UNITS[-1]
+    clock = "epoch" if epoch_unit else "relative"
+    start = "1970" if epoch_unit else "the start of the trace"
+    remark = f"guessed from its size to be {unit.name} since {start}"
+    doubt = _doubt(numbers, unit, clock, step)
+    if doubt is None:
+        return GuessedTimes({"unit": unit.name}, clock, remark)
+    return GuessedTimes({"unit": unit.name}, clock, doubt.asked, doubt.lines)
+
+
+def _compact(texts: Sequence[str]) -> GuessedTimes:
+    remark = "guessed to be dates as digits alone, in UTC"
+    other = ""
+    # Ten digits may be seconds since 1970 as well.
+    if {len(text.partition(".")[0]) for text in texts} == {10}:
+        remark = f"{texts[0]} may be digits of a date or seconds since 1970"
+        other = f'unit = "{COMPACT}" or unit = "s"'
+    return GuessedTimes({"unit": COMPACT, "zone": "UTC"}, "epoch", remark, other)
+
+
+class _Doubt(NamedTuple):
+    """What has to be asked about a unit, and the lines between which the answer chooses."""
+
+    asked: str
+    lines: str
+
+
+def _doubt(
+    numbers: Sequence[float],
+    unit: TimeUnit,
+    clock: str,
+    step: float,
+) -> _Doubt | None:
+    """Return what has to be asked where a unit gives times that can hardly be."""
+    if clock == "epoch":
+        first, last = _YEARS
+        to_years = unit.microseconds / _MICROSECONDS_PER_YEAR
+        years = [1970 + int(number * to_years) for number in (min(numbers), max(numbers))]
+        if all(first <= year < last for year in years):
+            return None
+        return _Doubt(
+            f"in {unit.name} since 1970 its times are of the years {years[0]} to {years[1]}",
+            f'unit = "{unit.name}", or another of {", ".join(TIMES)}; with clock = "relative" where they count from '
+            "a start of their own",
+        )
+    if 0 < step < _SHORTEST_STEP:
+        return _Doubt(
+            f"in {unit.name} its times are {step:g} s apart",
+            f'unit = "h", unit = "d", unit = "{EXCEL}" or unit = "{unit.name}"',
+        )
+    return None
+
+
+def _least_step(numbers: Sequence[float]) -> float:
+    """Return the least difference between two distinct numbers; 0 where there is one number."""
+    ordered = sorted(set(numbers))
+    steps = [after - before for before, after in itertools.pairwise(ordered)]
+    return min(steps, default=0.0)
+
+
+def _first_odd_one(texts: Sequence[str]) -> str:
+    if not texts:
+        return ""
+    return next((text for text in texts if not _NUMBER.fullmatch(text)), texts[0])
