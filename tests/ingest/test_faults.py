@@ -53,7 +53,7 @@ DAMAGES = {
     "truncated": (_truncate, "gzip data ends early: the file is truncated; fetch it again"),
     "flipped": (_flip, "gzip data is damaged"),
     "checksum": (_flip_checksum, "gzip data is damaged"),
-    "html": (lambda p: p.write_text("<html><body>404</body></html>"), "not part of a trace"),
+    "html": (lambda p: p.write_text("<html><body>404</body></html>"), "a web page is not read"),
     "empty": (lambda p: p.write_bytes(b""), "the file is empty"),
     "empty gzip": (lambda p: p.write_bytes(gzip.compress(b"")), "the file is empty"),
 }
@@ -257,7 +257,7 @@ def test_mutated_lines_are_stored_right_or_refused(tmp_path, n_lines):
         assert [
             row[name]
             for name in ("start_time", "end_time", "collection_id", "instance_index", "machine_id")
-        ] == [int(field) for field in fields[:5]]
+        ] == [int(float(field)) for field in fields[:5]]
         for name, position in (("average_cpu", 6), ("maximum_cpu", 14), ("sampled_cpu", 20)):
             text = fields[position - 1]
             assert row[name] == (pytest.approx(float(text), rel=1e-6, abs=1e-45) if text else None)

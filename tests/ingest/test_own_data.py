@@ -426,8 +426,8 @@ LEFT_OPEN = {
     ),
     "no task": (
         "a,b\n1,2\n",
-        "not part of a trace: expected a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV, "
-        "got 'a,b'; remove it, or fetch it again",
+        "no column is called like a task: got a, b; "
+        "write a file with [usage] and task = its column, and add --dialect FILE.toml",
     ),
 }
 

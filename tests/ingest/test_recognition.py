@@ -203,7 +203,7 @@ def test_parquet_is_known_by_its_columns(tmp_path):
         (b" \n\n", "the file is empty"),
         (
             b"1,2,3,4,5,6,7\n",
-            "not part of a trace: expected a 2011 CSV part, .* got '1,2,3,4,5,6,7'",
+            "no line names the columns: expected a first line such as task,time,cpu; .* got '1,2,3,4,5,6,7'",
         ),
         (b"x" * 50, f"got '{'x' * 40}…'"),
         (b"x" * 40, f"got '{'x' * 40}'"),

@@ -74,8 +74,10 @@ def test_a_single_file_of_no_known_format_is_taken_for_usage(tmp_path: Path) -> 
     assert (found.declaration, found.guesses) == (drawn.declaration, drawn.guesses)
     with pytest.raises(SourceError):
         find_raw_files([path], may_guess=False)
-    with pytest.raises(SourceError):
-        find_raw_files([tmp_path])
+    # A folder may hold it in parts.
+    (tmp_path / "part-2.csv").write_text("pod,ts,cpu\nweb,900,1.5\n")
+    in_parts = find_raw_files([tmp_path])
+    assert [source.path.name for source in in_parts.discovery.sources] == ["own.csv", "part-2.csv"]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,20 @@ def discover(
     return discovery
 
 
+def first_data_file(places: Iterable[Path]) -> Path | None:
+    """Return the first file of some places that may hold data; None where there is none.
+
+    Parameters
+    ----------
+    places
+        Files and folders, as for `discover`.
+    """
+    for file in _walk(places, []):
+        if file.is_named or not is_beside_data(file.path.name):
+            return file.path
+    return None
+
+
 class _WalkedFile(NamedTuple):
     """A file, and the order of fields that the nearest ``schema.csv`` above it gives."""
 

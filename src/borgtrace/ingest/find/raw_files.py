@@ -11,8 +11,10 @@ from typing import Any
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.files.limits import read_side_file
-from borgtrace.ingest.find.discovery import Discovery, discover
+from borgtrace.ingest.find.discovery import Discovery, discover, first_data_file
 from borgtrace.ingest.find.draft import Draft
+from borgtrace.ingest.find.recognition import NOT_A_TRACE
+from borgtrace.ingest.find.sniffed_table import NoTableError
 from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.schema.dialects import declare, dialect
 from borgtrace.storage import as_path
@@ -58,7 +60,7 @@ def find_raw_files(
     time_zone
         As for `discover`.
     may_guess
-        Whether a single file of no known format may be taken for usage by its columns.
+        Whether files of no known format may be taken for usage by their columns.
 
     Raises
     ------
@@ -76,23 +78,26 @@ def find_raw_files(
     try:
         return RawFiles(discover(places, cell, time_zone=time_zone))
     except SourceError as not_a_trace:
-        is_one_file = len(places) == 1 and places[0].is_file()
-        if not (may_guess and is_one_file):
+        if not may_guess:
             raise
-        return _guess_format(places[0], cell, time_zone, not_a_trace)
+        return _guess_format(places, cell, time_zone, not_a_trace)
 
 
 def _guess_format(
-    path: Path,
+    places: Sequence[Path],
     cell: str,
     time_zone: str,
     not_a_trace: SourceError,
 ) -> RawFiles:
-    """Take a file of no known format for usage, as far as its columns say enough."""
+    """Take files of no known format for usage, as far as the columns of the first one say enough."""
+    path = first_data_file(places)
+    # A place that is not there, or cannot be read, is named as that.
+    if path is None or not_a_trace.what != NOT_A_TRACE:
+        raise not_a_trace
     try:
         draft = sniff(path)
-    except SourceError:
-        # It is no table at all: the fault as a trace is the better message.
+    except NoTableError:
+        # The fault as a trace is the better message.
         raise not_a_trace from None
     if draft.questions:
         raise _open_questions(path, draft)
@@ -108,7 +113,7 @@ def _guess_format(
             way_out=f"borgtrace dialect sniff {path} > own.toml, {open_question.way_out}, "
             "and --dialect own.toml",
         ) from None
-    discovery = discover([path], cell, guessed_dialect, time_zone)
+    discovery = discover(places, cell, guessed_dialect, time_zone)
     return RawFiles(discovery, draft.declaration, draft.guesses)
 
 

@@ -4,27 +4,22 @@ The bucket calls plain Parquet ``.parquet.gz``, people unpack or rename parts, a
 folders, so magic bytes and the shape of the first row decide.
 """
 
-import codecs
 import json
-import os
 import re
-from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
-from isal import isal_zlib
 
 from borgtrace.errors import SourceError
-from borgtrace.ingest.files.archives import Member, archive_of, is_document, members
-from borgtrace.ingest.files.encodings import encoding_of
-from borgtrace.ingest.files.packing import DAMAGE, damaged, packing_of
+from borgtrace.ingest.files.packing import packing_of
 from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import Format, Source
-from borgtrace.ingest.files.streams import open_stream, plain_file
-from borgtrace.ingest.find.beside_data import is_beside_data
+from borgtrace.ingest.files.streams import plain_file
+from borgtrace.ingest.find.begun_file import EXPECTED, begun_files, whole_lines
+from borgtrace.ingest.find.placed_fields import table_by_places
 from borgtrace.ingest.find.separators import separator_of, split_fields
 from borgtrace.ingest.find.workload_logs import (
     first_job,
@@ -36,15 +31,10 @@ from borgtrace.ingest.read.range_queries import metric_of
 from borgtrace.ingest.read.tables import TableKind, kind_of
 from borgtrace.schema import DIALECTS, Dialect, RawTable
 from borgtrace.storage import (
-    NotRegularError,
-    RemotePath,
-    describe_kind,
     open_regular,
     refuse_shortage,
 )
-from borgtrace.storage.sparse_copy import local_copies
 
-HEAD = 1 << 16
 _UNREAD = {
     b"Obj\x01": (
         "Avro",
@@ -67,9 +57,9 @@ _UNREAD = {
 _PARQUET_MAGIC = b"PAR1"
 _ANSWER = re.compile(rb'\s*\{\s*"status"\s*:')
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+NOT_A_TRACE = "not part of a trace"
 _ROWS_BELOW = 3
 """Rows that a header is compared with."""
-_EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
 
 
 class RecognizedFile(NamedTuple):
@@ -141,79 +131,12 @@ def recognize(
     return recognized
 
 
-class BegunFile(NamedTuple):
-    """A raw file, and its first plain bytes."""
-
-    file: RawFile
-    head: bytes
-
-
-def begun_files(path: Path) -> list[BegunFile]:
-    """Return the file of a path, or the files in it where it is an archive, each with its first bytes.
-
-    Raises
-    ------
-    SourceError
-        When it is empty, unreadable, or damaged at its start.
-    """
-    opened = _open(path)
-    packing = packing_of(opened.head)
-    file = RawFile(path, packing=packing, size=opened.size, version=opened.version)
-    head = _unpacked_head(file, opened.head)
-    archive = archive_of(head)
-    if archive:
-        (local_path,) = local_copies([path])
-        listed = members(Path(local_path), archive)
-        if not is_document(listed):
-            data = [member for member in listed if member.size and not is_beside_data(member.name)]
-            return [_begun_member(file, member) for member in data]
-    return [_decoded(file, head)]
-
-
-def _begun_member(archive: RawFile, member: Member) -> BegunFile:
-    stored = replace(archive, member=member.name, size=member.packed_size, packing="")
-    packing = packing_of(_read_head(stored))
-    file = replace(stored, packing=packing)
-    return _decoded(file, _read_head(file))
-
-
-def _decoded(file: RawFile, head: bytes) -> BegunFile:
-    """Return a file with its encoding, and its first bytes in UTF-8."""
-    encoding = encoding_of(head)
-    text = head
-    if encoding != "utf-8":
-        # The last character may be cut.
-        text = codecs.getincrementaldecoder(encoding)("replace").decode(head).encode()
-    return BegunFile(replace(file, encoding=encoding), text.removeprefix(BOM_UTF8))
-
-
-def _unpacked_head(file: RawFile, head: bytes) -> bytes:
-    if not file.packing:
-        return head
-    if file.packing == "gzip":
-        return _inflate(file, head)
-    return _read_head(file)
-
-
-def _read_head(file: RawFile) -> bytes:
-    with open_stream(file) as stream:
-        return stream.read(HEAD)
-
-
-class _OpenedFile(NamedTuple):
-    """The size of a file, its first bytes, and the version that a bucket gives it."""
-
-    size: int
-    head: bytes
-    version: str
-
-
 def _refuse_other_formats(file: RawFile, head: bytes) -> None:
     if file.packing == "gzip" and packing_of(head) == "gzip":
         raise SourceError(
             file.label,
             "gzip inside gzip",
-            expected=_EXPECTED,
+            expected=EXPECTED,
             way_out="unpack it once",
         )
     for magic, (what, way_out) in _UNREAD.items():
@@ -223,7 +146,7 @@ def _refuse_other_formats(file: RawFile, head: bytes) -> None:
         raise SourceError(
             file.label,
             "the file is empty",
-            expected=_EXPECTED,
+            expected=EXPECTED,
             way_out="fetch it again",
         )
 
@@ -237,57 +160,6 @@ def _require_line_feeds(file: RawFile, head: bytes) -> None:
             got="carriage returns alone",
             way_out="convert it: tr '\\r' '\\n'",
         )
-
-
-def _open(path: Path) -> _OpenedFile:
-    if isinstance(path, RemotePath):
-        return _OpenedFile(*path.head(HEAD))
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            return _OpenedFile(size, file.read(HEAD), "")
-    except NotRegularError as error:
-        raise SourceError(
-            str(path),
-            "not a file",
-            expected=_EXPECTED,
-            got=describe_kind(path.stat().st_mode),
-            way_out="remove it, or name the file itself",
-        ) from error
-    except PermissionError as error:
-        raise SourceError(
-            str(path),
-            "permission denied",
-            way_out="make the file readable",
-        ) from error
-    except FileNotFoundError as error:
-        raise SourceError(
-            str(path),
-            "a link to a file that is not there",
-            way_out="remove it, or correct it",
-        ) from error
-    except OSError as error:  # a link to itself, a disk that fails
-        refuse_shortage(error, path)
-        raise SourceError(
-            str(path),
-            f"cannot be read ({error.strerror})",
-            way_out="remove it, or correct it",
-        ) from error
-
-
-def _inflate(file: RawFile, head: bytes) -> bytes:
-    try:
-        # At most so many bytes: a file of zeros would otherwise fill memory before it is found to be no trace.
-        return isal_zlib.decompressobj(wbits=31).decompress(head, 4 * HEAD)
-    except DAMAGE as error:
-        raise damaged(file.label, file.packing, error) from error
-
-
-def whole_lines(head: bytes) -> list[str]:
-    """Return the whole lines at the start of a file (its only line even without a newline)."""
-    lines = head.decode("utf-8", "replace").split("\n")
-    whole = [line.removesuffix("\r") for line in lines[:-1] if line.strip()]
-    return whole or lines[:1]
 
 
 def _recognize(
@@ -347,12 +219,10 @@ def _recognize_text(
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
     if _names_columns(header, lines[1:], separator):
         raise not_a_trace(file.label, lines[0])
-    widths = [len(split_fields(line, ",")) for line in lines]
-    # Not only the first line: it may be the one that is damaged, and its file still has a table.
-    for line in lines[:20]:
-        source = _by_places(file, split_fields(line, ","), orders, widths, dialects)
-        if source is not None:
-            return source
+    tables = _tables("csv", dialects, is_positional=True)
+    placed = table_by_places(file, lines, orders, tables)
+    if placed is not None:
+        return _source(file, placed.dialect, placed.table, "csv", placed.order)
     if has_open_quote:
         raise SourceError(
             file.label,
@@ -360,7 +230,19 @@ def _recognize_text(
             expected="a header of one line",
             way_out="rename the column",
         )
+    if len(header) > 1 and any(_NUMBER.fullmatch(name.strip()) for name in header):
+        raise _without_header(file, lines[0])
     raise not_a_trace(file.label, lines[0])
+
+
+def _without_header(file: RawFile, line: str) -> SourceError:
+    return SourceError(
+        file.label,
+        "no line names the columns",
+        expected="a first line such as task,time,cpu; or a file named as published, part-00000-of-00500.csv",
+        got=repr(line if len(line) <= 40 else line[:40] + "…"),
+        way_out="add a first line with their names",
+    )
 
 
 def _source(
@@ -551,38 +433,6 @@ def _likeness(source: Source, names: set[str]) -> _Likeness:
     )
 
 
-def _by_places(
-    file: RawFile,
-    fields: Sequence[str],
-    orders: Mapping[str, tuple[str, ...]],
-    widths: Sequence[int],
-    dialects: Sequence[Dialect],
-) -> Source | None:
-    """Return the table that a row of these fields can only belong to; the first legal width tells its version."""
-    best_source = None
-    most_patterns = -1
-    for dialect, raw in _tables("csv", dialects, is_positional=True):
-        order = orders.get(raw.name, tuple(field.name for field in raw.fields))
-        pattern_at = {
-            order.index(field.name): field.pattern for field in raw.fields if field.pattern
-        }
-        if len(fields) not in raw.field_counts or not _match_patterns(fields, pattern_at):
-            continue
-        # The more fields have a pattern, the more the match says: six fields alone are those of two tables.
-        if len(pattern_at) > most_patterns:
-            most_patterns = len(pattern_at)
-            width = next(width for width in widths if width in raw.field_counts)
-            best_source = _source(file, dialect, raw.name, "csv", order[:width])
-    return best_source
-
-
-def _match_patterns(fields: Sequence[str], pattern_at: Mapping[int, str]) -> bool:
-    for place, pattern in pattern_at.items():
-        if place < len(fields) and not re.fullmatch(pattern, fields[place]):
-            return False
-    return True
-
-
 def cell_in_path(path: Path, dialect: Dialect) -> str:
     """Return the cell that the path says, the nearest: by a folder or a file named like the bucket, or ``cell_a``."""
     if not dialect.publication or not dialect.cells:
@@ -604,8 +454,8 @@ def not_a_trace(label: str, got: str) -> SourceError:
     shown = repr(got if len(got) <= 40 else got[:40] + "…")
     return SourceError(
         label,
-        "not part of a trace",
-        expected=_EXPECTED,
+        NOT_A_TRACE,
+        expected=EXPECTED,
         got=shown,
         way_out="remove it, or fetch it again",
     )

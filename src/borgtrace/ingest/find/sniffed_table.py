@@ -15,7 +15,7 @@ from borgtrace.engine.guard import open_file, open_values
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
 from borgtrace.ingest.files.streams import plain_file
-from borgtrace.ingest.find.recognition import BegunFile, begun_files, whole_lines
+from borgtrace.ingest.find.begun_file import BegunFile, begun_files, whole_lines
 from borgtrace.ingest.find.separators import separator_of
 from borgtrace.ingest.read.tables import kind_of
 from borgtrace.storage import plain_path
@@ -106,8 +106,12 @@ def _only_file(path: Path) -> BegunFile:
     return only._replace(file=replace(only.file, copy=Path(local_path)))
 
 
-def _no_table(path: Path, reason: str) -> SourceError:
-    return SourceError(str(path), f"not a table ({reason})", way_out="check the file")
+class NoTableError(SourceError):
+    """A file has no table, whose columns could be guessed."""
+
+
+def _no_table(path: Path, reason: str) -> NoTableError:
+    return NoTableError(str(path), f"not a table ({reason})", way_out="check the file")
 
 
 @contextmanager

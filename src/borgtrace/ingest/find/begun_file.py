@@ -1,0 +1,148 @@
+"""The first bytes of a file, and of each file in it where it is an archive: decompressed, and in UTF-8."""
+
+import codecs
+import os
+from codecs import BOM_UTF8
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from isal import isal_zlib
+
+from borgtrace.errors import SourceError
+from borgtrace.ingest.files.archives import Member, archive_of, is_document, members
+from borgtrace.ingest.files.encodings import encoding_of
+from borgtrace.ingest.files.packing import DAMAGE, damaged, packing_of
+from borgtrace.ingest.files.raw_file import RawFile
+from borgtrace.ingest.files.streams import open_stream
+from borgtrace.ingest.find.beside_data import is_beside_data
+from borgtrace.storage import (
+    NotRegularError,
+    RemotePath,
+    describe_kind,
+    open_regular,
+    refuse_shortage,
+)
+from borgtrace.storage.sparse_copy import local_copies
+
+HEAD = 1 << 16
+"""Bytes of a file that are looked at before it is known what it is."""
+EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
+
+
+class BegunFile(NamedTuple):
+    """A raw file, and its first plain bytes."""
+
+    file: RawFile
+    head: bytes
+
+
+def begun_files(path: Path) -> list[BegunFile]:
+    """Return the file of a path, or the files in it where it is an archive, each with its first bytes.
+
+    Raises
+    ------
+    SourceError
+        When it is empty, unreadable, or damaged at its start.
+    """
+    opened = _open(path)
+    packing = packing_of(opened.head)
+    file = RawFile(path, packing=packing, size=opened.size, version=opened.version)
+    head = _unpacked_head(file, opened.head)
+    archive = archive_of(head)
+    if archive:
+        (local_path,) = local_copies([path])
+        listed = members(Path(local_path), archive)
+        if not is_document(listed):
+            data = [member for member in listed if member.size and not is_beside_data(member.name)]
+            return [_begun_member(file, member) for member in data]
+    return [_decoded(file, head)]
+
+
+def _begun_member(archive: RawFile, member: Member) -> BegunFile:
+    stored = replace(archive, member=member.name, size=member.packed_size, packing="")
+    packing = packing_of(_read_head(stored))
+    file = replace(stored, packing=packing)
+    return _decoded(file, _read_head(file))
+
+
+def _decoded(file: RawFile, head: bytes) -> BegunFile:
+    """Return a file with its encoding, and its first bytes in UTF-8."""
+    encoding = encoding_of(head)
+    text = head
+    if encoding != "utf-8":
+        # The last character may be cut.
+        text = codecs.getincrementaldecoder(encoding)("replace").decode(head).encode()
+    return BegunFile(replace(file, encoding=encoding), text.removeprefix(BOM_UTF8))
+
+
+def _unpacked_head(file: RawFile, head: bytes) -> bytes:
+    if not file.packing:
+        return head
+    if file.packing == "gzip":
+        return _inflate(file, head)
+    return _read_head(file)
+
+
+def _read_head(file: RawFile) -> bytes:
+    with open_stream(file) as stream:
+        return stream.read(HEAD)
+
+
+class _OpenedFile(NamedTuple):
+    """The size of a file, its first bytes, and the version that a bucket gives it."""
+
+    size: int
+    head: bytes
+    version: str
+
+
+def _open(path: Path) -> _OpenedFile:
+    if isinstance(path, RemotePath):
+        return _OpenedFile(*path.head(HEAD))
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            return _OpenedFile(size, file.read(HEAD), "")
+    except NotRegularError as error:
+        raise SourceError(
+            str(path),
+            "not a file",
+            expected=EXPECTED,
+            got=describe_kind(path.stat().st_mode),
+            way_out="remove it, or name the file itself",
+        ) from error
+    except PermissionError as error:
+        raise SourceError(
+            str(path),
+            "permission denied",
+            way_out="make the file readable",
+        ) from error
+    except FileNotFoundError as error:
+        raise SourceError(
+            str(path),
+            "a link to a file that is not there",
+            way_out="remove it, or correct it",
+        ) from error
+    except OSError as error:  # a link to itself, a disk that fails
+        refuse_shortage(error, path)
+        raise SourceError(
+            str(path),
+            f"cannot be read ({error.strerror})",
+            way_out="remove it, or correct it",
+        ) from error
+
+
+def _inflate(file: RawFile, head: bytes) -> bytes:
+    try:
+        # At most so many bytes: a file of zeros would otherwise fill memory before it is found to be no trace.
+        return isal_zlib.decompressobj(wbits=31).decompress(head, 4 * HEAD)
+    except DAMAGE as error:
+        raise damaged(file.label, file.packing, error) from error
+
+
+def whole_lines(head: bytes) -> list[str]:
+    """Return the whole lines at the start of a file (its only line even without a newline)."""
+    lines = head.decode("utf-8", "replace").split("\n")
+    whole = [line.removesuffix("\r") for line in lines[:-1] if line.strip()]
+    return whole or lines[:1]
