@@ -6,9 +6,11 @@ import shutil
 import socket
 import subprocess
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import httpx
@@ -29,6 +31,15 @@ class Series:
     @property
     def metric(self) -> str:
         return self.labels["__name__"]
+
+    @cached_property
+    def times(self) -> list[int]:
+        return [at for at, _ in self.samples]
+
+    def values_between(self, first: float, last: float) -> list[str]:
+        """Return the values at the times from `first` to `last`, both included."""
+        begin = bisect_left(self.times, first)
+        return [value for _, value in self.samples[begin : bisect_right(self.times, last)]]
 
     def text(self) -> str:
         inside = ",".join(

@@ -133,7 +133,7 @@ class FakePrometheus:
         if query["function"] == "count":
             counts = []
             for at in times:
-                alive = sum(any(at - 300 < t <= at for t, _ in one.samples) for one in chosen)
+                alive = sum(bool(one.values_between(at - 299, at)) for one in chosen)
                 counts += [[at, str(alive)]] if alive else []
             return {"resultType": "matrix", "result": [{"metric": {}, "values": counts}]}
         window = int(query["ms"]) / 1000
@@ -141,7 +141,7 @@ class FakePrometheus:
         for one in chosen:
             values = []
             for at in times:
-                inside = [value for t, value in one.samples if at - window <= t <= at]
+                inside = one.values_between(at - window, at)
                 values += [[at, inside[-1]]] if inside else []
             if values:
                 result.append({"metric": dict(one.labels), "values": values})

@@ -155,6 +155,12 @@ def missing_metrics(plan: QueryPlan) -> list[str]:
         lines.append(f"Not on the server: {wanted.title} ({names})")
     for name in plan.unmatched:
         lines.append(f"No series for the selector: {name}")
+    for metric in plan.metrics:
+        labels = metric.wanted.lacking(plan.request.matchers)
+        if labels:
+            lines.append(
+                f"Without the condition on {' and '.join(labels)}, which it lacks: {metric.name}"
+            )
     return lines
 
 

@@ -5,27 +5,36 @@ whose version 2.0 put the resources of ``…_cpu_cores`` and ``…_memory_bytes`
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from borgtrace.fetch.prometheus.selector import Matchers, without_labels, write_series
+from borgtrace.fetch.prometheus.selector import Matcher, Matchers, write_series
 
-LABELS_OF_CONTAINERS = frozenset(
+OF_CONTAINERS = frozenset({"namespace", "pod", "container", "uid"})
+OF_PODS = frozenset({"namespace", "pod", "uid"})
+OF_NODES = frozenset({"node"})
+LABELS_OF_EXPORTERS = frozenset(
     {
-        "container",
+        *OF_CONTAINERS,
+        *OF_NODES,
         "container_name",
+        "cpu",
+        "endpoint",
         "exported_container",
         "exported_namespace",
         "exported_pod",
         "id",
         "image",
+        "instance",
+        "job",
+        "metrics_path",
         "name",
-        "namespace",
-        "pod",
         "pod_name",
-        "uid",
+        "service",
     }
 )
-"""Labels that say nothing of a node; there, ``namespace`` is that of kube-state-metrics itself."""
+"""Labels that cAdvisor, kube-state-metrics or scraping give; all others, such as ``cluster``, are on all series."""
+LATER_NAMES = {"pod_name": "pod", "container_name": "container"}
+"""What labels are called since Kubernetes 1.16, and always were in kube-state-metrics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +51,16 @@ class Wanted:
         Whether it is measured, and must be there; the rest is welcome.
     is_lasting
         Whether it hardly changes, so that one value an hour is enough.
-    is_of_nodes
-        Whether its labels are of nodes, not of containers.
+    labels
+        Labels of exporters that it has; conditions on others cannot be met. Of nodes, ``namespace`` is that of
+        kube-state-metrics itself.
     """
 
     title: str
     names: tuple[tuple[str, ...], ...]
     is_usage: bool = False
     is_lasting: bool = False
-    is_of_nodes: bool = False
+    labels: frozenset[str] = LABELS_OF_EXPORTERS
 
     def known_names(self, names: Collection[str]) -> tuple[str, ...]:
         """Return the metrics to ask for, of those that a server has; empty where it has none."""
@@ -62,9 +72,25 @@ class Wanted:
 
     def series(self, name: str, matchers: Matchers) -> str:
         """Return the series of a metric in PromQL, without conditions that its labels cannot meet."""
-        if self.is_of_nodes:
-            matchers = without_labels(matchers, LABELS_OF_CONTAINERS)
-        return write_series(name, matchers)
+        conditions = []
+        for matcher in matchers:
+            if self.has_label(matcher.label):
+                conditions.append(self._renamed(matcher))
+        return write_series(name, conditions)
+
+    def lacking(self, matchers: Matchers) -> list[str]:
+        """Return the labels of conditions that the metric cannot meet."""
+        return [matcher.label for matcher in matchers if not self.has_label(matcher.label)]
+
+    def has_label(self, label: str) -> bool:
+        """Return whether the metric may have a label, under its name of today."""
+        current = LATER_NAMES.get(label, label)
+        return current in self.labels or label not in LABELS_OF_EXPORTERS
+
+    def _renamed(self, matcher: Matcher) -> Matcher:
+        if self.is_usage:
+            return matcher
+        return replace(matcher, label=LATER_NAMES.get(matcher.label, matcher.label))
 
 
 WANTED = (
@@ -80,6 +106,7 @@ WANTED = (
             ),
         ),
         is_lasting=True,
+        labels=OF_CONTAINERS | OF_NODES,
     ),
     Wanted(
         "limits",
@@ -91,9 +118,10 @@ WANTED = (
             ),
         ),
         is_lasting=True,
+        labels=OF_CONTAINERS | OF_NODES,
     ),
-    Wanted("owners of pods", (("kube_pod_owner",),), is_lasting=True),
-    Wanted("labels of pods", (("kube_pod_labels",),), is_lasting=True),
+    Wanted("owners of pods", (("kube_pod_owner",),), is_lasting=True, labels=OF_PODS),
+    Wanted("labels of pods", (("kube_pod_labels",),), is_lasting=True, labels=OF_PODS),
     Wanted(
         "sizes of nodes",
         (
@@ -106,9 +134,13 @@ WANTED = (
             ("kube_node_status_capacity_cpu_cores", "kube_node_status_capacity_memory_bytes"),
         ),
         is_lasting=True,
-        is_of_nodes=True,
+        labels=OF_NODES,
     ),
-    Wanted("ends of containers", (("kube_pod_container_status_last_terminated_reason",),)),
+    Wanted(
+        "ends of containers",
+        (("kube_pod_container_status_last_terminated_reason",),),
+        labels=OF_CONTAINERS,
+    ),
 )
 
 ALL_NAMES = tuple(name for wanted in WANTED for group in wanted.names for name in group)

@@ -126,11 +126,11 @@ class _MetricQuery:
             with draft.open("wb") as file:
                 self.server.receive("query_range", self._parameters(piece), file)
             facts = read_answer(draft)
-        except NotAnAnswer as answer:
-            raise self.server.refused(answer.refusal) from answer
-        except BaseException:
+        except BaseException as error:
             with suppress(OSError):
                 draft.unlink()
+            if isinstance(error, NotAnAnswer):
+                raise self.server.refused(error.refusal) from error
             raise
         self.folder.keep(path, is_empty=not facts.n_series)
         return facts

@@ -1,7 +1,7 @@
 """Label selectors of PromQL: read before they are sent, so that no text of a user is more than a selector."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from borgtrace.errors import UsageError
@@ -97,8 +97,3 @@ def write_series(metric: str, matchers: Sequence[Matcher]) -> str:
     """Return the selector of a metric's series in PromQL."""
     conditions = ",".join(str(matcher) for matcher in matchers)
     return f"{metric}{{{conditions}}}" if conditions else metric
-
-
-def without_labels(matchers: Matchers, labels: Collection[str]) -> Matchers:
-    """Return the matchers of all other labels."""
-    return tuple(matcher for matcher in matchers if matcher.label not in labels)
