@@ -37,11 +37,14 @@ class Request:
         Of the query; of several of one name the last.
     headers
         With names in lower case.
+    target
+        The path and the query as they were sent.
     """
 
     function: str
     parameters: Mapping[str, str]
     headers: Mapping[str, str]
+    target: str = ""
 
     @property
     def is_of_samples(self) -> bool:
@@ -175,6 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
             parts.path.removeprefix(start),
             {name: values[-1] for name, values in parameters.items()},
             {name.lower(): value for name, value in self.headers.items()},
+            self.path,
         )
         with self.fake.lock:
             self.fake.requests.append(request)

@@ -20,9 +20,9 @@ from borgtrace.fetch import Backoff
 from borgtrace.fetch.prometheus import (
     AnswerFolder,
     FetchRequest,
-    Interval,
     PrometheusServer,
     QueryPlan,
+    Stretch,
     fetch_answers,
     make_query_plan,
     parse_selector,
@@ -32,7 +32,7 @@ from borgtrace.fetch.retry import Stopped
 
 CPU = "container_cpu_usage_seconds_total"
 TOO_MANY = "query processing would load too many samples into memory in query execution"
-HOURS = Interval(START, START + 119 * MINUTE)
+HOURS = Stretch(START, START + 119 * MINUTE)
 Serve = Callable[..., FakePrometheus]
 
 
@@ -54,7 +54,7 @@ def connect(fake: FakePrometheus, **options: object) -> PrometheusServer:
     return PrometheusServer(fake.url, **{"backoff": backoff, "timeout": 2.0, **options})  # type: ignore[arg-type]
 
 
-def request_of(folder: Path, period: Interval = HOURS) -> FetchRequest:
+def request_of(folder: Path, period: Stretch = HOURS) -> FetchRequest:
     return FetchRequest(folder, parse_selector('{container="app"}'), period, MINUTE)
 
 
@@ -249,7 +249,7 @@ def test_what_is_here_is_not_asked_for_again(serve: Serve, tmp_path: Path) -> No
     fetch(fake, tmp_path)
     assert len(of_samples(fake)) == n_before
     # A day later only what is new.
-    later = Interval(START, START + 139 * MINUTE)
+    later = Stretch(START, START + 139 * MINUTE)
     with connect(fake) as server:
         plan = make_query_plan(server, request_of(tmp_path, later))
         for _ in fetch_answers(server, plan):
@@ -293,7 +293,7 @@ def test_an_answer_without_series_has_no_file(serve: Serve, tmp_path: Path) -> N
         return api_error(422, "execution", TOO_MANY) if is_long else None
 
     fake = serve(choose=choose)
-    before = Interval(START - 600 * MINUTE, START + 119 * MINUTE)
+    before = Stretch(START - 600 * MINUTE, START + 119 * MINUTE)
     with connect(fake) as server:
         plan = make_query_plan(server, request_of(tmp_path, before))
         kept = list(fetch_answers(server, plan))
@@ -327,6 +327,27 @@ def test_a_pod_between_two_hours_has_an_owner(serve: Serve, tmp_path: Path) -> N
     fetch(fake, tmp_path)
     owners = {pod for pod, _, _ in samples(tmp_path, "kube_pod_owner")}
     assert owners == {"pod-0", "pod-1", "pod-2", "pod-3", "short"}
+
+
+def test_an_answer_that_expands_is_not_unpacked(serve: Serve, tmp_path: Path) -> None:
+    """64 MiB of blanks are a few kilobytes of gzip: no more is unpacked, and half is asked for."""
+    bomb = gzip.compress(b"{" + b" " * (80 << 20), 9)
+    fault = Reply(200, bomb, headers={"Content-Encoding": "gzip"})
+    fake = serve(choose=Faults(fault))
+    fetch(fake, tmp_path)
+    assert [each.n_points for each in of_samples(fake)] == [120, 60, 60]
+    assert samples(tmp_path) == all_samples(fake)
+
+
+def test_a_short_answer_that_expands_is_refused(serve: Serve, tmp_path: Path) -> None:
+    bomb = gzip.compress(b"{" + b" " * (80 << 20), 9)
+    fault = Reply(200, bomb, headers={"Content-Encoding": "gzip"})
+    fake = serve(choose=lambda request: fault if request.function == "query" else None)
+    with pytest.raises(SourceError) as error:
+        fetch(fake, tmp_path)
+    assert str(error.value) == (
+        f"{fake.url}: the server answers no query at all: got the answer is too long; try later"
+    )
 
 
 def test_a_stop_ends_a_query_that_is_not_answered(serve: Serve, tmp_path: Path) -> None:

@@ -23,10 +23,10 @@ from borgtrace.fetch import Listener
 from borgtrace.fetch.prometheus import (
     AnswerFolder,
     FetchRequest,
-    Interval,
     PrometheusServer,
     QueryPlan,
     ReceivedAnswer,
+    Stretch,
     fetch_answers,
     make_query_plan,
     parse_selector,
@@ -40,7 +40,7 @@ BYTES_PER_SAMPLE = 4
 """Of a packed answer, roughly: measured on Prometheus and VictoriaMetrics with steps of a minute."""
 
 
-def period_of(since: str, until: str, step: int, now: float) -> Interval:
+def period_of(since: str, until: str, step: int, now: float) -> Stretch:
     """Return the times to ask for, on the grid of the step.
 
     Parameters
@@ -60,7 +60,7 @@ def period_of(since: str, until: str, step: int, now: float) -> Interval:
     first = parse_clock_time(since, "--since", now)
     last = parse_clock_time(until, "--until", now) if until else now - LATE
     # Whole steps since 1970: the next fetch into the folder meets the same grid.
-    period = Interval(-int(-first // step) * step, int(last // step) * step)
+    period = Stretch(-int(-first // step) * step, int(last // step) * step)
     if period.first >= period.last:
         raise UsageError(
             "--since and --until",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from borgtrace.errors import UsageError
-from borgtrace.fetch.prometheus import Access, parse_headers, read_secret
+from borgtrace.fetch.prometheus import Credentials, parse_headers, read_secret
 
 BEARER = "BORGTRACE_BEARER"
 PASSWORD = "BORGTRACE_PASSWORD"
@@ -24,7 +24,7 @@ def access_of(
     key: Path | None = None,
     is_insecure: bool = False,
     environment: Mapping[str, str] = os.environ,
-) -> Access:
+) -> Credentials:
     """Return credentials: what options name, else what the environment holds.
 
     Parameters
@@ -58,7 +58,7 @@ def access_of(
     elif password_file:
         raise UsageError("--password-file", "a password of nobody", way_out="add --user NAME")
     lines = [line for line in environment.get(HEADERS, "").splitlines() if line.strip()]
-    return Access(
+    return Credentials(
         bearer=bearer,
         user=user,
         password=password,

@@ -275,7 +275,11 @@ class Connections:
             raise self.timed_out() from error
         except httpx.RequestError as error:
             self.wait()
-            raise BrokenTransfer(f"the connection failed ({error})") from error
+            raise self.broken(error) from error
+
+    def broken(self, error: httpx.RequestError) -> Fault:
+        """Return the fault of a connection that ended before the answer did."""
+        return BrokenTransfer(f"the connection failed ({error})")
 
     def unreachable(self, error: httpx.TransportError) -> Exception:
         """Return the fault of a connection that was not made, or that a proxy refuses."""

@@ -5,7 +5,7 @@ Example
 >>> from pathlib import Path
 >>> from borgtrace.fetch import prometheus
 >>> address = prometheus.parse_address("http://localhost:9090")
->>> day = prometheus.Interval(1_793_491_200, 1_793_577_600)
+>>> day = prometheus.Stretch(1_793_491_200, 1_793_577_600)
 >>> request = prometheus.FetchRequest(Path("answers"), matchers=(), period=day, step=60)
 >>> with prometheus.PrometheusServer(address) as server:  # doctest: +SKIP
 ...     plan = prometheus.make_query_plan(server, request)
@@ -13,10 +13,9 @@ Example
 ...         print(answer.metric.name, answer.facts.n_samples)
 """
 
-from borgtrace.fetch.prometheus.access import Access, parse_headers, read_secret
 from borgtrace.fetch.prometheus.address import parse_address
+from borgtrace.fetch.prometheus.credentials import Credentials, parse_headers, read_secret
 from borgtrace.fetch.prometheus.folder import AnswerFolder
-from borgtrace.fetch.prometheus.intervals import Interval
 from borgtrace.fetch.prometheus.plan import (
     FetchRequest,
     PlannedMetric,
@@ -26,12 +25,13 @@ from borgtrace.fetch.prometheus.plan import (
 from borgtrace.fetch.prometheus.run import ReceivedAnswer, fetch_answers
 from borgtrace.fetch.prometheus.selector import parse_selector
 from borgtrace.fetch.prometheus.server import PrometheusServer
+from borgtrace.fetch.prometheus.stretches import Stretch
 
 __all__ = [
-    "Access",
+    "Credentials",
     "AnswerFolder",
     "FetchRequest",
-    "Interval",
+    "Stretch",
     "PlannedMetric",
     "PrometheusServer",
     "QueryPlan",

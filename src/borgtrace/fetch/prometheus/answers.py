@@ -9,6 +9,7 @@ from typing import Any
 
 from borgtrace.fetch.prometheus.refusals import Overloaded, Refusal, parse_refusal
 from borgtrace.fetch.retry import BrokenTransfer, Fault
+from borgtrace.storage import open_regular
 
 MOST_PLAIN_BYTES = 64 << 20
 """Bytes of an answer, unpacked: a larger one is asked for in halves."""
@@ -88,7 +89,7 @@ def unpack(path: Path) -> bytes:
     unpacker = zlib.decompressobj(_GZIP)
     blocks = []
     n_bytes = 0
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while packed := file.read(_BLOCK):
             while packed:
                 try:

@@ -13,10 +13,10 @@ from typing import Self
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch.ledger import Entry, Ledger
-from borgtrace.fetch.prometheus.intervals import Interval
 from borgtrace.fetch.prometheus.metrics import ALL_NAMES
+from borgtrace.fetch.prometheus.stretches import Stretch
 from borgtrace.fetch.version import Version
-from borgtrace.storage import INCOMPLETE, read_regular, write_file
+from borgtrace.storage import INCOMPLETE, open_regular, read_regular, write_file
 
 QUERY = ".fetch.json"
 _TIME = "%Y%m%dT%H%M%SZ"
@@ -53,15 +53,15 @@ class KeptAnswer:
     """What a folder holds of one metric for a stretch of time."""
 
     metric: str
-    interval: Interval
+    interval: Stretch
 
 
-def file_of(metric: str, interval: Interval) -> str:
+def file_of(metric: str, interval: Stretch) -> str:
     """Return the name of an answer's file in the folder.
 
     Examples
     --------
-    >>> file_of("kube_pod_owner", Interval(1_793_491_200, 1_793_494_740))
+    >>> file_of("kube_pod_owner", Stretch(1_793_491_200, 1_793_494_740))
     'kube_pod_owner/kube_pod_owner_20261101T000000Z_20261101T005900Z.json.gz'
     """
     first = datetime.fromtimestamp(interval.first, UTC).strftime(_TIME)
@@ -81,7 +81,7 @@ def kept_answer(path: str) -> KeptAnswer | None:
         )
     except ValueError:
         return None
-    return KeptAnswer(match["metric"], Interval(first, last))
+    return KeptAnswer(match["metric"], Stretch(first, last))
 
 
 @dataclass
@@ -126,9 +126,9 @@ class AnswerFolder:
             write_file(path / QUERY, json.dumps(asdict(query), indent=1) + "\n")
             yield cls(path, ledger)
 
-    def intervals(self) -> dict[str, list[Interval]]:
+    def intervals(self) -> dict[str, list[Stretch]]:
         """Return the stretches of time that are here, by metric: whole files as they were received."""
-        intervals: dict[str, list[Interval]] = {}
+        intervals: dict[str, list[Stretch]] = {}
         for path, entry in self.ledger.entries.items():
             answer = kept_answer(path)
             if answer is not None and self.is_whole(path, entry):
@@ -163,7 +163,7 @@ class AnswerFolder:
             draft.unlink()
             self.ledger.record(path, Entry("empty", Version(0)))
             return
-        with draft.open("rb") as file:
+        with open_regular(draft) as file:
             # On the disk before it has its name: after a power cut a named file would otherwise be empty.
             os.fsync(file.fileno())
         version = Version(draft.stat().st_size, digests={_DIGEST: digest_of(draft)})
@@ -186,7 +186,7 @@ class AnswerFolder:
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, _DIGEST).hexdigest()
 
 

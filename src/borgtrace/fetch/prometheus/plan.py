@@ -9,16 +9,16 @@ from typing import Any
 
 from borgtrace.errors import SourceError
 from borgtrace.fetch.prometheus.folder import AnswerFolder, FolderQuery
-from borgtrace.fetch.prometheus.intervals import (
-    SAMPLES_PER_QUERY,
-    Interval,
-    RemainingTime,
-    subtract,
-)
 from borgtrace.fetch.prometheus.metrics import WANTED, Wanted
 from borgtrace.fetch.prometheus.refusals import Overloaded
 from borgtrace.fetch.prometheus.selector import Matchers
 from borgtrace.fetch.prometheus.server import MissingApi, PrometheusServer
+from borgtrace.fetch.prometheus.stretches import (
+    SAMPLES_PER_QUERY,
+    RemainingTime,
+    Stretch,
+    subtract,
+)
 
 SECONDS_OF_WINDOW = 3600
 """What hardly changes is asked for once an hour."""
@@ -46,7 +46,7 @@ class FetchRequest:
 
     folder: Path
     matchers: Matchers
-    period: Interval
+    period: Stretch
     step: int
 
 
@@ -77,8 +77,8 @@ class PlannedMetric:
     wanted: Wanted
     n_series: int
     n_samples: int
-    present: tuple[Interval, ...]
-    todo: tuple[Interval, ...]
+    present: tuple[Stretch, ...]
+    todo: tuple[Stretch, ...]
     window: int
 
     def remaining(self, step: int) -> RemainingTime:
@@ -89,7 +89,7 @@ class PlannedMetric:
             length = math.ceil(points * SAMPLES_PER_QUERY / self.n_samples)
         return RemainingTime(list(self.todo), step, self.window, max(self.window, length))
 
-    def expected_samples(self, interval: Interval, step: int) -> float:
+    def expected_samples(self, interval: Stretch, step: int) -> float:
         """Return how many samples a stretch of time should bring."""
         points = sum(each.points(step) for each in (*self.present, *self.todo))
         return (self.n_samples or points) * interval.points(step) / max(points, 1)
@@ -166,7 +166,7 @@ class _Planner:
     server: PrometheusServer
     request: FetchRequest
     query: FolderQuery
-    present: Mapping[str, Sequence[Interval]]
+    present: Mapping[str, Sequence[Stretch]]
 
     def plan(self) -> QueryPlan:
         """Return the plan."""
@@ -298,7 +298,7 @@ class _Planner:
         )
 
 
-def _overlap(one: Interval, other: Interval) -> bool:
+def _overlap(one: Stretch, other: Stretch) -> bool:
     return one.first <= other.last and other.first <= one.last
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from borgtrace.errors import SourceError
 from borgtrace.fetch.prometheus.answers import AnswerFacts, NotAnAnswer, read_answer
 from borgtrace.fetch.prometheus.folder import AnswerFolder, file_of
-from borgtrace.fetch.prometheus.intervals import Interval, RemainingTime
 from borgtrace.fetch.prometheus.plan import PlannedMetric, QueryPlan
 from borgtrace.fetch.prometheus.refusals import Overloaded
 from borgtrace.fetch.prometheus.server import BusyServer, MissingApi, PrometheusServer
+from borgtrace.fetch.prometheus.stretches import RemainingTime, Stretch
 from borgtrace.fetch.retry import BrokenTransfer, Fault
 
 _FAULTS_BEFORE_HALVING = 2
@@ -31,7 +31,7 @@ class ReceivedAnswer:
     """
 
     metric: PlannedMetric
-    interval: Interval
+    interval: Stretch
     facts: AnswerFacts
 
 
@@ -90,7 +90,7 @@ class _MetricQuery:
     step: int
     on_halving: Callable[[str, str], None]
 
-    def fetch(self, piece: Interval, remaining: RemainingTime) -> ReceivedAnswer | None:
+    def fetch(self, piece: Stretch, remaining: RemainingTime) -> ReceivedAnswer | None:
         """Ask for a piece and keep the answer; None where it is given back to be asked for in halves."""
         path = file_of(self.metric.name, piece)
         n_faults = 0
@@ -120,7 +120,7 @@ class _MetricQuery:
         remaining.learn(piece, facts.n_samples)
         return ReceivedAnswer(self.metric, piece, facts)
 
-    def _receive(self, path: str, piece: Interval) -> AnswerFacts:
+    def _receive(self, path: str, piece: Stretch) -> AnswerFacts:
         draft = self.folder.new_file(path)
         try:
             with draft.open("wb") as file:
@@ -135,7 +135,7 @@ class _MetricQuery:
         self.folder.keep(path, is_empty=not facts.n_series)
         return facts
 
-    def _parameters(self, piece: Interval) -> dict[str, str]:
+    def _parameters(self, piece: Stretch) -> dict[str, str]:
         """Return the parameters of a range query: the last sample of each window, where it has one.
 
         A bare selector would repeat samples that are up to five minutes old, as if a container had stood still.

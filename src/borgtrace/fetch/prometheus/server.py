@@ -13,11 +13,11 @@ import httpx
 
 from borgtrace.errors import SourceError
 from borgtrace.fetch.connections import AddressWords, Connections
-from borgtrace.fetch.prometheus.access import TENANT, Access
 from borgtrace.fetch.prometheus.address import OTHER_PREFIXES
 from borgtrace.fetch.prometheus.answers import MOST_PLAIN_BYTES, NotAnAnswer, parse_answer
+from borgtrace.fetch.prometheus.credentials import TENANT, Credentials
 from borgtrace.fetch.prometheus.refusals import Overloaded, Refusal, read_refusal
-from borgtrace.fetch.retry import Backoff, Fault
+from borgtrace.fetch.retry import Backoff, BrokenTransfer, Fault
 
 WORDS = AddressWords(
     option="URL",
@@ -35,6 +35,8 @@ TIMEOUT = 150.0
 """Seconds: more than the two minutes that a server gives a query by default."""
 _BLOCK = 1 << 16
 _MOST_BYTES_OF_ONE_LIST = 16 << 20
+_NEVER_ANSWERED_COST = 4
+"""Of eight attempts."""
 _BUSY = {408, 425, 429}
 _TOO_MUCH = {413, 422}
 
@@ -59,7 +61,7 @@ class PrometheusServer(Connections):
     def __init__(
         self,
         address: str,
-        access: Access | None = None,
+        access: Credentials | None = None,
         *,
         connections: int = 2,
         rate: float | None = None,
@@ -67,7 +69,7 @@ class PrometheusServer(Connections):
         timeout: float = TIMEOUT,
     ) -> None:
         self.address = address
-        self.access = access or Access()
+        self.access = access or Credentials()
         super().__init__(
             connections,
             backoff=backoff,
@@ -286,6 +288,16 @@ class PrometheusServer(Connections):
     def timed_out(self) -> Exception:
         """Return what is raised when the server has been silent for too long: the query is too much for it."""
         return Overloaded(f"no answer for {self.timeout.read:g} s")
+
+    def broken(self, error: httpx.RequestError) -> Fault:
+        """Return the fault of a connection that ended early; before any answer it may be of another protocol."""
+        if self.has_answered:
+            return super().broken(error)
+        return BrokenTransfer(
+            f"the connection failed ({error})",
+            cost=_NEVER_ANSWERED_COST,
+            way_out="check the address; where the server speaks TLS, it begins with https://",
+        )
 
     def unreachable(self, error: httpx.TransportError) -> Exception:
         """Return the fault of a connection that was not made; a certificate stays wrong when asked again."""

@@ -13,7 +13,7 @@ SAMPLES_PER_QUERY = 250_000
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Interval:
+class Stretch:
     """The times from `first` to `last`, both included, on the grid of a step.
 
     Attributes
@@ -30,13 +30,13 @@ class Interval:
         return (self.last - self.first) // step + 1
 
 
-def subtract(wanted: Interval, present: Iterable[Interval], step: int) -> list[Interval]:
+def subtract(wanted: Stretch, present: Iterable[Stretch], step: int) -> list[Stretch]:
     """Return the parts of an interval that others do not cover.
 
     Examples
     --------
-    >>> subtract(Interval(0, 600), [Interval(120, 240), Interval(0, 60)], 60)
-    [Interval(first=300, last=600)]
+    >>> subtract(Stretch(0, 600), [Stretch(120, 240), Stretch(0, 60)], 60)
+    [Stretch(first=300, last=600)]
     """
     rest = []
     first = wanted.first
@@ -44,10 +44,10 @@ def subtract(wanted: Interval, present: Iterable[Interval], step: int) -> list[I
         if interval.last < first or interval.first > wanted.last:
             continue
         if interval.first > first:
-            rest.append(Interval(first, interval.first - step))
+            rest.append(Stretch(first, interval.first - step))
         first = interval.last + step
     if first <= wanted.last:
-        rest.append(Interval(first, wanted.last))
+        rest.append(Stretch(first, wanted.last))
     return rest
 
 
@@ -69,7 +69,7 @@ class RemainingTime:
         What `longest` may grow to, for the server refused more.
     """
 
-    intervals: list[Interval]
+    intervals: list[Stretch]
     step: int
     window: int = 1
     longest: int = MOST_POINTS
@@ -81,7 +81,7 @@ class RemainingTime:
         self.ceiling = MOST_POINTS * self.window
         self.longest = max(self.window, min(self.longest, self.ceiling))
 
-    def take(self) -> Interval | None:
+    def take(self) -> Stretch | None:
         """Return the next piece to ask for; None when nothing is left."""
         with self.lock:
             if not self.intervals:
@@ -94,10 +94,10 @@ class RemainingTime:
                 n_taken = max(n_taken, self.window) // self.window * self.window
             last = interval.first + (n_taken - 1) * self.step
             if last < interval.last:
-                self.intervals.insert(0, Interval(last + self.step, interval.last))
-            return Interval(interval.first, last)
+                self.intervals.insert(0, Stretch(last + self.step, interval.last))
+            return Stretch(interval.first, last)
 
-    def halve(self, piece: Interval) -> bool:
+    def halve(self, piece: Stretch) -> bool:
         """Give a piece back that was too much at once; return whether it can be asked for in smaller pieces."""
         points = piece.points(self.step)
         with self.lock:
@@ -109,7 +109,7 @@ class RemainingTime:
             self.longest = min(self.longest, self.ceiling)
             return True
 
-    def learn(self, piece: Interval, n_samples: int) -> None:
+    def learn(self, piece: Stretch, n_samples: int) -> None:
         """Choose the length of the next pieces by what came for one."""
         points = piece.points(self.step)
         with self.lock:

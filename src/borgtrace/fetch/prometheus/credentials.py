@@ -26,7 +26,7 @@ _SHORTEST_SECRET = 4
 
 
 @dataclass(frozen=True)
-class Access:
+class Credentials:
     """Credentials and certificates.
 
     Attributes
@@ -94,7 +94,7 @@ class Access:
 
         Examples
         --------
-        >>> Access(bearer="abc123").hide("no token abc123 here")
+        >>> Credentials(bearer="abc123").hide("no token abc123 here")
         'no token … here'
         """
         secrets = [self.bearer, self.password]
