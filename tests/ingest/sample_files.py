@@ -89,11 +89,13 @@ CAPACITY = "1024cores,1TiB"
 
 @cache
 def sample_dialects() -> dict[str, Dialect]:
-    """Return all formats by name, those of own data among them."""
+    """Return all formats of tables by name, those of own data among them."""
     import tomllib
 
     own = {name: declare(tomllib.loads(text), name) for name, text in DECLARATIONS.items()}
-    return {**DIALECTS, **own}
+    # What a program printed is no table of raw fields: such logs have tests of their own.
+    tables = {name: dialect for name, dialect in DIALECTS.items() if "log" not in dialect.formats}
+    return {**tables, **own}
 
 
 Row = dict[str, str]

@@ -136,7 +136,7 @@ def test_a_size_that_nobody_says_is_named_and_not_taken_for_that_of_machines(
 ) -> None:
     store = log_store(tmp_path, JOBS)
     assert store.manifest.notes[:2] == (
-        "No file says how much cpu machines have: amounts are fractions of the largest that a row has, "
+        "No file says how much CPU machines have: amounts are fractions of the largest that a row has, "
         "4 cores; --capacity says it.",
         "No file says how much memory machines have: amounts are fractions of the largest that a row has, "
         "0.0078125 GiB; --capacity says it.",

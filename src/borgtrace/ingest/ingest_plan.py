@@ -26,6 +26,7 @@ _UNPACKED = {
     "table": 1.0,
     "kaggle": 1.0,
     "swf": 3.0,
+    "log": 3.0,
     "prometheus": 1.0,
 }
 """Raw bytes per byte of a gzip file (Parquet: as it is)."""

@@ -32,6 +32,7 @@ from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout, layout
 from borgtrace.ingest.files.sources import Format, Source
 from borgtrace.ingest.read.delimited import delimited_lines, read_delimited, read_plain_numbers
 from borgtrace.ingest.read.json_lines import read_json_lines
+from borgtrace.ingest.read.logs import log_blocks
 from borgtrace.ingest.read.number_reader import NotPlainNumbers
 from borgtrace.ingest.read.parquet import parquet_blocks, read_parquet
 from borgtrace.ingest.read.range_queries import sample_blocks
@@ -66,6 +67,7 @@ class Container:
 CONTAINERS: dict[Format, Container] = {
     "csv": Container((read_plain_numbers, read_delimited), line_blocks, delimited_lines),
     "swf": Container((read_delimited,), line_blocks, delimited_lines),
+    "log": Container((), log_blocks, json_lines),
     "prometheus": Container((), sample_blocks, json_lines),
     "json": Container((read_json_lines,), line_blocks, json_lines),
     "parquet": Container((read_parquet,), parquet_blocks, json_lines),

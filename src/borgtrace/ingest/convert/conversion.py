@@ -205,9 +205,11 @@ def _size_note(terms: Terms, resource: str) -> str:
     amount = terms.basis.cores if resource == "cpu" else terms.basis.bytes
     if not amount:
         return ""
-    shown = f"{amount:,.6g} cores" if resource == "cpu" else f"{amount / 2**30:,.6g} GiB"
+    resource_name = "CPU" if resource == "cpu" else resource
+    unit = "core" if amount == 1 else "cores"
+    shown = f"{amount:,.6g} {unit}" if resource == "cpu" else f"{amount / 2**30:,.6g} GiB"
     return (
-        f"No file says how much {resource} machines have: amounts are fractions of the largest that a row has, "
+        f"No file says how much {resource_name} machines have: amounts are fractions of the largest that a row has, "
         f"{shown}; --capacity says it."
     )
 

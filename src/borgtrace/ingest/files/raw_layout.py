@@ -173,7 +173,9 @@ def table_of(dialect: Dialect, raw: RawTable) -> Table:
 
 def layout_of(source: Source) -> RawLayout:
     """Return the layout of a raw file."""
-    layout = raw_layout(source.dialect, source.table, source.order)
+    # Rows of a log are put together: its columns are not those of the raw table.
+    order = () if source.format == "log" else source.order
+    layout = raw_layout(source.dialect, source.table, order)
     if not (source.epoch or source.time_zone):
         return replace(layout, delimiter=source.delimiter)
     fields = tuple(_with_clock(field, source) for field in layout.fields)

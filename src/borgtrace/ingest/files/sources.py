@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.schema import Dialect
 
-Format = Literal["csv", "json", "parquet", "table", "kaggle", "swf", "prometheus"]
+Format = Literal["csv", "json", "parquet", "table", "kaggle", "swf", "prometheus", "log"]
 """How a file is read; ``"table"`` is any kind of file that `borgtrace.ingest.read.tables` knows."""
 
 # 2011: part-00001-of-00500; 2019: instance_usage-000000000001, also without the hyphen.

@@ -27,6 +27,7 @@ from borgtrace.ingest.find.workload_logs import (
     is_workload_log,
     read_workload_header,
 )
+from borgtrace.ingest.read.logs import log_of
 from borgtrace.ingest.read.range_queries import metric_of
 from borgtrace.ingest.read.tables import TableKind, kind_of
 from borgtrace.schema import DIALECTS, Dialect, RawTable
@@ -203,6 +204,9 @@ def _recognize_text(
     orders: Mapping[str, tuple[str, ...]],
     dialects: Sequence[Dialect],
 ) -> Source:
+    log = _job_log(file, head, dialects)
+    if log is not None:
+        return log
     if _ANSWER.match(head):
         return _range_query(file, head, dialects)
     lines = whole_lines(head)
@@ -275,6 +279,25 @@ def _range_query(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> Sou
         if "prometheus" in dialect.formats:
             return _source(file, dialect, metric_of(file.path, head, dialect), "prometheus")
     raise not_a_trace(file.label, "an answer of Prometheus")
+
+
+def _job_log(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> Source | None:
+    """Return a log whose program is known by what it printed; None where it is none, or of no format that is meant."""
+    log = log_of(file.label, whole_lines(head))
+    if log is None:
+        return None
+    for dialect, raw in _tables("log", dialects):
+        if raw.name == log.table:
+            source = _source(
+                file,
+                dialect,
+                raw.name,
+                "log",
+                log.shape.columns,
+                has_header=log.shape.has_header and bool(log.shape.delimiter),
+            )
+            return replace(source, delimiter=log.shape.delimiter)
+    return None
 
 
 def _workload_log(file: RawFile, lines: Sequence[str], dialects: Sequence[Dialect]) -> Source:

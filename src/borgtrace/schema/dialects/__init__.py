@@ -15,8 +15,10 @@ from borgtrace.schema.dialects import (
     kaggle2019,
     openb,
     opendc,
+    philly,
     powerdata2019,
     prometheus,
+    sacct,
     swf,
 )
 from borgtrace.schema.dialects.contract import check_dialect
@@ -42,8 +44,10 @@ _MODULES = (
     kaggle2019,
     openb,
     opendc,
+    philly,
     powerdata2019,
     prometheus,
+    sacct,
     swf,
 )
 DIALECTS: dict[str, Dialect] = {module.DIALECT.name: module.DIALECT for module in _MODULES}

@@ -19,7 +19,7 @@ from borgtrace.schema.records import FILLS, FILLS_OF_WHOLE_LIVES, USE_OF_WHOLE_L
 from borgtrace.schema.tables import TABLES, TRACE_TABLES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
-FileFormat = Literal["csv", "json", "parquet", "kaggle", "prometheus", "swf"]
+FileFormat = Literal["csv", "json", "parquet", "kaggle", "prometheus", "swf", "log"]
 """How the files of a trace are written."""
 
 Codes = Mapping[Any, str]
