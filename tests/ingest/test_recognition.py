@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ from borgtrace.ingest.build.flattened import record_of
 from borgtrace.ingest.build.staged_relation import number_parts
 from borgtrace.ingest.find.discovery import discover
 from borgtrace.ingest.find.recognition import classify
-from borgtrace.schema.dialects import KAGGLE_2019
+from borgtrace.schema.dialects import DIALECTS, KAGGLE_2019
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.manifest import SourceEntry
 from tests.ingest.raw import (
@@ -366,3 +367,51 @@ def _write(path, records):
         "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records)
     )
     return path
+
+
+NAMED_TABLES = [
+    (known, raw, kind)
+    for known in DIALECTS.values()
+    for raw in known.tables.values()
+    for kind in sorted({"csv", "json", "parquet"} & set(known.formats))
+    if not raw.is_positional
+]
+
+
+def _named_columns(path, kind, names):
+    if kind == "csv":
+        path.write_text(",".join(names) + "\n" + ",".join("1" for _ in names) + "\n")
+    elif kind == "json":
+        path.write_text(json.dumps(dict.fromkeys(names, "1")) + "\n")
+    else:
+        pq.write_table(pa.table({name: ["1"] for name in names}), path)
+
+
+@pytest.mark.parametrize(
+    ("known", "raw", "kind"),
+    NAMED_TABLES,
+    ids=[f"{known.name}-{raw.name}-{kind}" for known, raw, kind in NAMED_TABLES],
+)
+def test_names_of_columns_tell_each_table_of_each_format(tmp_path, known, raw, kind):
+    """All of its columns, and those alone that every row must have."""
+    for chosen in (raw.names, raw.mandatory):
+        whole = chosen if kind == "csv" else dict.fromkeys(name.split(".")[0] for name in chosen)
+        _named_columns(tmp_path / f"file.{kind}", kind, list(whole))
+        source = classify(tmp_path / f"file.{kind}")
+        assert (source.dialect.name, source.table) == (known.name, raw.name)
+
+
+def test_a_file_that_fits_two_formats_is_asked_about(tmp_path, monkeypatch):
+    known = DIALECTS["openb"]
+    monkeypatch.setitem(DIALECTS, "twin", replace(known, name="twin"))
+    raw = next(raw for raw in known.tables.values() if not raw.is_positional)
+    path = tmp_path / "file.csv"
+    _named_columns(path, "csv", raw.names)
+    with pytest.raises(SourceError) as error:
+        classify(path)
+    columns = ", ".join(raw.mandatory)
+    assert str(error.value) == (
+        f"{path}: fits more than one format: got openb ({raw.name} has {columns}); "
+        f"twin ({raw.name} has {columns}); say which one it is: --dialect openb or --dialect twin"
+    )
+    assert classify(path, only=known).dialect is known

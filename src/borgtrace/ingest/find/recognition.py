@@ -402,8 +402,7 @@ def _by_names(
             if set(raw.mandatory) <= keys and (may_hold_more or keys <= set(raw.names)):
                 fitting.append(_source(file, dialect, raw.name, kind))
         if fitting:
-            likenesses = [_likeness(source, keys) for source in fitting]
-            return fitting[likenesses.index(max(likenesses))]
+            return _likest(fitting, keys)
     raise not_a_trace(file.label, ", ".join(records[0][:6]) if records else "no records")
 
 
@@ -417,9 +416,10 @@ def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]
     for dialect, raw in _tables("csv", dialects):
         if set(raw.mandatory) <= names:
             fitting.append(_source(file, dialect, raw.name, "csv", tuple(header), has_header=True))
-    best = max(fitting, key=lambda source: _likeness(source, names), default=None)
-    if best is not None:
-        _require_different_names(file.label, header, best.dialect.tables[best.table])
+    if not fitting:
+        return None
+    best = _likest(fitting, names)
+    _require_different_names(file.label, header, best.dialect.tables[best.table])
     return best
 
 
@@ -433,6 +433,34 @@ def _require_different_names(label: str, header: Sequence[str], raw: RawTable) -
                 got=name,
                 way_out="rename or remove one of them",
             )
+
+
+def _likest(fitting: Sequence[Source], names: set[str]) -> Source:
+    """Return what a file is most like; where two formats fit equally well, the user has to say which one it is."""
+    likenesses = [_likeness(source, names) for source in fitting]
+    most = max(likenesses)
+    equal = [
+        source for source, likeness in zip(fitting, likenesses, strict=True) if likeness == most
+    ]
+    best = equal[0]
+    rivals = [source for source in equal if source.dialect is not best.dialect]
+    if rivals:
+        raise _two_formats([best, *rivals])
+    return best
+
+
+def _two_formats(fitting: Sequence[Source]) -> SourceError:
+    reasons = []
+    for source in fitting:
+        columns = ", ".join(source.dialect.tables[source.table].mandatory)
+        reasons.append(f"{source.dialect.name} ({source.table} has {columns})")
+    options = " or ".join(f"--dialect {source.dialect.name}" for source in fitting)
+    return SourceError(
+        fitting[0].label,
+        "fits more than one format",
+        got="; ".join(reasons),
+        way_out=f"say which one it is: {options}",
+    )
 
 
 class _Likeness(NamedTuple):
