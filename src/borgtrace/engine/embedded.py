@@ -230,7 +230,12 @@ def columns_sql(table: Table, column_sql: Mapping[str, str], *, is_typed: bool =
     return ", ".join(values)
 
 
-def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
+def files_sql(
+    paths: Sequence[str | Path],
+    *,
+    numbered: bool = False,
+    named: bool = False,
+) -> str:
     """Write the table function that reads Parquet files as they are.
 
     Parameters
@@ -239,6 +244,8 @@ def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
         The files, at least one.
     numbered
         Whether each row also gives its place in its file, in ``file_row_number``.
+    named
+        Whether each row also gives its file, in ``filename``, as `plain_path` writes it.
 
     Examples
     --------
@@ -251,4 +258,6 @@ def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
     options_sql = "hive_partitioning = false"
     if numbered:
         options_sql += ", file_row_number = true"
+    if named:
+        options_sql += ", filename = true"
     return f"read_parquet([{paths_sql}], {options_sql})"

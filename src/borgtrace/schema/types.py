@@ -65,7 +65,7 @@ TableName = Literal[
 ]
 """Tables of a store."""
 
-RecordName = Literal["usage_rows", "task_rows", "machine_rows"]
+RecordName = Literal["usage_rows", "task_rows", "machine_rows", "submission_rows", "type_rows"]
 """Kinds of rows of formats that are converted (:mod:`borgtrace.schema.records`)."""
 
 

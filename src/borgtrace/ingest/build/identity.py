@@ -164,7 +164,11 @@ def identity_of(manifest: Manifest) -> Identity:
         manifest.cell,
         manifest.synthetic,
         manifest.declaration or None,
-        Capacity(basis.get("said_cores"), basis.get("said_bytes")),
+        Capacity(
+            basis.get("said_cores"),
+            basis.get("said_bytes"),
+            basis.get("said_megahertz"),
+        ),
         time_zone,
     )
 

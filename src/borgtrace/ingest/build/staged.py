@@ -19,6 +19,7 @@ from borgtrace.ingest.convert.column_checks import count_broken, count_out_of_or
 from borgtrace.ingest.convert.nested_lists import unnest
 from borgtrace.ingest.files.raw_layout import RawLayout
 from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.files.task_files import TaskOfFile
 from borgtrace.schema import TRACE_TABLES
 from borgtrace.schema.records import RECORDS
 from borgtrace.storage import incomplete_path, read_text, write_file
@@ -149,8 +150,14 @@ class StagedOutput:
     The files get their names when the ``with`` block ends, and are removed when it fails.
     """
 
-    def __init__(self, paths: StagedPaths, layout: RawLayout) -> None:
+    def __init__(
+        self,
+        paths: StagedPaths,
+        layout: RawLayout,
+        task: TaskOfFile | None = None,
+    ) -> None:
         self.layout = layout
+        self.task = task
         self.rows = StagedWriter(paths.table(layout.table.name), layout.table.key)
         self.lists: list[tuple[RawLayout, StagedWriter]] = []
         for inner in layout.lists:
@@ -176,6 +183,8 @@ class StagedOutput:
             first = self.rows.rows
             numbers = pa.array(np.arange(first, first + len(rows)))
             rows = rows.append_column("source_row", numbers)
+        if self.task:
+            rows = self.task.added_to(rows)
         self.counters += count_broken(self.layout.table, rows)
         self._count_order(rows)
         for inner, writer in self.lists:

@@ -30,6 +30,7 @@ from borgtrace.ingest.build.staged import (
 from borgtrace.ingest.convert.canonical import canonical_chunk
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.files.sources import Format, Source
+from borgtrace.ingest.files.task_files import task_of_file
 from borgtrace.ingest.read.delimited import delimited_lines, read_delimited, read_plain_numbers
 from borgtrace.ingest.read.json_lines import read_json_lines
 from borgtrace.ingest.read.logs import log_blocks
@@ -118,7 +119,7 @@ def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
     container = CONTAINERS[source.format]
     # Before it is parsed: rows of a file that changes meanwhile must not be filed under the digest of its new content.
     sha256 = file_digest(source.here)
-    with StagedOutput(paths, layout) as output:
+    with StagedOutput(paths, layout, task_of_file(source)) as output:
         if not _read_fast(source, container, output):
             _read_validating(source, container, output)
     if source.machines:

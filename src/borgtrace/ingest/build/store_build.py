@@ -222,6 +222,7 @@ class StoreBuild:
             **asdict(converted.basis),
             "said_cores": identity.capacity.cores,
             "said_bytes": identity.capacity.bytes,
+            "said_megahertz": identity.capacity.megahertz,
             "has_time_zone": True if identity.time_zone else None,
         }
         return {

@@ -131,13 +131,25 @@ def _name_codes(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _scale(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn numbers of another unit into the column's."""
-    numbers = _require_finite(_without_none(field, values))
+    numbers = _bounded(field, _require_finite(_without_none(field, values)))
     scaled = pc.add(pc.multiply(numbers, field.raw.scale), field.raw.offset)
     column_type = arrow_field(field.column).type
     if pa.types.is_floating(column_type):
         # A finite double may be infinite in the column.
         return _require_finite(pc.cast(scaled, column_type, safe=False))
     return _cast(pc.round(scaled), column_type)
+
+
+def _bounded(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return raw numbers in the unit of their field, at least the least that they can be."""
+    raw = field.raw
+    if raw.thousandths_from is not None:
+        is_thousandth = pc.greater_equal(values, raw.thousandths_from)
+        values = pc.if_else(is_thousandth, pc.divide(values, 1000), values)
+    if raw.least is not None:
+        is_less = pc.less(values, raw.least)
+        values = pc.if_else(is_less, pa.scalar(raw.least, values.type), values)
+    return values
 
 
 def _parse_dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:

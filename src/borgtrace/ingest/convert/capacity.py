@@ -7,15 +7,17 @@ from borgtrace.errors import UsageError
 from borgtrace.schema.dialects.units import MEMORY
 
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
-MOST = {"cores": 10**6, "bytes": 2**60}
+_MEGAHERTZ = {"MHz": 1.0, "GHz": 1000.0}
+MOST = {"cores": 10**6, "bytes": 2**60, "megahertz": 10**10}
 """Of one machine."""
 
 
 class Capacity(NamedTuple):
-    """Cores and bytes of the largest machine, as far as they are known."""
+    """Cores, bytes and clock (of all cores together) of the largest machine, as far as they are known."""
 
     cores: float | None = None
     bytes: float | None = None
+    megahertz: float | None = None
 
 
 def parse_capacity(text: str) -> Capacity:
@@ -24,7 +26,7 @@ def parse_capacity(text: str) -> Capacity:
     Parameters
     ----------
     text
-        Such as ``8cores``, ``8cores,32GiB``; empty where nothing is said.
+        Such as ``8cores``, ``8cores,32GiB``, ``41600MHz``; empty where nothing is said.
 
     Raises
     ------
@@ -34,9 +36,9 @@ def parse_capacity(text: str) -> Capacity:
     Examples
     --------
     >>> parse_capacity("8cores,32GiB")
-    Capacity(cores=8.0, bytes=34359738368.0)
+    Capacity(cores=8.0, bytes=34359738368.0, megahertz=None)
     >>> parse_capacity("")
-    Capacity(cores=None, bytes=None)
+    Capacity(cores=None, bytes=None, megahertz=None)
     """
     amounts: dict[str, float] = {}
     for part in text.split(","):
@@ -64,5 +66,7 @@ def _parse_amount(text: str) -> tuple[str, float]:
     unit = match[2]
     if unit in ("core", "cores"):
         return "cores", number
+    if unit in _MEGAHERTZ:
+        return "megahertz", number * _MEGAHERTZ[unit]
     bytes_per_unit, _ = MEMORY.get(unit, (0.0, ""))
     return "bytes", number * bytes_per_unit

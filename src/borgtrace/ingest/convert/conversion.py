@@ -26,7 +26,7 @@ from borgtrace.ingest.convert.converted_events import (
     collection_events_sql,
     instance_constraints_sql,
 )
-from borgtrace.ingest.convert.converted_jobs import show_tasks
+from borgtrace.ingest.convert.converted_jobs import show_rows
 from borgtrace.ingest.convert.converted_machines import machine_attributes_sql, machine_events_sql
 from borgtrace.ingest.convert.converted_usage import instance_usage_sql
 from borgtrace.ingest.convert.job_rows import (
@@ -40,6 +40,7 @@ from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.records import RECORDS
 from borgtrace.schema.time import WINDOW
+from borgtrace.storage import plain_path
 from borgtrace.store.coverage import DERIVED_EVENTS
 
 DERIVED_MACHINES = (
@@ -81,21 +82,22 @@ def open_rows(
         # The user says how large a machine is: those that a log counts are other ones.
         staged = {name: parts for name, parts in staged.items() if name != "machine_rows"}
     fills = _filled_columns(staged)
-    for name, view in (("usage_rows", "measured_rows"), ("machine_rows", "machine_rows")):
-        rows_sql = _rows_sql(name, staged.get(name, ()))
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(view)} AS {rows_sql}")
-    tasks_sql = _rows_sql("task_rows", staged.get("task_rows", ()))
+    for name in RECORDS:
+        rows_sql = _rows_sql(connection, name, staged.get(name, ()))
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(f'staged_{name}')} AS {rows_sql}")
     task_columns = fills.get("task_rows", frozenset())
-    tasks_sql = show_job_rows(connection, tasks_sql, conversion, task_columns)
-    show_tasks(connection, tasks_sql, has_jobs="job" in task_columns)
+    tasks_sql = show_job_rows(
+        connection, "SELECT * FROM staged_task_rows", conversion, task_columns
+    )
+    show_rows(connection, tasks_sql, fills)
     fills |= _show_use_of_lives(connection, fills)
     if conversion.is_scattered:
-        put_together(connection)
+        put_together(connection, fills)
     _make_ids(connection, "task", TASK_NAMES_SQL)
     _make_ids(connection, "machine", MACHINE_NAMES_SQL)
     if conversion.step is None and "counter_cpu" in fills.get("usage_rows", ()):
         conversion = replace(conversion, step=usual_step(connection))
-    zero = _zero(connection) if conversion.clock == "epoch" else 0
+    zero = _zero(connection) if conversion.clock == "epoch" else conversion.zero
     terms = Terms(conversion, Basis(zero=zero), fills)
     known = _largest_machine(connection, terms, capacity)
     basis = _largest_rows(connection, known) if not conversion.has_sizes else known
@@ -104,7 +106,8 @@ def open_rows(
         for resource, size in (("cpu", known.cores), ("memory", known.bytes))
         if size is None and not conversion.has_sizes
     )
-    return replace(terms, basis=Basis(basis.cores, basis.bytes, zero), unknown_sizes=unknown_sizes)
+    units = Basis(basis.cores, basis.bytes, zero, known.megahertz)
+    return replace(terms, basis=units, unknown_sizes=unknown_sizes)
 
 
 def _lists_machines(dialect: Dialect) -> bool:
@@ -226,19 +229,48 @@ def _filled_columns(staged: Mapping[str, Sequence[StagedPart]]) -> dict[str, fro
     return fills
 
 
-def _rows_sql(name: str, parts: Sequence[StagedPart]) -> str:
+def _rows_sql(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    parts: Sequence[StagedPart],
+) -> str:
     """Write all staged rows of a kind; none where there are no parts."""
     if not parts:
         no_rows_sql = select_sql(RECORDS[name], [])
         return f"SELECT *, 0 AS source_part, 0::BIGINT AS source_row FROM ({no_rows_sql})"
-    return " UNION ALL ".join(_part_sql(name, part) for part in parts)
+    parts_of_columns: dict[tuple[str, ...], list[StagedPart]] = {}
+    for part in parts:
+        columns = tuple(pq.read_schema(part.path).names)
+        parts_of_columns.setdefault(columns, []).append(part)
+    # One query for all files with equal columns: there may be ten thousand of them.
+    numbers_sql = quoted(f"parts_of_{name}")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {numbers_sql} AS SELECT unnest($1) AS file, unnest($2) AS part",
+        [[str(plain_path(part.path)) for part in parts], [part.part for part in parts]],
+    )
+    return " UNION ALL ".join(
+        _parts_sql(name, alike, columns, numbers_sql) for columns, alike in parts_of_columns.items()
+    )
 
 
-def _part_sql(name: str, part: StagedPart) -> str:
-    column_sql = {column: quoted(column) for column in pq.read_schema(part.path).names}
-    values_sql = columns_sql(RECORDS[name], column_sql)
-    part_sql = files_sql([part.path])
-    return f"SELECT {values_sql}, {int(part.part)} AS source_part, source_row FROM {part_sql}"
+def _parts_sql(
+    name: str,
+    parts: Sequence[StagedPart],
+    columns: Sequence[str],
+    numbers_sql: str,
+) -> str:
+    """Write the rows of staged files with the same columns, each with the number of its file."""
+    values_sql = columns_sql(RECORDS[name], {column: quoted(column) for column in columns})
+    if len(parts) == 1:
+        (part,) = parts
+        part_sql = files_sql([part.path])
+        return f"SELECT {values_sql}, {int(part.part)} AS source_part, source_row FROM {part_sql}"
+    parts_sql = files_sql([part.path for part in parts], named=True)
+    return f"""
+        SELECT {values_sql}, part AS source_part, source_row
+        FROM {parts_sql}
+        JOIN {numbers_sql} ON file = filename
+    """
 
 
 def _canonical_sql(connection: duckdb.DuckDBPyConnection, name: str, query_sql: str) -> str:
@@ -289,10 +321,21 @@ def _largest_machine(
         cores = None
     if "memory" in terms.conversion.shares:
         n_bytes = None
-    known = Capacity(cores or stated.cores, n_bytes or stated.bytes)
+    known = Capacity(cores or stated.cores, n_bytes or stated.bytes, stated.megahertz)
     _require_size(terms, "cpu", "cores", known.cores, "--capacity 8cores")
     _require_size(terms, "memory", "bytes", known.bytes, "--capacity 8cores,32GiB")
+    _require_clock(terms, known.megahertz)
     return known
+
+
+def _require_clock(terms: Terms, megahertz: float | None) -> None:
+    is_in_megahertz = terms.conversion.share_of.get("cpu") == "megahertz"
+    if megahertz is None and is_in_megahertz and terms.has("usage_rows", "average_cpu"):
+        raise UsageError(
+            "--capacity",
+            "CPU in use is in MHz, and nothing says how many the cores of the largest machine have together",
+            way_out="add --capacity 41600MHz, or 16cores,41600MHz,128GiB, with the size of yours",
+        )
 
 
 def _require_size(
@@ -315,9 +358,10 @@ def _require_size(
 
 def _is_in_units(terms: Terms, resource: str) -> bool:
     """Whether a resource comes in cores or bytes, and not as a share of the largest machine."""
-    if terms.has("task_rows", f"{resource}_request"):
+    request = f"{resource}_request"
+    if terms.has("task_rows", request) or terms.has("usage_rows", request):
         return True
-    if terms.conversion.share_of.get(resource) in ("largest", "machine"):
+    if terms.conversion.share_of.get(resource) in ("largest", "machine", "megahertz"):
         return False
     kinds = ("average", "instant", "counter", "maximum")
     return any(terms.has("usage_rows", f"{kind}_{resource}") for kind in kinds)
@@ -330,6 +374,7 @@ def _zero(connection: duckdb.DuckDBPyConnection) -> int:
         """
         SELECT least(
             (SELECT min(time) FROM usage_rows),
+            (SELECT min("end" - length) FROM usage_rows),
             (SELECT min(submit) FROM task_rows),
             (SELECT min(start) FROM task_rows),
             (SELECT min(time) FROM machine_rows)

@@ -18,7 +18,9 @@ TASK_NAMES_SQL = """
     UNION ALL SELECT task FROM whole_tasks
 """
 MACHINE_NAMES_SQL = " UNION ALL ".join(
-    f"SELECT machine, source_part, source_row FROM {quoted(name)}" for name in RECORDS
+    f"SELECT machine, source_part, source_row FROM {quoted(name)}"
+    for name, record in RECORDS.items()
+    if "machine" in record.names
 )
 TERMINAL_SQL = ", ".join(literal(event) for event in TERMINAL_EVENTS)
 FIRST_ROW_SQL = (
@@ -33,7 +35,7 @@ class Basis:
 
     Parameters
     ----------
-    cores, bytes
+    cores, bytes, megahertz
         CPU and memory of the largest machine; None where nothing says it.
     zero
         The time in the files, in µs, that is 600 s on the store's clock.
@@ -42,6 +44,7 @@ class Basis:
     cores: float | None = None
     bytes: float | None = None
     zero: int = 0
+    megahertz: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,12 @@ class Terms:
         if kind not in self.fills:
             return False
         return not column or column in self.fills[kind]
+
+    @property
+    def has_requests_in_usage(self) -> bool:
+        """Whether rows of usage say what their task requests at that time."""
+        requests = ("cpu_request", "memory_request", "priority")
+        return any(self.has("usage_rows", column) for column in requests)
 
     @property
     def has_lives(self) -> bool:

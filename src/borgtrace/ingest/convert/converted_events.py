@@ -13,6 +13,8 @@ def instance_events_sql(terms: Terms) -> str:
     """Write the events of instances, with the names of their collections."""
     if terms.has_lives:
         return _life_events_sql(terms)
+    if terms.has_requests_in_usage:
+        return _events_of_requests_sql(terms)
     return _derived_events_sql(terms)
 
 
@@ -114,6 +116,63 @@ def _derived_events_sql(terms: Terms) -> str:
         ) e
         LEFT JOIN ({_REQUESTS_AND_OWNERS_SQL}) a
         ON a.task = e.task AND a.instance_index = e.instance_index
+    """
+
+
+def _events_of_requests_sql(terms: Terms) -> str:
+    """Write events where usage says what its task requests: updates where that changes."""
+    begun_sql = terms.time_sql("start")
+    cpu_sql = terms.fraction_sql("cpu_request", "cpu")
+    memory_sql = terms.fraction_sql("memory_request", "memory")
+    return f"""
+        WITH windows AS (
+            SELECT
+                task,
+                coalesce(instance, 0) AS instance_index,
+                machine,
+                start,
+                cpu_request,
+                memory_request,
+                priority,
+                source_part,
+                source_row,
+                (cpu_request, memory_request, priority) AS terms
+            FROM ({windows_sql(terms)})
+        ),
+        changes AS (
+            SELECT *, before IS NULL AS is_first
+            FROM (
+                SELECT *, lag(terms) OVER (
+                    PARTITION BY task, instance_index ORDER BY start, source_part, source_row
+                ) AS before
+                FROM windows
+            )
+            WHERE before IS NULL OR terms IS DISTINCT FROM before
+        ),
+        steps AS (
+            SELECT *, 'SUBMIT' AS type, 0 AS step FROM changes WHERE is_first
+            UNION ALL
+            SELECT *, 'SCHEDULE', 1 FROM changes WHERE is_first
+            UNION ALL
+            SELECT *, 'UPDATE_RUNNING', 1 FROM changes WHERE NOT is_first
+        )
+        SELECT
+            {id_sql("task")} AS collection_id,
+            instance_index,
+            type,
+            {begun_sql} AS time,
+            CASE WHEN step > 0 THEN {id_sql("machine")} END AS machine_id,
+            priority,
+            NULL::VARCHAR AS user,
+            NULL::VARCHAR AS app,
+            task AS name,
+            {cpu_sql} AS cpu_request,
+            {memory_sql} AS memory_request,
+            'JOB' AS collection_type,
+            CASE WHEN is_first THEN 'EXISTS_BUT_NO_CREATION' END AS missing_type,
+            source_part,
+            4 * source_row + step AS source_row
+        FROM steps
     """
 
 

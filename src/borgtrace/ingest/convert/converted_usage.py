@@ -1,15 +1,21 @@
 """SQL of the usage of converted files: measurements of any step, counters among them, as windows of the store."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.engine.identifiers import number
+from borgtrace.engine.identifiers import number, quoted
 from borgtrace.ingest.convert.conversion_terms import FIRST_ROW_SQL, Terms
 from borgtrace.kernels.arrays import Index
+from borgtrace.schema.records import USAGE_ROWS
+from borgtrace.schema.records.usage_rows import (
+    CPU_PERCENTILES,
+    CPU_TAIL_PERCENTILES,
+    percentile_column,
+)
 from borgtrace.schema.time import TRACE_START
 
 LONGEST_GAP = 5
@@ -66,14 +72,33 @@ _WINDOWS_IN_TURN_SQL = """
 """
 
 
+_WINDOWS_BEFORE_ENDS_SQL = """
+    SELECT *, greatest(0, "end" - length) AS start, "end" AS stop FROM usage_rows
+"""
+_WINDOWS_OF_LIVES_SQL = """
+    -- Means over the life of an instance, which is the window.  An instance with several rows, such as one for each of
+    -- its devices, has one window, with the largest of each amount.
+    SELECT u.* EXCLUDE (instance), t.instance, begun AS start, ended AS stop
+    FROM ({rows_sql}) u
+    JOIN (
+        SELECT
+            task,
+            coalesce(instance, 0) AS instance,
+            arg_max(start, ("end", start)) AS begun,
+            max("end") AS ended
+        FROM task_rows
+        WHERE start < "end"
+        GROUP BY ALL
+    ) t ON t.task = u.task AND t.instance = u.instance
+"""
+
+
 def instance_usage_sql(terms: Terms) -> str:
     """Write windows with usage as fractions of the largest machine."""
     start_sql = terms.time_sql("u.start")
     stop_sql = terms.time_sql("u.stop")
     # Columns that no file fills are not looked for in each row.
     machine_sql = "k.id" if terms.has("usage_rows", "machine") else "NULL"
-    cpi = "cycles_per_instruction"
-    cpi_sql = cpi if terms.has("usage_rows", cpi) else "NULL"
     joins_sql = _joins_sql(terms)
     average_cpu_sql = _amount_sql(terms, "average", "cpu")
     sampled_cpu_sql = _amount_sql(terms, "instant", "cpu")
@@ -94,7 +119,11 @@ def instance_usage_sql(terms: Terms) -> str:
             {maximum_cpu_sql} AS maximum_cpu,
             {average_memory_sql} AS average_memory,
             {maximum_memory_sql} AS maximum_memory,
-            {cpi_sql} AS cycles_per_instruction,
+            {_as_it_is_sql(terms, "cycles_per_instruction")} AS cycles_per_instruction,
+            {_as_it_is_sql(terms, "sample_rate")} AS sample_rate,
+            {_amount_sql(terms, "assigned", "memory")} AS assigned_memory,
+            {_percentiles_sql(terms, CPU_PERCENTILES)} AS cpu_usage_distribution,
+            {_percentiles_sql(terms, CPU_TAIL_PERCENTILES)} AS tail_cpu_usage_distribution,
             u.source_part,
             u.source_row
         FROM ({windows_sql(terms)}) u
@@ -105,6 +134,23 @@ def instance_usage_sql(terms: Terms) -> str:
     if not terms.conversion.window:
         return rows_sql
     return _merged_sql(rows_sql, terms.conversion.window)
+
+
+def _as_it_is_sql(terms: Terms, column: str) -> str:
+    return f"u.{quoted(column)}" if terms.has("usage_rows", column) else "NULL"
+
+
+def _percentiles_sql(terms: Terms, percentiles: Sequence[int]) -> str:
+    """Write a list of percentiles of CPU; NULL where one of them is missing, or no file has them."""
+    columns = [percentile_column(percentile) for percentile in percentiles]
+    # The last percentile is the maximum.
+    if columns[-1] == percentile_column(100) and not terms.has("usage_rows", columns[-1]):
+        columns[-1] = "maximum_cpu"
+    if not all(terms.has("usage_rows", column) for column in columns):
+        return "NULL"
+    values_sql = ", ".join(_share_sql(terms, f"u.{column}", "cpu") for column in columns)
+    is_whole_sql = " AND ".join(f"u.{column} IS NOT NULL" for column in columns)
+    return f"CASE WHEN {is_whole_sql} THEN [{values_sql}] END"
 
 
 def _merged_sql(rows_sql: str, window: int) -> str:
@@ -155,20 +201,33 @@ def _amount_sql(terms: Terms, kind: str, resource: str) -> str:
 def _share_sql(terms: Terms, measured_sql: str, resource: str) -> str:
     """Write an amount of usage as a fraction of the largest machine."""
     whole = terms.conversion.share_of.get(resource, "")
+    request_sql = _of_task_sql(terms, f"{resource}_request")
     if whole == "clock":
-        return terms.fraction_sql(f"{measured_sql} / r.cpu_clock * r.cpu_request", resource)
+        # A machine that is off has neither cores nor clock.
+        clock_sql = f"nullif({_of_task_sql(terms, 'cpu_clock')}, 0)"
+        return terms.fraction_sql(f"{measured_sql} / {clock_sql} * {request_sql}", resource)
     if whole == "request":
-        return terms.fraction_sql(f"{measured_sql} * r.{resource}_request", resource)
+        return terms.fraction_sql(f"{measured_sql} * {request_sql}", resource)
+    if whole == "megahertz":
+        return f"({measured_sql} / {number(terms.basis.megahertz or 1)})"
     if whole == "machine" and terms.has("machine_rows"):
         return terms.fraction_sql(f"{measured_sql} * m.{resource}", resource)
     # A share of the largest machine is one already; without a table all machines are as large.
     return measured_sql if whole else terms.fraction_sql(measured_sql, resource)
 
 
+def _of_task_sql(terms: Terms, column: str) -> str:
+    """Write what is said of a task: by the row itself, else by one about its life."""
+    if terms.has("usage_rows", column):
+        return f"u.{quoted(column)}"
+    return f"r.{quoted(column)}"
+
+
 def _joins_sql(terms: Terms) -> str:
     wholes = set(terms.conversion.share_of.values())
     joins = []
-    if {"request", "clock"} & wholes:
+    needs_lives = {"request", "clock"} & wholes and not terms.has("usage_rows", "cpu_request")
+    if needs_lives:
         joins.append(_REQUESTS_SQL)
     if "machine" in wholes and terms.has("machine_rows"):
         joins.append(_MACHINES_SQL)
@@ -177,13 +236,20 @@ def _joins_sql(terms: Terms) -> str:
 
 def windows_sql(terms: Terms) -> str:
     """Write measurements with the ``start`` and the ``stop`` of their windows, in the time of the files."""
+    if terms.has("usage_rows", "instance_name"):
+        return _WINDOWS_OF_LIVES_SQL.format(rows_sql=_rows_of_instances_sql())
+    if not terms.has("usage_rows", "time"):
+        has_ends = terms.has("usage_rows", "end")
+        return _WINDOWS_BEFORE_ENDS_SQL if has_ends else _WINDOWS_IN_TURN_SQL
+    return _windows_from_times_sql(terms)
+
+
+def _windows_from_times_sql(terms: Terms) -> str:
     conversion = terms.conversion
     if terms.has("usage_rows", "counter_cpu"):
         # Without two values of a counter there is no step, and no window.
         longest_sql = number(LONGEST_GAP * (conversion.step or 0))
         return f"{_COUNTED_WINDOWS_SQL} WHERE start < time AND time - start <= {longest_sql}"
-    if not terms.has("usage_rows", "time"):
-        return _WINDOWS_IN_TURN_SQL
     if conversion.step is None:
         return 'SELECT *, time AS start, coalesce("end", time + length) AS stop FROM usage_rows'
     step_sql = number(conversion.step)
@@ -199,6 +265,18 @@ def windows_sql(terms: Terms) -> str:
         next_sql = f"nullif(lead(time) OVER ({_IN_TASK_SQL}), time)"
         stop_sql = f"least(time + {step_sql}, {next_sql})"
     return f'SELECT *, time AS start, coalesce("end", {stop_sql}) AS stop FROM usage_rows'
+
+
+def _rows_of_instances_sql() -> str:
+    """Write one row of each instance, with the largest of each of its amounts."""
+    keys = ("task", "instance")
+    values = [column.name for column in USAGE_ROWS.columns if column.name not in keys]
+    values_sql = ", ".join(f"max({quoted(value)}) AS {quoted(value)}" for value in values)
+    return f"""
+        SELECT task, instance, {values_sql}, {FIRST_ROW_SQL}
+        FROM usage_rows
+        GROUP BY task, instance
+    """
 
 
 def are_cut_when_sorted(terms: Terms) -> bool:

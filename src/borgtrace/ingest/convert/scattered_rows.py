@@ -1,7 +1,10 @@
 """Rows that are spread over several files: one metric of a monitoring system says one thing about a container."""
 
+from collections.abc import Mapping
+
 import duckdb
 
+from borgtrace.engine.embedded import SQL_TYPES
 from borgtrace.engine.identifiers import quoted
 from borgtrace.ingest.convert.conversion_terms import FIRST_ROW_SQL
 from borgtrace.schema.records import RECORDS
@@ -26,18 +29,30 @@ _CONTAINERS_SQL = f"""
 """
 
 
-def put_together(connection: duckdb.DuckDBPyConnection) -> None:
+def put_together(
+    connection: duckdb.DuckDBPyConnection,
+    fills: Mapping[str, frozenset[str]],
+) -> None:
     """Make one row of all that hold a part of it; the owner of a pod becomes that of its containers.
 
     Parameters
     ----------
     connection
         With views of the staged rows, which are replaced by tables.
+    fills
+        Kinds of rows there are, each with the columns that any of its files fills.
     """
     for name, keys in _KEYS.items():
         keys_sql = ", ".join(quoted(key) for key in keys)
-        values = [column.name for column in RECORDS[name].columns if column.name not in keys]
-        values_sql = ", ".join(f"max({quoted(value)}) AS {quoted(value)}" for value in values)
+        values = []
+        for column in RECORDS[name].columns:
+            if column.name not in keys:
+                # A column that no file fills is not looked for in each row.
+                is_filled = column.name in fills.get(name, ())
+                value_sql = f"max({quoted(column.name)})" if is_filled else "NULL"
+                type_sql = SQL_TYPES[column.type]
+                values.append(f"CAST({value_sql} AS {type_sql}) AS {quoted(column.name)}")
+        values_sql = ", ".join(values)
         whole_sql = quoted(f"whole_{name}")
         connection.execute(f"""
             CREATE OR REPLACE TEMP TABLE {whole_sql} AS

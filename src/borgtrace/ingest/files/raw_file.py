@@ -54,6 +54,11 @@ class RawFile:
         return f"{self.path}: {self.member}" if self.member else str(self.path)
 
     @property
+    def place(self) -> str:
+        """Its path: in its archive, where it is in one."""
+        return self.member or str(self.path.absolute())
+
+    @property
     def file_name(self) -> str:
         """Its own name without folders, in the archive where it is in one."""
         return self.member.rsplit("/", 1)[-1] if self.member else self.path.name

@@ -160,9 +160,9 @@ def table_of(dialect: Dialect, raw: RawTable) -> Table:
         return table
     shared_units = {_UNIT_OF_RESOURCE[resource] for resource in dialect.conversion.shares}
     if raw.table == "usage_rows":
-        # A share of the clock is not one yet: it comes in MHz.
+        # What comes in MHz is no share yet.
         for resource, whole in dialect.conversion.share_of.items():
-            if whole != "clock":
+            if whole not in ("clock", "megahertz"):
                 shared_units.add(_UNIT_OF_RESOURCE[resource])
     columns = []
     for column in table.columns:

@@ -123,7 +123,9 @@ class Source(RawFile):
     @property
     def folders(self) -> tuple[str, ...]:
         """Folders of its path that may tell it apart: those that are called like its table cannot."""
-        return tuple(name for name in self.path.absolute().parent.parts if name != self.table)
+        outside = self.path.absolute().parent.parts
+        inside = self.member.split("/")[:-1]
+        return tuple(name for name in (*outside, *inside) if name != self.table)
 
     def is_in(self, folder: str) -> bool:
         """Whether its path ends with `folder`; every path does if that is empty."""

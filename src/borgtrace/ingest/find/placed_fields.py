@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from borgtrace.ingest.files.raw_file import RawFile
+from borgtrace.ingest.files.task_files import day_of
 from borgtrace.ingest.find.separators import split_fields
 from borgtrace.schema import Dialect, RawField, RawTable
 
@@ -73,9 +74,13 @@ def table_by_places(
     tables
         Tables whose fields are known by their places.
     """
+    is_told = len({dialect.name for dialect, _ in tables}) == 1
+    possible = [
+        (dialect, raw) for dialect, raw in tables if is_told or _may_name_task(file, raw, lines)
+    ]
     rows = [split_fields(line) for line in lines[:_ROWS]]
     for row in rows[:_FIRST_LINES]:
-        candidate = _best_candidate(row, orders, tables)
+        candidate = _best_candidate(row, orders, possible)
         if candidate is None:
             continue
         if _is_named_so(file, candidate.raw) or _holds(candidate, rows):
@@ -83,6 +88,17 @@ def table_by_places(
             # The first legal width tells the version.
             return PlacedTable(candidate.dialect, candidate.raw.name, candidate.order[: widths[0]])
     return None
+
+
+def _may_name_task(file: RawFile, raw: RawTable, lines: Sequence[str]) -> bool:
+    """Return whether a file may be of a table whose files name their task: by its folder, and by each of its lines."""
+    task_file = raw.task_file
+    if task_file is None:
+        return True
+    has_day = not task_file.day or day_of(task_file, file.place) is not None
+    (field,) = raw.fields
+    are_alike = all(re.fullmatch(field.pattern, line) for line in lines)
+    return has_day and are_alike and task_file.n_rows in (None, len(lines))
 
 
 def _is_named_so(file: RawFile, raw: RawTable) -> bool:

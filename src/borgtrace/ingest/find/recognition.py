@@ -215,7 +215,7 @@ def _recognize_text(
     if is_workload_log(file.file_name, lines):
         return _workload_log(file, lines, dialects)
     separator = separator_of(lines)
-    header = split_fields(lines[0], separator)
+    header = [name.strip() for name in split_fields(lines[0], separator)]
     source = _by_header(file, header, dialects)
     has_open_quote = lines[0].count('"') % 2 == 1
     if source is not None and not has_open_quote:

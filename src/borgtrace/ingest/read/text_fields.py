@@ -327,7 +327,8 @@ def _read_amount(field: Field, text_sql: str) -> ReadValue:
 
 def _read_scaled(field: Field, text_sql: str) -> ReadValue:
     number_sql = f"TRY_CAST({text_sql} AS DOUBLE)"
-    scaled_sql = f"{number_sql} * {number(field.raw.scale)} + {number(field.raw.offset)}"
+    plain_sql = _bounded_sql(field, number_sql)
+    scaled_sql = f"{plain_sql} * {number(field.raw.scale)} + {number(field.raw.offset)}"
     type_sql = SQL_TYPES[field.column.type]
     if field.column.type in ("float32", "float64"):
         value_sql = f"TRY_CAST({scaled_sql} AS {type_sql})"
@@ -343,6 +344,22 @@ def _read_scaled(field: Field, text_sql: str) -> ReadValue:
             RowTest(too_large, _is_lost_sql(text_sql, value_sql)),
         ),
     )
+
+
+def _bounded_sql(field: Field, number_sql: str) -> str:
+    """Write a raw number in the unit of its field, at least the least that it can be."""
+    raw = field.raw
+    if raw.thousandths_from is not None:
+        bound_sql = number(raw.thousandths_from)
+        number_sql = (
+            f"CASE WHEN {number_sql} >= {bound_sql} THEN {number_sql} / 1000 ELSE {number_sql} END"
+        )
+    if raw.least is not None:
+        least_sql = number(raw.least)
+        number_sql = (
+            f"CASE WHEN ({number_sql}) < {least_sql} THEN {least_sql} ELSE {number_sql} END"
+        )
+    return f"({number_sql})"
 
 
 def _read_date(field: Field, text_sql: str) -> ReadValue:

@@ -98,12 +98,15 @@ def _faults_of_missing_fields(dialect: Dialect) -> Iterator[str]:
         if raw.table not in TABLES and not (is_converted and dialect.conversion is not None):
             continue
         filled_columns = {field.column for field in raw.fields}
+        if raw.task_file:
+            filled_columns.update(raw.task_file.columns)
         for column in row_of(raw.table).columns:
             is_needed = not column.nullable and column.name not in _NEEDS_NO_FIELD
             if is_needed and column.name not in filled_columns:
                 yield f"no field of {raw.name} fills {column.name}, which {raw.table} must have"
-        # Windows without a time of their own follow one another.
-        if raw.table == USAGE_ROWS.name and not filled_columns & {"time", "length"}:
+        # Windows without a time of their own follow one another; means over the life of an instance have its window.
+        has_window = filled_columns & {"time", "length", "instance_name"}
+        if raw.table == USAGE_ROWS.name and not has_window:
             yield f"no field of {raw.name} fills time or length, one of which {raw.table} must have"
 
 

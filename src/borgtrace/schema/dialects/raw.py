@@ -90,6 +90,10 @@ class RawField:
         How its numbers are written, where people wrote them.
     joined
         Further fields whose texts belong to its own, such as a namespace, a pod and a container, joined by ``/``.
+    least
+        A lower number is taken for this one, as what began before the trace is there at its start; none where None.
+    thousandths_from
+        Numbers from this one on are thousandths of the unit: publishers changed from s to ms. None are where None.
     """
 
     name: str
@@ -107,11 +111,38 @@ class RawField:
     joined: tuple[str, ...] = ()
     words: tuple[tuple[str, float], ...] = ()
     is_whole: bool = False
+    least: float | None = None
+    thousandths_from: float | None = None
 
     @property
     def path(self) -> tuple[str, ...]:
         """Names from the record's root to the value."""
         return (self.name,) if self.is_whole else tuple(self.name.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """How a file that is about one task names it, and says when its rows begin.
+
+    Parameters
+    ----------
+    folders
+        Folders whose names are part of the task's, as files in others may be called alike.
+    day
+        How the folder of a file names the day of its first row, such as ``%Y%m%d``; rows then follow each other in the
+        steps of the format. Empty where rows say their times.
+    n_rows
+        How many rows each file has, where that is fixed.
+    """
+
+    folders: tuple[str, ...] = ()
+    day: str = ""
+    n_rows: int | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of converted rows that it fills."""
+        return ("task", "time") if self.day else ("task",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +167,8 @@ class RawTable:
         Lists of records inside a row that become rows of another table; they inherit the row's own columns.
     spellings
         Other spellings of names, each with the name.
+    task_file
+        Where each file is about one task: how it says which.
 
     Examples
     --------
@@ -154,6 +187,7 @@ class RawTable:
     parts: int | None = None
     lists: tuple[RawTable, ...] = ()
     spellings: tuple[tuple[str, str], ...] = ()
+    task_file: TaskFile | None = None
 
     @property
     def field_counts(self) -> tuple[int, ...]:
@@ -194,6 +228,8 @@ class RawTable:
         for number, field in enumerate(self.fields, 1):
             if field.column == column:
                 return f"{self.name}.{number if self.is_positional else field.name}"
+        if self.task_file and column in self.task_file.columns:
+            return f"{self.name} (the name of the file)"
         return None
 
 

@@ -132,6 +132,8 @@ class Conversion:
     ----------
     clock
         Whether times are since 1970 (``"epoch"``), or since the start of the trace (``"relative"``).
+    zero
+        Time in the files, in µs, that becomes `TRACE_START` where they are relative.
     step
         Length of the window of a measurement that says no end, in µs.
     label
@@ -142,7 +144,8 @@ class Conversion:
         Length of the slots that the measurements of a task are merged into, in µs; None where each stays as it is.
     share_of
         What usage of ``cpu`` and ``memory`` is a share of: ``"request"``, ``"clock"`` (of the cores requested),
-        ``"machine"`` or ``"largest"`` (of the machines); resources that are not named are in cores and bytes.
+        ``"machine"`` or ``"largest"`` (of the machines), or ``"megahertz"`` where it is in MHz and no row says how
+        many a core has; resources that are not named are in cores and bytes.
     shares
         Resources whose requests and capacities are shares of the largest machine already.
     dependency_pattern
@@ -167,6 +170,7 @@ class Conversion:
     """
 
     clock: Literal["epoch", "relative"] = "relative"
+    zero: int = 0
     step: int | None = None
     label: Literal["start", "end"] = "start"
     is_regular: bool = False

@@ -1,4 +1,4 @@
-"""What a row of a converted file is: usage, the life of a task, or a machine, in base units and with its own names.
+"""What a row of a converted file is: usage, the life of a task, a machine …, in base units and with its own names.
 
 Such rows are staged one by one like those of Google's traces. `borgtrace.ingest.convert` then makes rows of the
 store out of all of them together, since ids, shares of a request and derived events need more than one row.
@@ -8,8 +8,10 @@ digits than a float32 holds.
 """
 
 from borgtrace.schema.records.fills import FILLS, FILLS_OF_WHOLE_LIVES, USE_OF_WHOLE_LIVES
+from borgtrace.schema.records.submission_rows import SUBMISSION_ROWS
 from borgtrace.schema.records.machine_rows import MACHINE_ROWS
 from borgtrace.schema.records.task_rows import TASK_ROWS
+from borgtrace.schema.records.type_rows import TYPE_ROWS
 from borgtrace.schema.records.usage_rows import USAGE_ROWS
 from borgtrace.schema.tables import TABLES
 from borgtrace.schema.types import Table
@@ -18,6 +20,8 @@ RECORDS: dict[str, Table] = {
     USAGE_ROWS.name: USAGE_ROWS,
     TASK_ROWS.name: TASK_ROWS,
     MACHINE_ROWS.name: MACHINE_ROWS,
+    SUBMISSION_ROWS.name: SUBMISSION_ROWS,
+    TYPE_ROWS.name: TYPE_ROWS,
 }
 """Kinds of rows of converted files, by name."""
 
@@ -41,10 +45,12 @@ def row_of(name: str) -> Table:
 __all__ = [
     "FILLS",
     "FILLS_OF_WHOLE_LIVES",
-    "USE_OF_WHOLE_LIVES",
     "MACHINE_ROWS",
     "RECORDS",
+    "SUBMISSION_ROWS",
     "TASK_ROWS",
+    "TYPE_ROWS",
+    "USE_OF_WHOLE_LIVES",
     "USAGE_ROWS",
     "row_of",
 ]

@@ -37,6 +37,12 @@ TASK_ROWS = Table(
             "Name of the instance in its task, where it has no index.",
         ),
         Column(
+            "kind",
+            "string",
+            "id",
+            "Kind of task, which another table describes.",
+        ),
+        Column(
             "user",
             "string",
             "id",

@@ -1,15 +1,33 @@
 """Measurements of tasks in formats that are converted."""
 
-from borgtrace.schema.checks import not_before
+from borgtrace.schema.checks import INTEGER_NOT_NEGATIVE, not_before
 from borgtrace.schema.records.shared_columns import (
     BYTES,
     CORES,
     COUNT,
     CPU_SECONDS,
+    MEGAHERTZ,
     TASK_OF_ROW,
     TIME,
 )
 from borgtrace.schema.types import Column, Table
+
+CPU_PERCENTILES = tuple(range(0, 101, 10))
+"""Percentiles of CPU in a window that 2019 publishes, from the least to the largest value."""
+CPU_TAIL_PERCENTILES = tuple(range(91, 100))
+"""Those of its upper end."""
+
+
+def percentile_column(percentile: int) -> str:
+    """Return the name of the column of a percentile of CPU in a window.
+
+    Examples
+    --------
+    >>> percentile_column(99)
+    'cpu_p99'
+    """
+    return f"cpu_p{percentile}"
+
 
 USAGE_ROWS = Table(
     name="usage_rows",
@@ -17,6 +35,18 @@ USAGE_ROWS = Table(
     key=(),
     columns=(
         *TASK_OF_ROW,
+        Column(
+            "job",
+            "string",
+            "id",
+            "Job that it is a task of.",
+        ),
+        Column(
+            "instance_name",
+            "string",
+            "id",
+            "Name of the instance in its task, over whose life the row is a mean.",
+        ),
         Column(
             "time",
             "int64",
@@ -93,6 +123,58 @@ USAGE_ROWS = Table(
             "1",
             "Mean CPU cycles per instruction (CPI).",
             checks=COUNT,
+        ),
+        Column(
+            "assigned_memory",
+            "float64",
+            "bytes",
+            "Memory that the task may use.",
+            checks=BYTES,
+        ),
+        Column(
+            "sample_rate",
+            "float64",
+            "1",
+            "Share of the seconds of the window that were sampled.",
+            checks=COUNT,
+        ),
+        Column(
+            "priority",
+            "int32",
+            "rank",
+            "Priority of the task.",
+            checks=(INTEGER_NOT_NEGATIVE,),
+        ),
+        Column(
+            "cpu_request",
+            "float64",
+            "cores",
+            "CPU that the task requested at that time.",
+            checks=CORES,
+        ),
+        Column(
+            "cpu_clock",
+            "float64",
+            "MHz",
+            "Clock of all its cores together at that time.",
+            checks=MEGAHERTZ,
+        ),
+        Column(
+            "memory_request",
+            "float64",
+            "bytes",
+            "Memory that the task requested at that time.",
+            checks=BYTES,
+        ),
+        *(
+            Column(
+                percentile_column(percentile),
+                "float64",
+                "cores",
+                f"Percentile {percentile} of CPU in the window.",
+                checks=CORES,
+            )
+            for percentile in (*CPU_PERCENTILES, *CPU_TAIL_PERCENTILES)
         ),
     ),
 )
