@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.schema import DIALECTS, Column, Dialect, RawField, RawTable
 from borgtrace.schema.dialects import declare
+from borgtrace.schema.dialects.planetlab import PERCENTAGE
 from borgtrace.schema.dialects.raw import BRACED, ENCRYPTED, HASH, LETTERED
 from borgtrace.schema.records import row_of
 
@@ -170,6 +171,7 @@ _TEXT_OF_PATTERN = {
     ENCRYPTED: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa{number:08}+/==",
     LETTERED: "m_{number}",
     BRACED: "{{{number},{number}}}",
+    PERCENTAGE: "7",
 }
 
 

@@ -156,7 +156,8 @@ def export(
                 progress=report,
             )
         else:
-            exported = export_files(opened, out, layout, parse_capacity(capacity))
+            size = parse_capacity(capacity)
+            exported = export_files(opened, out, layout, (size.cores, size.bytes))
     print_exported(exported, as_json=as_json)
 
 

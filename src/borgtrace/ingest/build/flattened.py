@@ -22,13 +22,12 @@ from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.build.staged import StagedOutput, StagedPaths, make_entry
 from borgtrace.ingest.files.raw_layout import RawLayout, raw_layout
 from borgtrace.ingest.files.sources import Source
-from borgtrace.ingest.files.streams import open_lines
+from borgtrace.ingest.files.streams import open_lines, source_digest
 from borgtrace.ingest.read.records import json_lines
 from borgtrace.ingest.read.text_fields import NOT_UTF8
 from borgtrace.ingest.read.validating_reader import validate
 from borgtrace.schema import RawTable
 from borgtrace.schema.dialects import Flattened
-from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
 # How a printed dict or numpy list differs from JSON: quotes, missing values, 1. for 1.0, and no commas.
@@ -134,7 +133,7 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
     flattened = source.dialect.flattened
     assert flattened
     # Before it is read, as in `staging`.
-    sha256 = file_digest(source.here)
+    sha256 = source_digest(source)
     flat = _read(source)
     place = flat.header.index(flattened.cell) if flattened.cell in flat.header else None
     cell_of_row = [_field(fields, place) for fields in flat.rows]

@@ -10,8 +10,8 @@ from pathlib import Path
 from borgtrace.errors import SourceError
 from borgtrace.ingest.build.staged import StagedPaths, read_entry
 from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.files.streams import source_digest
 from borgtrace.storage.sparse_copy import local_copy
-from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import folder_of, name_alone, source_key
 from borgtrace.store.manifest import SourceEntry
 
@@ -128,18 +128,22 @@ def _has_content_of(source: Source, entry: SourceEntry) -> bool:
     # The size first: it costs nothing, and most changed files differ in it.
     if source.size != entry.size:
         return False
+    if source.is_of_one_task and source.name != entry.name:
+        return False
     if source.version and source.version == entry.version:
         return True
     return _digest(source) == entry.sha256
 
 
 def _is_copy(source: Source, other: Source) -> bool:
+    if source.is_of_one_task:
+        return False
     return source.size == other.size and _digest(source) == _digest(other)
 
 
 def _digest(source: Source) -> str:
     with local_copy(source.path, source.version) as copy:
-        return file_digest(copy)
+        return source_digest(dataclasses.replace(source, copy=copy))
 
 
 def _same_part_twice(first: Source, second: Source) -> SourceError:

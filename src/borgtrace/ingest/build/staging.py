@@ -30,6 +30,7 @@ from borgtrace.ingest.build.staged import (
 from borgtrace.ingest.convert.canonical import canonical_chunk
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.files.sources import Format, Source
+from borgtrace.ingest.files.streams import source_digest
 from borgtrace.ingest.files.task_files import task_of_file
 from borgtrace.ingest.read.delimited import delimited_lines, read_delimited, read_plain_numbers
 from borgtrace.ingest.read.json_lines import read_json_lines
@@ -50,7 +51,6 @@ from borgtrace.storage import (
     uploading,
 )
 from borgtrace.storage.sparse_copy import local_copy
-from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
 Reader = Callable[[Source, RawLayout], Iterator[pa.Table]]
@@ -118,7 +118,7 @@ def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
     layout = layout_of(source)
     container = CONTAINERS[source.format]
     # Before it is parsed: rows of a file that changes meanwhile must not be filed under the digest of its new content.
-    sha256 = file_digest(source.here)
+    sha256 = source_digest(source)
     with StagedOutput(paths, layout, task_of_file(source)) as output:
         if not _read_fast(source, container, output):
             _read_validating(source, container, output)

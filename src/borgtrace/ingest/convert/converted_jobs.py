@@ -69,7 +69,9 @@ def show_rows(
     for name in ("machine_rows", "submission_rows", "type_rows"):
         staged_sql = f"SELECT * FROM {quoted(f'staged_{name}')}"
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {staged_sql}")
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW named_tasks AS {_named_tasks_sql(tasks_sql, fills)}")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW named_tasks AS {_named_tasks_sql(tasks_sql, fills)}"
+    )
     connection.execute("""
         CREATE OR REPLACE TEMP VIEW whole_tasks AS
         SELECT * FROM named_tasks WHERE job IS NOT NULL AND instance_name IS NULL

@@ -82,6 +82,12 @@ class Source(RawFile):
         return conversion.is_local or any(field.zone for field in fields)
 
     @property
+    def is_of_one_task(self) -> bool:
+        """Whether its name says which task its rows are about: then a file of equal content may be another task's."""
+        raw = self.dialect.tables.get(self.table)
+        return raw is not None and raw.task_file is not None
+
+    @property
     def generation(self) -> str:
         """The trace, as the manifest names it."""
         return self.dialect.trace

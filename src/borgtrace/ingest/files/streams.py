@@ -1,5 +1,6 @@
 """Bytes of a raw file: decompressed, without a byte order mark, in lines of bounded length."""
 
+import hashlib
 import io
 import shutil
 import tempfile
@@ -19,6 +20,7 @@ from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.workload_lines import WorkloadLines
 from borgtrace.storage import open_regular, scratch_folder
+from borgtrace.store.digest import file_digest
 
 READ_SIZE = 1 << 18
 LONGEST_LINE = 1 << 24
@@ -78,6 +80,23 @@ def _open_packed(file: RawFile) -> Iterator[BinaryIO]:
         head = unpacked(raw, packing_of(raw.peek(8)[:8])).read(512)
     with open_member(file.here, archive_of(head), file.member) as member:
         yield member
+
+
+def source_digest(file: RawFile) -> str:
+    """Return the SHA-256 of a file as it lies on the disk; of one in an archive, that of its own bytes.
+
+    Parameters
+    ----------
+    file
+        The file, on this machine.
+    """
+    if not file.member:
+        return file_digest(file.here)
+    digest = hashlib.sha256()
+    with _open_packed(file) as stream:
+        while block := stream.read(READ_SIZE):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def check_expansion(source: RawFile) -> None:

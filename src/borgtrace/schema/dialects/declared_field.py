@@ -29,6 +29,11 @@ KINDS_OF_MEMORY = ("average", "instant")
 _FIELD_ENTRIES = ("column", "columns", "unit", "format", "kind", "zone", "missing", "codes")
 _NAMES = ("task", "machine", "app", "job", "user")
 """Columns that are names: those that several columns of the data may make up together."""
+_OF_PUBLISHED_TRACES: Mapping[str, tuple[str, ...]] = {
+    "usage": ("job", "instance_name", "cpu_clock", "cpu_p", "assigned_memory", "sample_rate"),
+    "tasks": ("kind",),
+}
+"""Beginnings of columns, by section, that tables of published traces alone have."""
 _UNITS_OF_COLUMNS: Mapping[Unit, Units] = {
     "us": TIMES,
     "cores": CPU,
@@ -50,7 +55,8 @@ class DeclaredSection:
     def known_columns(self) -> tuple[str, ...]:
         """Names that may be declared: of measurements without their kind, which is an entry of its own."""
         kinds = tuple(f"{kind}_" for kind in KINDS_OF_CPU)
-        names = tuple(name for name in self.rows.names if not name.startswith(kinds))
+        not_declared = (*kinds, *_OF_PUBLISHED_TRACES.get(self.name, ()))
+        names = tuple(name for name in self.rows.names if not name.startswith(not_declared))
         return (*names, "cpu", "memory") if self.name == "usage" else names
 
     def kinds(self, column: str) -> tuple[str, ...]:

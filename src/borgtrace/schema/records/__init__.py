@@ -8,8 +8,8 @@ digits than a float32 holds.
 """
 
 from borgtrace.schema.records.fills import FILLS, FILLS_OF_WHOLE_LIVES, USE_OF_WHOLE_LIVES
-from borgtrace.schema.records.submission_rows import SUBMISSION_ROWS
 from borgtrace.schema.records.machine_rows import MACHINE_ROWS
+from borgtrace.schema.records.submission_rows import SUBMISSION_ROWS
 from borgtrace.schema.records.task_rows import TASK_ROWS
 from borgtrace.schema.records.type_rows import TYPE_ROWS
 from borgtrace.schema.records.usage_rows import USAGE_ROWS
