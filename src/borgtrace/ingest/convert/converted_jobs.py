@@ -104,10 +104,12 @@ def _named_tasks_sql(tasks_sql: str, fills: Mapping[str, frozenset[str]]) -> str
         joins.append(_TYPES_SQL)
         replaced.append("coalesce(t.cpu_request, y.cpu) AS cpu_request")
         replaced.append("coalesce(t.memory_request, y.memory) AS memory_request")
+    replaced_sql = ", ".join(replaced)
+    joins_sql = " ".join(joins)
     return f"""
-        SELECT t.* REPLACE ({", ".join(replaced)}), t.task AS own_name
+        SELECT t.* REPLACE ({replaced_sql}), t.task AS own_name
         FROM staged_task_rows t
-        {" ".join(joins)}
+        {joins_sql}
     """
 
 

@@ -148,8 +148,9 @@ def _percentiles_sql(terms: Terms, percentiles: Sequence[int]) -> str:
         columns[-1] = "maximum_cpu"
     if not all(terms.has("usage_rows", column) for column in columns):
         return "NULL"
-    values_sql = ", ".join(_share_sql(terms, f"u.{column}", "cpu") for column in columns)
-    is_whole_sql = " AND ".join(f"u.{column} IS NOT NULL" for column in columns)
+    percentiles_sql = [quoted("u", column) for column in columns]
+    values_sql = ", ".join(_share_sql(terms, value_sql, "cpu") for value_sql in percentiles_sql)
+    is_whole_sql = " AND ".join(f"{value_sql} IS NOT NULL" for value_sql in percentiles_sql)
     return f"CASE WHEN {is_whole_sql} THEN [{values_sql}] END"
 
 
