@@ -10,6 +10,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -159,6 +160,8 @@ class SampleTable:
         is_instant = column.name not in ("wait", "length", "run")
         if is_instant and (conversion is None or conversion.clock == "epoch"):
             seconds += START if conversion else 600
+        if field.zone:
+            return datetime.fromtimestamp(seconds, UTC).isoformat()
         return str(round(seconds * 1e6 / field.scale))
 
     def content(self, rows: Sequence[Row]) -> bytes:

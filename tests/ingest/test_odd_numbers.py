@@ -57,6 +57,9 @@ def cases_of(sample: SampleTable) -> Iterator[Case]:
     for field in sample.raw.fields:
         column = sample.column(field)
         is_number = column is None or column.type in (*_INTEGERS, "float32", "float64")
+        # A date is no number.
+        if field.zone:
+            continue
         if is_number or (column is not None and column.type == "enum"):
             for text in ODD_TEXTS:
                 yield Case(field, text)
@@ -70,6 +73,8 @@ def due(sample: SampleTable, case: Case) -> Any:
         return None
     if not text:
         return _due_of_nothing(sample, field)
+    if text == "nan" and _may_lack(sample, field):
+        return None
     if text not in ("-0", FORTY_DIGITS, str(2**63), str(2**64)):
         return REFUSED
     number = Decimal(text)
@@ -81,6 +86,16 @@ def due(sample: SampleTable, case: Case) -> Any:
     if value > _largest(sample, field) or _ends_before_it_starts(sample, field, value):
         return REFUSED
     return float(value)
+
+
+def _may_lack(sample: SampleTable, field: RawField) -> bool:
+    """Whether a word for no number is read as one: in formats that are converted, where the field may be empty."""
+    column = sample.column(field)
+    assert column is not None
+    has_words = isinstance(next(iter(sample.dialect.codes.get(column.enum or "", {})), None), str)
+    is_number = not (column.type == "enum" and has_words)
+    is_converted = sample.dialect.conversion is not None
+    return is_converted and is_number and column.nullable and not field.is_mandatory
 
 
 def _due_code(sample: SampleTable, enum: Any, number: Decimal) -> Any:
