@@ -231,7 +231,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"usage__time": "ts"},
-        ": usage.time: no such unit: expected one of s, ms, us, ns, h, d, iso, excel, compact, "
+        ": usage.time: no such unit: expected one of s, ms, us, ns, min, h, d, iso, excel, compact, "
         'got none; add unit = "s", or what it is',
     ),
     (
@@ -242,7 +242,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
                 "kind": "counter",
             }
         },
-        ': usage.cpu: no such unit: expected one of s, ms, us, ns, h, got d; add unit = "s", or what it is',
+        ': usage.cpu: no such unit: expected one of s, ms, us, ns, min, h, got d; add unit = "s", or what it is',
     ),
     (
         {
@@ -252,7 +252,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
                 "kind": "average",
             }
         },
-        ": usage.cpu: no such unit: expected one of cores, millicores, percent_of_core, fraction_of_request, "
+        ": usage.cpu: no such unit: expected one of cores, millicores, microcores, nanocores, percent_of_core, "
+        "fraction_of_request, "
         "fraction_of_machine, fraction_of_largest, percent_of_request, percent_of_machine, percent_of_largest, "
         'quantity, got iso; add unit = "cores", or what it is',
     ),

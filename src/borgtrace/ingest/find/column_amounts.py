@@ -29,7 +29,7 @@ _PERCENTAGE = NamedUnit(
 )
 UNITS: Mapping[str, Sequence[NamedUnit]] = {
     "cpu": [
-        NamedUnit("nanocores", r"nano_?(core|cpu)|(^|_)n$|(^|_)ncores?(_|$)"),
+        NamedUnit("nanocores", r"nano_?(core|cpu)|(^|_)nano$|(^|_)n$|(^|_)ncores?(_|$)"),
         NamedUnit("microcores", r"micro_?(core|cpu)"),
         NamedUnit("millicores", r"milli(?!second)|mcpu|(^|_)m_?cores?(_|$)|(^|_)mc?$"),
         NamedUnit(CLOCK, "[mg]hz"),
@@ -59,8 +59,8 @@ _INSTANTS = "instant|sample|current"
 _KINDS = {"average": "mean over each step", "instant": "usage at one instant"}
 _LEAST_BYTES = 1e6
 """A median above is one of bytes: no task has a megabyte of GiB, and few have as many MiB."""
-_MOST_CORES = 256.0
-"""A median above is not one of cores, unless the name says so: few tasks have so many."""
+_MOST_CORES = 16.0
+"""More than these may be percentages or millicores, unless the name says cores: few tasks use so many."""
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+")
 _COMMA_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -164,9 +164,6 @@ def guess_amount(
         return {**entry, "unit": unit, "kind": "counter"}
     unit, question = _unit(resource, column, amounts)
     entry |= {"unit": unit} if unit else {}
-    if question:
-        draft.ask(where, column.name, *question)
-        return {**entry, "kind": _kind_in_name(column.words)}
     if resource == "cpu" and may_be_counter(amounts.numbers, tasks):
         draft.ask(
             where,
@@ -175,6 +172,9 @@ def guess_amount(
             'kind = "counter" (then with unit = "s") or kind = "average"',
         )
         return entry
+    if question:
+        draft.ask(where, column.name, *question)
+        return {**entry, "kind": _kind_in_name(column.words)}
     kind = _kind_in_name(column.words)
     draft.remarks.setdefault(
         where, f"column {column.name}: guessed to be the {_KINDS[kind]} in {_named(unit)}"
@@ -217,7 +217,8 @@ def _unit(
         if amounts.suffixes <= known:
             return QUANTITY, None
         odd = min(amounts.suffixes - known)
-        return "", (f"what is {odd!r} behind a number", 'unit = "cores" and numbers alone')
+        usual = "cores" if resource == "cpu" else "MiB"
+        return "", (f"what is {odd!r} behind a number", f'unit = "{usual}" and numbers alone')
     if named is not None:
         return named, _doubt(resource, column, amounts, named)
     return _unit_by_size(resource, column, amounts)
@@ -272,10 +273,11 @@ def _unit_by_size(
         return "", ("in which unit", 'unit = "MiB", or what it is')
     if is_count_name(column.words):
         return "cores", _doubt(resource, column, amounts, "cores")
-    if middle > _MOST_CORES:
+    largest = max(numbers, default=0.0)
+    if largest > _MOST_CORES:
         return "", (
-            f"no task has {middle:g} cores",
-            'unit = "millicores", or what it is',
+            f"are its numbers, up to {largest:g}, cores, millicores or percentages",
+            'unit = "cores" or unit = "millicores" or unit = "percent_of_core" or unit = "percent_of_machine"',
         )
     return "cores", None
 

@@ -138,6 +138,14 @@ def find_roles(table: SniffedTable) -> Roles:
         raise _no_column_for("time", table)
     free = [column for column in free if column.name not in (time, instance)]
     usage, rivals, asides = _amounts(free)
+    if not usage and _is_long(free):
+        raise SourceError(
+            str(table.path),
+            "a row for each metric",
+            expected="a column for each, such as cpu and memory",
+            got=", ".join(table.names),
+            way_out="pivot it: a row for each task and time",
+        )
     if not usage:
         raise _no_column_for("cpu", table)
     return Roles(
@@ -150,6 +158,15 @@ def find_roles(table: SniffedTable) -> Roles:
         rivals=rivals,
         asides=asides,
     )
+
+
+def _is_long(columns: Sequence[SniffedColumn]) -> bool:
+    """Return whether a column names the metric of each row, and another holds its value."""
+    metric = _first(
+        columns, (r"metric(_?name)?|measure(ment)?|counter(_?name)?|field|variable|kpi",)
+    )
+    value = _first(columns, (r"value|val|amount|metric_?value",))
+    return bool(metric and value)
 
 
 def _first(columns: Iterable[SniffedColumn], patterns: Sequence[str]) -> str:

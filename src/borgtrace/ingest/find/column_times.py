@@ -15,7 +15,7 @@ from borgtrace.schema.dialects.units import COMPACT, EXCEL, ISO, TIMES
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?")
 _DAY_FIRST_OR_MONTH_FIRST = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4})\b.*")
-_ZONE_IN_TEXT = re.compile(r".*(Z|[+-]\d{2}(:?\d{2})?| [A-Za-z][A-Za-z/_+-]+)$")
+_ZONE_IN_TEXT = re.compile(r".*(Z|[+-]\d{2}(:?\d{2})?| (?![AaPp][Mm]$)[A-Za-z][A-Za-z/_+-]+)$")
 _COMPACT = re.compile(r"(19|20)\d{6}(\d{2}(\d{2}(\d{2})?)?)?(\.0+)?")
 _YEARS = (2000, 2100)
 """Years in which a cluster may have been measured."""
@@ -23,7 +23,10 @@ _EXCEL_DAYS = (36_526, 73_051)
 """Days of the same years in a spreadsheet."""
 _MICROSECONDS_PER_YEAR = 365.2425 * 86_400e6
 _SHORTEST_STEP = 1.0
-"""Seconds between two measurements, in files of own data: fewer are a sign that the unit is another."""
+"""Seconds between two measurements since 1970: fewer are a sign that the unit is another."""
+_SHORTEST_RELATIVE_STEP = 10.0
+"""The same where nothing but the numbers tells: 0, 1, 2 may be seconds, minutes or the numbers of rows."""
+_SECONDS_IN_NAME = re.compile(r"(^|_)(s|sec|secs|seconds?)$")
 
 
 class TimeUnit(NamedTuple):
@@ -229,7 +232,8 @@ def _numbers(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes:
     clock = "epoch" if epoch_unit else "relative"
     start = "1970" if epoch_unit else "the start of the trace"
     remark = f"guessed from its size to be {unit.name} since {start}"
-    doubt = _doubt(numbers, unit, clock, step)
+    has_named_unit = bool(_SECONDS_IN_NAME.search(column.words))
+    doubt = None if has_named_unit else _doubt(numbers, unit, clock, step)
     if doubt is None:
         return GuessedTimes({"unit": unit.name}, clock, remark)
     return GuessedTimes({"unit": unit.name}, clock, doubt.asked, doubt.lines)
@@ -270,10 +274,10 @@ def _doubt(
             f'unit = "{unit.name}", or another of {", ".join(TIMES)}; with clock = "relative" where they count from '
             "a start of their own",
         )
-    if 0 < step < _SHORTEST_STEP:
+    if 0 < step < _SHORTEST_RELATIVE_STEP:
         return _Doubt(
             f"in {unit.name} its times are {step:g} s apart",
-            f'unit = "h", unit = "d", unit = "{EXCEL}" or unit = "{unit.name}"',
+            f'unit = "min", unit = "h", unit = "d", unit = "{EXCEL}" or unit = "{unit.name}"',
         )
     return None
 

@@ -78,6 +78,7 @@ TIMES: Units = {
     "ms": RawUnit(MILLISECOND),
     "us": RawUnit(MICROSECOND),
     "ns": RawUnit(1e-3),
+    "min": RawUnit(6e7),
     "h": RawUnit(3.6e9),
     "d": RawUnit(8.64e10),
 }
