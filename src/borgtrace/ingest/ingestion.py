@@ -11,7 +11,14 @@ from pathlib import Path
 
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.memory import parse_memory
-from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError, UsageError
+from borgtrace.errors import (
+    BorgtraceError,
+    QualityError,
+    SchemaError,
+    SourceError,
+    StoreError,
+    UsageError,
+)
 from borgtrace.ingest.build.identity import Identity, forget, identify
 from borgtrace.ingest.build.leftovers import clear, tidy
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
@@ -287,7 +294,13 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
             raise faults[0]
         if options.whole and DECLARED_WHOLE not in manifest.notes:
             manifest = _add_notes(layout, manifest, [DECLARED_WHOLE])
-    return IngestResult(tuple(staged), len(pending.known), faults, manifest)
+    return IngestResult(_as_stored(staged, manifest), len(pending.known), faults, manifest)
+
+
+def _as_stored(staged: Sequence[SourceEntry], manifest: Manifest | None) -> tuple[SourceEntry, ...]:
+    """Return what was read as the store has it: rows that say nothing without another table are left out there."""
+    entry_of_name = {entry.name: entry for entry in manifest.sources} if manifest else {}
+    return tuple(entry_of_name.get(entry.name, entry) for entry in staged)
 
 
 def _present_manifest(layout: Layout) -> Manifest | None:
@@ -369,7 +382,7 @@ def _build_store(
     inputs = BuildInputs(identity, present, waiting)
     try:
         manifest = build(layout, inputs, options.memory, _n_jobs(options), progress, options.spark)
-    except (UsageError, SourceError):
+    except (UsageError, SourceError, SchemaError):
         # An option about the files, or what is in them, is wrong: they are read again when it is right.  A corrected
         # file must not be taken for a changed source.
         for folder in (layout.staging, layout.unfinished, layout.spill):

@@ -23,6 +23,7 @@ from borgtrace.ingest.convert.conversion import derivations, open_rows, relation
 from borgtrace.ingest.convert.conversion_terms import Basis, Terms
 from borgtrace.ingest.convert.converted_events import EVENTS, instance_events_sql
 from borgtrace.ingest.convert.converted_usage import are_cut_when_sorted, cut_windows
+from borgtrace.ingest.convert.missing_rows import find_missing_rows
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
@@ -97,6 +98,8 @@ def convert(
         Usage cannot be in the unit that it is said to be in, or the size of the largest machine is not known.
     SourceError
         Two names have one id, or what follows from several rows is beyond the range of its column.
+    SchemaError
+        Nothing can be kept of rows without those of another table.
     """
     try:
         return _convert(connection, layout, entries, dialect, capacity, work, progress)
@@ -121,6 +124,9 @@ def _convert(
 ) -> ConvertedTables:
     ordered_entries = sorted(entries, key=lambda entry: entry.name)
     terms = open_rows(connection, dialect, _staged_parts(layout, ordered_entries), capacity)
+    tables = sorted({entry.raw_table for entry in entries if entry.stored})
+    names = [entry.file for entry in ordered_entries]
+    missing = find_missing_rows(connection, terms, dialect, names, tables)
     n_rows = sum(entry.stored for entry in entries)
     files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
     with _Answers(connection, work, n_rows) as answers:
@@ -138,9 +144,9 @@ def _convert(
         _check_units(connection, files["instance_usage"], terms.basis)
     return ConvertedTables(
         files,
-        _entries_with_rows(connection, ordered_entries, files),
+        _entries_with_rows(connection, ordered_entries, files, missing.left_out),
         terms.basis,
-        derivations(connection, terms),
+        (*derivations(connection, terms), *missing.notes),
         _count_broken_by_table(dialect, files),
     )
 
@@ -243,8 +249,9 @@ def _entries_with_rows(
     connection: duckdb.DuckDBPyConnection,
     entries: Sequence[SourceEntry],
     files: Files,
+    left_out: Mapping[int, int],
 ) -> tuple[SourceEntry, ...]:
-    """Note in the ledger how many canonical rows each file gave."""
+    """Note in the ledger how many canonical rows each file gave, and how many of its own are left out."""
     rows_of_entry: list[dict[str, int]] = [{} for _ in entries]
     for name, paths in files.items():
         if not paths:
@@ -252,8 +259,13 @@ def _entries_with_rows(
         query_sql = f"SELECT source_part, count(*) FROM {files_sql(paths)} GROUP BY source_part"
         for part, rows in connection.execute(query_sql).fetchall():
             rows_of_entry[part][name] = rows
-    pairs = zip(entries, rows_of_entry, strict=True)
-    return tuple(replace(entry, also=rows) for entry, rows in pairs)
+    counted = []
+    for part, (entry, rows) in enumerate(zip(entries, rows_of_entry, strict=True)):
+        n_left_out = left_out.get(part, 0)
+        stored = entry.stored - n_left_out
+        skipped = entry.skipped + n_left_out
+        counted.append(replace(entry, also=rows, stored=stored, skipped=skipped))
+    return tuple(counted)
 
 
 def _count_broken_by_table(dialect: Dialect, files: Files) -> dict[str, dict[str, int]]:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import NO_TYPE, columns_sql, files_sql, select_sql
 from borgtrace.engine.identifiers import quoted
-from borgtrace.errors import SourceError, UsageError
+from borgtrace.errors import SchemaError, SourceError, UsageError
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.convert.conversion_terms import (
     MACHINE_NAMES_SQL,
@@ -38,6 +38,7 @@ from borgtrace.ingest.convert.job_rows import (
 from borgtrace.ingest.convert.scattered_rows import put_together, usual_step
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.records import RECORDS
 from borgtrace.schema.time import WINDOW
 from borgtrace.storage import plain_path
@@ -95,8 +96,7 @@ def open_rows(
         put_together(connection, fills)
     _make_ids(connection, "task", TASK_NAMES_SQL)
     _make_ids(connection, "machine", MACHINE_NAMES_SQL)
-    if conversion.step is None and "counter_cpu" in fills.get("usage_rows", ()):
-        conversion = replace(conversion, step=usual_step(connection))
+    conversion = _with_step(connection, conversion, fills.get("usage_rows", frozenset()))
     zero = _zero(connection) if conversion.clock == "epoch" else conversion.zero
     terms = Terms(conversion, Basis(zero=zero), fills)
     known = _largest_machine(connection, terms, capacity)
@@ -108,6 +108,27 @@ def open_rows(
     )
     units = Basis(basis.cores, basis.bytes, zero, known.megahertz)
     return replace(terms, basis=units, unknown_sizes=unknown_sizes)
+
+
+def _with_step(
+    connection: duckdb.DuckDBPyConnection,
+    conversion: Conversion,
+    columns: frozenset[str],
+) -> Conversion:
+    """Return a conversion with the step of its measurements, where they have times alone and it says none."""
+    if conversion.step is not None or "time" not in columns or {"end", "length"} & columns:
+        return conversion
+    if "counter_cpu" in columns:
+        return replace(conversion, step=usual_step(connection, "counter_cpu"))
+    step = usual_step(connection)
+    if not step:
+        raise SchemaError(
+            "usage",
+            "one measurement of each task has no window",
+            expected="two of any task, or the length of a step",
+            way_out="query a longer time, or say the step: --dialect FILE.toml",
+        )
+    return replace(conversion, step=step)
 
 
 def _lists_machines(dialect: Dialect) -> bool:

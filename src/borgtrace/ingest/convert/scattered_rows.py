@@ -66,16 +66,24 @@ def put_together(
     connection.execute(f"CREATE OR REPLACE TEMP VIEW task_rows AS {_CONTAINERS_SQL}")
 
 
-def usual_step(connection: duckdb.DuckDBPyConnection) -> int:
-    """Return the most common time between two values of a counter, in µs; 0 where there are no two."""
-    query = """
+def usual_step(connection: duckdb.DuckDBPyConnection, column: str = "time") -> int:
+    """Return the most common time between two measurements of a task, in µs; 0 where there are no two.
+
+    Parameters
+    ----------
+    connection
+        With a view of the rows.
+    column
+        A column that these measurements have.
+    """
+    query_sql = f"""
         SELECT mode(step)
         FROM (
             SELECT time - lag(time) OVER (PARTITION BY task, instance ORDER BY time) AS step
             FROM usage_rows
-            WHERE counter_cpu IS NOT NULL
+            WHERE {quoted(column)} IS NOT NULL
         )
         WHERE step > 0
     """
-    ((step,),) = connection.execute(query).fetchall()
+    ((step,),) = connection.execute(query_sql).fetchall()
     return int(step or 0)
