@@ -23,6 +23,8 @@ from borgtrace.storage import open_regular, scratch_folder
 from borgtrace.store.digest import file_digest
 
 READ_SIZE = 1 << 18
+_BEGINNING = 1 << 25
+"""Bytes from which the columns of a text are told: two of the longest lines."""
 LONGEST_LINE = 1 << 24
 """Bytes of a line; the longest of the published traces has some thousands."""
 _PATTERN_MARKS = frozenset("*?[")
@@ -198,6 +200,31 @@ def plain_file(source: RawFile) -> Iterator[Path]:
     with tempfile.NamedTemporaryFile(dir=scratch_folder()) as copy:
         with open_stream(source) as stream:
             shutil.copyfileobj(stream, copy, READ_SIZE)
+        copy.flush()
+        yield Path(copy.name)
+
+
+@contextmanager
+def first_lines_file(source: RawFile) -> Iterator[Path]:
+    """Yield the path of a file that has the first lines of a text: the file itself, or a plain copy of its beginning.
+
+    Raises
+    ------
+    SourceError
+        As `open_stream`.
+    """
+    if source.is_plain:
+        with plain_file(source) as path:
+            yield path
+        return
+    with tempfile.NamedTemporaryFile(dir=scratch_folder()) as copy:
+        with open_stream(source) as stream:
+            beginning = b""
+            while len(beginning) < _BEGINNING and (block := stream.read(READ_SIZE)):
+                beginning += block
+        is_whole = len(beginning) < _BEGINNING
+        end = len(beginning) if is_whole else beginning.rfind(b"\n") + 1
+        copy.write(beginning[:end])
         copy.flush()
         yield Path(copy.name)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.engine.guard import open_file, open_values
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
-from borgtrace.ingest.files.streams import plain_file
+from borgtrace.ingest.files.streams import first_lines_file, plain_file
 from borgtrace.ingest.find.begun_file import BegunFile, begun_files, whole_lines
 from borgtrace.ingest.find.separators import separator_of
 from borgtrace.ingest.read.tables import kind_of
@@ -79,8 +79,11 @@ def read_first_rows(path: Path) -> SniffedTable:
         It is no table, or an archive of several.
     """
     begun = _only_file(path)
+    # What is no text is read from its end, or as a whole.
+    is_text = kind_of(begun.head) is None and not begun.head.startswith(_PARQUET_MAGIC)
+    opened = first_lines_file if is_text else plain_file
     try:
-        with plain_file(begun.file) as plain, _open_view(begun, plain) as connection:
+        with opened(begun.file) as plain, _open_view(begun, plain) as connection:
             names = [name for name, *_ in connection.execute("DESCRIBE raw").fetchall()]
             texts_sql = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
             rows = connection.execute(f"SELECT {texts_sql} FROM raw LIMIT {MOST_ROWS}").fetchall()
