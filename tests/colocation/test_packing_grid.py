@@ -255,12 +255,26 @@ def test_halves_share_no_task():
     assert split(POOL, 300, seed=0) == (POOL, POOL)
 
 
+def skewed_pool(tasks: int, seed: int) -> TaskPool:
+    """Return tasks whose usage is log-normal: their sums have a longer tail than a Gaussian's."""
+    random = np.random.default_rng(seed)
+    usage = 0.01 * random.lognormal(-0.5, 1.0, 50 * tasks).astype(np.float32)
+    return TaskPool(
+        offsets=np.arange(tasks + 1) * 50,
+        inst=usage,
+        avg=usage,
+        collection_id=np.arange(tasks),
+        instance_index=np.zeros(tasks, np.int64),
+        generation="2011",
+    )
+
+
 def test_calibrated_gpa_keeps_its_target_where_it_learned():
     from borgtrace.placement.estimators.calibrated import CalibratedGpa
 
     learning = PackingGrid(
         Instances(
-            POOL,
+            skewed_pool(400, seed=4),
             size=300,
             realizations=2_000,
             count=2,

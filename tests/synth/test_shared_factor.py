@@ -14,7 +14,7 @@ from borgtrace.synth import LongTasks, draw_long_tasks, generate
 from tests.synth.reading import read_lines, read_rows
 
 WINDOWS = 8_064
-"""Four weeks: what all share lasts for 90 minutes, of which a day would have sixteen."""
+"""Four weeks: what all share lasts for 70 minutes, of which a day would have twenty."""
 
 
 def averages(tasks: LongTasks) -> np.ndarray:

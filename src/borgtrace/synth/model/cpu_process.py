@@ -6,13 +6,13 @@ For window w of task i, with z_i(w) a standard-normal process and G, H distribut
     maximum      y · H(largest of n seconds)  percentile p   y · H(Φ⁻¹(p) + jitter)
 
 so the mean, the random second (column 20 of 2011), the maximum and the percentiles (2019) belong to
-one process.  z_i is a sum of piecewise-constant noises of 1, 4, 18 and 144 windows, whose phases differ from
+one process.  z_i is a sum of piecewise-constant noises of 1, 4, 14 and 144 windows, whose phases differ from
 task to task; a part of its variance is shared by the job; services add a day wave.
 
 A task has one of three courses.  It is stationary, or its level drifts over hours: G is then that of its class.  Or it
-is steady: G is the same narrow distribution for all classes, and most of its variance lasts for hours.  Steady tasks
-are those that run for days, as most do that the time of a cell is spent on; the long tasks of Janus & Rzadca
-(SoCC'17), most of which end within a day, vary far more.  A cell may have a shared factor F,
+is steady: G is the same narrow distribution for all classes, and most of its variance lasts for hours.  Steady
+are tasks that fail, on which much of the time of a cell is spent, and some of those that run for days; the long tasks
+of Janus & Rzadca (SoCC'17), most of which end well within a day, vary far more.  A cell may have a shared factor F,
 
     z_i ← √(1 − f) · z_i + √f · F(w),   F ~ N(0, 1) the same for all tasks,
 
@@ -48,20 +48,23 @@ _SHORTEST = 0
 _SHORT = 1
 _LONG = 2
 _LONGEST = 3
-PERIODS = (1, 4, 18, 144)
-"""Lengths of the constant intervals, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
+PERIODS = (1, 4, 14, 144)
+"""Lengths of the constant intervals, in windows of 300 s: 5 min, 20 min, 70 min, 12 h."""
 STATIONARY = 0
 DRIFTING = 1
 STEADY = 2
-# Each row adds up to 1 before the root, so that the sum is standard normal. A drifting task has most of its variance
-# in 90 minutes, which an hourly Kolmogorov–Smirnov test notices (30 % of real long tasks). What a steady task has in 12
-# hours makes neighboring hours alike (an autocorrelation of .49, by 1,600 series of jobs over a day).
+# Each row adds up to 1 before the root, so that the sum is standard normal. A drifting task has nearly all of its
+# variance in little more than an hour. Two windows of one hour then differ for about as many tasks as two of three
+# hours, as published (30 % of long tasks for 12, 24 and 36 samples: Janus & Rzadca, §3.4): in blocks of 90 minutes,
+# three hours hold only two of them, and so differ far more often than hours do. What a steady task has in 12 hours
+# makes neighboring hours alike (Reiss et al.: 60 % of tasks, by duration, change by less than 15 %; 1,600 series of
+# jobs over a day have an autocorrelation of .49).
 SPECTRA = np.sqrt(
     np.array(
         [
             [0.80, 0.20, 0.0, 0.0],
-            [0.02, 0.03, 0.92, 0.03],
-            [0.02, 0.02, 0.36, 0.60],
+            [0.0, 0.02, 0.98, 0.0],
+            [0.05, 0.05, 0.20, 0.70],
         ],
         dtype=np.float32,
     )
@@ -296,7 +299,7 @@ def window_average(
         z = own_weight * z + wave * math.sin(angle)
     if model.shared_factor > 0.0:
         # Last, so that it is the correlation of any two tasks of different jobs, whatever their jobs share.  It is as
-        # slow as what jobs share: most of it lasts for 90 minutes.
+        # slow as what jobs share: most of it lasts for 70 minutes.
         of_cell = noise_at(model, cell, 1, window)
         own_weight = math.sqrt(1.0 - model.shared_factor)
         z = own_weight * z + math.sqrt(model.shared_factor) * of_cell

@@ -21,7 +21,7 @@ FREE = Tier(
     failing_use_little=True,
     gain=1.07,
     overuse=OVERUSE,
-    steady=0.4,
+    steady=0.2,
     priorities={0: 3897, 1: 3028},
     snapshot_priorities={0: 38040, 1: 16571},
     classes={
@@ -186,7 +186,7 @@ OTHER = Tier(
     failing_use_little=True,
     gain=1.07,
     overuse=OVERUSE,
-    steady=0.4,
+    steady=0.2,
     priorities={
         2: 3909,
         3: 5,
