@@ -395,7 +395,9 @@ def _named_columns(path, kind, names):
 def test_names_of_columns_tell_each_table_of_each_format(tmp_path, known, raw, kind):
     """All of its columns, and those alone that every row must have."""
     for chosen in (raw.names, raw.mandatory):
-        whole = chosen if kind == "csv" else dict.fromkeys(name.split(".")[0] for name in chosen)
+        nested = dict.fromkeys(name.split(".")[0] for name in chosen)
+        whole = chosen if kind == "csv" or raw.marks else nested
+        whole = dict.fromkeys([*whole, *raw.marks[:1]])
         _named_columns(tmp_path / f"file.{kind}", kind, list(whole))
         source = classify(tmp_path / f"file.{kind}")
         assert (source.dialect.name, source.table) == (known.name, raw.name)

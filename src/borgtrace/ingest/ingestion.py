@@ -288,7 +288,8 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
     faults = (*discovery.faults, *staging_faults)
     manifest = None
     if not options.stage_only:
-        manifest = _build_store(layout, identity, present, raw_files.guesses, options, progress)
+        notes = (*raw_files.guesses, *discovery.notes)
+        manifest = _build_store(layout, identity, present, notes, options, progress)
         if manifest is None:
             # Nothing staged, nothing stored: the fault of the first file is all there is to say.
             raise faults[0]
@@ -364,7 +365,7 @@ def _build_store(
     layout: Layout,
     identity: Identity,
     present: Manifest | None,
-    guesses: Sequence[str],
+    notes: Sequence[str],
     options: IngestOptions,
     progress: Progress,
 ) -> Manifest | None:
@@ -388,7 +389,7 @@ def _build_store(
         for folder in (layout.staging, layout.unfinished, layout.spill):
             remove(folder)
         raise
-    return _add_notes(layout, manifest, guesses) if guesses else manifest
+    return _add_notes(layout, manifest, notes) if notes else manifest
 
 
 def _add_notes(layout: Layout, manifest: Manifest, notes: Sequence[str]) -> Manifest:

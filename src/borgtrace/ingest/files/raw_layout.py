@@ -176,6 +176,9 @@ def layout_of(source: Source) -> RawLayout:
     # Rows of a log are put together: its columns are not those of the raw table.
     order = () if source.format == "log" else source.order
     layout = raw_layout(source.dialect, source.table, order)
+    if source.format == "csv":
+        # A field of delimited text is no list of records.
+        layout = replace(layout, lists=())
     if not (source.epoch or source.time_zone):
         return replace(layout, delimiter=source.delimiter)
     fields = tuple(_with_clock(field, source) for field in layout.fields)

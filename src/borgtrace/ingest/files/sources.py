@@ -49,6 +49,8 @@ class Source(RawFile):
         Whether its first line names the fields.
     folder
         Tells it apart from files of the same name in other folders.
+    unread
+        Columns that its table does not have, where all of a file have names.
     epoch
         The second since 1970 from which its times count, where they do not count from there.
     time_zone
@@ -68,6 +70,7 @@ class Source(RawFile):
     order: tuple[str, ...] = ()
     has_header: bool = False
     folder: str = ""
+    unread: tuple[str, ...] = ()
     epoch: int = 0
     time_zone: str = ""
     machines: tuple[MachineGroup, ...] = ()

@@ -49,6 +49,18 @@ class Discovery:
         return next((source.time_zone for source in self.sources if source.time_zone), "")
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about columns that are not read."""
+        sentences = []
+        for source in self.sources:
+            if source.unread:
+                columns = ", ".join(source.unread)
+                sentences.append(
+                    f"{source.file_name}: not read, as {source.table} has none: {columns}."
+                )
+        return tuple(sentences)
+
+    @property
     def synthetic(self) -> dict[str, Any] | None:
         """Seed, version, parameters and parts of a synthetic trace; None for a real one."""
         return truth_about(self.sources[0].path)

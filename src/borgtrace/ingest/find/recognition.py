@@ -394,16 +394,25 @@ def _by_names(
     """
     # JSON leaves NULL fields out, so a record shows some of its table's names, but never others.
     for record in records:
-        keys = set(record)
         fitting = []
         for dialect, raw in _tables(kind, dialects):
-            # Own data may hold more than is declared; another file if its name names the table.
-            may_hold_more = bool(dialect.conversion) or file.file_name.startswith(raw.name)
-            if set(raw.mandatory) <= keys and (may_hold_more or keys <= set(raw.names)):
+            if _fits_names(file, dialect, raw, record):
                 fitting.append(_source(file, dialect, raw.name, kind))
         if fitting:
-            return _likest(fitting, keys)
+            best = _likest(fitting, set(record))
+            # A record of JSON leaves out what it has no value for: others may have further names.
+            return best if kind == "json" else _with_unread(best, record)
     raise not_a_trace(file.label, ", ".join(records[0][:6]) if records else "no records")
+
+
+def _fits_names(file: RawFile, dialect: Dialect, raw: RawTable, names: Sequence[str]) -> bool:
+    """Return whether a file of these names may be of a table."""
+    keys = {raw.spelled(name) for name in names}
+    # Own data may hold more than is declared; another file if its name names the table.
+    may_hold_more = bool(dialect.conversion) or file.file_name.startswith(raw.name)
+    is_marked = not raw.marks or not keys.isdisjoint(raw.marks)
+    is_known = may_hold_more or keys <= set(raw.names)
+    return set(raw.mandatory) <= keys and is_marked and is_known
 
 
 def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]) -> Source | None:
@@ -414,13 +423,26 @@ def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]
     names = set(header)
     fitting = []
     for dialect, raw in _tables("csv", dialects):
-        if set(raw.mandatory) <= names:
-            fitting.append(_source(file, dialect, raw.name, "csv", tuple(header), has_header=True))
+        if _fits_names(file, dialect, raw, header):
+            order = tuple(raw.spelled(name) for name in header)
+            fitting.append(_source(file, dialect, raw.name, "csv", order, has_header=True))
     if not fitting:
         return None
     best = _likest(fitting, names)
     _require_different_names(file.label, header, best.dialect.tables[best.table])
-    return best
+    return _with_unread(best, header)
+
+
+def _with_unread(source: Source, names: Sequence[str]) -> Source:
+    """Return a file with the columns that its table does not have; what belongs to own data is not known."""
+    if source.dialect.conversion:
+        return source
+    raw = source.dialect.tables[source.table]
+    known = {field.path[0] for field in raw.fields}
+    if source.format != "csv":
+        known.update(raw.names)
+    unread = tuple(name for name in names if raw.spelled(name) not in known)
+    return replace(source, unread=unread)
 
 
 def _require_different_names(label: str, header: Sequence[str], raw: RawTable) -> None:
@@ -472,7 +494,9 @@ class _Likeness(NamedTuple):
 
 
 def _likeness(source: Source, names: set[str]) -> _Likeness:
-    declared = set(source.dialect.tables[source.table].names)
+    raw = source.dialect.tables[source.table]
+    declared = set(raw.names)
+    names = {raw.spelled(name) for name in names}
     is_own_data = bool(source.dialect.conversion)
     folder = source.member or str(source.path)
     return _Likeness(
@@ -480,7 +504,7 @@ def _likeness(source: Source, names: set[str]) -> _Likeness:
         # BigQuery writes a table into a folder, as files whose names are numbers.
         is_named_so=source.file_name.startswith(source.table)
         or PurePosixPath(folder).parent.name == source.table,
-        n_declared=len(names & declared) if is_own_data else 0,
+        n_declared=len(names & declared),
     )
 
 

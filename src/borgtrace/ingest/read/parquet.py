@@ -41,7 +41,7 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     """
     with plain_file(source) as path:
         _require_plausible_content(source, path)
-        schema = pq.read_schema(path)
+        schema = _spelled_schema(path, layout)
         has_odd_columns = not layout.is_converted and _is_odd(schema, layout)
         if has_odd_columns or not layout.is_plain:
             raise NeedsValidation
@@ -63,19 +63,25 @@ def _require_plausible_content(source: Source, path: Path) -> None:
 def _records_sql(path: Path, layout: RawLayout) -> str:
     """Write the records of a file: instants become numbers of the unit in which the format has them, NaN is missing."""
     units = {field.raw.name: field.raw.scale for field in layout.fields if field.is_scaled}
-    replacements = []
+    columns = []
     for field in pq.read_schema(path):
-        name_sql = quoted(field.name)
-        if pa.types.is_timestamp(field.type) and field.name in units:
-            unit_sql = number(units[field.name])
-            replacements.append(f"epoch_us({name_sql}) / {unit_sql} AS {name_sql}")
+        name = layout.raw.spelled(field.name)
+        value_sql = quoted(field.name)
+        if pa.types.is_timestamp(field.type) and name in units:
+            unit_sql = number(units[name])
+            value_sql = f"epoch_us({value_sql}) / {unit_sql}"
         elif pa.types.is_floating(field.type):
             # Where integers were missing, pandas made doubles of them: NaN is what is missing.
-            replacements.append(
-                f"CASE WHEN NOT isnan({name_sql}) THEN {name_sql} END AS {name_sql}"
-            )
-    replaced_sql = f"REPLACE ({', '.join(replacements)})" if replacements else ""
-    return f"(SELECT * {replaced_sql} FROM {files_sql([path])})"
+            value_sql = f"CASE WHEN NOT isnan({value_sql}) THEN {value_sql} END"
+        columns.append(f"{value_sql} AS {quoted(name)}")
+    columns_sql = ", ".join(columns)
+    return f"(SELECT {columns_sql} FROM {files_sql([path])})"
+
+
+def _spelled_schema(path: Path, layout: RawLayout) -> pa.Schema:
+    """Return the schema of a file under the names that its columns have in their table."""
+    schema = pq.read_schema(path)
+    return pa.schema([field.with_name(layout.raw.spelled(field.name)) for field in schema])
 
 
 def _are_plain_numbers(path: Path, schema: pa.Schema, layout: RawLayout) -> bool:
@@ -145,7 +151,7 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
     with plain_file(source) as path, open_file(path, threads=1) as connection:
         records_sql = _records_sql(path, layout_of(source))
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
-        query_sql = json_texts_sql(records_sql, pq.read_schema(path).names)
+        query_sql = json_texts_sql(records_sql, _spelled_schema(path, layout_of(source)).names)
         try:
             for batch in connection.sql(query_sql).to_arrow_reader(ROWS_PER_CHUNK):
                 numbers = pa.array(np.arange(n_done, n_done + batch.num_rows))

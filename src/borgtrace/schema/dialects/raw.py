@@ -169,6 +169,9 @@ class RawTable:
         Other spellings of names, each with the name.
     task_file
         Where each file is about one task: how it says which.
+    marks
+        Names of which a file has at least one, where another table may have its mandatory fields; none are needed
+        where it is empty.
 
     Examples
     --------
@@ -188,6 +191,11 @@ class RawTable:
     lists: tuple[RawTable, ...] = ()
     spellings: tuple[tuple[str, str], ...] = ()
     task_file: TaskFile | None = None
+    marks: tuple[str, ...] = ()
+
+    def spelled(self, name: str) -> str:
+        """Return the name that a file means with a spelling of it; any other name as it is."""
+        return dict(self.spellings).get(name, name)
 
     @property
     def field_counts(self) -> tuple[int, ...]:
