@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from borgtrace.schema.reasons import REASONS, SEVERITIES
+from borgtrace.schema.reasons import REASONS, SEVERITIES, Reason
 from generate.text import plain, table
 
 INTRO = """# Reason codes
@@ -13,13 +13,20 @@ rows quarantined. `borgtrace info` shows the counters, and `--strict` makes reje
 """
 
 
+def fate(reason: Reason) -> str:
+    """Return what becomes of a row, or of the samples of a series."""
+    if reason.leaves_out:
+        return "left out"
+    return "quarantined" if reason.quarantines else "stored"
+
+
 def page() -> str:
     """Return the page."""
     rows = [
         [
             f"`{reason.code}`",
             reason.severity,
-            "quarantined" if reason.quarantines else "stored",
+            fate(reason),
             plain(reason.sentence),
         ]
         for severity in reversed(SEVERITIES)

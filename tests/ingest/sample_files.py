@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -230,6 +231,41 @@ def _parquet(raw: RawTable, rows: Sequence[Row]) -> bytes:
     return file.getvalue()
 
 
+_LABELS_OF_FIELDS = {
+    "owner": "owner_name",
+    "label": "label_app",
+    "reason": "reason",
+}
+
+
+def staged_rows(folder: Path, raw: RawTable) -> list[dict[str, Any]]:
+    """Return the rows of a raw table that are staged in a folder, those of series among them."""
+    rows = []
+    for part in sorted((folder / raw.table).glob("*.parquet")):
+        rows += pq.read_table(part).to_pylist()
+    for part in sorted((folder / "samples").glob("*.parquet")):
+        described = pq.read_table(folder / "series" / part.name).to_pylist()
+        series_of_number = {series["series"]: series for series in described}
+        for sample in pq.read_table(part).to_pylist():
+            rows.append(_row_of_sample(raw, series_of_number[sample["series"]], sample))
+    return sorted(rows, key=lambda row: int(row["source_row"]))
+
+
+def _row_of_sample(
+    raw: RawTable,
+    series: Mapping[str, Any],
+    sample: Mapping[str, Any],
+) -> dict[str, Any]:
+    (field,) = (field for field in raw.fields if field.name == series["field"])
+    row = {field.column: series["text"] or sample["value"], "source_row": sample["source_row"]}
+    names = {"task": series["task"], "machine": series["machine"] or None}
+    columns = {field.column for field in raw.fields}
+    row |= {name: value for name, value in names.items() if name in columns}
+    if raw.table == "usage_rows":
+        row["time"] = sample["time"]
+    return row
+
+
 def answer(raw: RawTable, rows: Sequence[Row]) -> dict[str, Any]:
     """Return rows as the answer of Prometheus that they come from."""
     series = []
@@ -239,15 +275,16 @@ def answer(raw: RawTable, rows: Sequence[Row]) -> dict[str, Any]:
             labels |= {"namespace": "n", "pod": row["task"], "container": "c"}
         if "node" in row:
             labels["node"] = row["node"]
-        if "owner" in row:
-            labels["owner_name"] = row["owner"]
+        for name, label in _LABELS_OF_FIELDS.items():
+            if name in row:
+                labels[label] = row[name]
         samples = [("value", "")] if "value" in row else []
         samples += [(name, name) for name in ("cpu", "memory") if name in row]
-        for name, resource in samples or [("owner", "")]:
+        for name, resource in samples or [("", "")]:
             time: Any = row.get("time", str(START))
             if time.lstrip("-").isdecimal() and len(time) < 30:
                 time = int(time)
-            value = [time, row[name]]
+            value = [time, row[name] if name else "1"]
             series.append(
                 {"metric": labels | ({"resource": resource} if resource else {}), "values": [value]}
             )

@@ -18,9 +18,9 @@ from borgtrace.ingest.convert.conversion_terms import Basis, Terms
 from borgtrace.ingest.convert.converted_usage import (
     are_cut_when_sorted,
     cut_windows,
+    usual_step,
     windows_sql,
 )
-from borgtrace.ingest.convert.scattered_rows import usual_step
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import Conversion

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from borgtrace.ingest.build.staging import stage
 from borgtrace.ingest.files.raw_layout import NeedsValidation, raw_layout
 from borgtrace.ingest.files.sources import Source
-from borgtrace.ingest.read import range_queries
+from borgtrace.ingest.find.recognition import classify
+from borgtrace.ingest.read import sample_checks
 from borgtrace.ingest.read.json_lines import read_json_lines
 from borgtrace.ingest.read.parquet import read_parquet
 from borgtrace.ingest.read.text_fields import field_type
@@ -65,37 +67,25 @@ def test_a_shard_may_lack_a_column_that_none_of_its_rows_fills(tmp_path: Path) -
     assert chunk.column("value").to_pylist() == [None, None]
 
 
-def test_samples_are_numbered_on_from_block_to_block(
+def test_samples_are_numbered_on_from_buffer_to_buffer(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(range_queries, "ROWS_PER_BLOCK", 2)
-    name = "container_cpu_usage_seconds_total"
-    series = {
-        "metric": {
-            "__name__": name,
-            "pod": "p",
-            "container": "c",
-            "node": "n",
-        },
-        "values": [[time, "1"] for time in range(5)],
-    }
+    monkeypatch.setattr(sample_checks, "MOST_SAMPLES", 2)
+    labels = {"__name__": "container_cpu_usage_seconds_total", "pod": "p", "container": "c"}
+    result = [
+        {"metric": labels | {"node": node}, "values": [[1 + place, "1"] for place in range(3)]}
+        for node in ("a", "b")
+    ]
     path = tmp_path / "cpu.json"
     path.write_text(
-        json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
+        json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
     )
-    blocks = list(
-        range_queries.sample_blocks(Source(path, next(iter(DIALECTS.values())), name, "json"))
-    )
-    assert [block.column("source_row").to_pylist() for block in blocks] == [
-        [0, 1],
-        [2, 3],
-        [4],
-    ]
-    times = [
-        json.loads(line)["time"] for block in blocks for line in block.column("line").to_pylist()
-    ]
-    assert times == ["0", "1", "2", "3", "4"]
+    stage(classify(path), tmp_path / "staging")
+    (samples,) = (tmp_path / "staging" / "samples").glob("*.parquet")
+    rows = pq.read_table(samples).to_pydict()
+    assert rows["source_row"] == [0, 1, 2, 3, 4, 5]
+    assert rows["time"] == [1_000_000, 2_000_000, 3_000_000] * 2
 
 
 def test_a_number_in_another_unit_is_read_as_a_double() -> None:

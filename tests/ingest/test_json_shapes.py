@@ -14,14 +14,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.build.staging import stage
 from borgtrace.ingest.find.recognition import classify
 from borgtrace.ingest.read.json_walker import JsonFormError, JsonWalker
-from tests.ingest.sample_files import SampleTable, answer, record, sample_dialects, sample_tables
+from tests.ingest.sample_files import (
+    SampleTable,
+    answer,
+    record,
+    sample_dialects,
+    sample_tables,
+    staged_rows,
+)
 
 KINDS: tuple[Any, ...] = (
     None,
@@ -72,10 +78,8 @@ def _staged(folder: Path, sample: SampleTable, content: bytes) -> tuple[list[Any
     path = folder / sample.file_name
     path.write_bytes(content)
     entry = stage(classify(path, only=sample.dialect), folder / "staging")
-    rows = []
-    for part in (folder / "staging" / sample.raw.table).glob("*.parquet"):
-        rows += pq.read_table(part).to_pylist()
-    assert entry.rows_in == len(rows) + entry.quarantined
+    rows = staged_rows(folder / "staging", sample.raw)
+    assert entry.rows_in == len(rows) + entry.quarantined + entry.skipped
     reasons = Counter(entry.counters)
     return rows, reasons
 

@@ -114,7 +114,12 @@ def test_counters_of_several_files_are_one_and_memory_joins_them(store):
     assert {
         entry.file: entry.quarantined for entry in store.manifest.sources if entry.quarantined
     } == {"cpu-2.json": 1}
-    assert {entry.file: entry.rows_in for entry in store.manifest.sources}["cpu-1.json"] == 2
+    (first,) = (entry for entry in store.manifest.sources if entry.file == "cpu-1.json")
+    assert (first.rows_in, first.stored, first.skipped) == (6, 4, 2)
+    assert store.manifest.counters == {
+        "instance_usage": {"pod_total": 1},
+        "samples": {"pause_container": 1, "resource_not_read": 1, "unparsable_value": 1},
+    }
 
 
 def test_requests_owners_and_nodes_say_what_is_known_of_tasks_and_machines(store):
@@ -138,9 +143,10 @@ def test_requests_owners_and_nodes_say_what_is_known_of_tasks_and_machines(store
         ),
         (
             _answer("up", ({}, [(0, "1")])),
-            "no known metric; query one metric at a time, by its name: kube_node_status_capacity, kube_pod_owner, "
-            "kube_pod_container_resource_requests, container_cpu_usage_seconds_total, "
-            "container_memory_working_set_bytes",
+            "no series that can be used: expected container_cpu_usage_seconds_total, "
+            "container_memory_working_set_bytes or metrics of kube-state-metrics, with the labels namespace, pod and "
+            "container, got 1 × unknown_metric: The series is of a metric that is not read: up{}; "
+            "query these metrics by their names",
         ),
         (
             _answer(CPU, (WEB, [(0, "1")]))[:-4],
@@ -148,12 +154,12 @@ def test_requests_owners_and_nodes_say_what_is_known_of_tasks_and_machines(store
             'got \'{"metric": {"__name_\'; query again, and keep the whole answer',
         ),
         (
-            _answer(CPU, (WEB, [(0, "1")])).replace("matrix", "vector"),
-            'not an answer to a range query: expected resultType matrix, got "vector"; '
+            _answer(CPU, (WEB, [(0, "1")])).replace("matrix", "a"),
+            'not an answer to a range query: expected resultType matrix, got "a"; '
             "ask /api/v1/query_range, with start, end and step",
         ),
         (
-            _answer(CPU, (WEB, [(0, "1")])).replace('"result"', '"results"'),
+            '{"status":"success","data":["container_cpu_usage_seconds_total"]}',
             "not an answer to a range query: expected a list called result inside data; "
             "query again, and keep the whole answer",
         ),

@@ -20,6 +20,11 @@ class Reason:
         """Whether the row is refused and kept as text in the store's quarantine; else it is stored and counted."""
         return self.severity == "data_loss"
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether it is about a series, or a step of one, that no row is made of."""
+        return self in _LEFT_OUT
+
 
 _REFUSED = (
     Reason(
@@ -139,5 +144,84 @@ _STORED = (
     ),
 )
 
-REASONS: dict[str, Reason] = {reason.code: reason for reason in _REFUSED + _STORED}
+# What a series of a monitoring system says that no table has, or that another one says already.
+_LEFT_OUT = (
+    Reason(
+        "unnamed_series",
+        "notice",
+        "The series has no name, as results of functions such as rate() have none.",
+    ),
+    Reason(
+        "unknown_metric",
+        "notice",
+        "The series is of a metric that is not read.",
+    ),
+    Reason(
+        "unlabelled_series",
+        "notice",
+        "The series has no label that names its pod, its container or its node.",
+    ),
+    Reason(
+        "limit_series",
+        "info",
+        "The series says a limit; requests are stored, and limits are not.",
+    ),
+    Reason(
+        "resource_not_read",
+        "info",
+        "The series is of a resource other than CPU and memory.",
+    ),
+    Reason(
+        "state_not_read",
+        "info",
+        "The series says a state, an owner or a label that is not stored.",
+    ),
+    Reason(
+        "histogram_series",
+        "notice",
+        "The series is of histograms, which are not read.",
+    ),
+    Reason(
+        "pause_container",
+        "info",
+        "The series is of the pause container, which only holds the network of a pod.",
+    ),
+    Reason(
+        "cgroup_series",
+        "info",
+        "The series is of the whole machine, a service, or a container of which nothing says the pod.",
+    ),
+    Reason(
+        "pod_total",
+        "info",
+        "The series of a whole pod repeats what its containers use.",
+    ),
+    Reason(
+        "copied_series",
+        "notice",
+        "The series repeats another one that a replica or a second collector gathered; it only fills gaps.",
+    ),
+    Reason(
+        "lone_sample",
+        "notice",
+        "The series has no two samples near each other, so that nothing is known of a time.",
+    ),
+    Reason(
+        "counter_fell",
+        "notice",
+        "A counter fell by less than a tenth, which no restart explains; nothing is known of that step.",
+    ),
+    Reason(
+        "warned_answer",
+        "notice",
+        "The server warned about its answer, which may be partial.",
+    ),
+    Reason(
+        "ended_before",
+        "info",
+        "The container ended before the first sample; when is not known.",
+    ),
+)
+
+REASONS: dict[str, Reason] = {reason.code: reason for reason in _REFUSED + _STORED + _LEFT_OUT}
 """All reasons, by code."""

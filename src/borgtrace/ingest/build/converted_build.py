@@ -16,7 +16,7 @@ from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.errors import SourceError, StoreError, UsageError, first_line
 from borgtrace.ingest.build.clustering import MOST_ROWS, Refinement, cluster
 from borgtrace.ingest.build.completion import count_rows
-from borgtrace.ingest.build.staged import StagedPaths
+from borgtrace.ingest.build.staged import SERIES_TABLES, StagedPaths
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.convert.column_checks import count_broken
 from borgtrace.ingest.convert.conversion import derivations, open_rows, relations
@@ -123,8 +123,16 @@ def _convert(
     progress: Progress,
 ) -> ConvertedTables:
     ordered_entries = sorted(entries, key=lambda entry: entry.name)
-    terms = open_rows(connection, dialect, _staged_parts(layout, ordered_entries), capacity)
-    tables = sorted({entry.raw_table for entry in entries if entry.stored})
+    terms = open_rows(
+        connection,
+        dialect,
+        _staged_parts(layout, ordered_entries),
+        capacity,
+        layout.spill / "series",
+    )
+    # Series are of any metrics, whose rows are put together already.
+    stored_tables = {entry.raw_table for entry in entries if entry.stored}
+    tables = sorted(stored_tables & dialect.tables.keys())
     names = [entry.file for entry in ordered_entries]
     missing = find_missing_rows(connection, terms, dialect, names, tables)
     n_rows = sum(entry.stored for entry in entries)
@@ -147,7 +155,7 @@ def _convert(
         _entries_with_rows(connection, ordered_entries, files, missing.left_out),
         terms.basis,
         (*derivations(connection, terms), *missing.notes),
-        _count_broken_by_table(dialect, files),
+        _counters_by_table(dialect, files, terms),
     )
 
 
@@ -213,8 +221,8 @@ def _staged_parts(layout: Layout, entries: Sequence[SourceEntry]) -> dict[str, l
     parts: dict[str, list[StagedPart]] = {}
     for part, entry in enumerate(entries):
         paths = StagedPaths.of(layout.staging, entry.name)
-        # A log of jobs may have counted its machines as well.
-        for name in RECORDS:
+        # A log of jobs may have counted its machines as well, and samples are staged beside their series.
+        for name in (*RECORDS, *SERIES_TABLES):
             path = paths.table(name)
             if path.exists():
                 parts.setdefault(name, []).append(StagedPart(path, part))
@@ -254,7 +262,8 @@ def _entries_with_rows(
     """Note in the ledger how many canonical rows each file gave, and how many of its own are left out."""
     rows_of_entry: list[dict[str, int]] = [{} for _ in entries]
     for name, paths in files.items():
-        if not paths:
+        # Rows made of series come from several files.
+        if not paths or any(entry.table == "samples" for entry in entries):
             continue
         query_sql = f"SELECT source_part, count(*) FROM {files_sql(paths)} GROUP BY source_part"
         for part, rows in connection.execute(query_sql).fetchall():
@@ -268,13 +277,15 @@ def _entries_with_rows(
     return tuple(counted)
 
 
-def _count_broken_by_table(dialect: Dialect, files: Files) -> dict[str, dict[str, int]]:
-    """Count the rows that break a rule and are stored all the same, by table and reason."""
+def _counters_by_table(dialect: Dialect, files: Files, terms: Terms) -> dict[str, dict[str, int]]:
+    """Count the rows that break a rule and are stored all the same, and the series that are left out."""
     quality = {}
     for name, paths in files.items():
-        broken = count_broken_rows(dialect, name, paths)
-        if broken:
-            quality[name] = dict(broken)
+        counts = count_broken_rows(dialect, name, paths)
+        if name == "instance_usage":
+            counts.update(terms.counters)
+        if counts:
+            quality[name] = dict(counts)
     return quality
 
 

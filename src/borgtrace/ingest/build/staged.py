@@ -32,7 +32,9 @@ LARGEST_RUN = 1 << 28
 """Bytes of rows that are sorted together; a usage file of the 2011 trace takes as much."""
 UNSORTED_RUN = 1 << 25
 """Bytes of rows that need no sort: their memory is soon used again, where new memory took a third of the time."""
-STAGED_TABLES = (*TRACE_TABLES, *RECORDS)
+SERIES_TABLES = ("series", "samples")
+"""What files of series are staged as."""
+STAGED_TABLES = (*TRACE_TABLES, *RECORDS, *SERIES_TABLES)
 """Kinds of rows that files are staged as."""
 
 

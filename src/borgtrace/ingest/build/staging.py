@@ -19,6 +19,7 @@ from borgtrace.engine.processes import map_processes
 from borgtrace.errors import EngineError, SourceError, first_line
 from borgtrace.ingest.build.counted_machines import write_counted_machines
 from borgtrace.ingest.build.flattened import stage_flattened
+from borgtrace.ingest.build.series_staging import stage_series
 from borgtrace.ingest.build.staged import (
     STAGED_TABLES,
     StagedOutput,
@@ -29,7 +30,7 @@ from borgtrace.ingest.build.staged import (
 )
 from borgtrace.ingest.convert.canonical import canonical_chunk
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout, layout_of
-from borgtrace.ingest.files.sources import Format, Source
+from borgtrace.ingest.files.sources import SERIES, Format, Source
 from borgtrace.ingest.files.streams import source_digest
 from borgtrace.ingest.files.task_files import task_of_file
 from borgtrace.ingest.read.delimited import delimited_lines, read_delimited, read_plain_numbers
@@ -37,7 +38,6 @@ from borgtrace.ingest.read.json_lines import read_json_lines
 from borgtrace.ingest.read.logs import log_blocks
 from borgtrace.ingest.read.number_reader import NotPlainNumbers
 from borgtrace.ingest.read.parquet import parquet_blocks, read_parquet
-from borgtrace.ingest.read.range_queries import sample_blocks
 from borgtrace.ingest.read.records import json_lines
 from borgtrace.ingest.read.tables import table_blocks
 from borgtrace.ingest.read.validating_reader import LineFormat, line_blocks, validate
@@ -69,7 +69,6 @@ CONTAINERS: dict[Format, Container] = {
     "csv": Container((read_plain_numbers, read_delimited), line_blocks, delimited_lines),
     "swf": Container((read_delimited,), line_blocks, delimited_lines),
     "log": Container((), log_blocks, json_lines),
-    "prometheus": Container((), sample_blocks, json_lines),
     "json": Container((read_json_lines,), line_blocks, json_lines),
     "parquet": Container((read_parquet,), parquet_blocks, json_lines),
     "table": Container((), table_blocks, json_lines),
@@ -108,10 +107,16 @@ def stage(source: Source, staging: Path) -> SourceEntry:
         paths_here.discard()
         for table in STAGED_TABLES:
             paths_here.table(table).parent.mkdir(parents=True, exist_ok=True)
-        stage_file = stage_flattened if source.dialect.flattened else _stage
-        entry = stage_file(here, paths_here)
+        entry = _stager(source)(here, paths_here)
     write_entry(paths.entry, entry)
     return entry
+
+
+def _stager(source: Source) -> Callable[[Source, StagedPaths], SourceEntry]:
+    """Return what stages a file: one of a single table, of several that are joined, or of series."""
+    if source.dialect.flattened:
+        return stage_flattened
+    return stage_series if source.table == SERIES else _stage
 
 
 def _stage(source: Source, paths: StagedPaths) -> SourceEntry:

@@ -5,6 +5,7 @@ It takes all files together: a share needs its request, a counter its last value
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -28,14 +29,14 @@ from borgtrace.ingest.convert.converted_events import (
 )
 from borgtrace.ingest.convert.converted_jobs import show_rows
 from borgtrace.ingest.convert.converted_machines import machine_attributes_sql, machine_events_sql
-from borgtrace.ingest.convert.converted_usage import instance_usage_sql
+from borgtrace.ingest.convert.converted_usage import instance_usage_sql, usual_step
 from borgtrace.ingest.convert.job_rows import (
     count_orphan_steps,
     show_job_rows,
     use_columns,
     use_of_lives_sql,
 )
-from borgtrace.ingest.convert.scattered_rows import put_together, usual_step
+from borgtrace.ingest.convert.series_rows import SeriesRows, show_series
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.dialects import Conversion
@@ -56,6 +57,7 @@ def open_rows(
     dialect: Dialect,
     staged: Mapping[str, Sequence[StagedPart]],
     capacity: Capacity = _UNKNOWN,
+    work: Path | None = None,
 ) -> Terms:
     """Show staged rows as views and determine the units of their numbers.
 
@@ -69,6 +71,8 @@ def open_rows(
         Staged parts by kind of row.
     capacity
         Size of the largest machine, as far as the user gave it.
+    work
+        Folder for what is too large for memory, where rows are series.
 
     Raises
     ------
@@ -79,26 +83,26 @@ def open_rows(
     """
     conversion = dialect.conversion
     assert conversion
-    if capacity.cores and not _lists_machines(dialect):
-        # The user says how large a machine is: those that a log counts are other ones.
-        staged = {name: parts for name, parts in staged.items() if name != "machine_rows"}
-    fills = _filled_columns(staged)
-    for name in RECORDS:
-        rows_sql = _rows_sql(connection, name, staged.get(name, ()))
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(f'staged_{name}')} AS {rows_sql}")
+    series = SeriesRows()
+    if conversion.is_scattered:
+        assert work
+        series = show_series(connection, dialect, staged, work)
+        fills = series.fills
+    else:
+        fills = _show_staged(connection, dialect, staged, capacity)
     task_columns = fills.get("task_rows", frozenset())
     tasks_sql = show_job_rows(
         connection, "SELECT * FROM staged_task_rows", conversion, task_columns
     )
     show_rows(connection, tasks_sql, fills)
     fills |= _show_use_of_lives(connection, fills)
-    if conversion.is_scattered:
-        put_together(connection, fills)
     _make_ids(connection, "task", TASK_NAMES_SQL)
     _make_ids(connection, "machine", MACHINE_NAMES_SQL)
     conversion = _with_step(connection, conversion, fills.get("usage_rows", frozenset()))
     zero = _zero(connection) if conversion.clock == "epoch" else conversion.zero
-    terms = Terms(conversion, Basis(zero=zero), fills)
+    terms = Terms(
+        conversion, Basis(zero=zero), fills, counters=dict(series.counters), notes=series.notes
+    )
     known = _largest_machine(connection, terms, capacity)
     basis = _largest_rows(connection, known) if not conversion.has_sizes else known
     unknown_sizes = frozenset(
@@ -208,7 +212,7 @@ def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[st
     terms
         What it returned.
     """
-    notes = []
+    notes = list(terms.notes)
     if not terms.has_lives:
         notes.append(DERIVED_EVENTS)
     if not terms.has("machine_rows"):
@@ -236,6 +240,26 @@ def _size_note(terms: Terms, resource: str) -> str:
         f"No file says how much {resource_name} machines have: amounts are fractions of the largest that a row has, "
         f"{shown}; --capacity says it."
     )
+
+
+def _show_staged(
+    connection: duckdb.DuckDBPyConnection,
+    dialect: Dialect,
+    staged: Mapping[str, Sequence[StagedPart]],
+    capacity: Capacity,
+) -> dict[str, frozenset[str]]:
+    """Show staged rows as views by kind; return the columns that are filled."""
+    if capacity.cores and not _lists_machines(dialect):
+        # The user says how large a machine is: those that a log counts are other ones.
+        staged = {name: parts for name, parts in staged.items() if name != "machine_rows"}
+    for name in RECORDS:
+        rows_sql = _rows_sql(connection, name, staged.get(name, ()))
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(f'staged_{name}')} AS {rows_sql}")
+    connection.execute("""
+        CREATE OR REPLACE TEMP VIEW ended_rows AS
+        SELECT '' AS task, 0::BIGINT AS time, '' AS status WHERE false
+    """)
+    return _filled_columns(staged)
 
 
 def _filled_columns(staged: Mapping[str, Sequence[StagedPart]]) -> dict[str, frozenset[str]]:

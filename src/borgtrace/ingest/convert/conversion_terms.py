@@ -4,7 +4,7 @@ All of them read the views that :mod:`borgtrace.ingest.convert.conversion` shows
 ``whole_tasks`` and ``machine_rows``, whose columns are declared in :mod:`borgtrace.schema.records`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.schema.dialects import Conversion
@@ -61,12 +61,18 @@ class Terms:
         Kinds of rows there are, each with the columns that any of its files fills.
     unknown_sizes
         Resources of which nobody says how much a machine has: amounts are fractions of the largest one in a row.
+    counters
+        What was left out while rows were put together, by reason.
+    notes
+        Sentences about what was derived meanwhile.
     """
 
     conversion: Conversion
     basis: Basis
     fills: dict[str, frozenset[str]]
     unknown_sizes: frozenset[str] = frozenset()
+    counters: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def has(self, kind: str, column: str = "") -> bool:
         """Whether there are files of a kind of rows, and any of them fills a column."""

@@ -39,6 +39,7 @@ def _life_events_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
             coalesce(gpus * coalesce(gpu_share, 1000), gpu_share) AS gpu_request,
             'JOB' AS collection_type,
             NULL AS missing_type,
+            false AS goes_on,
             source_part,
             4 * source_row + place AS source_row
         FROM ({_steps_sql(terms, rows_sql)})
@@ -79,8 +80,11 @@ def _steps_sql(terms: Terms, rows_sql: str) -> str:
 
 
 def _derived_events_sql(terms: Terms) -> str:
-    """Write events without rows about lives: submitted and scheduled when usage begins, with requests and owners."""
-    begun_sql = terms.time_sql("begun")
+    """Write events without rows about lives: submitted and scheduled when usage begins, with requests and owners.
+
+    A container that ended, and was used later, was submitted and scheduled again at once.
+    """
+    time_sql = terms.time_sql("moment")
     cpu_sql = terms.fraction_sql("cpu_request", "cpu")
     memory_sql = terms.fraction_sql("memory_request", "memory")
     return f"""
@@ -91,16 +95,46 @@ def _derived_events_sql(terms: Terms) -> str:
                 arg_min(machine, (start, source_part, source_row)) AS machine,
                 arg_min(source_part, (start, source_part, source_row)) AS source_part,
                 arg_min(source_row, (start, source_part, source_row)) AS source_row,
-                min(start) AS begun
+                min(start) AS begun,
+                max(stop) AS stopped
             FROM ({windows_sql(terms)})
             GROUP BY ALL
+        ),
+        ends AS (
+            SELECT
+                firsts.*,
+                status,
+                time AS moment,
+                3 * row_number() OVER (PARTITION BY task ORDER BY time) AS step,
+                time < stopped AS goes_on
+            FROM ended_rows
+            JOIN firsts USING (task)
+        ),
+        steps AS (
+            SELECT
+                *,
+                unnest(['SUBMIT', 'SCHEDULE']) AS type,
+                unnest([0, 1]) AS step,
+                begun AS moment,
+                false AS goes_on,
+                'EXISTS_BUT_NO_CREATION' AS missing_type
+            FROM firsts
+            UNION ALL BY NAME
+            SELECT * REPLACE (step - 1 AS step), status AS type FROM ends
+            UNION ALL BY NAME
+            SELECT
+                * REPLACE (step + unnest([0, 1]) AS step),
+                unnest(['SUBMIT', 'SCHEDULE']) AS type,
+                'EXISTS_BUT_NO_CREATION' AS missing_type
+            FROM ends
+            WHERE goes_on
         )
         SELECT
             {id_sql("e.task")} AS collection_id,
             e.instance_index,
             type,
-            {begun_sql} AS time,
-            CASE WHEN step > 0 THEN {id_sql("machine")} END AS machine_id,
+            {time_sql} AS time,
+            CASE WHEN type != 'SUBMIT' THEN {id_sql("machine")} END AS machine_id,
             user,
             priority,
             app,
@@ -108,12 +142,11 @@ def _derived_events_sql(terms: Terms) -> str:
             {cpu_sql} AS cpu_request,
             {memory_sql} AS memory_request,
             'JOB' AS collection_type,
-            'EXISTS_BUT_NO_CREATION' AS missing_type,
+            missing_type,
+            goes_on,
             source_part,
             4 * source_row + step AS source_row
-        FROM (
-            SELECT *, unnest(['SUBMIT', 'SCHEDULE']) AS type, unnest([0, 1]) AS step FROM firsts
-        ) e
+        FROM steps e
         LEFT JOIN ({_REQUESTS_AND_OWNERS_SQL}) a
         ON a.task = e.task AND a.instance_index = e.instance_index
     """
@@ -170,6 +203,7 @@ def _events_of_requests_sql(terms: Terms) -> str:
             {memory_sql} AS memory_request,
             'JOB' AS collection_type,
             CASE WHEN is_first THEN 'EXISTS_BUT_NO_CREATION' END AS missing_type,
+            false AS goes_on,
             source_part,
             4 * source_row + step AS source_row
         FROM steps
@@ -238,7 +272,9 @@ def collection_events_sql(terms: Terms) -> str:
             (SELECT * FROM ({events_sql}) WHERE name NOT IN (SELECT task FROM whole_tasks))
         """
     return f"""
-        WITH events AS (SELECT * FROM ({events_sql}) WHERE type != 'UPDATE_RUNNING'),
+        WITH events AS (
+            SELECT * FROM ({events_sql}) WHERE type != 'UPDATE_RUNNING' AND NOT goes_on
+        ),
         collections AS ({_COLLECTIONS_SQL}),
         steps AS (
             SELECT

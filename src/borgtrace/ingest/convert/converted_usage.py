@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.engine.identifiers import number, quoted
 from borgtrace.ingest.convert.conversion_terms import FIRST_ROW_SQL, Terms
+from borgtrace.ingest.convert.joined_series import LONGEST_GAP
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.records import USAGE_ROWS
 from borgtrace.schema.records.usage_rows import (
@@ -18,8 +20,6 @@ from borgtrace.schema.records.usage_rows import (
 )
 from borgtrace.schema.time import TRACE_START
 
-LONGEST_GAP = 5
-"""Steps after which two values of a counter are not of one window; Prometheus forgets a series after 5 minutes."""
 _IN_TASK_SQL = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, source_row"
 """Window of the rows of an instance, in order of time."""
 _REQUESTS_SQL = """
@@ -278,6 +278,29 @@ def _rows_of_instances_sql() -> str:
         FROM usage_rows
         GROUP BY task, instance
     """
+
+
+def usual_step(connection: duckdb.DuckDBPyConnection, column: str = "time") -> int:
+    """Return the most common time between two measurements of a task, in µs; 0 where there are no two.
+
+    Parameters
+    ----------
+    connection
+        With a view of the rows.
+    column
+        A column that these measurements have.
+    """
+    query_sql = f"""
+        SELECT mode(step)
+        FROM (
+            SELECT time - lag(time) OVER (PARTITION BY task, instance ORDER BY time) AS step
+            FROM usage_rows
+            WHERE {quoted(column)} IS NOT NULL
+        )
+        WHERE step > 0
+    """
+    ((step,),) = connection.execute(query_sql).fetchall()
+    return int(step or 0)
 
 
 def are_cut_when_sorted(terms: Terms) -> bool:

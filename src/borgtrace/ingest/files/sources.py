@@ -12,6 +12,9 @@ from borgtrace.schema import Dialect
 Format = Literal["csv", "json", "parquet", "table", "kaggle", "swf", "prometheus", "log"]
 """How a file is read; ``"table"`` is any kind of file that `borgtrace.ingest.read.tables` knows."""
 
+SERIES = "series"
+"""What stands for a raw table where a file holds series of any metrics."""
+
 # 2011: part-00001-of-00500; 2019: instance_usage-000000000001, also without the hyphen.
 _PART = re.compile(r"part-(\d+)-of-(\d+)|-(\d{6,})(?=\.)|(?<=usage)(\d{12})(?=\.)")
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.packing import packing_of
 from borgtrace.ingest.files.raw_file import RawFile
-from borgtrace.ingest.files.sources import Format, Source
+from borgtrace.ingest.files.sources import SERIES, Format, Source
 from borgtrace.ingest.files.streams import plain_file
 from borgtrace.ingest.find.begun_file import EXPECTED, begun_files, whole_lines
 from borgtrace.ingest.find.placed_fields import table_by_places
@@ -28,7 +28,7 @@ from borgtrace.ingest.find.workload_logs import (
     read_workload_header,
 )
 from borgtrace.ingest.read.logs import log_of
-from borgtrace.ingest.read.range_queries import metric_of
+from borgtrace.ingest.read.series_forms import has_series
 from borgtrace.ingest.read.tables import TableKind, kind_of
 from borgtrace.schema import DIALECTS, Dialect, RawTable
 from borgtrace.storage import (
@@ -56,7 +56,6 @@ _UNREAD = {
 }
 """What is not read, by its first bytes: what it is, and what to do."""
 _PARQUET_MAGIC = b"PAR1"
-_ANSWER = re.compile(rb'\s*\{\s*"status"\s*:')
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 NOT_A_TRACE = "not part of a trace"
 _ROWS_BELOW = 3
@@ -207,8 +206,8 @@ def _recognize_text(
     log = _job_log(file, head, dialects)
     if log is not None:
         return log
-    if _ANSWER.match(head):
-        return _range_query(file, head, dialects)
+    if has_series(head):
+        return _series(file, dialects)
     lines = whole_lines(head)
     if lines[0].lstrip().startswith("{"):
         return _by_names(file, "json", _json_keys(lines), dialects)
@@ -274,11 +273,11 @@ def _source(
     )
 
 
-def _range_query(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> Source:
+def _series(file: RawFile, dialects: Sequence[Dialect]) -> Source:
     for dialect in dialects:
         if "prometheus" in dialect.formats:
-            return _source(file, dialect, metric_of(file.path, head, dialect), "prometheus")
-    raise not_a_trace(file.label, "an answer of Prometheus")
+            return _source(file, dialect, SERIES, "prometheus")
+    raise not_a_trace(file.label, "series of Prometheus")
 
 
 def _job_log(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> Source | None:

@@ -5,12 +5,14 @@ An answer of a monitoring system may be one value of gigabytes; as objects of Py
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-_PIECE = 1 << 16
+_PIECE = 1 << 18
 _BLANKS = " \t\n\r"
 _OF_NUMBERS = "0123456789+-.eE"
+_FIRST_KEY = re.compile(r'\{\s*"([^"\\]{0,100})"\s*:')
 
 
 class JsonFormError(ValueError):
@@ -85,8 +87,8 @@ class JsonWalker:
             if self._ends("}"):
                 return
 
-    def items(self) -> Iterator[Any]:
-        """Yield the items of a list.
+    def places(self) -> Iterator[None]:
+        """Stop at each item of a list, which must be taken before the next one.
 
         Raises
         ------
@@ -98,9 +100,30 @@ class JsonWalker:
             self._at += 1
             return
         while True:
-            yield self.value()
+            yield
             if self._ends("]"):
                 return
+
+    def items(self) -> Iterator[Any]:
+        """Yield the items of a list.
+
+        Raises
+        ------
+        JsonFormError
+            The next value is no list, or it is damaged.
+        """
+        for _ in self.places():
+            yield self.value()
+
+    def first_key(self) -> str:
+        """Return the first key of the object that comes next, which is not taken; empty where there is none."""
+        if self.peek() != "{":
+            return ""
+        match = _FIRST_KEY.match(self._text, self._at)
+        if match is None and not self._is_at_end and len(self._text) - self._at < _PIECE:
+            self._read_on(_PIECE)
+            match = _FIRST_KEY.match(self._text, self._at)
+        return match[1] if match else ""
 
     def value(self) -> Any:
         """Return the next value; numbers are `NumberText`.

@@ -1,80 +1,141 @@
-"""Answers of Prometheus to range queries (/api/v1/query_range), one metric in each file.
+"""Series of Prometheus: what cAdvisor measures of containers, and what kube-state-metrics says of pods and nodes.
 
-CPU time and memory of containers as cAdvisor counts them, and what kube-state-metrics says of requests, of owners of
-pods and of nodes. A container is a task of its own, called namespace/pod/container; the owner of its pod is its logical
-name. A field's name is the label that it comes from.
+A container is a task of its own, called namespace/pod/container; the owner of its pod is its logical name. A field's
+name is the label that it comes from; ``value`` is the value of a sample.
 
 Sources: the HTTP API of Prometheus, the metrics of cAdvisor and of kube-state-metrics.
 """
 
 from borgtrace.schema.dialects.raw import RawField, RawTable
-from borgtrace.schema.dialects.trace_format import Conversion, Dialect
+from borgtrace.schema.dialects.trace_format import EVENTS_FROM_TIMES, Conversion, Dialect
 from borgtrace.schema.dialects.units import SECOND
 
-NODE_CAPACITY = RawTable(
-    name="kube_node_status_capacity",
-    table="machine_rows",
-    fields=(
-        RawField("node", "machine", is_mandatory=True),
-        RawField("cpu", "cpu"),
-        RawField("memory", "memory"),
-    ),
+OF_RESOURCE = "cpu", "memory"
+"""Values of the label ``resource`` that are read."""
+OWNER_LABELS = (
+    "label_app_kubernetes_io_name",
+    "label_app",
+    "label_k8s_app",
 )
+"""Labels of pods that name an application, the usual one first."""
+LIMITS = (
+    "kube_pod_container_resource_limits",
+    "kube_pod_container_resource_limits_cpu_cores",
+    "kube_pod_container_resource_limits_memory_bytes",
+)
+"""Metrics that are known, and not stored: a limit is no request."""
 
-POD_OWNER = RawTable(
-    name="kube_pod_owner",
-    table="task_rows",
-    fields=(
-        RawField("task", "task", is_mandatory=True),
-        RawField("owner", "app"),
-    ),
-)
 
-CONTAINER_REQUESTS = RawTable(
-    name="kube_pod_container_resource_requests",
-    table="task_rows",
-    fields=(
-        RawField("task", "task", is_mandatory=True),
-        RawField("node", "machine"),
-        RawField("cpu", "cpu_request"),
-        RawField("memory", "memory_request"),
-    ),
-)
+def _machine_field() -> RawField:
+    return RawField("node", "machine")
 
-CONTAINER_CPU = RawTable(
-    name="container_cpu_usage_seconds_total",
-    table="usage_rows",
-    fields=(
-        RawField("task", "task", is_mandatory=True),
-        RawField("node", "machine"),
-        RawField("time", "time", is_mandatory=True, scale=SECOND),
-        RawField("value", "counter_cpu", is_mandatory=True),
-    ),
-)
 
-CONTAINER_MEMORY = RawTable(
-    name="container_memory_working_set_bytes",
-    table="usage_rows",
-    fields=(
-        RawField("task", "task", is_mandatory=True),
-        RawField("node", "machine"),
-        RawField("time", "time", is_mandatory=True, scale=SECOND),
-        RawField("value", "instant_memory", is_mandatory=True),
-    ),
+def _task_field() -> RawField:
+    return RawField("task", "task", is_mandatory=True)
+
+
+def _usage(name: str, column: str) -> RawTable:
+    """Declare a metric whose samples are measurements of containers."""
+    return RawTable(
+        name=name,
+        table="usage_rows",
+        fields=(
+            _task_field(),
+            _machine_field(),
+            RawField("time", "time", is_mandatory=True, scale=SECOND),
+            RawField("value", column, is_mandatory=True),
+        ),
+    )
+
+
+def _of_nodes(name: str) -> RawTable:
+    """Declare a metric of the resources of nodes, which its label ``resource`` names."""
+    return RawTable(
+        name=name,
+        table="machine_rows",
+        fields=(
+            RawField("node", "machine", is_mandatory=True),
+            RawField("cpu", "cpu"),
+            RawField("memory", "memory"),
+        ),
+    )
+
+
+def _of_node(name: str, column: str) -> RawTable:
+    """Declare an older metric of one resource of nodes."""
+    return RawTable(
+        name=name,
+        table="machine_rows",
+        fields=(
+            RawField("node", "machine", is_mandatory=True),
+            RawField("value", column),
+        ),
+    )
+
+
+def _of_container(name: str, *fields: RawField) -> RawTable:
+    """Declare a metric that says something of containers or pods."""
+    return RawTable(name=name, table="task_rows", fields=(_task_field(), *fields))
+
+
+NODE_CAPACITY = _of_nodes("kube_node_status_capacity")
+NODE_ALLOCATABLE = _of_nodes("kube_node_status_allocatable")
+CONTAINER_REQUESTS = _of_container(
+    "kube_pod_container_resource_requests",
+    _machine_field(),
+    RawField("cpu", "cpu_request"),
+    RawField("memory", "memory_request"),
 )
+POD_OWNER = _of_container("kube_pod_owner", RawField("owner", "app"))
+POD_LABELS = _of_container("kube_pod_labels", RawField("label", "app"))
+TERMINATED = _of_container(
+    "kube_pod_container_status_last_terminated_reason",
+    RawField("reason", "status"),
+)
+CONTAINER_CPU = _usage("container_cpu_usage_seconds_total", "counter_cpu")
+CONTAINER_MEMORY = _usage("container_memory_working_set_bytes", "instant_memory")
 
 _METRICS = (
     NODE_CAPACITY,
+    NODE_ALLOCATABLE,
+    _of_node("kube_node_status_capacity_cpu_cores", "cpu"),
+    _of_node("kube_node_status_capacity_memory_bytes", "memory"),
+    _of_node("kube_node_status_allocatable_cpu_cores", "cpu"),
+    _of_node("kube_node_status_allocatable_memory_bytes", "memory"),
     POD_OWNER,
+    POD_LABELS,
     CONTAINER_REQUESTS,
+    _of_container(
+        "kube_pod_container_resource_requests_cpu_cores",
+        _machine_field(),
+        RawField("value", "cpu_request"),
+    ),
+    _of_container(
+        "kube_pod_container_resource_requests_memory_bytes",
+        _machine_field(),
+        RawField("value", "memory_request"),
+    ),
+    TERMINATED,
     CONTAINER_CPU,
     CONTAINER_MEMORY,
 )
 
 DIALECT = Dialect(
     name="prometheus",
-    title="Answers of Prometheus",
+    title="Series of Prometheus",
     tables={metric.name: metric for metric in _METRICS},
     formats=("prometheus",),
+    codes={
+        "event_type": {
+            "OOMKilled": "FAIL",
+            "Error": "FAIL",
+            "ContainerCannotRun": "FAIL",
+            "StartError": "FAIL",
+            "Completed": "FINISH",
+            "DeadlineExceeded": "KILL",
+            "Evicted": "EVICT",
+            **EVENTS_FROM_TIMES,
+        }
+    },
     conversion=Conversion(clock="epoch", is_scattered=True),
 )

@@ -152,7 +152,8 @@ class Conversion:
         Regular expression of the names of tasks that wait for others of their job: its groups are the number of the
         task, and those of the others.
     is_scattered
-        Whether a row is spread over files: those of one task (at one time) and of one machine are put together.
+        Whether files hold series of samples: what several say of one task (at one time) or of one machine is put
+        together.
     first, last
         First and last instant of the trace on its own clock, in µs, where they are known: what starts at `first` began
         before it, what ends at `last` went on.

@@ -1,0 +1,340 @@
+"""Series of a monitoring system → rows of usage, tasks and machines, as other converted formats have them."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
+from borgtrace.engine.identifiers import literal, number, quoted
+from borgtrace.errors import SourceError
+from borgtrace.ingest.convert.joined_series import LONGEST_GAP
+from borgtrace.ingest.convert.series_usage import write_usage
+from borgtrace.ingest.files.staged_part import StagedPart
+from borgtrace.schema import Dialect
+from borgtrace.schema.records import RECORDS
+
+ONLY_ALLOCATABLE = (
+    "Machines are as large as kube_node_status_allocatable says: what is left for pods, "
+    "as kube_node_status_capacity is not there."
+)
+_ALLOCATABLE = "kube_node_status_allocatable"
+_FORGOTTEN = 300_000_000
+"""Time in µs after which Prometheus forgets a series that has no new sample."""
+
+
+@dataclass
+class SeriesRows:
+    """What is made of series, beside the views of rows.
+
+    Parameters
+    ----------
+    fills
+        Columns that are filled, by kind of row.
+    counters
+        What is left out, by reason.
+    notes
+        Sentences about what is derived.
+    """
+
+    fills: dict[str, frozenset[str]] = field(default_factory=dict)
+    counters: Counter[str] = field(default_factory=Counter)
+    notes: tuple[str, ...] = ()
+
+
+def show_series(
+    connection: duckdb.DuckDBPyConnection,
+    dialect: Dialect,
+    staged: Mapping[str, Sequence[StagedPart]],
+    work: Path,
+) -> SeriesRows:
+    """Show the rows that series make as views of staged rows, and ended containers as ``ended_rows``.
+
+    Parameters
+    ----------
+    connection
+        DuckDB with its limits set.
+    dialect
+        The format.
+    staged
+        Staged parts of ``series`` and ``samples``.
+    work
+        Folder for what is too large for memory.
+
+    Raises
+    ------
+    SourceError
+        There is no series at all, or two of one name and time differ.
+    """
+    result = SeriesRows()
+    _show_staged(connection, dialect, staged)
+    result.counters.update(_show_usage_series(connection))
+    usage = write_usage(connection, work)
+    result.counters.update(usage.counters)
+    usage_sql = ""
+    if usage.path:
+        columns = {"task", "machine", "time", "end", *usage.columns}
+        result.fills["usage_rows"] = frozenset(columns)
+        column_sql = {name: quoted(name) for name in columns}
+        usage_sql = _record_sql("usage_rows", column_sql, f"FROM {files_sql([usage.path])}")
+    for name in RECORDS:
+        _show(connection, name, usage_sql if name == "usage_rows" else "")
+    _show_tasks(connection, result)
+    _show_machines(connection, result)
+    result.counters.update(_show_ends(connection, dialect, usage.step))
+    if not result.fills.keys() & {"usage_rows", "machine_rows"}:
+        raise _nothing_to_store(has_usage=bool(usage.counters["lone_sample"]))
+    return result
+
+
+def _nothing_to_store(*, has_usage: bool) -> SourceError:
+    """Return the error for series that make no row of a store."""
+    if has_usage:
+        return SourceError(
+            "series of usage",
+            "no two samples of a series near each other",
+            expected="samples over time",
+            got="one of each",
+            way_out="query a longer time, or with a smaller step",
+        )
+    return SourceError(
+        "series",
+        "requests and owners without usage",
+        expected="samples of container_cpu_usage_seconds_total or container_memory_working_set_bytes",
+        got="none",
+        way_out="query these as well, and ingest all files at once",
+    )
+
+
+def _show_staged(
+    connection: duckdb.DuckDBPyConnection,
+    dialect: Dialect,
+    staged: Mapping[str, Sequence[StagedPart]],
+) -> None:
+    """Show staged series, each once, with the kind of row and the column that its values fill; and samples."""
+    series_paths = [part.path for part in staged.get("series", ())]
+    if not series_paths:
+        raise SourceError(
+            "sources",
+            "no series that can be used",
+            expected="samples of container_cpu_usage_seconds_total or another known metric",
+            got="answers without one",
+            way_out="query a time and a namespace in which containers ran",
+        )
+    fields = [
+        (raw.name, item.name, raw.table, item.column)
+        for raw in dialect.tables.values()
+        for item in raw.fields
+    ]
+    fields_sql = ", ".join(f"({', '.join(map(literal, names))})" for names in fields)
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE series AS
+        SELECT s.*, f.kind_of_row, f."column"
+        FROM (SELECT DISTINCT ON (series) * FROM {files_sql(series_paths)}) s
+        JOIN (VALUES {fields_sql}) f(metric, field, kind_of_row, "column") USING (metric, field)
+    """)
+    sample_paths = [part.path for part in staged.get("samples", ())]
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP VIEW samples AS
+        SELECT series, time, value FROM {files_sql(sample_paths)}
+    """)
+    connection.execute("""
+        CREATE OR REPLACE TEMP VIEW states AS
+        SELECT series.*, time, value FROM samples JOIN series USING (series)
+        WHERE kind_of_row != 'usage_rows'
+    """)
+
+
+def _show_usage_series(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Show the series of usage by task; return how many series of pods repeat those of containers."""
+    ((n_totals,),) = connection.execute("""
+        SELECT count(*)
+        FROM series
+        WHERE kind_of_row = 'usage_rows' AND kind = 'pod' AND pod IN (
+            SELECT pod FROM series WHERE kind_of_row = 'usage_rows' AND kind = 'container'
+        )
+    """).fetchall()
+    connection.execute("""
+        CREATE OR REPLACE TEMP TABLE usage_series AS
+        WITH docker_names AS (
+            -- Hosts may each have a container of one name.
+            SELECT task, count(DISTINCT machine) > 1 AS is_ambiguous
+            FROM series
+            WHERE kind = 'docker'
+            GROUP BY task
+        ),
+        named AS (
+            SELECT
+                series.* REPLACE (
+                    CASE WHEN is_ambiguous THEN machine || '/' || task ELSE task END AS task
+                )
+            FROM series
+            LEFT JOIN docker_names USING (task)
+            WHERE kind_of_row = 'usage_rows' AND NOT (
+                kind = 'pod' AND pod IN (
+                    SELECT pod FROM series WHERE kind_of_row = 'usage_rows' AND kind = 'container'
+                )
+            )
+        )
+        SELECT *, row_number() OVER (ORDER BY task, "column", series) - 1 AS place FROM named
+    """)
+    return {"pod_total": n_totals} if n_totals else {}
+
+
+def _show(connection: duckdb.DuckDBPyConnection, name: str, rows_sql: str) -> None:
+    """Show rows of a kind as if they were staged so, or none."""
+    no_rows_sql = select_sql(RECORDS[name], [])
+    rows_sql = (
+        rows_sql or f"SELECT *, 0 AS source_part, 0::BIGINT AS source_row FROM ({no_rows_sql})"
+    )
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(f'staged_{name}')} AS {rows_sql}")
+
+
+def _record_sql(name: str, column_sql: Mapping[str, str], rows_sql: str) -> str:
+    """Write rows of a kind out of a query that has some of its columns.
+
+    Each is made of several series, and has no place in a file: so the order of files changes nothing.
+    """
+    values_sql = columns_sql(RECORDS[name], column_sql)
+    return f"SELECT {values_sql}, 0 AS source_part, 0::BIGINT AS source_row FROM ({rows_sql})"
+
+
+_LAST_SQL = "arg_max(value, (time, value)) FILTER (\"column\" = '{column}')"
+"""The last value known; of several at one time, the largest."""
+_TASKS_SQL = f"""
+    WITH requests AS (
+        SELECT
+            task,
+            pod,
+            arg_max(machine, (time, machine)) FILTER (machine != '') AS machine,
+            {_LAST_SQL.format(column="cpu_request")} AS cpu_request,
+            {_LAST_SQL.format(column="memory_request")} AS memory_request
+        FROM states
+        WHERE kind_of_row = 'task_rows' AND "column" IN ('cpu_request', 'memory_request')
+        GROUP BY task, pod
+    ),
+    pods AS (
+        -- Pods of which only the whole was measured ask for what all of their containers do.
+        SELECT
+            pod AS task,
+            pod,
+            max(machine) AS machine,
+            sum(cpu_request) AS cpu_request,
+            sum(memory_request) AS memory_request
+        FROM requests
+        WHERE pod IN (SELECT task FROM usage_series WHERE kind = 'pod')
+        GROUP BY pod
+    ),
+    known AS (
+        SELECT * FROM requests WHERE pod NOT IN (SELECT pod FROM pods)
+        UNION ALL SELECT * FROM pods
+    ),
+    tasks AS (
+        SELECT * FROM known
+        UNION ALL BY NAME
+        SELECT task, any_value(pod) AS pod
+        FROM usage_series
+        WHERE task NOT IN (SELECT task FROM known)
+        GROUP BY task
+    ),
+    owners AS (
+        -- What owns a pod says more than its labels.
+        SELECT pod, arg_max(text, (metric = 'kube_pod_owner', time, text)) AS app
+        FROM states
+        WHERE "column" = 'app'
+        GROUP BY pod
+    )
+    SELECT tasks.*, app FROM tasks LEFT JOIN owners ON owners.pod = tasks.pod AND tasks.pod != ''
+"""
+
+
+def _show_tasks(connection: duckdb.DuckDBPyConnection, result: SeriesRows) -> None:
+    """Show each container with what is known of it or of its pod."""
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE known_tasks AS {_TASKS_SQL}")
+    columns = ("task", "machine", "app", "cpu_request", "memory_request")
+    column_sql = {name: quoted(name) for name in columns}
+    rows_sql = _record_sql("task_rows", column_sql, "SELECT * FROM known_tasks")
+    _show(connection, "task_rows", rows_sql)
+    filled = _filled(connection, "known_tasks", columns)
+    if filled:
+        result.fills["task_rows"] = filled
+
+
+def _show_machines(connection: duckdb.DuckDBPyConnection, result: SeriesRows) -> None:
+    """Show each node with its capacity, or else with what it has for pods."""
+    is_allocatable_sql = f"starts_with(metric, {literal(_ALLOCATABLE)})"
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE known_machines AS
+        SELECT
+            machine,
+            arg_max(value, (NOT {is_allocatable_sql}, time, value))
+                FILTER ("column" = 'cpu') AS cpu,
+            arg_max(value, (NOT {is_allocatable_sql}, time, value))
+                FILTER ("column" = 'memory') AS memory,
+            bool_and({is_allocatable_sql}) AS is_allocatable
+        FROM states
+        WHERE kind_of_row = 'machine_rows'
+        GROUP BY machine
+    """)
+    columns = ("machine", "cpu", "memory")
+    column_sql = {name: quoted(name) for name in columns}
+    rows_sql = _record_sql("machine_rows", column_sql, "SELECT * FROM known_machines")
+    _show(connection, "machine_rows", rows_sql)
+    filled = _filled(connection, "known_machines", columns)
+    if filled:
+        result.fills["machine_rows"] = filled
+    ((has_allocatable,),) = connection.execute(
+        "SELECT coalesce(bool_or(is_allocatable), false) FROM known_machines"
+    ).fetchall()
+    if has_allocatable:
+        result.notes = (*result.notes, ONLY_ALLOCATABLE)
+
+
+def _filled(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Sequence[str],
+) -> frozenset[str]:
+    """Return the columns of a table that have any value."""
+    counts_sql = ", ".join(f"count({quoted(name)})" for name in columns)
+    (counts,) = connection.execute(f"SELECT {counts_sql} FROM {quoted(table)}").fetchall()
+    return frozenset(name for name, n in zip(columns, counts, strict=True) if n)
+
+
+def _show_ends(
+    connection: duckdb.DuckDBPyConnection, dialect: Dialect, step: int
+) -> dict[str, int]:
+    """Show when containers ended, and how; return how many ended before anything was measured of them."""
+    events = dialect.codes["event_type"].items()
+    events_sql = ", ".join(f"({literal(str(word))}, {literal(event)})" for word, event in events)
+    longest_gap_sql = number(max(_FORGOTTEN, LONGEST_GAP * step))
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE ends AS
+        WITH marks AS (
+            -- A run of a state has a 1 at its first sample and a 2 at its last one; files may cut it.
+            SELECT
+                task,
+                text,
+                time,
+                value,
+                lag(time) OVER (PARTITION BY task, text ORDER BY time, value DESC) AS before
+            FROM states
+            WHERE "column" = 'status'
+        ),
+        begun AS (SELECT task, min(time) AS begun FROM staged_usage_rows GROUP BY task)
+        SELECT task, event AS status, time, time > begun + {number(step)} AS is_within
+        FROM marks
+        JOIN begun USING (task)
+        JOIN (VALUES {events_sql}) e(text, event) USING (text)
+        WHERE value = 1 AND (before IS NULL OR time - before > {longest_gap_sql})
+    """)
+    connection.execute("""
+        CREATE OR REPLACE TEMP VIEW ended_rows AS
+        SELECT DISTINCT ON (task, time) task, time, status FROM ends WHERE is_within
+        ORDER BY task, time, status
+    """)
+    query_sql = "SELECT count(*) FROM ends WHERE NOT is_within"
+    ((n_before,),) = connection.execute(query_sql).fetchall()
+    return {"ended_before": n_before} if n_before else {}
