@@ -8,7 +8,7 @@ from pathlib import Path
 
 from borgtrace.schema.dialects import PUBLISHED, Absent, Dialect
 from borgtrace.schema.enums import ENUMS
-from borgtrace.schema.reasons import REASONS
+from borgtrace.schema.reasons import REASONS, Reason
 from borgtrace.schema.tables import TABLES
 from borgtrace.schema.types import Column, Table
 
@@ -33,6 +33,13 @@ The store keeps the published values as they are.
 """Which columns are hashed, rescaled and rounded: format documents of both traces, and counts over real values."""
 
 
+def fate(reason: Reason) -> str:
+    """Return what becomes of a row, or of the samples of a series."""
+    if reason.leaves_out:
+        return "left out, counted"
+    return "quarantined" if reason.quarantines else "stored, counted"
+
+
 def tables_page() -> str:
     """Return the page about tables, enumerations and reason codes."""
     lines = [
@@ -54,7 +61,7 @@ def tables_page() -> str:
         "|---|---|---|---|",
     ]
     lines += [
-        f"| `{r.code}` | {r.severity} | {'quarantined' if r.quarantines else 'stored, counted'} | {r.sentence} |"
+        f"| `{r.code}` | {r.severity} | {fate(r)} | {r.sentence} |"
         for r in REASONS.values()
     ]
     return "\n".join(lines) + "\n"

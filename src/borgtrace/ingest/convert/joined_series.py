@@ -40,9 +40,9 @@ class SampledSeries(NamedTuple):
     cgroup
         Its path in the tree of cgroups.
     copy
-        Its other labels.
+        All of its labels but that of the core.
     base
-        Its other labels without those of replicas.
+        These without those of replicas.
     """
 
     times: Times

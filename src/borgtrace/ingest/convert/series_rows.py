@@ -201,16 +201,15 @@ def _record_sql(name: str, column_sql: Mapping[str, str], rows_sql: str) -> str:
     return f"SELECT {values_sql}, 0 AS source_part, 0::BIGINT AS source_row FROM ({rows_sql})"
 
 
-_LAST_SQL = "arg_max(value, (time, value)) FILTER (\"column\" = '{column}')"
-"""The last value known; of several at one time, the largest."""
-_TASKS_SQL = f"""
+_TASKS_SQL = """
     WITH requests AS (
         SELECT
             task,
             pod,
             arg_max(machine, (time, machine)) FILTER (machine != '') AS machine,
-            {_LAST_SQL.format(column="cpu_request")} AS cpu_request,
-            {_LAST_SQL.format(column="memory_request")} AS memory_request
+            -- The last one known; of several at one time, the largest.
+            arg_max(value, (time, value)) FILTER ("column" = 'cpu_request') AS cpu_request,
+            arg_max(value, (time, value)) FILTER ("column" = 'memory_request') AS memory_request
         FROM states
         WHERE kind_of_row = 'task_rows' AND "column" IN ('cpu_request', 'memory_request')
         GROUP BY task, pod

@@ -28,6 +28,9 @@ _SLICE = 1 << 21
 _MOST_SLICES = 64
 """Times that all samples are looked through, at most."""
 _CPU = "counter_cpu"
+_OF_LIFE = "id", "image", "name"
+_MOST_LABELS = 3
+"""Labels that a message shows of a series."""
 _NO_TIMES = np.empty(0, np.int64)
 _NO_VALUES = np.empty(0)
 _SCHEMA = pa.schema(
@@ -96,7 +99,7 @@ def write_usage(connection: duckdb.DuckDBPyConnection, work: Path) -> UsageOfSer
         Two series of one container differ at the same times.
     """
     usage = UsageOfSeries()
-    places = _Places.of(connection)
+    places = SeriesPlaces.of(connection)
     if not places.series:
         return usage
     work.mkdir(parents=True, exist_ok=True)
@@ -114,7 +117,7 @@ def write_usage(connection: duckdb.DuckDBPyConnection, work: Path) -> UsageOfSer
     return usage
 
 
-class _Places:
+class SeriesPlaces:
     """Which series the places in the order of samples are of."""
 
     def __init__(self, series: list[_SeriesOfPlace], machines: list[str]) -> None:
@@ -125,7 +128,7 @@ class _Places:
         self.task_of_place = np.array([numbers[one.task] for one in series], np.int64)
 
     @classmethod
-    def of(cls, connection: duckdb.DuckDBPyConnection) -> "_Places":
+    def of(cls, connection: duckdb.DuckDBPyConnection) -> "SeriesPlaces":
         """Return those of the table ``usage_series``."""
         rows = connection.execute("""
             SELECT task, "column", machine, part, life, cgroup, copy, replica
@@ -156,7 +159,7 @@ def _without(copy: str, replica: str) -> str:
     return json.dumps({name: labels[name] for name in labels if name not in json.loads(replica)})
 
 
-def _slices(connection: duckdb.DuckDBPyConnection, places: _Places) -> Iterator[pa.Table]:
+def _slices(connection: duckdb.DuckDBPyConnection, places: SeriesPlaces) -> Iterator[pa.Table]:
     """Yield the samples in order of their places and times, some whole tasks at a time."""
     counts = connection.execute("""
         SELECT place, count(*) AS n
@@ -190,7 +193,7 @@ def _usual_step(samples: pa.Table) -> int:
     return int(lengths[counts.argmax()]) if len(lengths) else 0
 
 
-def _rows_of_slice(samples: pa.Table, places: _Places, usage: UsageOfSeries) -> pa.Table:
+def _rows_of_slice(samples: pa.Table, places: SeriesPlaces, usage: UsageOfSeries) -> pa.Table:
     """Return the rows of usage of some tasks."""
     place = samples["place"].to_numpy()
     times = samples["time"].to_numpy()
@@ -258,13 +261,14 @@ def _joined(
 def _two_series(task: str, conflict: SeriesConflictError) -> SourceError:
     first = json.loads(conflict.first.copy)
     second = json.loads(conflict.second.copy)
-    different = [name for name in {**first, **second} if first.get(name) != second.get(name)]
-    texts = [
-        ", ".join(f"{name}={labels.get(name, '')!r}" for name in sorted(different))
-        for labels in (first, second)
-    ]
-    if not different:
-        texts = [f"id={one.cgroup!r}" for one in (conflict.first, conflict.second)]
+    names = {*first, *second}
+    different = sorted(name for name in names if first.get(name) != second.get(name))
+    # What changes with each life of a container says less than any other label.
+    shown = [name for name in different if name not in _OF_LIFE] or different
+    texts = []
+    for labels in (first, second):
+        pairs = [f"{name}={labels.get(name, '')!r}" for name in shown[:_MOST_LABELS]]
+        texts.append(", ".join(pairs) or "the same labels")
     return SourceError(
         task,
         "two series at one time, which differ",

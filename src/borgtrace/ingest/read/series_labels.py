@@ -53,8 +53,6 @@ _NODE = (
     "kubernetes_io_hostname",
     "k8s_node_name",
 )
-_OWN_LIFE = "id", "image", "name"
-"""Labels that change when a container starts again."""
 _DOCKER_NAME = re.compile(r"k8s_([^_]+)_([^_]+)_([^_]+)_[^_]+_\d+")
 """Docker's name of a container of Kubernetes: container, pod, namespace."""
 _HASH = re.compile(r"[0-9a-f]{32,64}")
@@ -81,7 +79,7 @@ class Subject(NamedTuple):
     cgroup
         Its path in the tree of cgroups.
     copy
-        Other labels, as JSON: series that differ in them alone may be copies of one.
+        All labels but that of the core, as JSON: other series of the task may be copies of it.
     replica
         Those of them that tell replicas apart.
     """
@@ -201,7 +199,10 @@ def _describe_usage(labels: Labels) -> Subject | LeftOut:
             task=_with_cluster(labels, name),
             machine=_with_cluster(labels, machine),
         )
-    other_labels = _other_labels(labels)
+    # All others, so that no two series are taken for cores of one.
+    other_labels = {
+        name: labels[name] for name in sorted(labels) if name not in ("__name__", "cpu")
+    }
     replicas = {name: other_labels[name] for name in other_labels if name in REPLICA_LABELS}
     part = labels.get("cpu", "")
     return subject._replace(
@@ -260,21 +261,6 @@ def _life(labels: Labels) -> str:
         if match:
             return match[0]
     return place or labels.get("name", "")
-
-
-def _other_labels(labels: Labels) -> dict[str, str]:
-    """Return labels that name neither the container nor one of its lives, in order."""
-    named = {
-        "__name__",
-        "cpu",
-        *_OWN_LIFE,
-        *_CLUSTER,
-        *_NAMESPACE,
-        *_POD,
-        *_CONTAINER,
-    }
-    others = sorted(name for name in labels if name not in named)
-    return {name: labels[name] for name in others if not name.startswith(_OF_DOCKER)}
 
 
 def text_of_state(labels: Labels, raw: RawTable) -> tuple[str, str]:
