@@ -60,10 +60,7 @@ def tables_page() -> str:
         "| code | severity | row is | meaning |",
         "|---|---|---|---|",
     ]
-    lines += [
-        f"| `{r.code}` | {r.severity} | {fate(r)} | {r.sentence} |"
-        for r in REASONS.values()
-    ]
+    lines += [f"| `{r.code}` | {r.severity} | {fate(r)} | {r.sentence} |" for r in REASONS.values()]
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ from borgtrace.ingest.convert.joined_series import (
     join_series,
 )
 
-_SLICE = 1 << 21
+_SLICE = 1 << 19
 """Samples that are sorted together."""
 _MOST_SLICES = 64
 """Times that all samples are looked through, at most."""

@@ -22,6 +22,8 @@ class JsonFormError(ValueError):
 class NumberText(str):
     """A number as it is written: neither rounded, nor limited in its digits."""
 
+    __slots__ = ()
+
 
 class JsonWalker:
     """Reads a document from its start; each value must be taken before the next one.
