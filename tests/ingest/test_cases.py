@@ -152,7 +152,7 @@ LISTED = [
         capacity="",
     ),
     Case(f"{CAUSE}/named-txt", ["usage.txt"], COUNTED, [(36, 3)]),
-    Case(f"{CAUSE}/prometheus-array", ["cpu.json"], COUNTED, [(1, 1)]),
+    Case(f"{CAUSE}/prometheus-array", ["cpu.json"], COUNTED, [(10, 1)]),
     Case(f"{CAUSE}/semicolons", ["usage.csv"], COUNTED, [(36, 3)]),
     Case(f"{CAUSE}/spark-folder", ["own.parquet"], COUNTED, [(36, 3)]),
     Case(

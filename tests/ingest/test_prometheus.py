@@ -118,7 +118,7 @@ def test_counters_of_several_files_are_one_and_memory_joins_them(store):
     assert (first.rows_in, first.stored, first.skipped) == (6, 4, 2)
     assert store.manifest.counters == {
         "instance_usage": {"pod_total": 1},
-        "samples": {"pause_container": 1, "resource_not_read": 1, "unparsable_value": 1},
+        "samples": {"null_in_mandatory_field": 1, "pause_container": 1, "resource_not_read": 1},
     }
 
 
