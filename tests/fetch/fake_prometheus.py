@@ -21,7 +21,7 @@ from tests.metric_servers import Series
 
 _MATCHER = re.compile(r'(\w+)(=|!=)"([^"]*)"')
 _QUERY = re.compile(
-    r"(?P<function>count|last_over_time)\((?P<name>\w+)(\{(?P<matchers>[^}]*)\})?(\[(?P<ms>\d+)ms\])?\)"
+    r"((?P<function>count|last_over_time)\()?(?P<name>\w+)(\{(?P<matchers>[^}]*)\})?(\[(?P<ms>\d+)ms\])?\)?"
 )
 
 
@@ -48,7 +48,8 @@ class Request:
 
     @property
     def is_of_samples(self) -> bool:
-        return self.parameters.get("query", "").startswith("last_over_time")
+        is_count = self.parameters.get("query", "").startswith("count(")
+        return self.function == "query_range" and not is_count
 
     @property
     def metric(self) -> str:
@@ -139,7 +140,7 @@ class FakePrometheus:
                 alive = sum(bool(one.values_between(at - 299, at)) for one in chosen)
                 counts += [[at, str(alive)]] if alive else []
             return {"resultType": "matrix", "result": [{"metric": {}, "values": counts}]}
-        window = int(query["ms"]) / 1000
+        window = int(query["ms"]) / 1000 if query["ms"] else 299
         result = []
         for one in chosen:
             values = []

@@ -13,15 +13,16 @@ GIB = 2**30
 
 
 def cluster(n_pods: int = 4, minutes: int = 120, seed: int = 0) -> list[Series]:
-    """Return the series of some pods on two nodes; the last pod ends in the middle.
+    """Return the series of some pods, of which a node has up to ten; the last pod ends in the middle.
 
     Counters grow by whole milliseconds, and everything is written as a scrape would read it.
     """
     generator = random.Random(seed)
+    n_nodes = max(2, n_pods // 10)
     series = []
     for number in range(n_pods):
         pod = {"namespace": "web" if number % 2 else "shop", "pod": f"pod-{number}"}
-        labels = {**pod, "container": "app", "node": f"n{number % 2}"}
+        labels = {**pod, "container": "app", "node": f"n{number % n_nodes}"}
         length = minutes // 2 if number == n_pods - 1 else minutes
         times = [START + MINUTE * minute for minute in range(length)]
         milliseconds = 0
@@ -39,7 +40,7 @@ def cluster(n_pods: int = 4, minutes: int = 120, seed: int = 0) -> list[Series]:
             series.append(_series("kube_pod_container_resource_requests", about, lasting))
         owner = {**pod, "owner_kind": "ReplicaSet", "owner_name": f"{pod['namespace']}-5d9c"}
         series.append(_series("kube_pod_owner", owner, [(at, "1") for at in times]))
-    for node in ("n0", "n1"):
+    for node in (f"n{number}" for number in range(n_nodes)):
         for resource, unit, amount in (("cpu", "core", "8"), ("memory", "byte", str(16 * GIB))):
             about = {"namespace": "kube-system", "node": node, "resource": resource, "unit": unit}
             lasting = [(START + MINUTE * minute, amount) for minute in range(minutes)]

@@ -6,9 +6,11 @@ import gzip
 import json
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,14 @@ def samples(folder: Path, metric: str = CPU) -> Counter[tuple[str, int, str]]:
 def all_samples(fake: FakePrometheus, metric: str = CPU) -> Counter[tuple[str, int, str]]:
     chosen = [one for one in fake.series if one.metric == metric]
     return Counter((one.labels["pod"], at, value) for one in chosen for at, value in one.samples)
+
+
+@cache
+def bomb() -> bytes:
+    """Return 80 MiB of blanks, packed."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    blanks = b" " * (1 << 20)
+    return b"".join(packer.compress(blanks) for _ in range(80)) + packer.flush()
 
 
 def of_samples(fake: FakePrometheus, metric: str = CPU) -> list[Request]:
@@ -319,6 +329,40 @@ def test_a_server_that_lists_no_names_is_asked_for_all_metrics(
     assert samples(tmp_path) == all_samples(fake)
 
 
+def test_a_server_that_refuses_unknown_parameters_is_asked_without(
+    serve: Serve, tmp_path: Path
+) -> None:
+    def choose(request: Request) -> Reply | None:
+        is_unknown = "nocache" in request.parameters
+        return api_error(400, "bad_data", 'Unknown name "nocache"') if is_unknown else None
+
+    fake = serve(choose=choose)
+    fetch(fake, tmp_path)
+    assert samples(tmp_path) == all_samples(fake)
+
+
+def test_a_server_without_windows_repeats_samples_and_is_asked_all_the_same(
+    serve: Serve, tmp_path: Path
+) -> None:
+    def choose(request: Request) -> Reply | None:
+        is_window = "last_over_time" in request.parameters.get("query", "")
+        return (
+            api_error(400, "bad_data", 'unknown function "last_over_time"') if is_window else None
+        )
+
+    fake = serve(choose=choose)
+    plan = fetch(fake, tmp_path)
+    assert not plan.has_windows
+    assert not all_samples(fake) - samples(tmp_path)
+    # The last pod ends after an hour: its last sample is repeated for five minutes.
+    repeated = samples(tmp_path) - all_samples(fake)
+    assert [(pod, at - START) for pod, at, _ in sorted(repeated)] == [
+        ("pod-3", minute * MINUTE) for minute in (60, 61, 62, 63)
+    ]
+    owners = {pod for pod, _, _ in samples(tmp_path, "kube_pod_owner")}
+    assert owners == {"pod-0", "pod-1", "pod-2", "pod-3"}
+
+
 def test_a_pod_between_two_hours_has_an_owner(serve: Serve, tmp_path: Path) -> None:
     """Windows of what hardly changes lie side by side: a pod of two minutes is in one of them."""
     fake = serve()
@@ -331,8 +375,7 @@ def test_a_pod_between_two_hours_has_an_owner(serve: Serve, tmp_path: Path) -> N
 
 def test_an_answer_that_expands_is_not_unpacked(serve: Serve, tmp_path: Path) -> None:
     """64 MiB of blanks are a few kilobytes of gzip: no more is unpacked, and half is asked for."""
-    bomb = gzip.compress(b"{" + b" " * (80 << 20), 9)
-    fault = Reply(200, bomb, headers={"Content-Encoding": "gzip"})
+    fault = Reply(200, bomb(), headers={"Content-Encoding": "gzip"})
     fake = serve(choose=Faults(fault))
     fetch(fake, tmp_path)
     assert [each.n_points for each in of_samples(fake)] == [120, 60, 60]
@@ -340,8 +383,7 @@ def test_an_answer_that_expands_is_not_unpacked(serve: Serve, tmp_path: Path) ->
 
 
 def test_a_short_answer_that_expands_is_refused(serve: Serve, tmp_path: Path) -> None:
-    bomb = gzip.compress(b"{" + b" " * (80 << 20), 9)
-    fault = Reply(200, bomb, headers={"Content-Encoding": "gzip"})
+    fault = Reply(200, bomb(), headers={"Content-Encoding": "gzip"})
     fake = serve(choose=lambda request: fault if request.function == "query" else None)
     with pytest.raises(SourceError) as error:
         fetch(fake, tmp_path)

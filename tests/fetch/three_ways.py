@@ -53,6 +53,24 @@ def contents(store: Path) -> dict[str, list[tuple[Any, ...]]]:
     return tables
 
 
+def table_digests(store: Path) -> dict[str, tuple[int, str]]:
+    """Return the number of rows of each table and the sum of their hashes, without what says which file each is of."""
+    opened = borgtrace.open(store)
+    digests = {}
+    for name, n_rows in sorted(opened.manifest.tables.items()):
+        if n_rows:
+            columns = "*" if name == "tasks" else WITHOUT_SOURCES
+            rows = f"(select {columns} from {name}) as one"
+            ((total,),) = (
+                row.values()
+                for row in opened.sql(
+                    f"select cast(sum(hash(one)::hugeint) as varchar) from {rows}"
+                ).to_pylist()
+            )
+            digests[name] = (n_rows, str(total))
+    return digests
+
+
 def ingest_csv(series: Iterable[Series], folder: Path) -> Path:
     """Write a cluster as three CSV files with their declaration, and ingest them."""
     folder.mkdir(parents=True)

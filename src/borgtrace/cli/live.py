@@ -150,6 +150,11 @@ def duration_of_step(step: int) -> str:
 def missing_metrics(plan: QueryPlan) -> list[str]:
     """Name what the server cannot tell."""
     lines = []
+    if not plan.has_windows:
+        lines.append(
+            "The server does not know last_over_time (Prometheus does since 2.26): where a scrape is missing or a "
+            "container has ended, its last sample is repeated for up to 5 min"
+        )
     for wanted in plan.unknown:
         names = " or ".join(group[0] for group in wanted.names)
         lines.append(f"Not on the server: {wanted.title} ({names})")

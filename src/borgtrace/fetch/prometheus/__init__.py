@@ -16,12 +16,8 @@ Example
 from borgtrace.fetch.prometheus.address import parse_address
 from borgtrace.fetch.prometheus.credentials import Credentials, parse_headers, read_secret
 from borgtrace.fetch.prometheus.folder import AnswerFolder
-from borgtrace.fetch.prometheus.plan import (
-    FetchRequest,
-    PlannedMetric,
-    QueryPlan,
-    make_query_plan,
-)
+from borgtrace.fetch.prometheus.plan import FetchRequest, PlannedMetric, QueryPlan
+from borgtrace.fetch.prometheus.planning import make_query_plan
 from borgtrace.fetch.prometheus.run import ReceivedAnswer, fetch_answers
 from borgtrace.fetch.prometheus.selector import parse_selector
 from borgtrace.fetch.prometheus.server import PrometheusServer

@@ -14,6 +14,8 @@ from borgtrace.fetch.prometheus.server import BusyServer, MissingApi, Prometheus
 from borgtrace.fetch.prometheus.stretches import RemainingTime, Stretch
 from borgtrace.fetch.retry import BrokenTransfer, Fault
 
+SECONDS_OF_LOOKBACK = 300
+"""What a bare selector looks back for a sample, by default."""
 _FAULTS_BEFORE_HALVING = 2
 """A server that cannot answer, or hangs up, so often in a row may be asked for too much."""
 
@@ -143,6 +145,8 @@ class _MetricQuery:
         # Windows lie side by side, from the first point of the piece to the last: no pod between two of them is missed.
         n_points = min(piece.points(self.step), self.metric.window)
         seconds = n_points * self.step
+        if not self.server.has_windows:
+            return self._bare_parameters(piece)
         # Before version 3.0 both ends of a window belonged to it.
         window = f"{seconds * 1000 - 1}ms"
         return {
@@ -150,6 +154,21 @@ class _MetricQuery:
             "start": str(piece.first - self.step + seconds),
             "end": str(piece.last),
             "step": str(seconds),
+        }
+
+    def _bare_parameters(self, piece: Stretch) -> dict[str, str]:
+        """Return the parameters for a server without windows, whose bare selectors look back for five minutes."""
+        is_lasting = self.metric.wanted.is_lasting
+        step = (
+            max(self.step, SECONDS_OF_LOOKBACK // self.step * self.step)
+            if is_lasting
+            else self.step
+        )
+        return {
+            "query": self.metric.series,
+            "start": str(piece.last - (piece.last - piece.first) // step * step),
+            "end": str(piece.last),
+            "step": str(step),
         }
 
     def _too_much(self, overload: Overloaded) -> SourceError:

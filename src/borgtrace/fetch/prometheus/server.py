@@ -5,7 +5,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 from urllib.parse import quote, urlencode
 
@@ -31,6 +31,8 @@ WHOLE = {
     "nocache": "1",
 }
 """Parameters by which Thanos and VictoriaMetrics give all of an answer or an error; others do not know them."""
+WINDOW_QUERY = "last_over_time(up[1m])"
+"""The kind of query that samples are asked for with."""
 TIMEOUT = 150.0
 """Seconds: more than the two minutes that a server gives a query by default."""
 _BLOCK = 1 << 16
@@ -39,6 +41,10 @@ _NEVER_ANSWERED_COST = 4
 """Of eight attempts."""
 _BUSY = {408, 425, 429}
 _TOO_MUCH = {413, 422}
+
+
+class QueryRefusedError(SourceError):
+    """The server will never answer the query."""
 
 
 class PrometheusServer(Connections):
@@ -56,6 +62,13 @@ class PrometheusServer(Connections):
         Queries per second at most; None: no limit.
     backoff, timeout
         As of :class:`Connections`.
+
+    Attributes
+    ----------
+    extra_parameters
+        Parameters of each query; emptied for a server that refuses unknown ones.
+    has_windows
+        Whether it knows ``last_over_time``: Prometheus does since version 2.26.
     """
 
     def __init__(
@@ -78,12 +91,14 @@ class PrometheusServer(Connections):
             client_options=self.access.client_options(),
         )
         self.client.headers.update(self.access.all_headers())
+        self.extra_parameters = dict(WHOLE)
+        self.has_windows = True
         self.interval = 1 / rate if rate else 0.0
         self.next_turn = 0.0
         self.turns = threading.Lock()
 
     def check(self) -> None:
-        """Ask the simplest of queries.
+        """Ask simple queries, to learn whether the server answers any, and what it does not know.
 
         Raises
         ------
@@ -91,11 +106,24 @@ class PrometheusServer(Connections):
             There is no such API, or it lets nobody in.
         """
         try:
-            self.ask("query", {"query": "1"})
+            self._learn()
         except MissingApi as missing:
             raise self._no_api(missing) from missing
         except Overloaded as overload:
             raise self._useless(overload.reason) from overload
+
+    def _learn(self) -> None:
+        with suppress(QueryRefusedError):
+            self.ask("query", {"query": WINDOW_QUERY})
+            return
+        # Google's service refuses parameters that it does not know.
+        self.extra_parameters = {}
+        with suppress(QueryRefusedError):
+            self.ask("query", {"query": WINDOW_QUERY})
+            return
+        self.extra_parameters = dict(WHOLE)
+        self.has_windows = False
+        self.ask("query", {"query": "1"})
 
     def ask(self, function: str, parameters: Mapping[str, str] | Sequence[tuple[str, str]]) -> Any:
         """Return the data of a short answer.
@@ -151,7 +179,7 @@ class PrometheusServer(Connections):
         """Open an answer for reading; whatever breaks until the block ends is a :class:`Fault`, or too much."""
         pairs = list(parameters.items()) if isinstance(parameters, Mapping) else list(parameters)
         # Blanks as %20: a signature is made of the address as it is sent.
-        text = urlencode([*pairs, *WHOLE.items()], quote_via=quote)
+        text = urlencode([*pairs, *self.extra_parameters.items()], quote_via=quote)
         self._wait_for_turn()
         with self.get(f"{self.address}/api/v1/{function}?{text}") as response:
             yield response
@@ -211,8 +239,8 @@ class PrometheusServer(Connections):
             self._judge_server_error(response, refusal, reason)
         raise self._query_refused(f"{status}: {text}" if text else status)
 
-    def _query_refused(self, text: str) -> SourceError:
-        return SourceError(
+    def _query_refused(self, text: str) -> QueryRefusedError:
+        return QueryRefusedError(
             self.address,
             "the server refuses the query",
             got=text,
