@@ -37,6 +37,7 @@ from borgtrace.ingest.convert.job_rows import (
     use_of_lives_sql,
 )
 from borgtrace.ingest.convert.series_rows import SeriesRows, show_series
+from borgtrace.ingest.convert.task_facts import add_facts, notes_on_facts
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.dialects import Conversion
@@ -96,6 +97,8 @@ def open_rows(
     )
     show_rows(connection, tasks_sql, fills)
     fills |= _show_use_of_lives(connection, fills)
+    if conversion.is_mixed:
+        fills |= add_facts(connection, conversion, fills)
     _make_ids(connection, "task", TASK_NAMES_SQL)
     _make_ids(connection, "machine", MACHINE_NAMES_SQL)
     conversion = _with_step(connection, conversion, fills.get("usage_rows", frozenset()))
@@ -215,6 +218,8 @@ def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[st
     notes = list(terms.notes)
     if not terms.has_lives:
         notes.append(DERIVED_EVENTS)
+    if terms.conversion.is_mixed:
+        notes += notes_on_facts(connection)
     if not terms.has("machine_rows"):
         (n_named,) = _only_row(connection, f"SELECT count(machine) FROM ({MACHINE_NAMES_SQL})")
         if n_named:

@@ -11,11 +11,19 @@ EVENTS = "derived_instance_events"
 
 def instance_events_sql(terms: Terms) -> str:
     """Write the events of instances, with the names of their collections."""
-    if terms.has_lives:
+    if not terms.has_lives:
+        has_requests_in_time = terms.has_requests_in_usage and not terms.conversion.is_mixed
+        return (
+            _events_of_requests_sql(terms) if has_requests_in_time else _derived_events_sql(terms)
+        )
+    if not terms.conversion.is_mixed:
         return _life_events_sql(terms)
-    if terms.has_requests_in_usage:
-        return _events_of_requests_sql(terms)
-    return _derived_events_sql(terms)
+    # What is measured runs, and what it requests is known of some tasks whose lives are not.
+    return f"""
+        ({_life_events_sql(terms)})
+        UNION ALL BY NAME
+        (SELECT * FROM ({_derived_events_sql(terms)}) WHERE (name, instance_index) IN ({_TIMELESS_SQL}))
+    """
 
 
 def _life_events_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
@@ -210,6 +218,9 @@ def _events_of_requests_sql(terms: Terms) -> str:
     """
 
 
+_TIMELESS_SQL = """
+    SELECT task, coalesce(instance, 0) FROM task_rows WHERE submit IS NULL AND start IS NULL
+"""
 _REQUESTS_AND_OWNERS_SQL = """
     SELECT
         task,

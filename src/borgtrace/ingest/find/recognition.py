@@ -19,6 +19,7 @@ from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import SERIES, Format, Source
 from borgtrace.ingest.files.streams import plain_file
 from borgtrace.ingest.find.begun_file import EXPECTED, begun_files, whole_lines
+from borgtrace.ingest.find.further_sections import is_further_section
 from borgtrace.ingest.find.placed_fields import table_by_places
 from borgtrace.ingest.find.separators import separator_of, split_fields
 from borgtrace.ingest.find.workload_logs import (
@@ -171,12 +172,12 @@ def _recognize(
     """Return the raw tables that a file holds; one for most."""
     _refuse_other_formats(file, head)
     if head.startswith(_PARQUET_MAGIC):
-        return [_by_names(file, "parquet", [_parquet_columns(file)], dialects)]
+        return _by_names(file, "parquet", [_parquet_columns(file)], dialects)
     kind = kind_of(head)
     if kind is not None:
         return _tables_of_kind(file, kind, dialects)
     _require_line_feeds(file, head)
-    return [_recognize_text(file, head, orders, dialects)]
+    return _recognize_text(file, head, orders, dialects)
 
 
 def _tables_of_kind(file: RawFile, kind: TableKind, dialects: Sequence[Dialect]) -> list[Source]:
@@ -186,11 +187,12 @@ def _tables_of_kind(file: RawFile, kind: TableKind, dialects: Sequence[Dialect])
     unknown = not_a_trace(file.label, "no tables")
     for table, columns in columns_of_table.items():
         try:
-            source = _by_names(file, "table", [columns], dialects)
+            fitting = _by_names(file, "table", [columns], dialects)
         except SourceError as fault:
             unknown = fault
             continue
-        sources.append(replace(source, kind=kind.name, inner=table))
+        for source in fitting:
+            sources.append(replace(source, kind=kind.name, inner=table))
     # Tables beside those of the trace do no harm.
     if not sources:
         raise unknown
@@ -202,30 +204,30 @@ def _recognize_text(
     head: bytes,
     orders: Mapping[str, tuple[str, ...]],
     dialects: Sequence[Dialect],
-) -> Source:
+) -> list[Source]:
     log = _job_log(file, head, dialects)
     if log is not None:
-        return log
+        return [log]
     if has_series(head):
-        return _series(file, dialects)
+        return [_series(file, dialects)]
     lines = whole_lines(head)
     if lines[0].lstrip().startswith("{"):
         return _by_names(file, "json", _json_keys(lines), dialects)
     if is_workload_log(file.file_name, lines):
-        return _workload_log(file, lines, dialects)
+        return [_workload_log(file, lines, dialects)]
     separator = separator_of(lines)
     header = [name.strip() for name in split_fields(lines[0], separator)]
-    source = _by_header(file, header, dialects)
+    sources = _by_header(file, header, dialects)
     has_open_quote = lines[0].count('"') % 2 == 1
-    if source is not None and not has_open_quote:
-        return replace(source, delimiter=separator)
+    if sources and not has_open_quote:
+        return [replace(source, delimiter=separator) for source in sources]
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
     if _names_columns(header, lines[1:], separator):
         raise not_a_trace(file.label, lines[0])
     tables = _tables("csv", dialects, is_positional=True)
     placed = table_by_places(file, lines, orders, tables)
     if placed is not None:
-        return _source(file, placed.dialect, placed.table, "csv", placed.order)
+        return [_source(file, placed.dialect, placed.table, "csv", placed.order)]
     if has_open_quote:
         raise SourceError(
             file.label,
@@ -386,8 +388,8 @@ def _by_names(
     kind: Format,
     records: Sequence[Sequence[str]],
     dialects: Sequence[Dialect],
-) -> Source:
-    """Return the table that the first record which fits one can only belong to.
+) -> list[Source]:
+    """Return the table that the first record which fits one can only belong to, and further sections of own data.
 
     Several tables may fit a record with few fields; the file's name then decides, if it can.
     """
@@ -398,10 +400,20 @@ def _by_names(
             if _fits_names(file, dialect, raw, record):
                 fitting.append(_source(file, dialect, raw.name, kind))
         if fitting:
-            best = _likest(fitting, set(record))
+            sources = _best_and_further(fitting, set(record))
             # A record of JSON leaves out what it has no value for: others may have further names.
-            return best if kind == "json" else _with_unread(best, record)
+            return sources if kind == "json" else [_with_unread(each, record) for each in sources]
     raise not_a_trace(file.label, ", ".join(records[0][:6]) if records else "no records")
+
+
+def _best_and_further(fitting: Sequence[Source], names: set[str]) -> list[Source]:
+    """Return the table that a file with some names fits best, and those of the same format that it is read for too."""
+    best = _likest(fitting, names)
+    sources = [best]
+    for other in fitting:
+        if other is not best and is_further_section(best, other, names):
+            sources.append(other)
+    return sources
 
 
 def _fits_names(file: RawFile, dialect: Dialect, raw: RawTable, names: Sequence[str]) -> bool:
@@ -414,11 +426,11 @@ def _fits_names(file: RawFile, dialect: Dialect, raw: RawTable, names: Sequence[
     return set(raw.mandatory) <= keys and is_marked and is_known
 
 
-def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]) -> Source | None:
-    """Return the table that delimited text with a header belongs to."""
+def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]) -> list[Source]:
+    """Return the table of delimited text with a header, and further sections of own data; none for others."""
     for dialect in dialects:
         if dialect.flattened and dialect.flattened.header <= set(header):
-            return _source(file, dialect, "kaggle", "kaggle")
+            return [_source(file, dialect, "kaggle", "kaggle")]
     names = set(header)
     fitting = []
     for dialect, raw in _tables("csv", dialects):
@@ -426,10 +438,11 @@ def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]
             order = tuple(raw.spelled(name) for name in header)
             fitting.append(_source(file, dialect, raw.name, "csv", order, has_header=True))
     if not fitting:
-        return None
-    best = _likest(fitting, names)
-    _require_different_names(file.label, header, best.dialect.tables[best.table])
-    return _with_unread(best, header)
+        return []
+    sources = _best_and_further(fitting, names)
+    for source in sources:
+        _require_different_names(file.label, header, source.dialect.tables[source.table])
+    return [_with_unread(source, header) for source in sources]
 
 
 def _with_unread(source: Source, names: Sequence[str]) -> Source:

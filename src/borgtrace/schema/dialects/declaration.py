@@ -36,7 +36,7 @@ _TOP_ENTRIES = (
 )
 _DECIMAL_MARKS = (".", ",")
 _THOUSANDS_MARKS = ("", ",", ".", " ", "'", "_", "\u00a0", "\u202f")
-_TIMES_OF_ROWS = ("time", "end", "submit", "start")
+_TIMES_OF_ROWS = ("time", "end", "submit", "start", "at")
 """Columns that are instants rather than lengths of time."""
 
 
@@ -236,7 +236,16 @@ def _conversion(
         label=label,
         window=window,
         share_of=share_of,
+        is_mixed=True,
+        n_narrower=_n_narrower(usage, sections.get("tasks", {})),
     )
+
+
+def _n_narrower(usage: Fields, tasks: Fields) -> int:
+    """Return by how many parts names of tasks in usage are longer than in rows about tasks."""
+    if not usage or not tasks:
+        return 0
+    return len(usage["task"].columns) - len(tasks["task"].columns)
 
 
 def _clock(declaration: Mapping[str, Any], sections: Mapping[str, Fields], where: str) -> Any:

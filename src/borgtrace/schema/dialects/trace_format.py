@@ -154,6 +154,11 @@ class Conversion:
     is_scattered
         Whether files hold series of samples: what several say of one task (at one time) or of one machine is put
         together.
+    is_mixed
+        Whether one file may hold rows of several tables, and rows without times add to what others say of their task.
+    n_narrower
+        By how many parts the names of tasks in usage are longer than in rows about tasks: 1 where the former are of
+        containers and the latter of pods, -1 the other way round.
     first, last
         First and last instant of the trace on its own clock, in µs, where they are known: what starts at `first` began
         before it, what ends at `last` went on.
@@ -180,6 +185,8 @@ class Conversion:
     shares: tuple[str, ...] = ()
     dependency_pattern: str = ""
     is_scattered: bool = False
+    is_mixed: bool = False
+    n_narrower: int = 0
     first: int | None = None
     last: int | None = None
     is_cut: bool = False

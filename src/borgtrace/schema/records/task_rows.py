@@ -91,6 +91,13 @@ TASK_ROWS = Table(
             checks=TIME,
         ),
         Column(
+            "at",
+            "int64",
+            "us",
+            "When what the row says was known: of several rows of a task without another time, the last counts.",
+            checks=TIME,
+        ),
+        Column(
             "status",
             "enum",
             "enum",
