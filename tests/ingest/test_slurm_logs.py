@@ -98,10 +98,17 @@ def test_what_a_job_used_is_that_of_its_steps(tmp_path: Path) -> None:
         "instance_usage",
         "collection_id, instance_index, start_time, end_time, average_cpu, maximum_memory, machine_id",
     )
+    # Windows end where slots of 300 s do: what is asked of slots and hours takes a window for one of where it begins.
+    windows = [(660, 900), (900, 1200), (1200, 1260)]
     assert usage == [
-        (123, 0, 660 * SECOND, 1260 * SECOND, 0.125, 0.25, hashed("gpu01")),
-        (123, 1, 660 * SECOND, 1260 * SECOND, 0.125, 0.25, hashed("gpu02")),
+        (123, instance, start * SECOND, end * SECOND, 0.125, 0.25, hashed(node))
+        for instance, node in ((0, "gpu01"), (1, "gpu02"))
+        for start, end in windows
     ]
+    assert (
+        "Use is known of whole jobs: it is stored as even over their run, and peaks within it are not known."
+        in store.manifest.notes
+    )
 
 
 def test_the_cpu_time_of_steps_counts_where_the_job_has_none(tmp_path: Path) -> None:
@@ -113,9 +120,8 @@ def test_the_cpu_time_of_steps_counts_where_the_job_has_none(tmp_path: Path) -> 
         "8.batch|COMPLETED|2026-11-01T00:00:00|2026-11-01T00:10:00|05:00.000|512M\n"
     )
     store = store_of(tmp_path, text)
-    assert rows(store, "instance_usage", "collection_id, average_cpu, maximum_memory") == [
-        (7, 0.125, 0.0625)
-    ]
+    used = rows(store, "instance_usage", "distinct collection_id, average_cpu, maximum_memory")
+    assert used == [(7, 0.125, 0.0625)]
     assert "Steps without a row of their job, left out: 1." in store.manifest.notes
 
 
@@ -137,9 +143,10 @@ def test_attempts_of_a_job_have_their_own_steps(tmp_path: Path) -> None:
         (300, "SCHEDULE"),
         (900, "FINISH"),
     ]
-    assert rows(store, "instance_usage", "start_time, average_cpu") == [
-        (660 * SECOND, 0.5 / 8),
-        (900 * SECOND, 2 / 8),
+    assert rows(store, "instance_usage", "start_time, end_time, average_cpu") == [
+        (660 * SECOND, 720 * SECOND, 0.5 / 8),
+        (900 * SECOND, 1200 * SECOND, 2 / 8),
+        (1200 * SECOND, 1500 * SECOND, 2 / 8),
     ]
 
 

@@ -50,6 +50,7 @@ DERIVED_MACHINES = (
     "Machines are derived: those that rows name, each of the capacity that was given."
 )
 _NAMED_MACHINES = "Machines are derived: those that rows name, of sizes that nobody says."
+_EVEN_USE = "Use is known of whole jobs: it is stored as even over their run, and peaks within it are not known."
 _UNKNOWN = Capacity()
 
 
@@ -225,6 +226,10 @@ def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[st
         if n_named:
             is_size_known = "cpu" not in terms.unknown_sizes
             notes.append(DERIVED_MACHINES if is_size_known else _NAMED_MACHINES)
+    if use_columns(terms.fills.get("task_rows", frozenset())):
+        (n_windows,) = _only_row(connection, "SELECT count(*) FROM usage_rows")
+        if n_windows:
+            notes.append(_EVEN_USE)
     notes += [_size_note(terms, resource) for resource in sorted(terms.unknown_sizes)]
     if terms.has("task_rows", "step"):
         n_orphans = count_orphan_steps(connection)

@@ -108,7 +108,7 @@ def _named_tasks_sql(tasks_sql: str, fills: Mapping[str, frozenset[str]]) -> str
     joins_sql = " ".join(joins)
     return f"""
         SELECT t.* REPLACE ({replaced_sql}), t.task AS own_name
-        FROM staged_task_rows t
+        FROM ({tasks_sql}) t
         {joins_sql}
     """
 

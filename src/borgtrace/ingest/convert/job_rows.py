@@ -2,8 +2,9 @@
 
 import duckdb
 
-from borgtrace.engine.identifiers import quoted
+from borgtrace.engine.identifiers import number, quoted
 from borgtrace.schema.dialects import Conversion
+from borgtrace.schema.time import WINDOW
 
 AMOUNTS = ("cpu_request", "memory_request", "gpus", "used_cpu_time", "used_memory")
 """Columns of which each machine of a task has a part; the largest memory is that of any of its processes."""
@@ -160,23 +161,32 @@ def use_columns(columns: frozenset[str]) -> frozenset[str]:
 
 
 def use_of_lives_sql() -> str:
-    """Write a window of usage for each attempt that ran and ended, as long as its life."""
+    """Write the use of each attempt that ran and ended, as even over its run: a window for each slot of the store.
+
+    No window may span two slots: what is asked of slots and hours takes a window for one of where it begins.
+    """
+    slot_sql = number(WINDOW)
     return f"""
         SELECT
             task,
             instance,
             machine,
-            started AS time,
-            stopped AS "end",
+            greatest(started, slot * {slot_sql}) AS time,
+            least(stopped, (slot + 1) * {slot_sql}) AS "end",
             used_cpu_time / ((stopped - started) / 1e6) AS average_cpu,
             used_memory AS average_memory,
             largest_memory AS maximum_memory,
             source_part,
             source_row
         FROM (
-            SELECT *, coalesce("end", started + run) AS stopped
-            FROM (SELECT *, {_STARTED_SQL} AS started FROM task_rows)
+            SELECT
+                *,
+                unnest(range(started // {slot_sql}, (stopped - 1) // {slot_sql} + 1)) AS slot
+            FROM (
+                SELECT *, coalesce("end", started + run) AS stopped
+                FROM (SELECT *, {_STARTED_SQL} AS started FROM task_rows)
+            )
+            WHERE stopped > started
+                AND coalesce(used_cpu_time, used_memory, largest_memory) IS NOT NULL
         )
-        WHERE stopped > started
-            AND coalesce(used_cpu_time, used_memory, largest_memory) IS NOT NULL
     """
