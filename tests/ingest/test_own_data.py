@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import json
 import lzma
 import sqlite3
 import tarfile
@@ -13,6 +14,7 @@ from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
@@ -70,6 +72,51 @@ def _sqlite():
         return database.serialize()
 
 
+def _orc():
+    buffer = io.BytesIO()
+    pyarrow.orc.write_table(pq.read_table(io.BytesIO(_parquet())), buffer)
+    return buffer.getvalue()
+
+
+RECORDS = [json.loads(line) for line in _json().splitlines()]
+# What pandas.DataFrame.to_json writes of the rows in each orient, and other tools of the same.
+JSON_DOCUMENTS = {
+    "records": RECORDS,
+    "split": {
+        "columns": ["task", "time", "cpu"],
+        "index": [0, 1, 2, 3],
+        "data": [["web", 0, 2], ["web", 300, 4], ["7", 0, 1], ["web", 550, 8]],
+    },
+    "index": {str(number): record for number, record in enumerate(RECORDS)},
+    "columns": {
+        "task": {"0": "web", "1": "web", "2": "7", "3": "web"},
+        "time": {"0": 0, "1": 300, "2": 0, "3": 550},
+        "cpu": {"0": 2, "1": 4, "2": 1, "3": 8},
+    },
+    "table": {
+        "schema": {
+            "fields": [{"name": "index", "type": "integer"}, {"name": "task", "type": "string"}],
+            "primaryKey": ["index"],
+            "pandas_version": "1.4.0",
+        },
+        "data": [{"index": number, **record} for number, record in enumerate(RECORDS)],
+    },
+    "lists": {"task": ["web", "web", "7", "web"], "time": [0, 300, 0, 550], "cpu": [2, 4, 1, 8]},
+    "header": [["task", "time", "cpu"], ["web", 0, 2], ["web", 300, 4], [7, 0, 1], ["web", 550, 8]],
+    "data": {"data": RECORDS, "total": 4},
+    "items": {"kind": "measured", "result": {"items": RECORDS}},
+    "rows": {"rows": RECORDS},
+    "fields": {
+        "fields": [{"name": "task"}, {"name": "time"}, {"name": "cpu"}],
+        "rows": [["web", 0, 2], ["web", 300, 4], ["7", 0, 1], ["web", 550, 8]],
+    },
+}
+
+
+def _documents(*documents):
+    return "\n".join(json.dumps(document) for document in documents)
+
+
 def _zip():
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -108,6 +155,18 @@ CONTAINERS = {
     "tabs.tsv": THREE_COLUMNS.replace(",", "\t"),
     "bars.csv": THREE_COLUMNS.replace(",", "|"),
     "quoted semicolons.csv": THREE_COLUMNS.replace(",", ";").replace("web", '"web"'),
+    "own.orc": _orc(),
+    **{f"{orient}.json": json.dumps(document) for orient, document in JSON_DOCUMENTS.items()},
+    **{
+        f"indented {orient}.json": json.dumps(document, indent=2)
+        for orient, document in JSON_DOCUMENTS.items()
+    },
+    "array.json.gz": gzip.compress(json.dumps(RECORDS).encode()),
+    "marked.json": b"\xef\xbb\xbf" + json.dumps(RECORDS).encode(),
+    "utf-16.json": json.dumps(RECORDS).encode("utf-16"),
+    "array on lines.json": "[\n" + ",\n".join(json.dumps(record) for record in RECORDS) + "\n]\n",
+    "several arrays.json": _documents(RECORDS[:1], RECORDS[1:]),
+    "several answers.json": _documents({"items": RECORDS[:2]}, {"items": RECORDS[2:]}),
     "utf-16.csv": THREE_COLUMNS.encode("utf-16"),
     "utf-16 semicolons.csv.gz": gzip.compress(THREE_COLUMNS.replace(",", ";").encode("utf-16")),
 }

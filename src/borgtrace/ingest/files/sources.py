@@ -127,6 +127,9 @@ class Source(RawFile):
         if self.dialect.flattened:
             # The cell belongs to the name: the same file gives other rows for another cell.
             file += f"#{self.cell}"
+        if self.inner:
+            # A file with several tables is one source for each.
+            file += f"#{self.inner}"
         # Without folder, unless names clash: a part stays the same one after it was moved.
         if not self.folder:
             return f"{self.table}/{file}"

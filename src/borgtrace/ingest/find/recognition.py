@@ -30,7 +30,7 @@ from borgtrace.ingest.find.workload_logs import (
 )
 from borgtrace.ingest.read.logs import log_of
 from borgtrace.ingest.read.series_forms import has_series
-from borgtrace.ingest.read.tables import TableKind, kind_of
+from borgtrace.ingest.read.tables import TableKind, columns_in, kind_of, text_kind_of
 from borgtrace.schema import DIALECTS, Dialect, RawTable
 from borgtrace.storage import (
     open_regular,
@@ -181,8 +181,7 @@ def _recognize(
 
 
 def _tables_of_kind(file: RawFile, kind: TableKind, dialects: Sequence[Dialect]) -> list[Source]:
-    with plain_file(file) as path:
-        columns_of_table = kind.columns(path)
+    columns_of_table = columns_in(file, kind)
     sources = []
     unknown = not_a_trace(file.label, "no tables")
     for table, columns in columns_of_table.items():
@@ -212,7 +211,39 @@ def _recognize_text(
         return [_series(file, dialects)]
     lines = whole_lines(head)
     if lines[0].lstrip().startswith("{"):
-        return _by_names(file, "json", _json_keys(lines), dialects)
+        try:
+            return _by_names(file, "json", _json_keys(lines), dialects)
+        except SourceError as not_lines:
+            return _document(file, head, dialects, not_lines)
+    kind = text_kind_of(head)
+    if kind is not None:
+        return _tables_of_kind(file, kind, dialects)
+    return _recognize_delimited(file, lines, orders, dialects)
+
+
+def _document(
+    file: RawFile,
+    head: bytes,
+    dialects: Sequence[Dialect],
+    not_lines: SourceError,
+) -> list[Source]:
+    """Return the tables of a JSON document; what keeps it from being records on lines is said where it has none."""
+    kind = text_kind_of(head)
+    if kind is None:
+        raise not_lines
+    try:
+        return _tables_of_kind(file, kind, dialects)
+    except SourceError as no_document:
+        # What its columns are is said best by its own lines, where it has any.
+        raise (no_document if no_document.what != NOT_A_TRACE else not_lines) from None
+
+
+def _recognize_delimited(
+    file: RawFile,
+    lines: Sequence[str],
+    orders: Mapping[str, tuple[str, ...]],
+    dialects: Sequence[Dialect],
+) -> list[Source]:
     if is_workload_log(file.file_name, lines):
         return [_workload_log(file, lines, dialects)]
     separator = separator_of(lines)
@@ -361,9 +392,14 @@ def _json_keys(lines: Sequence[str]) -> list[list[str]]:
         except (ValueError, RecursionError):
             # The head may end in the middle of a record, and one that is damaged or nested too deep says nothing.
             continue
-        if isinstance(record, dict):
+        # An object of nothing but columns is a whole table on one line.
+        if isinstance(record, dict) and not _is_table(record):
             keys.append(sorted(record))
     return keys
+
+
+def _is_table(record: Mapping[str, object]) -> bool:
+    return bool(record) and all(isinstance(value, dict | list) for value in record.values())
 
 
 def _tables(

@@ -1,11 +1,10 @@
 """The first rows of a table of own data, as texts: what guesses are made from."""
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 import duckdb
@@ -14,16 +13,21 @@ import pyarrow as pa
 from borgtrace.engine.guard import open_file, open_values
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
+from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.streams import first_lines_file, plain_file
 from borgtrace.ingest.find.begun_file import BegunFile, begun_files, whole_lines
 from borgtrace.ingest.find.separators import separator_of
-from borgtrace.ingest.read.tables import kind_of
+from borgtrace.ingest.read.tables import columns_in, first_batch, kind_of, text_kind_of
 from borgtrace.storage import plain_path
 from borgtrace.storage.sparse_copy import local_copies
 
 MOST_ROWS = 20_000
 """Rows that guesses are made from."""
 _PARQUET_MAGIC = b"PAR1"
+_AROUND = re.compile(
+    r"^((kubernetes|k8s|metadata|labels?|metric|tags|object|resource|attributes|_source|pod(?=\.namespace))\.)+"
+)
+"""Records around a name that say nothing of it: ``kubernetes.pod.name`` is a ``pod.name``."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class SniffedColumn:
     @cached_property
     def words(self) -> str:
         """The name in small letters, its words joined by ``_``: ``CPU(m)`` becomes ``cpu_m``."""
-        apart = re.sub(r"([a-z0-9])([A-Z][a-z])", r"\1_\2", self.name)
+        bare = _AROUND.sub("", self.name)
+        apart = re.sub(r"([a-z0-9])([A-Z][a-z])", r"\1_\2", bare)
         return re.sub(r"[^a-z0-9%]+", "_", apart.lower()).strip("_")
 
     @cached_property
@@ -55,10 +60,21 @@ class SniffedColumn:
 
 @dataclass(frozen=True)
 class SniffedTable:
-    """The first rows of a table."""
+    """The first rows of a table.
+
+    Parameters
+    ----------
+    path
+        The file.
+    columns
+        Its columns.
+    name
+        What the table is called in its file, or its file in an archive; empty for a file of its own.
+    """
 
     path: Path
     columns: tuple[SniffedColumn, ...]
+    name: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -70,43 +86,67 @@ class SniffedTable:
         return next(column for column in self.columns if column.name == name)
 
 
-def read_first_rows(path: Path) -> SniffedTable:
-    """Read the first rows of a file as texts.
+def read_first_rows(path: Path) -> list[SniffedTable]:
+    """Read the first rows of the tables in a file as texts; of most files that is one.
 
     Raises
     ------
     SourceError
-        It is no table, or an archive of several.
+        It has no table.
     """
-    begun = _only_file(path)
-    # What is no text is read from its end, or as a whole.
-    is_text = kind_of(begun.head) is None and not begun.head.startswith(_PARQUET_MAGIC)
-    opened = first_lines_file if is_text else plain_file
-    try:
-        with opened(begun.file) as plain, _open_view(begun, plain) as connection:
-            names = [name for name, *_ in connection.execute("DESCRIBE raw").fetchall()]
-            texts_sql = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
-            rows = connection.execute(f"SELECT {texts_sql} FROM raw LIMIT {MOST_ROWS}").fetchall()
-    except duckdb.Error as error:
-        raise _no_table(path, first_line(error)) from error
-    columns = []
-    for place, name in enumerate(names):
-        columns.append(SniffedColumn(name, [(row[place] or "").strip() for row in rows]))
-    return SniffedTable(path, tuple(columns))
-
-
-def _only_file(path: Path) -> BegunFile:
     (local_path,) = local_copies([path])
-    begun = begun_files(path)
-    if len(begun) != 1:
-        raise SourceError(
-            str(path),
-            "an archive of several files",
-            got=f"{len(begun)} files",
-            way_out="unpack it, and name the file that holds the usage",
-        )
-    (only,) = begun
-    return only._replace(file=replace(only.file, copy=Path(local_path)))
+    tables = []
+    for begun in begun_files(path):
+        file = replace(begun.file, copy=Path(local_path))
+        tables += _tables_of(begun._replace(file=file))
+    if not tables:
+        raise _no_table(path, "it is empty")
+    return tables
+
+
+def _tables_of(begun: BegunFile) -> list[SniffedTable]:
+    file = begun.file
+    kind = kind_of(begun.head) or text_kind_of(begun.head)
+    if kind is None:
+        return [_sniffed(file, file.member, _first_rows_of_text(begun))]
+    tables = []
+    for inner, columns in columns_in(file, kind).items():
+        if not columns:
+            continue
+        name = ": ".join(part for part in (file.member, inner) if part)
+        tables.append(_sniffed(file, name, first_batch(file, kind, inner)))
+    return tables
+
+
+def _sniffed(file: RawFile, name: str, rows: pa.Table) -> SniffedTable:
+    columns = []
+    for column, values in zip(rows.column_names, _texts(rows), strict=True):
+        columns.append(SniffedColumn(column, values))
+    return SniffedTable(file.path, tuple(columns), name)
+
+
+def _texts(rows: pa.Table) -> list[list[str]]:
+    """Return the texts of the first rows by columns, as queries write the values."""
+    first = rows.slice(0, MOST_ROWS)
+    if not first.num_rows:
+        return [[] for _ in first.column_names]
+    texts_sql = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in first.column_names)
+    with closing(open_values()) as values:
+        values.register("raw", first)
+        texts = values.execute(f"SELECT {texts_sql} FROM raw").fetchall()
+    return [[(text or "").strip() for text in column] for column in zip(*texts, strict=True)]
+
+
+def _first_rows_of_text(begun: BegunFile) -> pa.Table:
+    """Return the first rows of delimited text or Parquet, read by a connection that can read nothing else."""
+    # Parquet is read from its end, of text the first lines do.
+    opened = plain_file if begun.head.startswith(_PARQUET_MAGIC) else first_lines_file
+    try:
+        with opened(begun.file) as plain, open_file(plain) as connection:
+            query_sql = f"SELECT * FROM {_reader_sql(begun, plain)} LIMIT {MOST_ROWS}"
+            return connection.sql(query_sql).to_arrow_table()
+    except duckdb.Error as error:
+        raise _no_table(begun.file.path, first_line(error)) from error
 
 
 class NoTableError(SourceError):
@@ -117,40 +157,16 @@ def _no_table(path: Path, reason: str) -> NoTableError:
     return NoTableError(str(path), f"not a table ({reason})", way_out="check the file")
 
 
-@contextmanager
-def _open_view(begun: BegunFile, plain: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a connection whose view ``raw`` is the table of a file, of which it can read nothing else."""
-    kind = kind_of(begun.head)
-    if kind is not None:
-        tables = list(kind.columns(plain))
-        if len(tables) != 1:
-            raise SourceError(
-                str(begun.file.path),
-                "several tables in one file",
-                got=", ".join(tables) or "none",
-                way_out="export the one that holds the usage as CSV or Parquet",
-            )
-        with closing(open_values()) as values:
-            batches = list(islice(kind.batches(plain, tables[0]), 1))
-            values.register("raw", pa.Table.from_batches(batches))
-            yield values
-        return
-    with open_file(plain) as connection:
-        connection.execute(f"CREATE VIEW raw AS SELECT * FROM {_reader_sql(begun, plain)}")
-        yield connection
-
-
 def _reader_sql(begun: BegunFile, plain: Path) -> str:
     file_sql = literal(str(plain_path(plain)))
     if begun.head.startswith(_PARQUET_MAGIC):
-        return f"read_parquet({file_sql})"
-    if ".json" in begun.file.file_name or begun.head[:1] == b"{":
-        return f"read_json({file_sql}, format = 'newline_delimited')"
+        return f"read_parquet({file_sql}, hive_partitioning = false)"
     separator = separator_of(whole_lines(begun.head))
     # As they are written: DuckDB would take 007 for 7, and make its own of dates.
     return f"""
         read_csv(
             {file_sql},
+            hive_partitioning = false,
             header = true,
             delim = {literal(separator)},
             quote = '"',

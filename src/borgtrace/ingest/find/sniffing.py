@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from borgtrace.errors import SourceError
 from borgtrace.ingest.find.column_amounts import guess_amount
 from borgtrace.ingest.find.column_roles import RESOURCES, Roles, find_roles
 from borgtrace.ingest.find.column_times import guess_times, moments
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
 from borgtrace.ingest.find.sniffed_table import SniffedColumn, SniffedTable, read_first_rows
+from borgtrace.ingest.find.tables_without_usage import refuse_table_without_usage
 from borgtrace.schema.time import write_time
 
 _MOST_SAMPLES = 3
@@ -34,8 +36,7 @@ def sniff(path: Path) -> Draft:
     SourceError
         It is no table, no column names a task, a time, or CPU or memory, or its times are none that are read.
     """
-    table = read_first_rows(path)
-    roles = find_roles(table)
+    table, roles = _table_of_usage(path)
     draft = Draft({"name": "own"})
     usage: dict[str, Any] = {"task": _task(roles)}
     tasks = _tasks(table, roles)
@@ -53,6 +54,50 @@ def sniff(path: Path) -> Draft:
     draft.declaration["usage"] = usage
     draft.columns = [_drafted(column, roles, usage) for column in table.columns]
     return draft
+
+
+def _table_of_usage(path: Path) -> tuple[SniffedTable, Roles]:
+    """Return the table of a file that holds usage, with what its columns are.
+
+    Raises
+    ------
+    SourceError
+        None does, or several do whose columns differ.
+    """
+    tables = read_first_rows(path)
+    fitting = []
+    faults = []
+    for table in tables:
+        refuse_table_without_usage(table)
+        try:
+            fitting.append((table, find_roles(table)))
+        except SourceError as fault:
+            faults.append(fault)
+    if not fitting:
+        raise faults[0] if len(tables) == 1 else _no_table_of_usage(tables)
+    if len({tuple(sorted(table.names)) for table, _ in fitting}) > 1:
+        raise SourceError(
+            str(path),
+            "several tables that may be usage, with different columns",
+            got="; ".join(_described(table) for table, _ in fitting),
+            way_out="export the one that holds the usage as CSV or Parquet, or write a file with [usage] and task, "
+            "time and cpu = its columns, and add --dialect FILE.toml",
+        )
+    # Equal columns are one table in parts.
+    return fitting[0]
+
+
+def _no_table_of_usage(tables: Sequence[SniffedTable]) -> SourceError:
+    return SourceError(
+        str(tables[0].path),
+        "none of its tables has columns called like a task, a time, and CPU or memory",
+        got="; ".join(_described(table) for table in tables),
+        way_out="write a file with [usage] and task, time and cpu = the columns of one, and add --dialect FILE.toml",
+    )
+
+
+def _described(table: SniffedTable) -> str:
+    return f"{table.name} ({', '.join(table.names)})"
 
 
 def _task(roles: Roles) -> str | list[str]:

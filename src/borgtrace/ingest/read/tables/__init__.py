@@ -5,25 +5,32 @@ format it is of.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.engine.guard import open_values
+from borgtrace.errors import SourceError
+from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import plain_file
 from borgtrace.ingest.read.records import json_texts_sql
-from borgtrace.ingest.read.tables import arrow_file, sqlite_file
-from borgtrace.ingest.read.tables.kind import TableKind
+from borgtrace.ingest.read.tables import arrow_file, json_file, orc_file, sqlite_file
+from borgtrace.ingest.read.tables.kind import Columns, TableKind
 
-KINDS: tuple[TableKind, ...] = (arrow_file.KIND, sqlite_file.KIND)
-"""All kinds, in the order in which they are asked."""
+KINDS: tuple[TableKind, ...] = (arrow_file.KIND, orc_file.KIND, sqlite_file.KIND)
+"""Kinds of binary files, in the order in which they are asked."""
+TEXT_KINDS: tuple[TableKind, ...] = (json_file.KIND,)
+"""Kinds of text: asked where a text is of no published form."""
 ROWS_PER_BLOCK = 1 << 17
 
 
 def kind_of(head: bytes) -> TableKind | None:
-    r"""Return the kind of a file with tables, by its first bytes; None where it is none.
+    r"""Return the kind of a binary file with tables, by its first bytes; None where it is none.
 
     Examples
     --------
@@ -33,9 +40,59 @@ def kind_of(head: bytes) -> TableKind | None:
     return next((kind for kind in KINDS if kind.recognizes(head)), None)
 
 
+def text_kind_of(head: bytes) -> TableKind | None:
+    """Return the kind of a text with tables, by its first bytes in UTF-8; None where it is none.
+
+    Examples
+    --------
+    >>> text_kind_of(b'[{"task": "web"}]').name, text_kind_of(b"task,time,cpu")
+    ('JSON', None)
+    """
+    return next((kind for kind in TEXT_KINDS if kind.recognizes(head)), None)
+
+
 def kind_called(name: str) -> TableKind:
     """Return the kind of a name."""
-    return next(kind for kind in KINDS if kind.name == name)
+    return next(kind for kind in (*KINDS, *TEXT_KINDS) if kind.name == name)
+
+
+def columns_in(file: RawFile, kind: TableKind) -> Columns:
+    """Return the tables in a file with their columns.
+
+    Parameters
+    ----------
+    file
+        The file, packed or not.
+    kind
+        What it is.
+
+    Raises
+    ------
+    SourceError
+        The file is damaged.
+    """
+    with plain_file(file) as path, _named(path, file):
+        return kind.columns(path)
+
+
+def first_batch(file: RawFile, kind: TableKind, table: str) -> pa.Table:
+    """Return the first rows of a table of a file.
+
+    Parameters
+    ----------
+    file, kind
+        As for `columns_in`.
+    table
+        Its name.
+
+    Raises
+    ------
+    SourceError
+        The file is damaged.
+    """
+    with plain_file(file) as path, _named(path, file):
+        batches = list(islice(kind.batches(path, table), 1))
+        return pa.Table.from_batches(batches) if batches else pa.table({})
 
 
 def table_blocks(source: Source) -> Iterator[pa.Table]:
@@ -48,7 +105,11 @@ def table_blocks(source: Source) -> Iterator[pa.Table]:
     """
     n_done = 0
     kind = kind_called(source.kind)
-    with plain_file(source) as path, open_values(threads=1) as connection:
+    with (
+        plain_file(source) as path,
+        _named(path, source),
+        open_values(threads=1) as connection,
+    ):
         for batch in kind.batches(path, source.inner):
             for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
                 rows = _without_nan(pa.Table.from_batches([batch.slice(start, ROWS_PER_BLOCK)]))
@@ -58,6 +119,23 @@ def table_blocks(source: Source) -> Iterator[pa.Table]:
                 numbers = pa.array(np.arange(n_done, n_done + lines.num_rows))
                 n_done += lines.num_rows
                 yield pa.table({"source_row": numbers, "line": lines.column("line")})
+
+
+@contextmanager
+def _named(path: Path, file: RawFile) -> Iterator[None]:
+    """Name a file in errors by its own name, rather than by that of the copy that is read."""
+    try:
+        yield
+    except SourceError as error:
+        if error.where != str(path):
+            raise
+        raise SourceError(
+            file.label,
+            error.what,
+            expected=error.expected,
+            got=error.got,
+            way_out=error.way_out,
+        ) from error
 
 
 def _without_nan(rows: pa.Table) -> pa.Table:
@@ -70,4 +148,14 @@ def _without_nan(rows: pa.Table) -> pa.Table:
     return rows
 
 
-__all__ = ["KINDS", "TableKind", "kind_called", "kind_of", "table_blocks"]
+__all__ = [
+    "KINDS",
+    "TEXT_KINDS",
+    "TableKind",
+    "columns_in",
+    "first_batch",
+    "kind_called",
+    "kind_of",
+    "table_blocks",
+    "text_kind_of",
+]
