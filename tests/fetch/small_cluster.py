@@ -48,5 +48,31 @@ def cluster(n_pods: int = 4, minutes: int = 120, seed: int = 0) -> list[Series]:
     return series
 
 
+def full_cluster() -> list[Series]:
+    """Return the small cluster with what else can be known: limits, labels, room for pods, and an end by OOM."""
+    series = cluster()
+    times = [START + MINUTE * minute for minute in range(120)]
+    for number in range(4):
+        pod = {"namespace": "web" if number % 2 else "shop", "pod": f"pod-{number}"}
+        labels = {
+            **pod,
+            "container": "app",
+            "node": f"n{number % 2}",
+            "resource": "cpu",
+            "unit": "core",
+        }
+        limit = [(at, "1") for at in times]
+        series.append(_series("kube_pod_container_resource_limits", labels, limit))
+        series.append(_series("kube_pod_labels", {**pod, "label_app": "front"}, limit))
+    killed = {"namespace": "shop", "pod": "pod-0", "container": "app", "reason": "OOMKilled"}
+    reasons = [(at, "1") for at in times[30:]]
+    series.append(_series("kube_pod_container_status_last_terminated_reason", killed, reasons))
+    for node in ("n0", "n1"):
+        about = {"namespace": "kube-system", "node": node, "resource": "cpu", "unit": "core"}
+        room = [(at, "7.5") for at in times]
+        series.append(_series("kube_node_status_allocatable", about, room))
+    return series
+
+
 def _series(name: str, labels: dict[str, str], samples: list[tuple[int, str]]) -> Series:
     return Series({"__name__": name, **labels}, tuple(samples))

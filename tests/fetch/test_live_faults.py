@@ -325,7 +325,7 @@ def test_a_server_that_lists_no_names_is_asked_for_all_metrics(
 
     fake = serve(choose=choose)
     plan = fetch(fake, tmp_path)
-    assert len(plan.metrics) == 8
+    assert len(plan.metrics) == 9
     assert samples(tmp_path) == all_samples(fake)
 
 

@@ -14,11 +14,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.fetch.small_cluster import MINUTE, START, cluster
+from tests.fetch.small_cluster import MINUTE, START, cluster, full_cluster
 from tests.fetch.three_ways import contents, ingest_answers, ingest_csv, table_digests
 from tests.metric_servers import Series, prometheus, victoria_metrics
 
 import borgtrace
+from borgtrace.fetch.prometheus.metrics import ALL_NAMES
+from borgtrace.schema.dialects.prometheus import DIALECT, LIMITS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Server = Callable[..., AbstractContextManager[str]]
@@ -89,6 +91,30 @@ def test_a_live_cluster_is_the_one_of_its_files(server: Server, run: Run, tmp_pa
     (kept,) = (tmp_path / "web.answers").iterdir()
     assert contents(tmp_path / "web")["machine_events"] == by_csv["machine_events"]
     assert (kept / "container_cpu_usage_seconds_total").is_dir()
+
+
+@SERVERS
+def test_all_that_is_known_is_fetched(server: Server, run: Run, tmp_path: Path) -> None:
+    series = full_cluster()
+    answers = contents(ingest_answers(series, tmp_path / "answers"))
+    with server(tmp_path / "server", series) as url:
+        done = run("fetch", "prometheus", url, tmp_path / "live", *period(120), "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["unknown"], facts["unmatched"]) == ([], [])
+    names = [one["metric"] for one in facts["metrics"]]
+    assert sorted(names) == sorted({one.metric for one in series})
+    ingested = run("ingest", tmp_path / "live", "--store", tmp_path / "store")
+    assert ingested.returncode == 0, ingested.stderr
+    assert contents(tmp_path / "store") == answers
+    # Killed after 30 minutes of a trace that begins at 600 s.
+    fails = borgtrace.open(tmp_path / "store").sql(
+        "select time from instance_events where type = 'FAIL'"
+    )
+    assert fails["time"].to_pylist() == [(600 + 30 * 60) * 1_000_000]
+
+
+def test_every_metric_that_is_asked_for_is_read() -> None:
+    assert {*ALL_NAMES} - {*DIALECT.tables} == {*LIMITS}
 
 
 @SERVERS

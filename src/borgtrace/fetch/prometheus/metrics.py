@@ -125,13 +125,20 @@ WANTED = (
     Wanted(
         "sizes of nodes",
         (
-            ("kube_node_status_allocatable",),
             ("kube_node_status_capacity",),
+            ("kube_node_status_capacity_cpu_cores", "kube_node_status_capacity_memory_bytes"),
+        ),
+        is_lasting=True,
+        labels=OF_NODES,
+    ),
+    Wanted(
+        "what nodes leave to pods",
+        (
+            ("kube_node_status_allocatable",),
             (
                 "kube_node_status_allocatable_cpu_cores",
                 "kube_node_status_allocatable_memory_bytes",
             ),
-            ("kube_node_status_capacity_cpu_cores", "kube_node_status_capacity_memory_bytes"),
         ),
         is_lasting=True,
         labels=OF_NODES,
