@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.schema import DIALECTS, Column, Dialect, RawField, RawTable
-from borgtrace.schema.dialects import declare
+from borgtrace.schema.dialects import alibaba2017, alibaba_pai2020, azure2017, azure2019, declare
 from borgtrace.schema.dialects.planetlab import PERCENTAGE
-from borgtrace.schema.dialects.raw import BRACED, ENCRYPTED, HASH, LETTERED
+from borgtrace.schema.dialects.raw import BRACED, ENCRYPTED, HASH, HEXADECIMAL, LETTERED
 from borgtrace.schema.records import row_of
 
 START = 1_793_491_200
@@ -116,6 +116,9 @@ class SampleTable:
     @property
     def file_name(self) -> str:
         """A name by which the table is recognized."""
+        if self.dialect.name.startswith("azure-20") and self.raw.parts:
+            # Two versions have these readings: the number of files tells.
+            return f"{self.raw.name}-file-1-of-{self.raw.parts}.csv"
         ending = {"prometheus": "json", "kaggle": "csv"}.get(self.format, self.format)
         return f"{self.raw.name}-000000000000.{ending}"
 
@@ -176,6 +179,13 @@ _TEXT_OF_PATTERN = {
     LETTERED: "m_{number}",
     BRACED: "{{{number},{number}}}",
     PERCENTAGE: "7",
+    HEXADECIMAL: "{number:024x}",
+    azure2017.EXACT_MEMORY: "1",
+    azure2019.MEMORY_BUCKETS: "4",
+    alibaba2017.STATES: "Terminated",
+    alibaba2017.ID: "{number}",
+    alibaba_pai2020.STATES: "Terminated",
+    alibaba_pai2020.GPU_TYPE: "T4",
 }
 
 

@@ -28,7 +28,14 @@ CONVERTED = [
     for sample in sample_tables(name)
 ]
 NEED_ANOTHER = {
-    ("opendc", "fragments"): "tasks, which says when tasks start",
+    ("opendc", "fragments"): "tasks or meta, which says when tasks start",
+    ("alibaba-pai-2020", "pai_job_table"): (
+        "pai_task_table or pai_instance_table, which says when tasks ran"
+    ),
+    ("alibaba-pai-2020", "pai_sensor_table"): (
+        "pai_task_table or pai_instance_table, which says when tasks start"
+    ),
+    ("azure-packing-2020", "vmType"): "vm, which says when tasks ran",
     (
         "azure-2017",
         "vm_cpu_readings",

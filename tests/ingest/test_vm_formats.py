@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -250,3 +252,260 @@ def test_joined_rows_of_2019_keep_their_times_fractions_and_percentiles(tmp_path
         (1150, "UPDATE_RUNNING", 0.75, 0.5, 200, None),
     ]
     assert store.manifest.generation == "crf-2019"
+
+
+def _packing(folder: Path, tables: tuple[str, ...] = ("vm", "vmType")) -> Path:
+    path = folder / "packing_trace_zone_a_v1.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        if "vm" in tables:
+            database.execute(
+                "CREATE TABLE vm (vmId INT, tenantId INT, vmTypeId INT, priority INT, starttime REAL, endtime REAL)"
+            )
+            database.executemany(
+                "INSERT INTO vm VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (1, 50, 7, 0, -12.5, 0.5),
+                    (2, 50, 7, 1, 0.25, None),
+                    (3, 51, 8, 0, 1.0, 1.5),
+                ],
+            )
+        if "vmType" in tables:
+            database.execute(
+                "CREATE TABLE vmType (id INT, vmTypeId INT, machineId INT, core REAL, memory REAL, hdd REAL, ssd REAL, "
+                "nic REAL)"
+            )
+            database.executemany(
+                "INSERT INTO vmType VALUES (?, ?, ?, ?, ?, NULL, 0.1, NULL)",
+                [(1, 7, 0, 0.5, 0.25), (2, 7, 1, 0.25, 0.125), (3, 8, 0, 1.0, None)],
+            )
+        database.execute("CREATE TABLE notes (text TEXT)")
+        database.commit()
+    return path
+
+
+def test_a_packing_trace_has_lives_and_the_shares_of_types(tmp_path: Path) -> None:
+    store = _ingest(tmp_path, [_packing(tmp_path)])
+    day = 86_400 * SECOND
+    # A type that takes half of one kind of machine takes a quarter of the larger one.  What was there at the start
+    # began before the trace; a VM without an end goes on.  High priority is 0 in the files.
+    assert rows(
+        store,
+        "instance_events",
+        "collection_id, time, type, cpu_request, memory_request, priority, user",
+    ) == [
+        (1, 0, "SCHEDULE", 0.25, 0.125, 1, "50"),
+        (1, 0, "SUBMIT", 0.25, 0.125, 1, "50"),
+        (1, 600 * SECOND + day // 2, "FINISH", 0.25, 0.125, 1, "50"),
+        (2, 600 * SECOND + day // 4, "SCHEDULE", 0.25, 0.125, 0, "50"),
+        (2, 600 * SECOND + day // 4, "SUBMIT", 0.25, 0.125, 0, "50"),
+        (3, 600 * SECOND + day, "SCHEDULE", 1.0, None, 1, "51"),
+        (3, 600 * SECOND + day, "SUBMIT", 1.0, None, 1, "51"),
+        (3, 600 * SECOND + 3 * day // 2, "FINISH", 1.0, None, 1, "51"),
+    ]
+    stored = {entry.raw_table: entry.stored for entry in store.manifest.sources}
+    assert stored == {"vm": 3, "vmType": 3}
+
+
+def test_requests_without_the_table_of_types_are_said_to_be_unknown(tmp_path: Path) -> None:
+    store = _ingest(tmp_path, [_packing(tmp_path, ("vm",))])
+    assert rows(store, "instance_events", "count(cpu_request), count(*)") == [(0, 8)]
+    assert store.manifest.notes == ("Requests of tasks are unknown: vmType says them.",)
+
+
+VM = "a" * 40 + "+/=="
+
+
+@pytest.mark.parametrize(
+    ("cores", "memory", "dialect"),
+    [
+        ("1", "1.75", "azure-2017"),
+        ("2", "3.5", "azure-2017"),
+        ("8", "14", "azure-2017"),
+        ("2", "4", "azure-2019"),
+        (">24", ">64", "azure-2019"),
+    ],
+)
+def test_tables_of_vms_of_two_years_are_told_by_their_memory(
+    tmp_path: Path, cores: str, memory: str, dialect: str
+) -> None:
+    path = tmp_path / "vmtable.csv"
+    path.write_text(f"{VM},s1,d1,0,600,99,20,80,Interactive,{cores},{memory}\n")
+    assert classify(path).dialect.name == dialect
+
+
+def test_readings_of_two_years_are_told_by_their_number_of_files_or_asked_about(
+    tmp_path: Path,
+) -> None:
+    for n_files, dialect in ((125, "azure-2017"), (195, "azure-2019")):
+        path = tmp_path / f"vm_cpu_readings-file-7-of-{n_files}.csv"
+        path.write_text(f"0,{VM},1,50,25\n")
+        assert classify(path).dialect.name == dialect
+    path = tmp_path / "readings.csv"
+    path.write_text(f"0,{VM},1,50,25\n")
+    with pytest.raises(SourceError, match="--dialect azure-2017 or --dialect azure-2019"):
+        classify(path)
+
+
+def test_vms_of_2017_have_exact_cores_and_memory(tmp_path: Path) -> None:
+    table = tmp_path / "vmtable.csv"
+    table.write_text(f"{VM},s1,d1,300,900,99,20,80,Interactive,2,3.5\n")
+    readings = tmp_path / "vm_cpu_readings-file-1-of-125.csv"
+    readings.write_text(f"300,{VM},1,50,25\n600,{VM},1,100,50\n")
+    store = _ingest(tmp_path, [table, readings], "16cores,56GiB")
+    assert rows(store, "instance_events", "distinct cpu_request, memory_request") == [
+        (2 / 16, 3.5 / 56)
+    ]
+    assert rows(store, "instance_usage", "average_cpu, maximum_cpu") == [
+        (0.5 / 16, 1 / 16),
+        (1 / 16, 2 / 16),
+    ]
+
+
+def test_workloads_of_opendc_before_2_1_are_in_megahertz(tmp_path: Path) -> None:
+    start = START * 1000
+    meta = {
+        "id": ["a"],
+        "submissionTime": pa.array([start], pa.timestamp("ms", "UTC")),
+        "endTime": pa.array([start + 600_000], pa.timestamp("ms", "UTC")),
+        "maxCores": [4],
+        "requiredMemory": [8_000_000],
+    }
+    trace = {
+        "id": ["a", "a"],
+        "time": pa.array([start + 300_000, start + 600_000], pa.timestamp("ms", "UTC")),
+        "duration": [300_000, 300_000],
+        "cores": [4, 4],
+        "cpuUsage": [2_600.0, 0.0],
+        "flops": [1, 1],
+    }
+    for name, columns in (("meta", meta), ("trace", trace)):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    places = [tmp_path / "meta.parquet", tmp_path / "trace.parquet"]
+    store = _ingest(tmp_path, places, "16cores,41600MHz,16GB")
+    assert [row[:3] for row in _usage(store)] == [(600, 900, 0.0625), (900, 1200, 0)]
+    assert rows(store, "instance_events", "distinct cpu_request, memory_request") == [(0.25, 0.5)]
+
+
+def test_fragments_of_opendc_2_1_end_at_their_timestamp(tmp_path: Path) -> None:
+    start = START * 1000
+    meta = {
+        "id": ["a"],
+        "start_time": [start],
+        "stop_time": [start + 600_000],
+        "cpu_count": [4],
+        "cpu_capacity": [10_000.0],
+        "mem_capacity": [8_000_000],
+    }
+    # In no order, and with a gap.
+    trace = {
+        "id": ["a", "a"],
+        "timestamp": [start + 600_000, start + 200_000],
+        "duration": [300_000, 200_000],
+        "cpu_count": [4, 4],
+        "cpu_usage": [2_500.0, 5_000.0],
+    }
+    for name, columns in (("meta", meta), ("trace", trace)):
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    places = [tmp_path / "meta.parquet", tmp_path / "trace.parquet"]
+    store = _ingest(tmp_path, places, "16cores,16GB")
+    assert [row[:3] for row in _usage(store)] == [(600, 800, 0.125), (900, 1200, 0.0625)]
+
+
+def test_tasks_of_alibaba_2017_request_for_each_instance(tmp_path: Path) -> None:
+    path = tmp_path / "batch_task.csv"
+    path.write_text(
+        "10718,12897,15,64,2003,Terminated,50,0.016\n"
+        "-10,0,4,7,393,Waiting,,\n"
+        "300,900,4,8,1,Failed,100,0.5\n"
+    )
+    store = _ingest(tmp_path, [path], "64cores")
+    found = rows(store, "collection_events", "collection_name, time, type, collection_logical_name")
+    assert [(name, time // SECOND, *more) for name, time, *more in found] == [
+        ("15/64", 11_318, "SUBMIT", "15"),
+        ("15/64", 13_497, "FINISH", "15"),
+        ("4/7", 0, "SUBMIT", "4"),
+        ("4/8", 900, "SUBMIT", "4"),
+        ("4/8", 1500, "FAIL", "4"),
+    ]
+
+
+JOB, USER, MACHINE = "4b3f04b66a525d2df903eb16", "58540f191766", "82e5af3cd5c4af3f56c62c54"
+WORKERS = ["a" * 60, "b" * 60]
+PAI = {
+    "pai_machine_spec.csv": f"{MACHINE},T4,96,512,2\n",
+    "pai_job_table.csv": f"{JOB},{'c' * 60},{USER},Terminated,900.0,2000.0\n",
+    "pai_task_table.csv": f"{JOB},worker,2.0,Terminated,1000.0,2000.0,4800.0,256.0,50.0,T4\n",
+    "pai_instance_table.csv": f"{JOB},worker,{'d' * 60},{WORKERS[0]},{'c' * 60},Terminated,1000.0,1900.0,{MACHINE}\n"
+    f"{JOB},worker,{'e' * 60},{WORKERS[1]},{'c' * 60},Failed,1200.0,2000.0,{MACHINE}\n",
+    "pai_sensor_table.csv": f"{JOB},worker,{WORKERS[0]},{'c' * 60},{MACHINE},/dev/nvidia0,2400.0,16.0,64.0,128.0,"
+    "1,2,3,4,5,6\n"
+    # One row for each GPU of a worker, and one of a worker that no row is about.
+    f"{JOB},worker,{WORKERS[1]},{'c' * 60},{MACHINE},/dev/nvidia0,1200.0,16.0,32.0,64.0,1,2,3,4,5,6\n"
+    f"{JOB},worker,{WORKERS[1]},{'c' * 60},{MACHINE},/dev/nvidia1,1200.0,20.0,32.0,64.0,1,2,3,4,5,6\n"
+    f"{JOB},worker,{'f' * 60},{'c' * 60},{MACHINE},/dev/nvidia1,100.0,20.0,1.0,1.0,1,2,3,4,5,6\n",
+    "pai_group_tag_table.csv": f"{'c' * 60},{USER},V100M32,{'e' * 32},nmt\n",
+    "pai_machine_metric.csv": f"{WORKERS[0]},{MACHINE},1000,1900,0.1,3.5,14.9,87.8,18.2,1.0,5.0,18.5\n",
+}
+
+
+@pytest.fixture(name="pai")
+def pai_store(tmp_path: Path) -> Store:
+    for name, text in PAI.items():
+        (tmp_path / name).write_text(text)
+    return _ingest(tmp_path, [tmp_path])
+
+
+def test_workers_of_pai_request_what_their_task_does_for_each(pai: Store) -> None:
+    events = rows(
+        pai,
+        "instance_events",
+        "instance_index, time, type, cpu_request, memory_request, gpu_request, user",
+    )
+    # Times count from 900 s, when the job was submitted: 600 s in the store.
+    assert [(index, time // SECOND, *more) for index, time, *more in events] == [
+        (0, 600, "SUBMIT", 0.5, 0.5, 500, USER),
+        (0, 700, "SCHEDULE", 0.5, 0.5, 500, USER),
+        (0, 1600, "FINISH", 0.5, 0.5, 500, USER),
+        (1, 600, "SUBMIT", 0.5, 0.5, 500, USER),
+        (1, 900, "SCHEDULE", 0.5, 0.5, 500, USER),
+        (1, 1700, "FAIL", 0.5, 0.5, 500, USER),
+    ]
+    assert pai.manifest.time_zone == "Asia/Shanghai"
+
+
+def test_sensors_of_pai_are_means_over_the_life_of_a_worker(pai: Store) -> None:
+    found = rows(
+        pai,
+        "instance_usage",
+        "instance_index, start_time, end_time, average_cpu, average_memory, maximum_memory",
+    )
+    assert [
+        (index, start // SECOND, end // SECOND, *more) for index, start, end, *more in found
+    ] == [
+        (0, 700, 1600, 0.25, 0.125, 0.25),
+        (1, 900, 1700, 0.125, 0.0625, 0.125),
+    ]
+    entries = {entry.raw_table: entry for entry in pai.manifest.sources}
+    sensors = entries["pai_sensor_table"]
+    assert (sensors.rows_in, sensors.stored, sensors.skipped) == (4, 3, 1)
+
+
+def test_tables_of_pai_that_are_not_read_are_named(pai: Store, tmp_path: Path) -> None:
+    notes = [note for note in pai.manifest.notes if "is not read" in note]
+    assert notes == [
+        f"{tmp_path}/pai_group_tag_table.csv: pai_group_tag_table of alibaba-pai-2020 is not read: "
+        "tags of jobs have no place in a store.",
+        f"{tmp_path}/pai_machine_metric.csv: pai_machine_metric of alibaba-pai-2020 is not read: "
+        "means of whole machines over the life of a worker are no use of tasks.",
+    ]
+
+
+def test_published_names_above_a_table_without_a_header_are_its_header(tmp_path: Path) -> None:
+    path = tmp_path / "pai_machine_spec.csv"
+    text = PAI["pai_machine_spec.csv"]
+    path.write_text("machine,gpu_type,cap_cpu,cap_mem,cap_gpu\n" + text)
+    store = _ingest(tmp_path, [path])
+    assert rows(store, "machine_events", "cpu_capacity, memory_capacity, gpu_capacity") == [
+        (1, 1, 2)
+    ]
+    assert store.manifest.sources[0].rows_in == 1

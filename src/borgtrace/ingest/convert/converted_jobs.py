@@ -13,11 +13,16 @@ _ATTEMPTS_SQL = """
         CASE WHEN instance_name IS NULL THEN instance
              ELSE dense_rank() OVER (PARTITION BY n.task ORDER BY instance_name) - 1 END AS instance,
         coalesce(n.cpu_request, w.cpu_request) AS cpu_request,
-        coalesce(n.memory_request, w.memory_request) AS memory_request
+        coalesce(n.memory_request, w.memory_request) AS memory_request,
+        coalesce(n.gpu_share, w.gpu_share) AS gpu_share
     )
     FROM named_tasks n
     LEFT JOIN (
-        SELECT task, any_value(cpu_request) AS cpu_request, any_value(memory_request) AS memory_request
+        SELECT
+            task,
+            any_value(cpu_request) AS cpu_request,
+            any_value(memory_request) AS memory_request,
+            any_value(gpu_share) AS gpu_share
         FROM whole_tasks
         GROUP BY task
     ) w ON w.task = n.task
@@ -115,7 +120,7 @@ def _named_tasks_sql(tasks_sql: str, fills: Mapping[str, frozenset[str]]) -> str
 
 def dependencies_sql(terms: Terms) -> str:
     """Write the collections that each waits for, as names of tasks say; those that no row is about are left out."""
-    if not terms.has("task_rows", "job"):
+    if not (terms.has("task_rows", "job") and terms.conversion.dependency_pattern):
         return "SELECT NULL AS collection_id, NULL AS start_after_collection_ids"
     pattern = f"^{terms.conversion.dependency_pattern}$"
     return f"""

@@ -98,7 +98,7 @@ def find_missing_rows(
     if not n_usage:
         incomplete = _incomplete_tables(terms, present)
         if incomplete is None:
-            return MissingRows()
+            return MissingRows(tuple(_notes_about_kinds(terms, present)))
         # Machines alone are worth a store.
         if terms.has("machine_rows"):
             return MissingRows((incomplete.note,))
@@ -140,6 +140,13 @@ def _incomplete_tables(terms: Terms, files: _Files) -> _Incomplete | None:
     if terms.has("task_rows"):
         needed = files.filling("usage_rows", "task")
     return _Incomplete(names, needed)
+
+
+def _notes_about_kinds(terms: Terms, files: _Files) -> list[str]:
+    """Return what is said of tasks whose kind says what they request, where nothing describes the kinds."""
+    if not terms.has("task_rows", "kind") or terms.has("type_rows"):
+        return []
+    return [f"Requests of tasks are unknown: {files.filling('type_rows', 'cpu')} says them."]
 
 
 def _has_no_time_sql(terms: Terms) -> str:

@@ -28,10 +28,11 @@ Orders = Mapping[str, tuple[str, ...]]
 
 @dataclass
 class Discovery:
-    """Raw files, and files that should be data but cannot be used."""
+    """Raw files, files that should be data but cannot be used, and published tables that are left out."""
 
     sources: list[Source] = field(default_factory=list)
     faults: list[SourceError] = field(default_factory=list)
+    unread: list[SourceError] = field(default_factory=list)
 
     @property
     def generation(self) -> str:
@@ -50,8 +51,8 @@ class Discovery:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about columns that are not read."""
-        sentences = []
+        """Sentences about tables and columns that are not read."""
+        sentences = [f"{fault.where}: {fault.what}: {fault.got}." for fault in self.unread]
         for source in self.sources:
             if source.unread:
                 columns = ", ".join(source.unread)
@@ -100,8 +101,10 @@ def discover(
         for file in recognized:
             discovery.sources += file.sources
             discovery.faults += file.faults
+            discovery.unread += file.unread
     if not discovery.sources:
-        raise discovery.faults[0] if discovery.faults else _nothing_found(places)
+        refusals = (*discovery.faults, *discovery.unread)
+        raise refusals[0] if refusals else _nothing_found(places)
     if cell:
         discovery.sources = _sources_of_cell(discovery.sources, cell)
     if time_zone:
@@ -205,11 +208,11 @@ def _walk_folder(folder: Path, orders: Orders, faults: list[SourceError]) -> Ite
 
 def _recognize(file: _WalkedFile, cell: str, only: Dialect | None) -> RecognizedFile:
     if not file.is_named and is_beside_data(file.path.name):
-        return RecognizedFile([], [])
+        return RecognizedFile([], [], [])
     try:
         return recognize(file.path, cell, file.orders, only)
     except SourceError as fault:
-        return RecognizedFile([], [fault])
+        return RecognizedFile([], [fault], [])
 
 
 def truth_about(path: Path) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from borgtrace.ingest.find.separators import split_fields
 from borgtrace.schema import Dialect, RawField, RawTable
 
 _PUBLISHED_NAME = re.compile(r"part-\d{5}-of-\d{5}\.csv.*")
+_PARTS = re.compile(r"-of-(\d+)")
 _ROWS = 200
 """Rows that are looked at."""
 _MOST_DAMAGED = 0.1
@@ -42,11 +43,12 @@ _TESTS: Mapping[str, Callable[[str], object]] = {
 
 
 class PlacedTable(NamedTuple):
-    """The table of a file without a header, and its fields in the order of the file."""
+    """The table of a file without a header, its fields in the order of the file, and formats that fit as well."""
 
     dialect: Dialect
     table: str
     order: tuple[str, ...]
+    rivals: tuple[Dialect, ...] = ()
 
 
 class _Candidate(NamedTuple):
@@ -86,8 +88,33 @@ def table_by_places(
         if _is_named_so(file, candidate.raw) or _holds(candidate, rows):
             widths = [len(row) for row in rows if len(row) in candidate.raw.field_counts]
             # The first legal width tells the version.
-            return PlacedTable(candidate.dialect, candidate.raw.name, candidate.order[: widths[0]])
+            order = candidate.order[: widths[0]]
+            return _told_by_parts(file, candidate, order, possible)
     return None
+
+
+def _told_by_parts(
+    file: RawFile,
+    candidate: _Candidate,
+    order: tuple[str, ...],
+    tables: Sequence[tuple[Dialect, RawTable]],
+) -> PlacedTable:
+    """Return the table of a file, of those that two versions of a trace have alike: their numbers of files tell."""
+    alike = [
+        (dialect, raw)
+        for dialect, raw in tables
+        if raw.name == candidate.raw.name and _patterns(raw) == _patterns(candidate.raw)
+    ]
+    named = _PARTS.search(file.file_name)
+    for dialect, raw in alike:
+        if named and raw.parts == int(named[1]):
+            return PlacedTable(dialect, raw.name, order)
+    rivals = tuple(dialect for dialect, _ in alike if dialect is not candidate.dialect)
+    return PlacedTable(candidate.dialect, candidate.raw.name, order, rivals)
+
+
+def _patterns(raw: RawTable) -> list[str]:
+    return [field.pattern for field in raw.fields]
 
 
 def _may_name_task(file: RawFile, raw: RawTable, lines: Sequence[str]) -> bool:

@@ -64,10 +64,11 @@ _ROWS_BELOW = 3
 
 
 class RecognizedFile(NamedTuple):
-    """What one file holds: raw tables, and parts of it that should be data but cannot be used."""
+    """What one file holds: raw tables, parts of it that should be data but cannot be used, and tables left out."""
 
     sources: list[Source]
     faults: list[SourceError]
+    unread: list[SourceError]
 
 
 def classify(
@@ -90,8 +91,23 @@ def classify(
     """
     recognized = recognize(path, cell, orders, only)
     if not recognized.sources:
-        raise recognized.faults[0]
+        raise (*recognized.faults, *recognized.unread)[0]
     return recognized.sources[0]
+
+
+def _unread_table(file: RawFile, dialects: Sequence[Dialect]) -> SourceError | None:
+    """Return why a published table is not read, as its file is called; None for any other file."""
+    for dialect in dialects:
+        for name, reason in dialect.unread.items():
+            if file.file_name.startswith(name):
+                return SourceError(
+                    file.label,
+                    f"{name} of {dialect.name} is not read",
+                    expected="its other tables",
+                    got=reason,
+                    way_out="leave it out",
+                )
+    return None
 
 
 def recognize(
@@ -119,12 +135,16 @@ def recognize(
         When an archive is damaged, or the file cannot be opened.
     """
     dialects = (only,) if only else tuple(DIALECTS.values())
-    recognized = RecognizedFile([], [])
+    recognized = RecognizedFile([], [], [])
     for begun in begun_files(path):
         try:
             sources = _recognize(begun.file, begun.head, orders or {}, dialects)
         except SourceError as fault:
-            recognized.faults.append(fault)
+            unread = _unread_table(begun.file, dialects)
+            if unread is None:
+                recognized.faults.append(fault)
+            else:
+                recognized.unread.append(unread)
             continue
         for source in sources:
             known_cell = cell_in_path(path, source.dialect) or cell
@@ -258,7 +278,13 @@ def _recognize_delimited(
     tables = _tables("csv", dialects, is_positional=True)
     placed = table_by_places(file, lines, orders, tables)
     if placed is not None:
-        return [_source(file, placed.dialect, placed.table, "csv", placed.order)]
+        fitting = [
+            _source(file, dialect, placed.table, "csv", placed.order)
+            for dialect in (placed.dialect, *placed.rivals)
+        ]
+        if placed.rivals:
+            raise _two_formats(fitting)
+        return fitting[:1]
     if has_open_quote:
         raise SourceError(
             file.label,
@@ -473,6 +499,10 @@ def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]
         if _fits_names(file, dialect, raw, header):
             order = tuple(raw.spelled(name) for name in header)
             fitting.append(_source(file, dialect, raw.name, "csv", order, has_header=True))
+    for dialect, raw in _tables("csv", dialects, is_positional=True):
+        # Somebody wrote the published names above the rows of a table that has none.
+        if raw.task_file is None and sorted(header) == sorted(raw.names):
+            fitting.append(_source(file, dialect, raw.name, "csv", tuple(header), has_header=True))
     if not fitting:
         return []
     sources = _best_and_further(fitting, names)

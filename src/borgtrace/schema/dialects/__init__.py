@@ -8,8 +8,12 @@ from typing import Any
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects import (
     alea,
+    alibaba2017,
     alibaba2018,
+    alibaba_pai2020,
+    azure2017,
     azure2019,
+    azure_packing2020,
     bitbrains,
     bitbrains_cpu,
     crf2019,
@@ -21,6 +25,7 @@ from borgtrace.schema.dialects import (
     kaggle2019,
     openb,
     opendc,
+    opendc2020,
     philly,
     planetlab,
     pm100,
@@ -45,8 +50,12 @@ from borgtrace.schema.dialects.trace_format import (
 
 _MODULES = (
     alea,
+    alibaba2017,
     alibaba2018,
+    alibaba_pai2020,
+    azure2017,
     azure2019,
+    azure_packing2020,
     bitbrains,
     bitbrains_cpu,
     crf2019,
@@ -58,6 +67,7 @@ _MODULES = (
     kaggle2019,
     openb,
     opendc,
+    opendc2020,
     philly,
     planetlab,
     pm100,

@@ -184,6 +184,7 @@ DIALECT = Dialect(
         first=0,
         dependency_pattern=r"[A-Za-z]+(\d+)((?:_\d+)*)",
     ),
+    unread={"machine_usage": "use of whole machines is not that of tasks"},
     span=timedelta(days=8),
     licence="Alibaba's traces are published for research or study; their folders hold no license.",
     citations=(

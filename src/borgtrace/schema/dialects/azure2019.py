@@ -18,6 +18,9 @@ from borgtrace.schema.dialects.trace_format import (
 )
 from borgtrace.schema.dialects.units import GIB, PERCENT, SECOND
 
+MEMORY_BUCKETS = r"2|4|8|32|64|>64"
+"""Sizes in GB, by which files of V2 are told from those of V1, which has exact ones: 1.75, 3.5, 7, 14 …"""
+
 VMS = RawTable(
     name="vmtable",
     table="task_rows",
@@ -39,7 +42,13 @@ VMS = RawTable(
         RawField("p95maxcpu"),
         RawField("vmcategory"),
         RawField("vmcorecountbucket", "cpu_request", words=((">24", 30.0),)),
-        RawField("vmmemorybucket", "memory_request", scale=GIB, words=((">64", 70.0),)),
+        RawField(
+            "vmmemorybucket",
+            "memory_request",
+            pattern=MEMORY_BUCKETS,
+            scale=GIB,
+            words=((">64", 70.0),),
+        ),
     ),
 )
 

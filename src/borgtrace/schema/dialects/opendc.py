@@ -4,6 +4,8 @@ A task starts when it is submitted, and its fragments follow each other from the
 their own times say. CPU is in MHz: use is a share of what all cores of the task have together. Machines are another
 input of the simulator: say --capacity.
 
+Files of version 2.1 (meta and trace) are read too: there a fragment ends at its timestamp.
+
 Sources: TaskSchemas.kt and FragmentSchemas.kt of OpenDC, and its page on workloads.
 """
 
@@ -41,10 +43,35 @@ FRAGMENTS = RawTable(
     ),
 )
 
+# Files of version 2.1, where a fragment ends at its timestamp.
+META = RawTable(
+    name="meta",
+    table="task_rows",
+    fields=(
+        RawField("id", "task", is_mandatory=True),
+        RawField("start_time", "start", is_mandatory=True, scale=MILLISECOND),
+        RawField("stop_time", "end", is_mandatory=True, scale=MILLISECOND),
+        RawField("cpu_count", "cpu_request", is_mandatory=True),
+        RawField("cpu_capacity", "cpu_clock", is_mandatory=True),
+        RawField("mem_capacity", "memory_request", is_mandatory=True, scale=KB),
+    ),
+)
+
+TRACE = RawTable(
+    name="trace",
+    table="usage_rows",
+    fields=(
+        RawField("id", "task", is_mandatory=True),
+        RawField("timestamp", "end", is_mandatory=True, scale=MILLISECOND),
+        RawField("duration", "length", is_mandatory=True, scale=MILLISECOND),
+        RawField("cpu_usage", "average_cpu", is_mandatory=True),
+    ),
+)
+
 DIALECT = Dialect(
     name="opendc",
     title="Workload for OpenDC",
-    tables={table.name: table for table in (TASKS, FRAGMENTS)},
+    tables={table.name: table for table in (TASKS, META, FRAGMENTS, TRACE)},
     formats=("parquet",),
     codes={"event_type": {**EVENTS_FROM_TIMES, "FINISH": "FINISH"}},
     absent={"machine_id": "tasks name no machine"},

@@ -258,6 +258,8 @@ class Dialect:
         A sentence about the terms under which it is published; empty where nothing is known of them.
     citations
         What to cite where the trace is used.
+    unread
+        Published tables that are not read, by the beginning of their files' names, each with the reason.
     conversion
         How rows become rows of the store, where its raw tables hold rows of `borgtrace.schema.records`; else None.
 
@@ -295,6 +297,7 @@ class Dialect:
     publication: Publication | None = None
     licence: str = ""
     citations: tuple[Citation, ...] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
     conversion: Conversion | None = None
 
     def __post_init__(self) -> None:

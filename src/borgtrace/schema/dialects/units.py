@@ -6,6 +6,7 @@ from typing import NamedTuple
 MICROSECOND = 1.0
 MILLISECOND = 1e3
 SECOND = 1e6
+DAY = 8.64e10
 MILLICORE = 1e-3
 PERCENT = 0.01
 KB = 1000.0
