@@ -20,6 +20,7 @@ from borgtrace.ingest.files.sources import SERIES, Format, Source
 from borgtrace.ingest.files.streams import plain_file
 from borgtrace.ingest.find.begun_file import EXPECTED, begun_files, whole_lines
 from borgtrace.ingest.find.further_sections import is_further_section
+from borgtrace.ingest.find.near_misses import near_miss
 from borgtrace.ingest.find.placed_fields import table_by_places
 from borgtrace.ingest.find.separators import separator_of, split_fields
 from borgtrace.ingest.find.workload_logs import (
@@ -274,7 +275,8 @@ def _recognize_delimited(
         return [replace(source, delimiter=separator) for source in sources]
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
     if _names_columns(header, lines[1:], separator):
-        raise not_a_trace(file.label, lines[0])
+        missed = near_miss(file.label, header, _tables("csv", dialects))
+        raise missed or not_a_trace(file.label, lines[0])
     tables = _tables("csv", dialects, is_positional=True)
     placed = table_by_places(file, lines, orders, tables)
     if placed is not None:
@@ -465,7 +467,8 @@ def _by_names(
             sources = _best_and_further(fitting, set(record))
             # A record of JSON leaves out what it has no value for: others may have further names.
             return sources if kind == "json" else [_with_unread(each, record) for each in sources]
-    raise not_a_trace(file.label, ", ".join(records[0][:6]) if records else "no records")
+    missed = near_miss(file.label, records[0], _tables(kind, dialects)) if records else None
+    raise missed or not_a_trace(file.label, ", ".join(records[0][:6]) if records else "no records")
 
 
 def _best_and_further(fitting: Sequence[Source], names: set[str]) -> list[Source]:

@@ -10,7 +10,7 @@ from borgtrace.schema import RawTable
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _HEADER_LINE = re.compile(r";+\s*([A-Za-z]+)\s*:\s*(.*?)\s*")
 _COUNT = re.compile(r"\d{1,3}(,\d{3})+|\d+")
-_NAME = re.compile(r"\.swf(\.|$)")
+_NAME = re.compile(r"\.swf(\.(gz|zst|bz2|xz|lz4|zip))?$")
 _N_FIELDS = 18
 _STATUS_AT = 10
 _STATUSES = frozenset(map(str, range(-1, 6)))
