@@ -13,5 +13,6 @@ QUESTIONS = [
     "tails",
     "hazards",
     "job_delay",
+    "job_efficiency",
     "crash_loops",
 ]

@@ -4,6 +4,7 @@ HEADING = "Utilization"
 
 QUESTIONS = [
     "utilization",
+    "gpu_allocation",
     "machine_utilization",
     "notebook",
     "notebook_machines",

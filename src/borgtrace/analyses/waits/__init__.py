@@ -6,5 +6,6 @@ QUESTIONS = [
     "moving_averages",
     "load_and_times",
     "scheduling_delay",
+    "waits_by_size",
     "run_times",
 ]
