@@ -166,12 +166,19 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
             'the server refuses the query: got 400 Bad Request: invalid parameter "query"; '
             "check --selector and the address",
         ),
+        (
+            Reply(400, "Client sent an HTTP request to an HTTPS server.", "text/plain"),
+            None,
+            "the server refuses the query: got 400 Bad Request: Client sent an HTTP request to an HTTPS server.; "
+            "begin the address with https:HOST",
+        ),
     ],
 )
 def test_a_door_that_is_closed(
     serve: Serve, tmp_path: Path, reply: Reply, access: Credentials | None, message: str
 ) -> None:
     fake = serve(choose=always(reply))
+    message = message.replace("https:HOST", fake.url.replace("http:", "https:"))
     assert message_of(fake.url, tmp_path, access) == f"{fake.url}: {message}"
     # What will never be answered is not asked again, but for the three forms of the first query.
     assert len(fake.requests) == (3 if reply.status == 400 else 1)

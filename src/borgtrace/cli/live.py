@@ -293,6 +293,6 @@ class LiveFetch:
             facts["seconds"] = round(seconds, 3)
             print_json(facts, indent=1)
         talk.print(
-            f"{counted(n_samples, 'sample')} came in {duration(seconds)}; the folder holds "
+            f"{counted(n_samples, 'sample')} came in {duration(seconds)}; {folder} holds "
             f"{counted(n_files, 'file')}, {decimal(kept.size())}."
         )

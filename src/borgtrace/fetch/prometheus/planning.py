@@ -11,8 +11,9 @@ from borgtrace.fetch.prometheus.folder import AnswerFolder, FolderQuery
 from borgtrace.fetch.prometheus.metrics import ALL_NAMES, WANTED, Wanted
 from borgtrace.fetch.prometheus.plan import FetchRequest, PlannedMetric, QueryPlan
 from borgtrace.fetch.prometheus.refusals import Overloaded
-from borgtrace.fetch.prometheus.server import MissingApi, PrometheusServer, QueryRefusedError
+from borgtrace.fetch.prometheus.server import PrometheusServer
 from borgtrace.fetch.prometheus.stretches import Stretch, subtract
+from borgtrace.fetch.prometheus.verdicts import MissingApi, QueryRefusedError
 
 SECONDS_OF_WINDOW = 3600
 """What hardly changes is asked for once an hour."""

@@ -10,8 +10,9 @@ from borgtrace.fetch.prometheus.answers import AnswerFacts, NotAnAnswer, read_an
 from borgtrace.fetch.prometheus.folder import AnswerFolder, file_of
 from borgtrace.fetch.prometheus.plan import PlannedMetric, QueryPlan
 from borgtrace.fetch.prometheus.refusals import Overloaded
-from borgtrace.fetch.prometheus.server import BusyServer, MissingApi, PrometheusServer
+from borgtrace.fetch.prometheus.server import PrometheusServer
 from borgtrace.fetch.prometheus.stretches import RemainingTime, Stretch
+from borgtrace.fetch.prometheus.verdicts import BusyServer, MissingApi
 from borgtrace.fetch.retry import BrokenTransfer, Fault
 
 SECONDS_OF_LOOKBACK = 300

@@ -1,6 +1,5 @@
 """Requests to a Prometheus API: of Prometheus itself, Thanos, Mimir, Cortex, VictoriaMetrics or Amazon's service."""
 
-import ssl
 import threading
 import time
 import zlib
@@ -15,8 +14,15 @@ from borgtrace.errors import SourceError
 from borgtrace.fetch.connections import AddressWords, Connections
 from borgtrace.fetch.prometheus.address import OTHER_PREFIXES
 from borgtrace.fetch.prometheus.answers import MOST_PLAIN_BYTES, NotAnAnswer, parse_answer
-from borgtrace.fetch.prometheus.credentials import TENANT, Credentials
-from borgtrace.fetch.prometheus.refusals import Overloaded, Refusal, read_refusal
+from borgtrace.fetch.prometheus.credentials import Credentials
+from borgtrace.fetch.prometheus.refusals import Overloaded, Refusal
+from borgtrace.fetch.prometheus.verdicts import (
+    MissingApi,
+    QueryRefusedError,
+    query_refused,
+    tls_error,
+    verdict,
+)
 from borgtrace.fetch.retry import Backoff, BrokenTransfer, Fault
 
 WORDS = AddressWords(
@@ -39,12 +45,6 @@ _BLOCK = 1 << 16
 _MOST_BYTES_OF_ONE_LIST = 16 << 20
 _NEVER_ANSWERED_COST = 4
 """Of eight attempts."""
-_BUSY = {408, 425, 429}
-_TOO_MUCH = {413, 422}
-
-
-class QueryRefusedError(SourceError):
-    """The server will never answer the query."""
 
 
 class PrometheusServer(Connections):
@@ -170,7 +170,7 @@ class PrometheusServer(Connections):
         """Return what is raised for an error of the API."""
         if refusal.is_about_size:
             return Overloaded(self.access.hide(refusal.text))
-        return self._query_refused(self.access.hide(refusal.text))
+        return query_refused(self.address, self.access.hide(refusal.text))
 
     @contextmanager
     def query(
@@ -217,67 +217,11 @@ class PrometheusServer(Connections):
             The server will never answer it.
         """
         self.has_answered = True
-        code = response.status_code
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if code == httpx.codes.OK and kind != "text/html":
-            return
-        refusal = read_refusal(response)
-        text = self.access.hide(refusal.text)
-        if code == httpx.codes.OK or (refusal.is_html and code < 400):
-            raise MissingApi("200 and an HTML page", is_html=True)
-        status = f"{code} {response.reason_phrase}".strip()
-        reason = f"the server answers {status}" + (f" ({text})" if text else "")
-        if code in (401, 403):
-            raise self._denied(code, status, text)
-        if code in (404, 405, 410) or self._is_of_another_path(code, refusal):
-            raise MissingApi(status + (f" ({text})" if text else ""), is_html=refusal.is_html)
-        if code in _BUSY:
-            raise Fault(reason, retry_after=self.slow_down(response))
-        if code in _TOO_MUCH or (code == 400 and refusal.is_about_size) or code == 504:
-            raise Overloaded(reason, retry_after=self.slow_down(response))
-        if code >= 500:
-            self._judge_server_error(response, refusal, reason)
-        raise self._query_refused(f"{status}: {text}" if text else status)
+        problem = verdict(response, self.address, self.access, self.slow_down)
+        if problem is not None:
+            raise problem
 
-    def _query_refused(self, text: str) -> QueryRefusedError:
-        return QueryRefusedError(
-            self.address,
-            "the server refuses the query",
-            got=text,
-            way_out="check --selector and the address",
-        )
-
-    def _judge_server_error(self, response: httpx.Response, refusal: Refusal, reason: str) -> None:
-        retry_after = self.slow_down(response)
-        # Without a time to wait, it is the query that the API gave up.
-        is_too_much = refusal.is_from_api and retry_after is None
-        if is_too_much and (response.status_code == 503 or refusal.is_about_size):
-            raise Overloaded(reason)
-        raise BusyServer(reason, retry_after=retry_after)
-
-    @staticmethod
-    def _is_of_another_path(code: int, refusal: Refusal) -> bool:
-        """Return whether VictoriaMetrics says that it has no such path: with status 400."""
-        return code == 400 and "unsupported path" in refusal.text.lower()
-
-    def _denied(self, code: int, status: str, text: str) -> SourceError:
-        way_out = (
-            "name a token or a password: --bearer-file FILE, or --user NAME --password-file FILE"
-        )
-        if "org id" in text.lower():
-            way_out = f"name the tenant: --header '{TENANT}: TENANT'"
-        elif self.access.bearer or self.access.user or self.access.region:
-            way_out = "check the token or the password, and what it may read"
-        if code == 403 and not text:
-            way_out += "; a proxy may allow other paths only"
-        return SourceError(
-            self.address,
-            "the server lets us not in" if code == 401 else "the server forbids the query",
-            got=f"{status}: {text}" if text else status,
-            way_out=way_out,
-        )
-
-    def _no_api(self, missing: "MissingApi") -> SourceError:
+    def _no_api(self, missing: MissingApi) -> SourceError:
         way_out = "name the address whose /api/v1/query answers; Mimir's ends in /prometheus"
         for prefix in OTHER_PREFIXES:
             if not self.address.endswith(prefix) and self._has_api(prefix):
@@ -329,23 +273,7 @@ class PrometheusServer(Connections):
 
     def unreachable(self, error: httpx.TransportError) -> Exception:
         """Return the fault of a connection that was not made; a certificate stays wrong when asked again."""
-        reason = str(error)
-        if "CERTIFICATE_VERIFY_FAILED" in reason:
-            return SourceError(
-                self.address,
-                "the server's certificate is not trusted",
-                got=reason.partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
-                or reason,
-                way_out="name the file of its authority: --ca FILE, or take any certificate: --insecure",
-            )
-        if isinstance(error.__context__, ssl.SSLError) or "[SSL" in reason:
-            return SourceError(
-                self.address,
-                "no TLS with this server",
-                got=reason,
-                way_out="try http:// in place of https://; a server that asks for a certificate wants --cert and --key",
-            )
-        return super().unreachable(error)
+        return tls_error(error, self.address) or super().unreachable(error)
 
     def _wait_for_turn(self) -> None:
         """Wait so that queries begin no faster than was asked for."""
@@ -356,24 +284,3 @@ class PrometheusServer(Connections):
             turn = max(now, self.next_turn)
             self.next_turn = turn + self.interval
         self.wait(turn - now)
-
-
-class MissingApi(Exception):  # noqa: N818 - a signal, not an error of the user's
-    """There is no such path at the server.
-
-    Parameters
-    ----------
-    reason
-        What it answers.
-    is_html
-        Whether that is a page for people.
-    """
-
-    def __init__(self, reason: str, *, is_html: bool) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.is_html = is_html
-
-
-class BusyServer(Fault):
-    """The server, or what stands before it, cannot answer now; or it cannot answer so large a query."""
