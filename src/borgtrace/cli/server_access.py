@@ -45,18 +45,7 @@ def access_of(
     # A token of the environment gives way to another way that was named.
     if not bearer and not user and not region:
         bearer = environment.get(BEARER, "").strip()
-    password = ""
-    if user:
-        password = read_secret(password_file, "--password-file") if password_file else ""
-        password = password or environment.get(PASSWORD, "")
-        if not password:
-            raise UsageError(
-                "--user",
-                "no password",
-                way_out=f"name its file: --password-file FILE, or set {PASSWORD}",
-            )
-    elif password_file:
-        raise UsageError("--password-file", "a password of nobody", way_out="add --user NAME")
+    password = _password_of(user, password_file, environment)
     lines = [line for line in environment.get(HEADERS, "").splitlines() if line.strip()]
     return Credentials(
         bearer=bearer,
@@ -69,3 +58,20 @@ def access_of(
         key=key,
         is_insecure=is_insecure,
     )
+
+
+def _password_of(user: str, password_file: Path | None, environment: Mapping[str, str]) -> str:
+    """Return the password of a user; empty where no user is named."""
+    if not user:
+        if password_file:
+            raise UsageError("--password-file", "a password of nobody", way_out="add --user NAME")
+        return ""
+    password = read_secret(password_file, "--password-file") if password_file else ""
+    password = password or environment.get(PASSWORD, "")
+    if not password:
+        raise UsageError(
+            "--user",
+            "no password",
+            way_out=f"name its file: --password-file FILE, or set {PASSWORD}",
+        )
+    return password

@@ -290,12 +290,24 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
     if not options.stage_only:
         notes = (*raw_files.guesses, *discovery.notes)
         manifest = _build_store(layout, identity, present, notes, options, progress)
-        if manifest is None:
-            # Nothing staged, nothing stored: the fault of the first file is all there is to say.
-            raise faults[0]
-        if options.whole and DECLARED_WHOLE not in manifest.notes:
-            manifest = _add_notes(layout, manifest, [DECLARED_WHOLE])
+        manifest = _declared(manifest, layout, faults, is_whole=options.whole)
     return IngestResult(_as_stored(staged, manifest), len(pending.known), faults, manifest)
+
+
+def _declared(
+    manifest: Manifest | None,
+    layout: Layout,
+    faults: Sequence[SourceError],
+    *,
+    is_whole: bool,
+) -> Manifest:
+    """Return the manifest of a store that was built, which says whether the store is declared to be whole."""
+    if manifest is None:
+        # Nothing staged, nothing stored: the fault of the first file is all there is to say.
+        raise faults[0]
+    if is_whole and DECLARED_WHOLE not in manifest.notes:
+        return _add_notes(layout, manifest, [DECLARED_WHOLE])
+    return manifest
 
 
 def _as_stored(staged: Sequence[SourceEntry], manifest: Manifest | None) -> tuple[SourceEntry, ...]:

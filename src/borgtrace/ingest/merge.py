@@ -41,6 +41,18 @@ class MergedStore:
     entries: tuple[SourceEntry, ...]
 
 
+def _roots_of(stores: Sequence[str | Path]) -> list[Path]:
+    """Return the folders of the stores, of which there must be two or more."""
+    if len(stores) < 2:
+        raise UsageError(
+            "STORE…",
+            "nothing to merge",
+            expected="two stores or more, then OUT",
+            got=str(len(stores)),
+        )
+    return [as_path(root) for root in stores]
+
+
 def merge(
     stores: Sequence[str | Path],
     out: str | Path,
@@ -77,14 +89,7 @@ def merge(
     -----
     All rows are sorted once more: about what an ingest takes after staging.
     """
-    if len(stores) < 2:
-        raise UsageError(
-            "STORE…",
-            "nothing to merge",
-            expected="two stores or more, then OUT",
-            got=str(len(stores)),
-        )
-    roots = [as_path(root) for root in stores]
+    roots = _roots_of(stores)
     versions = {root: present_version(root) for root in roots}
     manifests = {Layout(root): read_intact(root) for root in roots}
     identity = _common_identity(manifests)

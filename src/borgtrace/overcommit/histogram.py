@@ -230,6 +230,13 @@ def percentile(
     return upper_edge(bucket, buckets)
 
 
+@compiled(inline=True)
+def _clear_unused(weights: Numbers, samples_in_bucket: Index, bucket: int) -> None:
+    """Clear a bucket without samples: weights in bytes leave a rounding error that is far above epsilon."""
+    if samples_in_bucket[bucket] == 0:
+        weights[bucket] = 0.0
+
+
 @compiled()
 def rolling_percentiles(
     owner: Index,
@@ -275,9 +282,7 @@ def rolling_percentiles(
             bucket = find_bucket(value[oldest], buckets)
             add(weights, state, bucket, -weight[oldest], time[oldest], half_life, buckets)
             samples_in_bucket[bucket] -= 1
-            if samples_in_bucket[bucket] == 0:
-                # Weights in bytes leave a rounding error that is far above epsilon.
-                weights[bucket] = 0.0
+            _clear_unused(weights, samples_in_bucket, bucket)
             _find_used_buckets(weights, state, buckets.epsilon)
             oldest += 1
         bucket = find_bucket(value[i], buckets)

@@ -78,12 +78,9 @@ def scores(
     saved = (limits - predicted)[:, is_limited] / limits[is_limited]
     has_changed = np.abs(np.diff(predicted)) > CHANGE * predicted[:, :-1]
     out = np.zeros(len(predictions), SCORE)
-    out["instants"] = n
+    _count_instants(out, block, n)
     out["limited"] = is_limited.sum()
     out["limit"] = limits.sum()
-    out["samples"] = len(block.known)
-    last_judged = block.all.slots[:n].max(initial=-1)
-    out["judged_samples"] = np.count_nonzero(block.known.slot <= last_judged)
     out["pairs"] = is_next_slot.sum()
     out["violations"] = short.sum(axis=1)
     out["severity"] = severity.sum(axis=1)
@@ -104,6 +101,14 @@ def scores(
             predicted,
         )
     return out
+
+
+def _count_instants(out: npt.NDArray[np.void], block: MachineBlock, n: int) -> None:
+    """Count the instants that are judged, and the samples in them: the same under each policy."""
+    out["instants"] = n
+    out["samples"] = len(block.known)
+    last_judged = block.all.slots[:n].max(initial=-1)
+    out["judged_samples"] = np.count_nonzero(block.known.slot <= last_judged)
 
 
 def _severities(

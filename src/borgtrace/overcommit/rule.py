@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -129,13 +129,7 @@ def parse_rule(
         parameter, _, value_text = part.partition("=")
         parameter = parameter.strip()
         if parameter not in known:
-            expected = "one of " + ", ".join(known) if known else "none"
-            raise UsageError(
-                option,
-                f"{name} has no such parameter",
-                expected=expected,
-                got=text,
-            )
+            raise _unknown_parameter(option, name, known, text)
         value_text = value_text.strip()
         if isinstance(getattr(kind, parameter), str):
             values[parameter] = value_text
@@ -143,6 +137,15 @@ def parse_rule(
             declared = declarations_of(kind)[parameter]
             values[parameter] = _read_number(option, parameter, value_text, text, declared)
     return kind(**values)
+
+
+def _unknown_parameter(option: str, name: str, known: Sequence[str], text: str) -> UsageError:
+    return UsageError(
+        option,
+        f"{name} has no such parameter",
+        expected="one of " + ", ".join(known) if known else "none",
+        got=text,
+    )
 
 
 def _read_number(

@@ -1,13 +1,18 @@
 """``borgtrace trace``: one task."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, StoreArgument
 from borgtrace.schema.bounds import ID
+
+if TYPE_CHECKING:
+    from borgtrace.store import Store
 
 
 @command(on_interrupt="the store is as it was", writes_here=["plot"])
@@ -39,7 +44,7 @@ def trace(
     Example: borgtrace trace cell-2011 3418309 0 --plot life.html
     """
     import borgtrace
-    from borgtrace.cli.printing import print_columns, print_json
+    from borgtrace.cli.printing import print_columns
     from borgtrace.schema.ranges import parse_words
     from borgtrace.store.names import find_id
 
@@ -50,10 +55,22 @@ def trace(
     usage = opened.traces([(collection, instance)], names)
     if plot is None:
         print_columns(usage.columns, "json" if as_json else shape)
-        return
+    else:
+        _write_page(opened, collection, instance, plot, as_json=as_json)
+
+
+def _write_page(
+    store: Store,
+    collection: int,
+    instance: int,
+    plot: Path,
+    *,
+    as_json: bool,
+) -> None:
+    from borgtrace.cli.printing import print_json
     from borgtrace.report import task_page
 
-    task_page.write(opened, collection, instance, plot)
+    task_page.write(store, collection, instance, plot)
     if as_json:
         print_json({"page": str(plot)})
     else:

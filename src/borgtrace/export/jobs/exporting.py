@@ -1,7 +1,7 @@
 """Writes one file per job (or task), several processes at a time, and the index of all files."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -62,18 +62,11 @@ def export_jobs(
     rows = rows_of_jobs(store)
     check_free(out)
     with new_folder(out) as folder, store.expect_current():
-        parts = [str(part) for part in store.layout.parts("instance_usage")]
-        write = partial(write_files, parts, out=folder, layout=layout)
         # What one call writes needs no second process.
         cores = 1 if rows <= ROWS_PER_CALL else workers or os.cpu_count() or 1
         n_files = 0
         n_written = 0
-        for files in map_processes(
-            write,
-            plan_calls(store, layout),
-            cores,
-            place=str(out),
-        ):
+        for files in _write_files(store, folder, layout, cores, place=str(out)):
             n_files += len(files)
             n_written += sum(file.last - file.first for file in files)
             if progress:
@@ -91,6 +84,20 @@ def export_jobs(
         rows=n_written,
         rows_left_out=rows_of_store - rows,
     )
+
+
+def _write_files(
+    store: Store,
+    folder: Path,
+    layout: JobsLayout,
+    cores: int,
+    *,
+    place: str,
+) -> Iterator[Sequence[FileRows]]:
+    """Write the files of all jobs, and yield those of each call."""
+    parts = [str(part) for part in store.layout.parts("instance_usage")]
+    write = partial(write_files, parts, out=folder, layout=layout)
+    yield from map_processes(write, plan_calls(store, layout), cores, place=place)
 
 
 def rows_of_jobs(store: Store) -> int:

@@ -2,10 +2,11 @@
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.build.staged import StagedPaths, read_entry
@@ -58,16 +59,7 @@ def find_pending(
     entries_alike: dict[str, list[SourceEntry]] = defaultdict(list)
     for entry in entry_of_name.values():
         entries_alike[_key_without_folder(entry)].append(entry)
-    known: list[Source] = []
-    unknown: list[Source] = []
-    names_taken: set[str] = set()
-    for source in sources:
-        same = _same_content(source, entries_alike[_key_without_folder(source)])
-        if same is None:
-            unknown.append(source)
-        else:
-            known.append(source)
-            names_taken.add(same.name)
+    known, unknown, names_taken = _divide(sources, entries_alike)
     new_alike: dict[str, list[Source]] = defaultdict(list)
     for source in unknown:
         key = _key_without_folder(source)
@@ -87,6 +79,29 @@ def find_pending(
                 StagedPaths.of(staging, entry.name).discard()
         others.append(named)
     return Pending(tuple(chain(*new_alike.values())), tuple(known))
+
+
+class _Divided(NamedTuple):
+    """Sources whose content is in already, the others, and the names under which the former are."""
+
+    known: list[Source]
+    unknown: list[Source]
+    names_taken: set[str]
+
+
+def _divide(
+    sources: Sequence[Source],
+    entries_alike: Mapping[str, Sequence[SourceEntry]],
+) -> _Divided:
+    divided = _Divided([], [], set())
+    for source in sources:
+        same = _same_content(source, entries_alike.get(_key_without_folder(source), ()))
+        if same is None:
+            divided.unknown.append(source)
+        else:
+            divided.known.append(source)
+            divided.names_taken.add(same.name)
+    return divided
 
 
 def staged_entries(staging: Path) -> list[SourceEntry]:

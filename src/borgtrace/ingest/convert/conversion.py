@@ -107,14 +107,24 @@ def open_rows(
     terms = Terms(
         conversion, Basis(zero=zero), fills, counters=dict(series.counters), notes=series.notes
     )
+    return _with_units(connection, terms, capacity)
+
+
+def _with_units(
+    connection: duckdb.DuckDBPyConnection,
+    terms: Terms,
+    capacity: Capacity,
+) -> Terms:
+    """Return the terms with the sizes of the largest machine, by which amounts are divided."""
     known = _largest_machine(connection, terms, capacity)
-    basis = _largest_rows(connection, known) if not conversion.has_sizes else known
+    has_sizes = terms.conversion.has_sizes
+    basis = known if has_sizes else _largest_rows(connection, known)
     unknown_sizes = frozenset(
         resource
         for resource, size in (("cpu", known.cores), ("memory", known.bytes))
-        if size is None and not conversion.has_sizes
+        if size is None and not has_sizes
     )
-    units = Basis(basis.cores, basis.bytes, zero, known.megahertz)
+    units = Basis(basis.cores, basis.bytes, terms.basis.zero, known.megahertz)
     return replace(terms, basis=units, unknown_sizes=unknown_sizes)
 
 

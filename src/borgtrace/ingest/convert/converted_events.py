@@ -166,30 +166,7 @@ def _events_of_requests_sql(terms: Terms) -> str:
     cpu_sql = terms.fraction_sql("cpu_request", "cpu")
     memory_sql = terms.fraction_sql("memory_request", "memory")
     return f"""
-        WITH windows AS (
-            SELECT
-                task,
-                coalesce(instance, 0) AS instance_index,
-                machine,
-                start,
-                cpu_request,
-                memory_request,
-                priority,
-                source_part,
-                source_row,
-                (cpu_request, memory_request, priority) AS terms
-            FROM ({windows_sql(terms)})
-        ),
-        changes AS (
-            SELECT *, before IS NULL AS is_first
-            FROM (
-                SELECT *, lag(terms) OVER (
-                    PARTITION BY task, instance_index ORDER BY start, source_part, source_row
-                ) AS before
-                FROM windows
-            )
-            WHERE before IS NULL OR terms IS DISTINCT FROM before
-        ),
+        WITH changes AS ({_changed_requests_sql(terms)}),
         steps AS (
             SELECT *, 'SUBMIT' AS type, 0 AS step FROM changes WHERE is_first
             UNION ALL
@@ -218,9 +195,38 @@ def _events_of_requests_sql(terms: Terms) -> str:
     """
 
 
+def _changed_requests_sql(terms: Terms) -> str:
+    """Write the windows of each task whose request is another than in the one before: the first is one of them."""
+    return f"""
+        SELECT *, before IS NULL AS is_first
+        FROM (
+            SELECT *, lag(terms) OVER (
+                PARTITION BY task, instance_index ORDER BY start, source_part, source_row
+            ) AS before
+            FROM (
+                SELECT
+                    task,
+                    coalesce(instance, 0) AS instance_index,
+                    machine,
+                    start,
+                    cpu_request,
+                    memory_request,
+                    priority,
+                    source_part,
+                    source_row,
+                    (cpu_request, memory_request, priority) AS terms
+                FROM ({windows_sql(terms)})
+            )
+        )
+        WHERE before IS NULL OR terms IS DISTINCT FROM before
+    """
+
+
 _TIMELESS_SQL = """
     SELECT task, coalesce(instance, 0) FROM task_rows WHERE submit IS NULL AND start IS NULL
 """
+
+
 _REQUESTS_AND_OWNERS_SQL = """
     SELECT
         task,

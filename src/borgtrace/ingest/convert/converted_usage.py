@@ -100,11 +100,6 @@ def instance_usage_sql(terms: Terms) -> str:
     # Columns that no file fills are not looked for in each row.
     machine_sql = "k.id" if terms.has("usage_rows", "machine") else "NULL"
     joins_sql = _joins_sql(terms)
-    average_cpu_sql = _amount_sql(terms, "average", "cpu")
-    sampled_cpu_sql = _amount_sql(terms, "instant", "cpu")
-    maximum_cpu_sql = _amount_sql(terms, "maximum", "cpu")
-    average_memory_sql = _amount_sql(terms, "average", "memory")
-    maximum_memory_sql = _amount_sql(terms, "maximum", "memory")
     # Joined with the ids of names: computing an id for each row took longer than all the rest.
     rows_sql = f"""
         SELECT
@@ -114,16 +109,7 @@ def instance_usage_sql(terms: Terms) -> str:
             {stop_sql} AS end_time,
             {machine_sql} AS machine_id,
             'JOB' AS collection_type,
-            {average_cpu_sql} AS average_cpu,
-            {sampled_cpu_sql} AS sampled_cpu,
-            {maximum_cpu_sql} AS maximum_cpu,
-            {average_memory_sql} AS average_memory,
-            {maximum_memory_sql} AS maximum_memory,
-            {_as_it_is_sql(terms, "cycles_per_instruction")} AS cycles_per_instruction,
-            {_as_it_is_sql(terms, "sample_rate")} AS sample_rate,
-            {_amount_sql(terms, "assigned", "memory")} AS assigned_memory,
-            {_percentiles_sql(terms, CPU_PERCENTILES)} AS cpu_usage_distribution,
-            {_percentiles_sql(terms, CPU_TAIL_PERCENTILES)} AS tail_cpu_usage_distribution,
+            {_measurements_sql(terms)},
             u.source_part,
             u.source_row
         FROM ({windows_sql(terms)}) u
@@ -134,6 +120,23 @@ def instance_usage_sql(terms: Terms) -> str:
     if not terms.conversion.window:
         return rows_sql
     return _merged_sql(rows_sql, terms.conversion.window)
+
+
+def _measurements_sql(terms: Terms) -> str:
+    """Write what was measured in a window, column by column."""
+    sql_of_column = {
+        "average_cpu": _amount_sql(terms, "average", "cpu"),
+        "sampled_cpu": _amount_sql(terms, "instant", "cpu"),
+        "maximum_cpu": _amount_sql(terms, "maximum", "cpu"),
+        "average_memory": _amount_sql(terms, "average", "memory"),
+        "maximum_memory": _amount_sql(terms, "maximum", "memory"),
+        "cycles_per_instruction": _as_it_is_sql(terms, "cycles_per_instruction"),
+        "sample_rate": _as_it_is_sql(terms, "sample_rate"),
+        "assigned_memory": _amount_sql(terms, "assigned", "memory"),
+        "cpu_usage_distribution": _percentiles_sql(terms, CPU_PERCENTILES),
+        "tail_cpu_usage_distribution": _percentiles_sql(terms, CPU_TAIL_PERCENTILES),
+    }
+    return ", ".join(f"{value_sql} AS {column}" for column, value_sql in sql_of_column.items())
 
 
 def _as_it_is_sql(terms: Terms, column: str) -> str:

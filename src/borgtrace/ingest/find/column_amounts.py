@@ -157,29 +157,29 @@ def guess_amount(
             'decimal = "," or thousands = "," above the first section',
         )
     if resource == "cpu" and _is_counter_name(column.words):
-        unit = next((unit for unit, name in _COUNTER_UNITS if re.search(name, column.words)), "s")
-        draft.remarks[where] = (
-            f"column {column.name}: guessed from its name to be a counter of CPU seconds"
-        )
-        return {**entry, "unit": unit, "kind": "counter"}
+        return entry | _counter(column, where, draft)
     unit, question = _unit(resource, column, amounts)
     entry |= {"unit": unit} if unit else {}
     if resource == "cpu" and may_be_counter(amounts.numbers, tasks):
-        draft.ask(
-            where,
-            column.name,
-            "never falls",
-            'kind = "counter" (then with unit = "s") or kind = "average"',
-        )
+        kinds = 'kind = "counter" (then with unit = "s") or kind = "average"'
+        draft.ask(where, column.name, "never falls", kinds)
         return entry
+    kind = _kind_in_name(column.words)
     if question:
         draft.ask(where, column.name, *question)
-        return {**entry, "kind": _kind_in_name(column.words)}
-    kind = _kind_in_name(column.words)
     draft.remarks.setdefault(
         where, f"column {column.name}: guessed to be the {_KINDS[kind]} in {_named(unit)}"
     )
     return {**entry, "kind": kind}
+
+
+def _counter(column: SniffedColumn, where: str, draft: Draft) -> dict[str, Any]:
+    """Return what a declaration says of a counter of CPU time."""
+    unit = next((unit for unit, name in _COUNTER_UNITS if re.search(name, column.words)), "s")
+    draft.remarks[where] = (
+        f"column {column.name}: guessed from its name to be a counter of CPU seconds"
+    )
+    return {"unit": unit, "kind": "counter"}
 
 
 def _named(unit: str) -> str:

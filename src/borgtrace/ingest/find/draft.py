@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from borgtrace.errors import harmless
 
 
-class Question(NamedTuple):
+class OpenQuestion(NamedTuple):
     """What could be read in two ways: what is asked, and the line of a declaration that settles it."""
 
     about: str
@@ -56,7 +56,7 @@ class Draft:
 
     declaration: dict[str, Any] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
-    questions: list[Question] = field(default_factory=list)
+    questions: list[OpenQuestion] = field(default_factory=list)
     columns: list[DraftedColumn] = field(default_factory=list)
 
     @property
@@ -78,7 +78,7 @@ class Draft:
         line
             What settles it.
         """
-        self.questions.append(Question(about, asked, line))
+        self.questions.append(OpenQuestion(about, asked, line))
         self.remarks[entry] = f"column {about}: {asked}; add {line}"
 
     def text(self) -> str:

@@ -295,18 +295,29 @@ def _measure_block(
             kind = execution["kind"]
             sample_percentiles(plan.model, own, kind, plan.scores, line, numbers)
             empty_percentiles(own, plan.rates, end - start, numbers, measured.faults)
-        for column in range(len(plan.columns)):
-            value = numbers[plan.columns[column]]
-            if value >= 0.0:
-                measured.codes[row, column] = number_code(value)
-            else:
-                measured.codes[row, column] = EMPTY if value == EMPTY_LIST else MISSING
+        _write_codes(plan.columns, numbers, row, measured.codes)
         # What a reader gets back, not what was measured: the sums must agree to the last bit with the files.
         average = plan.values[measured.codes[row, plan.tallied.average_cpu]]
         sampled = plan.values[measured.codes[row, plan.tallied.sampled_cpu]]
         memory = plan.values[measured.codes[row, plan.tallied.average_memory]]
         tally = measured.tally[number]
         _add_to_tally(tally, average, sampled, memory)
+
+
+@compiled(inline=True)
+def _write_codes(
+    columns: NDArray[np.int64],
+    numbers: NDArray[np.float64],
+    row: int,
+    codes: NDArray[np.int16],
+) -> None:
+    """Write the code of each number of a row."""
+    for column in range(len(columns)):
+        value = numbers[columns[column]]
+        if value >= 0.0:
+            codes[row, column] = number_code(value)
+        else:
+            codes[row, column] = EMPTY if value == EMPTY_LIST else MISSING
 
 
 @compiled(inline=True)
