@@ -338,7 +338,9 @@ def test_shares_of_a_request_and_of_a_machine_become_fractions_of_the_largest_ma
         "machine_events",
         "machine_id, cpu_capacity, memory_capacity, time",
     ) == sorted([(hashed("m1"), 0.5, 0.5, 0), (hashed("m2"), 1.0, 1.0, 0)])
-    assert store.manifest.notes == ()
+    assert store.manifest.notes == (
+        "Unknown cpu in 1 of 3 rows: it is a share of what their task requests, which no row of tasks says.",
+    )
 
 
 def test_lives_become_events_and_one_without_an_end_has_none(tmp_path):

@@ -192,7 +192,8 @@ class _Answers:
         untyped = [column for column, type_name, *_ in described if type_name == NO_TYPE]
         typed_sql = query_sql
         if untyped:
-            typed_sql = f"SELECT * EXCLUDE ({', '.join(map(quoted, untyped))}) FROM ({query_sql})"
+            untyped_sql = ", ".join(quoted(column) for column in untyped)
+            typed_sql = f"SELECT * EXCLUDE ({untyped_sql}) FROM ({query_sql})"
         nulls_sql = "".join(f", NULL AS {quoted(column)}" for column in untyped)
         if self.n_rows <= _WORTH_KEEPING:
             answer_sql = f"({query_sql})"

@@ -271,7 +271,7 @@ def _doubt(
             return None
         return _Doubt(
             f"in {unit.name} since 1970 its times are of the years {years[0]} to {years[1]}",
-            f'unit = "{unit.name}", or another of {", ".join(TIMES)}; with clock = "relative" where they count from '
+            f'unit = "{unit.name}", or another of {", ".join(TIMES)}; with clock = "relative" if they count since '
             "a start of their own",
         )
     if 0 < step < _SHORTEST_RELATIVE_STEP:
