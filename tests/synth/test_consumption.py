@@ -192,3 +192,14 @@ def test_tasks_that_last_are_counted_by_their_curves() -> None:
     # Of production .009 end within 7,800 s, .13 within 48 h; of those 6 % finish.
     expected = 0.87 + 0.06 * (0.13 - 0.0082)
     assert PRODUCTION.lasting(172_800.0) == pytest.approx(expected, abs=0.001)
+
+
+def test_a_job_whose_tasks_must_be_apart_may_use_twice_as_many_machines_as_it_has_tasks() -> None:
+    n_jobs = 0
+    for seed in range(2):
+        cell = workload(60, seed)
+        for job in [*cell.alive_jobs(), *(cell.arriving() for _ in range(1_500))]:
+            if job.different and job.allowed is not None:
+                n_jobs += 1
+                assert job.allowed.sum() >= 2 * job.size
+    assert n_jobs > 10

@@ -335,8 +335,10 @@ class WorkloadModel:
             constraint = JobConstraint(attribute, relation, value)
             still_allowed = allowed & self._satisfying(constraint)
             # Checked against all constraints so far: each alone could be satisfied by many machines and all together
-            # by none, and the job's tasks would wait forever.
-            if still_allowed.sum() * 4 >= len(self.machines):
+            # by none, and the job's tasks would wait forever, or share a machine though none of them may.
+            n_allowed = int(still_allowed.sum())
+            has_room = not job.different or n_allowed >= 2 * job.size
+            if n_allowed * 4 >= len(self.machines) and has_room:
                 allowed = still_allowed
                 constraints.append(constraint)
         if constraints:
