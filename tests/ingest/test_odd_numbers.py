@@ -86,7 +86,7 @@ def due(sample: SampleTable, case: Case) -> Any:
     if number in sample.dialect.none.get(column.name, ()):
         return REFUSED if field.is_mandatory or not column.nullable else None
     value = number * Decimal(field.scale) + field.offset
-    if value > _largest(sample, field) or _ends_before_it_starts(sample, field, value):
+    if value < 0 or value > _largest(sample, field) or _ends_before_it_starts(sample, field, value):
         return REFUSED
     return float(value)
 
@@ -110,7 +110,7 @@ def _due_code(sample: SampleTable, enum: Any, number: Decimal) -> Any:
 def _ends_before_it_starts(sample: SampleTable, field: RawField, value: Decimal) -> bool:
     """Whether a window would end before it starts: a large start before, a small end after the other's sound value."""
     columns = {other.column for other in sample.raw.fields}
-    if not columns & {"end", "end_time"}:
+    if not (columns & {"end", "end_time"} and columns & {"time", "start_time"}):
         return False
     if sample.raw.table not in ("usage_rows", "instance_usage"):
         return False

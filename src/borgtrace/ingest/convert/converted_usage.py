@@ -68,12 +68,18 @@ _WINDOWS_IN_TURN_SQL = """
             ) AS stop
         FROM usage_rows u
         JOIN (SELECT task, min(start) AS begun FROM task_rows GROUP BY task) t ON t.task = u.task
+        WHERE u."end" IS NULL
     )
 """
 
 
-_WINDOWS_BEFORE_ENDS_SQL = """
-    SELECT *, greatest(0, "end" - length) AS start, "end" AS stop FROM usage_rows
+_WINDOWS_BEFORE_ENDS_SQL = f"""
+    -- Windows that end at a time; those of other files, which say none, follow each other.
+    SELECT *, greatest(0, "end" - length) AS start, "end" AS stop
+    FROM usage_rows
+    WHERE "end" IS NOT NULL
+    UNION ALL BY NAME
+    SELECT * FROM ({_WINDOWS_IN_TURN_SQL})
 """
 _WINDOWS_OF_LIVES_SQL = """
     -- Means over the life of an instance, which is the window.  An instance with several rows, such as one for each of

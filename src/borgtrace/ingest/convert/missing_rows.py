@@ -153,9 +153,9 @@ def _has_no_time_sql(terms: Terms) -> str:
     """Write whether the window of a row follows from the life of its task, which no row says."""
     if terms.has("usage_rows", "instance_name"):
         return f"(instance IS NULL OR (task, instance) NOT IN ({_LIVED_SQL}))"
-    if terms.has("usage_rows", "time") or terms.has("usage_rows", "end"):
+    if terms.has("usage_rows", "time"):
         return "false"
-    return f"task NOT IN ({_STARTED_SQL})"
+    return f'("end" IS NULL AND task NOT IN ({_STARTED_SQL}))'
 
 
 def _rows_without_time(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[int, int]:
