@@ -144,6 +144,8 @@ def test_rows_that_are_neither_stored_nor_rejected_are_told(
         "Read 1 file; 0 already in the store",
         f"rows in 20 = stored 15 + quarantined 5{set_aside}",
         "Staged. To sort: borgtrace ingest SRC --store store",
+        "25.0 % of the rows were refused (5 of 20): look at them in store/staging/quarantine "
+        "(Parquet: file, line, column, value, reason)",
     ]
 
 

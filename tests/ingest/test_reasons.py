@@ -8,6 +8,7 @@ import pytest
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build.staging import stage
 from borgtrace.ingest.find.recognition import classify
+from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.schema.reasons import REASONS
 from tests.ingest.raw import (
     ATTRIBUTES,
@@ -134,11 +135,18 @@ def test_a_refused_2011_line_is_kept_with_its_reason(
     assert REASONS[code].quarantines
     (kept,) = (tmp_path / "staging" / "quarantine").rglob("*.parquet")
     (row,) = pq.read_table(kept).to_pylist()
-    assert row == {
-        "source_row": 1,
-        "reason": code,
-        "raw": line.replace("\udcff", "�"),
-    }
+    assert (row["file"], row["line"], row["source_row"]) == (path.name, 2, 1)
+    assert (row["reason"], row["raw"]) == (code, line.replace("\udcff", "�"))
+    # What is wrong is the one field that was changed; of a line with other fields it is the line.
+    assert (row["column"] is None) == (code == "wrong_column_count")
+    if row["column"] is not None:
+        fields = line.replace("\udcff", "�").split(",")
+        place = next(
+            place for place, text in enumerate(good[0].split(",")) if text != fields[place]
+        )
+        raw_table = GOOGLE_2011.tables[table]
+        assert row["column"] == raw_table.fields[place].name
+        assert (row["value"] or "") == fields[place]
 
 
 @pytest.mark.parametrize(("code", "table", "record"), REFUSED_2019)

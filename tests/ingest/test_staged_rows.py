@@ -13,6 +13,7 @@ from borgtrace.ingest.build.staged import StagedOutput, StagedPaths, StagedWrite
 from borgtrace.ingest.files.raw_layout import raw_layout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.schema.dialects import GOOGLE_2011
+from borgtrace.store.manifest import Refusal
 
 
 def test_staged_rows_have_their_name_when_they_are_complete(tmp_path: Path) -> None:
@@ -91,6 +92,20 @@ def attributes(times: list[int]) -> pa.Table:
     )
 
 
+def refused(row: int, raw: str) -> pa.Table:
+    """A row that the validating reader refuses."""
+    return pa.table(
+        {
+            "source_row": [row],
+            "reason": ["unparsable_value"],
+            "column": ["time"],
+            "value": [raw],
+            "expected": ["a whole number"],
+            "raw": [raw],
+        }
+    )
+
+
 def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
     layout = raw_layout(GOOGLE_2011, "machine_attributes")
     paths = StagedPaths(tmp_path, "x")
@@ -108,24 +123,8 @@ def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
         output.write(attributes([5, 4]))
         output.write(attributes([]).cast(attributes([1]).schema))
         output.write(attributes([3, 6]))
-        output.refuse(
-            pa.table(
-                {
-                    "source_row": [4],
-                    "reason": ["unparsable_value"],
-                    "raw": ["x"],
-                }
-            )
-        )
-        output.refuse(
-            pa.table(
-                {
-                    "source_row": [5],
-                    "reason": ["unparsable_value"],
-                    "raw": ["y"],
-                }
-            )
-        )
+        output.refuse(source, refused(4, "x"), [5])
+        output.refuse(source, refused(5, "y"), [6])
     assert pq.read_table(paths.quarantine("machine_attributes")).column("raw").to_pylist() == [
         "x",
         "y",
@@ -145,6 +144,18 @@ def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
         7,
     )
     assert entry.counters == {"time_out_of_order": 2, "unparsable_value": 2}
+    assert entry.refusals == (
+        Refusal(
+            "unparsable_value",
+            "time",
+            rows=2,
+            file="part-00003-of-00007.csv",
+            row=4,
+            line=5,
+            value="x",
+            expected="a whole number",
+        ),
+    )
     assert (
         make_entry(
             source,

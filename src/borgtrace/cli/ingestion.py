@@ -13,9 +13,11 @@ from rich.progress import Progress, TaskID, TextColumn
 
 from borgtrace.cli.console import RateColumn, counted, progress, talk
 from borgtrace.cli.printing import print_json
+from borgtrace.cli.refusals import lines_of_refusals, most_frequent, warning_of_share
 from borgtrace.ingest.ingest_plan import IngestPlan
 from borgtrace.ingest.progress import Progress as IngestProgress
 from borgtrace.schema.reasons import REASONS
+from borgtrace.store.layout import Layout
 
 if TYPE_CHECKING:
     from borgtrace.ingest import IngestResult
@@ -115,15 +117,28 @@ def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
     remainder = f" + {set_aside:,} set aside" if set_aside else ""
     print(f"Read {counted(len(result.staged), 'file')}; {result.known} already in the store")
     print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {quarantined:,}{remainder}")
+    for line in lines_of_refusals(result.staged):
+        print(line)
     # Only staged: counters and digest exist when the store is sorted.
     if result.manifest is None:
         print(f"Staged. To sort: borgtrace ingest SRC --store {store}")
-        return
-    for note in result.manifest.notes:
-        print(note)
-    print_counters(result.manifest.counters)
-    print(f"digest {result.manifest.digest}")
-    talk.print(f"Next: borgtrace info {store}", style="dim")
+    else:
+        for note in result.manifest.notes:
+            print(note)
+        print_counters(result.manifest.counters)
+        print(f"digest {result.manifest.digest}")
+        talk.print(f"Next: borgtrace info {store}", style="dim")
+    # Last of all: it has to be known before anything is done with the store.
+    warning = _warning(result, store)
+    if warning:
+        print(warning)
+
+
+def _warning(result: IngestResult, store: Path) -> str:
+    layout = Layout(store)
+    is_stored = result.manifest is not None
+    quarantine = layout.quarantine if is_stored else layout.staging / layout.quarantine.name
+    return warning_of_share(result.staged, quarantine)
 
 
 def print_made(manifest: Manifest, *, as_json: bool) -> None:
@@ -155,4 +170,6 @@ def facts_of(result: IngestResult, store: Path) -> dict[str, object]:
         "tables": manifest.tables if manifest else None,
         "counters": manifest.counters if manifest else None,
         "digest": manifest.digest if manifest else None,
+        "refusals": [asdict(refusal) for refusal in most_frequent(result.staged)],
+        "warning": _warning(result, store) or None,
     }

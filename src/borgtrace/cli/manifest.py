@@ -12,6 +12,7 @@ from borgtrace.cli.console import counted
 from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.ingestion import print_counters
 from borgtrace.cli.printing import print_json
+from borgtrace.cli.refusals import lines_of_refusals
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import instant
 from borgtrace.schema import TABLES, Absent, Table
@@ -31,6 +32,8 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
     rows_in = sum(entry.rows_in for entry in manifest.sources)
     quarantined = sum(entry.quarantined for entry in manifest.sources)
     out.print(f"rows in {rows_in:,}, quarantined {quarantined:,}")
+    for line in lines_of_refusals(manifest.sources):
+        out.print(line)
     largest = largest_machine(manifest)
     if largest:
         out.print(f"amounts are fractions of the largest machine: {largest}")

@@ -18,20 +18,41 @@ from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.json_types import has_type
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
-Entry = TypeVar("Entry", "SourceEntry", "Manifest")
+Entry = TypeVar("Entry", "Refusal", "SourceEntry", "Manifest")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SEAL = "sha256"
 """Key of the manifest's digest of itself: everything else in it is trusted."""
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Rows of a file that were refused for one reason, with the first of them as an example.
+
+    ``column`` is what the file calls the column that is wrong, and ``value`` the text in it; empty and None where the
+    whole line is. ``line`` counts from 1, and is None for a file without lines, where ``row`` (from 0) says which it
+    is. ``expected`` says in words what would have been right.
+    """
+
+    reason: str
+    column: str
+    rows: int
+    file: str
+    row: int
+    line: int | None
+    value: str | None
+    expected: str
+    unknown: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SourceEntry:
     """One raw file in the ledger: what went in, what was stored, what was refused.
 
-    ``counters`` are numbers by reason code; ``merged`` counts rows that a flattened source repeats and that were stored
-    once; ``skipped`` counts rows of other cells. ``also`` counts rows written to other tables from the same file (2019:
-    constraints unnested from events). ``version`` is what a bucket said of the file: one of the same version is not
-    fetched again. ``unknown`` is what a later version wrote beside, to be kept.
+    ``counters`` are numbers by reason code, and ``refusals`` say more of refused rows, the most frequent first;
+    ``merged`` counts rows that a flattened source repeats and that were stored once; ``skipped`` counts rows of other
+    cells. ``also`` counts rows written to other tables from the same file (2019: constraints unnested from events).
+    ``version`` is what a bucket said of the file: one of the same version is not fetched again. ``unknown`` is what a
+    later version wrote beside, to be kept.
     """
 
     name: str
@@ -52,6 +73,7 @@ class SourceEntry:
     columns: tuple[str, ...] = ()
     also: dict[str, int] = field(default_factory=dict)
     version: str = ""
+    refusals: tuple[Refusal, ...] = ()
     unknown: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -133,7 +155,8 @@ class Manifest:
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
         data = asdict(self)
-        for item in (data, *data["sources"]):
+        refusals = [refusal for entry in data["sources"] for refusal in entry["refusals"]]
+        for item in (data, *data["sources"], *refusals):
             # What a later version wrote goes back to the level it came from.
             item.update(item.pop("unknown"))
         sealed = data | {_SEAL: _digest(data)}
@@ -147,6 +170,7 @@ class Manifest:
 
 # Computed once: a store may have thousands of sources.
 _FIELD_TYPES: dict[type, dict[str, Any]] = {
+    Refusal: get_type_hints(Refusal),
     SourceEntry: get_type_hints(SourceEntry),
     Manifest: get_type_hints(Manifest),
 }
@@ -162,7 +186,16 @@ def _digest(data: dict[str, Any]) -> str:
 def entry_from(data: dict[str, Any]) -> SourceEntry:
     """Rebuild a ledger entry from its JSON."""
     # JSON has no tuples, and an entry has to compare equal after it was read back.
-    return _from_fields(SourceEntry, {**data, "columns": tuple(data.get("columns", ()))})
+    return _from_fields(
+        SourceEntry,
+        {
+            **data,
+            "columns": tuple(data.get("columns", ())),
+            "refusals": tuple(
+                _from_fields(Refusal, refusal) for refusal in data.get("refusals", ())
+            ),
+        },
+    )
 
 
 def _from_fields(kind: type[Entry], data: dict[str, Any]) -> Entry:

@@ -3,6 +3,8 @@
 Its codes are trusted, its own labels are not.  What the join repeated is stored once and counted.
 """
 
+from __future__ import annotations
+
 import csv
 import io
 import json
@@ -11,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +31,9 @@ from borgtrace.ingest.read.validating_reader import validate
 from borgtrace.schema import RawTable
 from borgtrace.schema.dialects import Flattened
 from borgtrace.store.manifest import SourceEntry
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 # How a printed dict or numpy list differs from JSON: quotes, missing values, 1. for 1.0, and no commas.
 _OTHERWISE = re.compile(
@@ -97,15 +102,18 @@ def _replacement(match: re.Match[str]) -> str:
     return "},{" if text[0] == "}" else ","
 
 
+Refused = Mapping[int, Mapping[str, Any]]
+"""What is wrong in refused rows, as the validating reader says it, by their numbers."""
 MOST_ROWS = 1 << 20
 """Rows of one file, all of which are in memory at once; the published sample has 405,894."""
 
 
 class FlattenedRows(NamedTuple):
-    """The rows of a file: the names of the header, and the fields of each row by place."""
+    """The rows of a file: the names of the header, the fields of each row by place, and the line that it begins in."""
 
     header: tuple[str, ...]
     rows: list[list[str]]
+    lines: list[int]
 
     def row(self, number: int) -> dict[str, str]:
         """Return a row by name; fields that it lacks are missing."""
@@ -149,7 +157,8 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
             right = _without(rows_of_table, refused)
             output.write(first_of_each(right, output.layout))
         if refused:
-            counted.refuse(_quarantined(flat, refused))
+            lines = [flat.lines[number] for number in sorted(refused)]
+            counted.refuse(source, _refused_table(flat, refused), lines)
     return make_entry(
         source,
         counted,
@@ -184,9 +193,11 @@ def _read(source: Source) -> FlattenedRows:
         buffered = io.BufferedReader(stream)  # type: ignore[type-var]
         text = io.TextIOWrapper(buffered, "utf-8", "replace", newline="")
         records = _records(csv.reader(text))
-        header = next(records, [])
+        _, header = next(records, (1, []))
         # A line without fields is none.
-        rows = list(islice((fields for fields in records if fields), MOST_ROWS + 1))
+        numbered = list(islice((record for record in records if record[1]), MOST_ROWS + 1))
+    lines = [line for line, _ in numbered]
+    rows = [fields for _, fields in numbered]
     if len(rows) > MOST_ROWS:
         raise SourceError(
             str(source.path),
@@ -194,19 +205,20 @@ def _read(source: Source) -> FlattenedRows:
             expected=f"at most {MOST_ROWS:,}; the published sample has 405,894",
             way_out="split it, and ingest each part into a separate store",
         )
-    return FlattenedRows(tuple(header), rows)
+    return FlattenedRows(tuple(header), rows, lines)
 
 
-def _records(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Yield the fields of each row; those of one that no reader understands are a mark that no check accepts."""
+def _records(reader: Reader) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line of each row, and its fields: of one that no reader understands, a mark that is refused."""
     while True:
+        first_line = reader.line_num + 1
         try:
-            yield next(reader)
+            yield first_line, next(reader)
         except StopIteration:
             return
         # A field of more than 128 KB: the reader goes on behind it.
         except csv.Error:
-            yield [NOT_UTF8]
+            yield first_line, [NOT_UTF8]
 
 
 def choose_cell(source: Source, cells: Counter[str]) -> str:
@@ -247,16 +259,20 @@ def _validate_tables(
     layouts: Iterable[RawLayout],
     flat: FlattenedRows,
     chosen: Sequence[int],
-) -> tuple[list[pa.Table], dict[int, str]]:
-    """Return the records of each table that are right, and the reason of each row that is refused."""
+) -> tuple[list[pa.Table], Refused]:
+    """Return the records of each table that are right, and what is wrong in each row that is refused."""
     records = []
     width = len(flat.header)
-    refused = {number: "wrong_column_count" for number in chosen if len(flat.rows[number]) != width}
+    refused: Refused = {
+        number: {"reason": "wrong_column_count", "expected": f"{width} fields"}
+        for number in chosen
+        if len(flat.rows[number]) != width
+    }
     for layout in layouts:
-        right, reasons = _validate(flattened, layout, flat, chosen)
+        right, refused_here = _validate(flattened, layout, flat, chosen)
         records.append(right)
         # A row is refused whole, for the first reason found.
-        refused = {**reasons, **refused}
+        refused = {**refused_here, **refused}
     return records, refused
 
 
@@ -265,8 +281,8 @@ def _validate(
     layout: RawLayout,
     flat: FlattenedRows,
     chosen: Sequence[int],
-) -> tuple[pa.Table, dict[int, str]]:
-    """Return the records of one table that are right, and the reason of each row that is not."""
+) -> tuple[pa.Table, Refused]:
+    """Return the records of one table that are right, and what is wrong in each row that is not."""
     lines = [record_of(flattened, layout.raw, flat.row(number)) for number in chosen]
     block = pa.table(
         {
@@ -276,12 +292,14 @@ def _validate(
     )
     # As the record it was joined from, a row is judged by the same checks as Google's own shards.
     (validated,) = validate([block], layout, json_lines(layout))
-    numbers = validated.refused.column("source_row").to_pylist()
-    reasons = validated.refused.column("reason").to_pylist()
-    return validated.rows, dict(zip(numbers, reasons, strict=True))
+    refused = {}
+    for row in validated.refused.to_pylist():
+        column = flattened.renamed.get((layout.raw.name, row["column"]), row["column"])
+        refused[row["source_row"]] = {**row, "column": column}
+    return validated.rows, refused
 
 
-def _without(rows: pa.Table, refused: dict[int, str]) -> pa.Table:
+def _without(rows: pa.Table, refused: Refused) -> pa.Table:
     is_refused = pc.is_in(rows.column("source_row"), pa.array(refused, pa.int64()))
     return rows.filter(pc.invert(is_refused))
 
@@ -299,12 +317,12 @@ def first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
     return rows.take(first_rows)
 
 
-def _quarantined(flat: FlattenedRows, refused: dict[int, str]) -> pa.Table:
+def _refused_table(flat: FlattenedRows, refused: Refused) -> pa.Table:
+    """Return refused rows as the validating reader does, each with the text that the file has."""
     numbers = sorted(refused)
-    return pa.table(
-        {
-            "source_row": pa.array(numbers, pa.int64()),
-            "reason": [refused[number] for number in numbers],
-            "raw": [",".join(flat.rows[number]) for number in numbers],
-        }
-    )
+    rows = []
+    for number in numbers:
+        rows.append({**refused[number], "source_row": number, "raw": ",".join(flat.rows[number])})
+    types = [("source_row", pa.int64())]
+    types += [(name, pa.string()) for name in ("reason", "column", "value", "expected", "raw")]
+    return pa.Table.from_pylist(rows, pa.schema(types))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.ingest.build.clustering import parquet_writer
+from borgtrace.ingest.build.refused_rows import RefusedRows, quarantined_rows
 from borgtrace.ingest.build.row_order import sorted_batches
 from borgtrace.ingest.convert.column_checks import count_broken, count_out_of_order
 from borgtrace.ingest.convert.nested_lists import unnest
@@ -170,7 +172,7 @@ class StagedOutput:
 
     def _begin(self) -> None:
         self.counters: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
+        self.refused = RefusedRows()
         self._last_time = 0
 
     @property
@@ -205,11 +207,21 @@ class StagedOutput:
             # Kept from chunk to chunk: where a file is cut into chunks must not change the count.
             self._last_time = int(times[-1])
 
-    def refuse(self, rows: pa.Table) -> None:
-        """Put rows into quarantine: source_row, reason and raw text."""
+    def refuse(self, source: Source, rows: pa.Table, lines: Sequence[int | None]) -> None:
+        """Put rows into quarantine.
+
+        Parameters
+        ----------
+        source
+            Their file.
+        rows
+            As `borgtrace.ingest.read.validating_reader` refuses them.
+        lines
+            The line of each.
+        """
         self.quarantine.path.parent.mkdir(parents=True, exist_ok=True)
-        self.quarantine.write(rows)
-        self.refused.update(rows.column("reason").to_pylist())
+        self.quarantine.write(quarantined_rows(source, rows, lines))
+        self.refused.add(source, rows, lines)
 
     def restart(self) -> None:
         """Forget everything that was written."""
@@ -246,13 +258,13 @@ def make_entry(
     more
         Fields of the entry by name, instead of what follows from `output`.
     """
-    n_refused = output.refused.total()
+    n_refused = output.refused.total
     facts: dict[str, Any] = {
         "rows_in": output.rows.rows + n_refused,
         "also": {inner.table.name: writer.rows for inner, writer in output.lists},
         **more,
     }
-    counters = output.counters + output.refused
+    counters = output.counters + output.refused.by_reason
     return SourceEntry(
         name=source.name,
         file=source.path.name,
@@ -268,6 +280,7 @@ def make_entry(
         quarantined=n_refused,
         counters=dict(sorted(counters.items())),
         columns=output.rows.columns,
+        refusals=output.refused.summary(),
         **facts,
     )
 

@@ -35,6 +35,7 @@ from borgtrace.ingest.files.streams import source_digest
 from borgtrace.ingest.files.task_files import task_of_file
 from borgtrace.ingest.read.delimited import delimited_lines, read_delimited, read_plain_numbers
 from borgtrace.ingest.read.json_lines import read_json_lines
+from borgtrace.ingest.read.line_numbers import line_numbers
 from borgtrace.ingest.read.logs import log_blocks
 from borgtrace.ingest.read.number_reader import NotPlainNumbers
 from borgtrace.ingest.read.parquet import parquet_blocks, read_parquet
@@ -138,7 +139,9 @@ def _read_validating(source: Source, container: Container, output: StagedOutput)
     for block in validate(container.blocks(source), layout, container.lines(layout)):
         output.write(block.rows)
         output.counters["unknown_field"] += block.n_odd
-        output.refuse(block.refused)
+        if block.refused.num_rows:
+            refused_rows = block.refused.column("source_row").to_pylist()
+            output.refuse(source, block.refused, line_numbers(source, refused_rows))
 
 
 def _read_fast(source: Source, container: Container, output: StagedOutput) -> bool:

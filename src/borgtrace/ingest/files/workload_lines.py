@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -78,8 +78,7 @@ class WorkloadLines(Blocks):
         for line in lines.split(b"\n"):
             # A comma would make two fields of one.
             fields = line.replace(b",", self._for_comma).split()
-            # A comment, or a line without fields, is no row; nor is a heading, which no format has but some files.
-            if not fields or fields[0].startswith(b";") or fields[0].lower() in _HEADINGS:
+            if not _is_row(fields):
                 continue
             if self._n_fields:
                 fields = self._with_all_fields(fields)
@@ -94,6 +93,24 @@ class WorkloadLines(Blocks):
             fields = fields + [b""] * n_missing
         # Braces around a list say no more.
         return [field.strip(b"{}") for field in fields[: self._n_fields]]
+
+
+def numbers_of_rows(stream: io.RawIOBase) -> Iterator[int]:
+    r"""Yield the numbers of the lines of a file, from 1, that are rows.
+
+    Examples
+    --------
+    >>> list(numbers_of_rows(io.BytesIO(b"; MaxNodes: 8\n1 0 5\n\n2 7 5\n")))
+    [2, 4]
+    """
+    for number, line in enumerate(io.BufferedReader(stream), 1):
+        if _is_row(line.split()):
+            yield number
+
+
+def _is_row(fields: Sequence[bytes]) -> bool:
+    # A comment, or a line without fields, is no row; nor is a heading, which no format has but some files.
+    return bool(fields) and not fields[0].startswith(b";") and fields[0].lower() not in _HEADINGS
 
 
 N_STANDARD = 18

@@ -165,4 +165,8 @@ def delimited_lines(layout: RawLayout) -> LineFormat:
         FROM (SELECT source_row, line, {fields_sql} AS fields FROM lines)
         """,
         empty_is_null=True,
+        expected={
+            "wrong_column_count": f"{layout.width} fields",
+            "unparsable_value": "quotes around whole fields",
+        },
     )

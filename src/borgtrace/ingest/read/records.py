@@ -186,7 +186,11 @@ def json_lines(layout: RawLayout) -> LineFormat:
                 CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN {json_sql} END AS doc
             FROM lines
         )
-        """
+        """,
+        expected={
+            "wrong_column_count": "each key once",
+            "unparsable_value": "a record with the fields of its table",
+        },
     )
 
 

@@ -5,13 +5,14 @@ zones may come from a file that declares a format; all of them are quoted.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from borgtrace.engine.embedded import SQL_TYPES
 from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.ingest.files.raw_layout import DEDICATED, MACHINE, Field, RawLayout
 from borgtrace.ingest.read.date_texts import date_sql
+from borgtrace.ingest.read.expectations import LIST_OF_RECORDS, expected_by, expected_of
 from borgtrace.ingest.read.number_texts import plain_number_sql, without_missing_sql
 from borgtrace.schema import Column
 from borgtrace.schema.checks import ColumnCheck
@@ -30,10 +31,11 @@ NOT_UTF8 = "�"
 
 
 class RowTest(NamedTuple):
-    """A reason code, and the condition under which a row is refused for it."""
+    """A reason code, the condition under which a row is refused for it, and what would have been right, in words."""
 
     reason: str
     condition_sql: str
+    expected: str = ""
 
 
 Tests = tuple[RowTest, ...]
@@ -61,12 +63,18 @@ class TextField:
         Turns the text, which is then called `text_name`, into the column.
     tests
         Say what refuses the row.
+    raw_name
+        What the file calls it.
+    raw_text_sql
+        Finds the text as the file writes it.
     """
 
     name: str
     text_sql: str
     value_sql: str
     tests: Tests
+    raw_name: str
+    raw_text_sql: str
 
 
 def text_name(name: str) -> str:
@@ -91,6 +99,7 @@ def text_field(field: Field, text_sql: str) -> TextField:
         Yields its text, NULL where there is none.
     """
     column = field.column
+    raw_text_sql = text_sql
     for word, word_number in field.raw.words:
         number_sql = literal(str(word_number))
         text_sql = f"CASE WHEN {text_sql} = {literal(word)} THEN {number_sql} ELSE {text_sql} END"
@@ -102,7 +111,8 @@ def text_field(field: Field, text_sql: str) -> TextField:
     if field.raw.spelling:
         text_sql = plain_number_sql(text_sql, field.raw.spelling)
     found_sql = text_name(column.name)
-    value_sql, tests = _read(field, found_sql)
+    value_sql, type_tests = _read(field, found_sql)
+    tests = tuple(test._replace(expected=expected_of(field, test.reason)) for test in type_tests)
     tests = (*tests, *_tests_of_checks(column, value_sql))
     absent_sql = f"{found_sql} IS NULL"
     if field.none:
@@ -118,8 +128,10 @@ def text_field(field: Field, text_sql: str) -> TextField:
     # First of all tests: an empty field is missing, not unparsable.  Where a text is NULL the other tests are NULL as
     # well, which CASE takes for false.
     if field.is_mandatory:
-        tests = (RowTest("null_in_mandatory_field", absent_sql), *tests)
-    return TextField(column.name, text_sql, value_sql, tests)
+        expected = expected_of(field, "null_in_mandatory_field")
+        tests = (RowTest("null_in_mandatory_field", absent_sql, expected), *tests)
+    raw_name = ", ".join((field.raw.name, *field.raw.joined))
+    return TextField(column.name, text_sql, value_sql, tests, raw_name, raw_text_sql)
 
 
 def _none_sql(field: Field, text_sql: str) -> str:
@@ -130,8 +142,8 @@ def _none_sql(field: Field, text_sql: str) -> str:
 
 def _unless(exempt_sql: str, tests: Tests) -> Tests:
     return tuple(
-        RowTest(reason, f"NOT {exempt_sql} AND ({condition_sql})")
-        for reason, condition_sql in tests
+        test._replace(condition_sql=f"NOT {exempt_sql} AND ({test.condition_sql})")
+        for test in tests
     )
 
 
@@ -154,7 +166,7 @@ def dedicated_field(layout: RawLayout, machine: TextField) -> TextField:
     dedicated_machine = layout.dialect.dedicated_machine
     assert dedicated_machine is not None
     value_sql = _is_integer_of_sql(text_name(DEDICATED), [dedicated_machine])
-    return TextField(DEDICATED, machine.text_sql, value_sql, ())
+    return replace(machine, name=DEDICATED, value_sql=value_sql, tests=())
 
 
 def list_field(inner: RawLayout, text_sql: str) -> TextField:
@@ -171,7 +183,7 @@ def list_field(inner: RawLayout, text_sql: str) -> TextField:
     type_sql = list_type(inner)
     value_sql = f"TRY_CAST(TRY_CAST({found_sql} AS JSON) AS {type_sql})"
     is_no_list_sql = f"{found_sql} IS NOT NULL AND {value_sql} IS NULL"
-    tests = [RowTest("unparsable_value", is_no_list_sql)]
+    tests = [RowTest("unparsable_value", is_no_list_sql, LIST_OF_RECORDS)]
     # As texts: a code that is no number, or too large for one, would be cast to NULL, and NULL means the first code.
     struct_sql = ", ".join(f"{quoted(field.raw.name)} VARCHAR" for field in inner.fields)
     texts_sql = f"TRY_CAST(TRY_CAST({found_sql} AS JSON) AS STRUCT({struct_sql})[])"
@@ -180,27 +192,37 @@ def list_field(inner: RawLayout, text_sql: str) -> TextField:
         item_sql = quoted("item", field.raw.name)
         if field.is_mandatory:
             missing_sql = f"item IS NULL OR {item_sql} IS NULL"
-            tests.append(RowTest("null_in_mandatory_field", _any_sql(texts_sql, missing_sql)))
+            expected = f"{field.raw.name} in each item"
+            tests.append(
+                RowTest("null_in_mandatory_field", _any_sql(texts_sql, missing_sql), expected)
+            )
         if field.codes:
             coded = _read_code(field, _trimmed_sql(item_sql))
-            for reason, condition_sql in coded.tests:
-                tests.append(RowTest(reason, _any_sql(texts_sql, condition_sql)))
-    return TextField(inner.raw.name, text_sql, value_sql, tuple(tests))
+            for test in coded.tests:
+                expected = f"{field.raw.name}: {expected_of(field, test.reason)}"
+                condition_sql = _any_sql(texts_sql, test.condition_sql)
+                tests.append(RowTest(test.reason, condition_sql, expected))
+    return TextField(inner.raw.name, text_sql, value_sql, tuple(tests), inner.raw.name, text_sql)
 
 
-def cross_tests(layout: RawLayout) -> Tests:
-    """Return the tests on two columns of a row, once each column is right."""
-    tests = []
+def cross_tests(layout: RawLayout) -> dict[str, Tests]:
+    """Return the tests on two columns of a row, once each column is right, by the column that is compared."""
+    raw_names = {field.name: field.raw.name for field in layout.fields}
+    tests_of_column: dict[str, Tests] = {}
     for field in layout.fields:
+        tests = []
         for check in field.column.checks:
             # A file without starts of windows may have their ends.
             has_both = check.minus in layout.columns
             if has_both and REASONS[check.reason].quarantines:
                 difference_sql = _difference_sql(field.column, check.minus)
+                condition_sql = _breaks_sql(field.column, check, difference_sql)
+                other = raw_names.get(check.minus, check.minus)
                 tests.append(
-                    RowTest(check.reason, _breaks_sql(field.column, check, difference_sql))
+                    RowTest(check.reason, condition_sql, expected_by(field.column, check, other))
                 )
-    return tuple(tests)
+        tests_of_column[field.name] = tuple(tests)
+    return tests_of_column
 
 
 def _difference_sql(column: Column, minus: str) -> str:
@@ -257,7 +279,8 @@ def _tests_of_checks(column: Column, value_sql: str) -> Tests:
     tests = []
     for check in column.checks:
         if REASONS[check.reason].quarantines and not check.minus:
-            tests.append(RowTest(check.reason, _breaks_sql(column, check, value_sql)))
+            condition_sql = _breaks_sql(column, check, value_sql)
+            tests.append(RowTest(check.reason, condition_sql, expected_by(column, check)))
     return tuple(tests)
 
 

@@ -5,19 +5,26 @@ the same for all containers; each defines how a line is taken apart (`LineFormat
 """
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.engine.guard import open_values
-from borgtrace.engine.identifiers import literal, quoted
+from borgtrace.engine.identifiers import quoted
 from borgtrace.ingest.files.raw_layout import RawLayout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import READ_SIZE, check_expansion, open_lines
-from borgtrace.ingest.read.text_fields import NOT_UTF8, cross_tests, text_name, with_lists
+from borgtrace.ingest.read.text_fields import (
+    NOT_UTF8,
+    RowTest,
+    TextField,
+    cross_tests,
+    text_name,
+    with_lists,
+)
 
 BLOCK_BYTES = 1 << 25
 BLOCK_ROWS = 1 << 18
@@ -36,19 +43,22 @@ class LineFormat:
         ``is_odd``, whether it holds fields that are not declared.
     empty_is_null
         Whether an empty text is no value.
+    expected
+        What a whole line should be, in words, by the reason why it is refused.
     """
 
     query_sql: str
     empty_is_null: bool = False
+    expected: Mapping[str, str] = field(default_factory=dict)
 
     def texts_sql(self, layout: RawLayout) -> list[str]:
         """Return the SQL of the text of each field, then of each list."""
         texts = []
-        for field in layout.fields:
-            text_sql = f"fields[{int(field.place)}]"
-            if field.joined_places:
-                text_sql = _joined_sql((field.place, *field.joined_places))
-            if self.empty_is_null and not field.raw.keeps_empty:
+        for item in layout.fields:
+            text_sql = f"fields[{int(item.place)}]"
+            if item.joined_places:
+                text_sql = _joined_sql((item.place, *item.joined_places))
+            if self.empty_is_null and not item.raw.keeps_empty:
                 text_sql = f"nullif({text_sql}, '')"
             texts.append(text_sql)
         for place, _ in enumerate(layout.lists, layout.width + 1):
@@ -70,7 +80,8 @@ class ValidatedBlock(NamedTuple):
     rows
         Those that are right.
     refused
-        The others: source_row, reason and raw text.
+        The others: source_row, reason, raw text, and the column and value that are wrong with what is expected there;
+        column and value are NULL where it is the whole line.
     n_odd
         How many of the right ones hold fields that are not declared.
     """
@@ -96,47 +107,125 @@ def validate(
     lines
         How it is taken apart.
     """
-    query_sql = _validation_sql(layout, lines)
+    fields = with_lists(layout, lines.texts_sql(layout))
+    tests = _tests_of_lines(layout, fields)
+    query_sql = _validation_sql(fields, tests, lines)
     with open_values(threads=1) as connection:
         for block in blocks:
             connection.register("lines", block)
             checked = connection.sql(query_sql).to_arrow_table()
             connection.unregister("lines")
-            reasons = checked.column("reason")
-            refused = checked.filter(pc.is_valid(reasons))
-            rows = checked.filter(pc.is_null(reasons))
+            failed_test = checked.column(_FAILED_TEST)
+            rows = checked.filter(pc.is_null(failed_test))
             n_odd = pc.sum(rows.column("is_odd")).as_py() or 0
             yield ValidatedBlock(
-                rows.drop(["reason", "raw", "is_odd"]),
-                refused.select(["source_row", "reason", "raw"]),
+                rows.drop([_FAILED_TEST, _FAILED_TEXT, "fault", "raw", "is_odd"]),
+                _refused_rows(checked.filter(pc.is_valid(failed_test)), tests, lines),
                 n_odd,
             )
 
 
-def _validation_sql(layout: RawLayout, lines: LineFormat) -> str:
-    fields = with_lists(layout, lines.texts_sql(layout))
-    texts_sql = ", ".join(f"{field.text_sql} AS {text_name(field.name)}" for field in fields)
-    values_sql = ", ".join(f"{field.value_sql} AS {quoted(field.name)}" for field in fields)
-    names_sql = ", ".join(quoted(field.name) for field in fields)
-    # The first test that holds names the reason; tests on two columns come last, when each is known to be right.
-    tests = [test for field in fields for test in field.tests]
-    tests += cross_tests(layout)
+_FAILED_TEST = "failed test"
+_FAILED_TEXT = "failed text"
+"""Columns of what is checked; no column of a table is called so."""
+_WHOLE_LINE = 0
+"""Stands for the test of a line as a whole; those of its fields are numbered from 1."""
+
+
+class _FieldTest(NamedTuple):
+    """A test of one field."""
+
+    field: TextField
+    test: RowTest
+
+
+def _tests_of_lines(layout: RawLayout, fields: Sequence[TextField]) -> list[_FieldTest]:
+    """Return all tests in the order in which they are tried: the first that holds names the reason."""
+    tests = [_FieldTest(item, test) for item in fields for test in item.tests]
+    # Tests on two columns come last, when each is known to be right.
+    tests_of_pairs = cross_tests(layout)
+    for item in fields:
+        tests += [_FieldTest(item, test) for test in tests_of_pairs.get(item.name, ())]
+    return tests
+
+
+def _validation_sql(
+    fields: Sequence[TextField],
+    tests: Sequence[_FieldTest],
+    lines: LineFormat,
+) -> str:
+    texts_sql = ", ".join(f"{item.text_sql} AS {text_name(item.name)}" for item in fields)
+    values_sql = ", ".join(f"{item.value_sql} AS {quoted(item.name)}" for item in fields)
+    names_sql = ", ".join(quoted(item.name) for item in fields)
     cases_sql = " ".join(
-        f"WHEN {condition_sql} THEN {literal(reason)}" for reason, condition_sql in tests
+        f"WHEN {test.condition_sql} THEN {number}" for number, (_, test) in enumerate(tests, 1)
     )
+    failed_text_sql = _failed_text_sql(tests)
     return f"""
         WITH parsed AS ({lines.query_sql}),
-        texts AS (SELECT source_row, line, fault, is_odd, {texts_sql} FROM parsed),
-        typed AS (SELECT *, {values_sql} FROM texts)
+        texts AS (SELECT source_row, line, fault, is_odd, fields, {texts_sql} FROM parsed),
+        typed AS (SELECT *, {values_sql} FROM texts),
+        tested AS (
+            SELECT
+                *,
+                CASE WHEN fault IS NOT NULL THEN {_WHOLE_LINE} {cases_sql} END
+                    AS {quoted(_FAILED_TEST)}
+            FROM typed
+        )
         SELECT
             {names_sql},
             source_row,
-            CASE WHEN fault IS NOT NULL THEN fault {cases_sql} END AS reason,
+            {quoted(_FAILED_TEST)},
+            {failed_text_sql} AS {quoted(_FAILED_TEXT)},
+            fault,
             line AS raw,
             is_odd
-        FROM typed
+        FROM tested
         ORDER BY source_row
     """
+
+
+def _failed_text_sql(tests: Sequence[_FieldTest]) -> str:
+    """Write the text of the field whose test a line failed, as the file has it."""
+    numbers_of_text: dict[str, list[str]] = {}
+    for number, (item, _) in enumerate(tests, 1):
+        numbers_of_text.setdefault(item.raw_text_sql, []).append(str(number))
+    cases = []
+    for text_sql, numbers in numbers_of_text.items():
+        cases.append(f"WHEN {quoted(_FAILED_TEST)} IN ({', '.join(numbers)}) THEN {text_sql}")
+    return f"CASE {' '.join(cases)} END" if cases else "NULL::VARCHAR"
+
+
+def _refused_rows(
+    checked: pa.Table,
+    tests: Sequence[_FieldTest],
+    lines: LineFormat,
+) -> pa.Table:
+    """Return the refused ones of checked lines, with the reason of each and what is wrong."""
+    failed_test = checked.column(_FAILED_TEST)
+    reasons = [None, *(test.reason for _, test in tests)]
+    columns = [None, *(item.raw_name for item, _ in tests)]
+    expected = [None, *(test.expected for _, test in tests)]
+    faults = checked.column("fault")
+    expected_lines = [lines.expected.get(fault) for fault in faults.to_pylist()]
+    return pa.table(
+        {
+            "source_row": checked.column("source_row"),
+            "reason": pc.coalesce(_taken(reasons, failed_test), faults),
+            "column": _taken(columns, failed_test),
+            "value": checked.column(_FAILED_TEXT),
+            "expected": pc.coalesce(
+                _taken(expected, failed_test), pa.array(expected_lines, pa.string())
+            ),
+            "raw": checked.column("raw"),
+        }
+    )
+
+
+def _taken(texts: Sequence[str | None], places: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pa.chunked_array(
+        [pa.array(texts, pa.string()).take(chunk) for chunk in places.chunks], pa.string()
+    )
 
 
 def line_blocks(source: Source) -> Iterator[pa.Table]:
