@@ -13,11 +13,11 @@ from rich.progress import Progress, TaskID, TextColumn
 
 from borgtrace.cli.console import RateColumn, counted, progress, talk
 from borgtrace.cli.printing import print_json
-from borgtrace.cli.refusals import lines_of_refusals, most_frequent, warning_of_share
 from borgtrace.ingest.ingest_plan import IngestPlan
 from borgtrace.ingest.progress import Progress as IngestProgress
 from borgtrace.schema.reasons import REASONS
 from borgtrace.store.layout import Layout
+from borgtrace.store.refusals import lines_of_refusals, most_frequent, warning_of_share
 
 if TYPE_CHECKING:
     from borgtrace.ingest import IngestResult

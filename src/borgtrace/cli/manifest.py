@@ -12,13 +12,13 @@ from borgtrace.cli.console import counted
 from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.ingestion import print_counters
 from borgtrace.cli.printing import print_json
-from borgtrace.cli.refusals import lines_of_refusals
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import instant
 from borgtrace.schema import TABLES, Absent, Table
 from borgtrace.schema.dialects import PUBLISHED
 from borgtrace.store.manifest import Manifest
 from borgtrace.store.parts import describe_numbers
+from borgtrace.store.refusals import lines_of_refusals
 
 
 def print_manifest(manifest: Manifest, store: Path) -> None:

@@ -22,6 +22,8 @@ from borgtrace.errors import (
 from borgtrace.ingest.build.identity import Identity, forget, identify
 from borgtrace.ingest.build.leftovers import clear, tidy
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
+from borgtrace.ingest.build.rowless import entries_without_rows, no_rows_error
+from borgtrace.ingest.build.staged import StagedPaths
 from borgtrace.ingest.build.staging import refuse_staging_shortage, stage_all
 from borgtrace.ingest.build.store_build import BuildInputs, build
 from borgtrace.ingest.convert.capacity import parse_capacity
@@ -89,6 +91,8 @@ def ingest(
     ------
     SourceError
         When no file can be used, generations or cells are mixed, or a source has changed.
+    SchemaError
+        When all rows were refused, or there were none; no store is made, and one that was there is as it was.
     StoreError
         When another process writes to the store, the disk is too small, or the store is of another
         version or trace.
@@ -288,6 +292,7 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
     faults = (*discovery.faults, *staging_faults)
     manifest = None
     if not options.stage_only:
+        _require_rows(layout, present, staged, faults)
         notes = (*raw_files.guesses, *discovery.notes)
         manifest = _build_store(layout, identity, present, notes, options, progress)
         manifest = _declared(manifest, layout, faults, is_whole=options.whole)
@@ -371,6 +376,25 @@ def _stage(
             staged.append(outcome)
         progress.advance(f"stage {source.table}", source.size)
     return staged, faults
+
+
+def _require_rows(
+    layout: Layout,
+    present: Manifest | None,
+    staged: Sequence[SourceEntry],
+    faults: Sequence[SourceError],
+) -> None:
+    """Refuse to build of nothing; what was staged of it is removed, as the files are read again when they are right."""
+    waiting = staged_entries(layout.staging)
+    without_rows = entries_without_rows(waiting)
+    if not without_rows:
+        return
+    if present is None:
+        remove(layout.staging)
+    else:
+        for entry in staged:
+            StagedPaths.of(layout.staging, entry.name).discard()
+    raise no_rows_error(without_rows, faults)
 
 
 def _build_store(

@@ -119,6 +119,7 @@ def ingest(
     from borgtrace.cli.console import talk
     from borgtrace.cli.ingestion import announce, bars, print_outcome, print_plan
     from borgtrace.cli.live_sources import LiveOptions, fetch_all, print_query_plans
+    from borgtrace.errors import SchemaError
     from borgtrace.ingest import IngestOptions, prepare_ingest
 
     options = IngestOptions(
@@ -155,3 +156,6 @@ def ingest(
         talk.print(f"borgtrace: {fault}")
     if result.faults:
         raise Exit(result.faults[0].exit_code)
+    # Parts that are only staged wait for others, but a script must see that of these nothing is left.
+    if stage_only and result.staged and not any(entry.stored for entry in result.staged):
+        raise Exit(SchemaError.exit_code)

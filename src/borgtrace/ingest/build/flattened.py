@@ -27,7 +27,7 @@ from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import open_lines, source_digest
 from borgtrace.ingest.read.records import json_lines
 from borgtrace.ingest.read.text_fields import NOT_UTF8
-from borgtrace.ingest.read.validating_reader import validate
+from borgtrace.ingest.read.validating_reader import REFUSED_SCHEMA, validate
 from borgtrace.schema import RawTable
 from borgtrace.schema.dialects import Flattened
 from borgtrace.store.manifest import SourceEntry
@@ -323,6 +323,4 @@ def _refused_table(flat: FlattenedRows, refused: Refused) -> pa.Table:
     rows = []
     for number in numbers:
         rows.append({**refused[number], "source_row": number, "raw": ",".join(flat.rows[number])})
-    types = [("source_row", pa.int64())]
-    types += [(name, pa.string()) for name in ("reason", "column", "value", "expected", "raw")]
-    return pa.Table.from_pylist(rows, pa.schema(types))
+    return pa.Table.from_pylist(rows, REFUSED_SCHEMA)

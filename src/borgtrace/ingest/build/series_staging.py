@@ -16,6 +16,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.build.refused_rows import RefusedRows, quarantined_rows
 from borgtrace.ingest.build.staged import StagedPaths, StagedWriter
 from borgtrace.ingest.files.raw_layout import raw_layout
 from borgtrace.ingest.files.sources import Source
@@ -32,7 +33,8 @@ from borgtrace.ingest.read.series_labels import (
     series_text,
     text_of_state,
 )
-from borgtrace.schema import Dialect, RawTable
+from borgtrace.ingest.read.validating_reader import REFUSED_SCHEMA
+from borgtrace.schema import RawTable
 from borgtrace.schema.reasons import REASONS
 from borgtrace.store.manifest import SourceEntry
 
@@ -73,7 +75,7 @@ def stage_series(source: Source, paths: StagedPaths) -> SourceEntry:
     # Before it is read, as in `staging`.
     sha256 = source_digest(source)
     notes = ReadingNotes()
-    with SeriesOutput(paths, source.dialect) as output, _without_collection():
+    with SeriesOutput(paths, source) as output, _without_collection():
         for series in series_of_file(source, notes):
             output.add(source.label, series)
         output.flush()
@@ -90,12 +92,13 @@ def stage_series(source: Source, paths: StagedPaths) -> SourceEntry:
         version=source.version,
         part=source.part,
         parts=source.parts,
-        rows_in=output.n_stored + output.n_refused + output.n_set_aside,
+        rows_in=output.n_stored + output.refused.total + output.n_set_aside,
         stored=output.n_stored,
-        quarantined=output.n_refused,
+        quarantined=output.refused.total,
         skipped=output.n_set_aside,
         counters=dict(sorted(counters.items())),
         columns=output.samples.columns,
+        refusals=output.refused.summary(),
     )
 
 
@@ -129,13 +132,14 @@ class SeriesOutput:
     The files get their names when the ``with`` block ends, and are removed when it fails.
     """
 
-    def __init__(self, paths: StagedPaths, dialect: Dialect) -> None:
+    def __init__(self, paths: StagedPaths, source: Source) -> None:
         self.samples = StagedWriter(paths.table("samples"))
         self.counters: Counter[str] = Counter()
         self.n_stored = 0
-        self.n_refused = 0
+        self.refused = RefusedRows()
         self.n_set_aside = 0
-        self._dialect = dialect
+        self._source = source
+        self._dialect = source.dialect
         self._series = StagedWriter(paths.table("series"))
         self._quarantine = StagedWriter(paths.quarantine("samples"))
         self._known: set[int] = set()
@@ -243,24 +247,24 @@ class SeriesOutput:
         self.n_set_aside += n_samples
 
     def _refuse_row(self, raw: str, reason: str) -> None:
-        self._refuse(
-            pa.table(
-                {
-                    "source_row": pa.array([self._n_rows], pa.int64()),
-                    "reason": [reason],
-                    "raw": [raw.encode("utf-8", "replace").decode()],
-                }
-            )
-        )
+        row = {
+            "source_row": self._n_rows,
+            "reason": reason,
+            "expected": _EXPECTED_SAMPLE,
+            "raw": raw.encode("utf-8", "replace").decode(),
+        }
+        self._refuse(pa.Table.from_pylist([row], REFUSED_SCHEMA))
         self._n_rows += 1
 
     def _refuse(self, rows: pa.Table) -> None:
         if not rows.num_rows:
             return
         self._quarantine.path.parent.mkdir(parents=True, exist_ok=True)
-        self._quarantine.write(rows)
+        # A sample has no line of its own.
+        lines = [None] * rows.num_rows
+        self._quarantine.write(quarantined_rows(self._source, rows, lines))
         self.counters.update(rows.column("reason").to_pylist())
-        self.n_refused += rows.num_rows
+        self.refused.add(self._source, rows, lines)
 
     def _write(self, buffer: SampleBuffer) -> None:
         checked = buffer.take()
@@ -288,7 +292,7 @@ class SeriesOutput:
         SourceError
             It says which series there are, and why each is left out.
         """
-        if self.n_stored or self.n_refused or self._left_out.keys() <= _DELIBERATE:
+        if self.n_stored or self.refused.total or self._left_out.keys() <= _DELIBERATE:
             return
         raise SourceError(
             label,
@@ -309,6 +313,7 @@ class SeriesOutput:
                 writer.finish()
 
 
+_EXPECTED_SAMPLE = "labels of text, and pairs of a time and a value"
 _EXPECTED = (
     "container_cpu_usage_seconds_total, container_memory_working_set_bytes or metrics of kube-state-metrics, "
     "with the labels namespace, pod and container"

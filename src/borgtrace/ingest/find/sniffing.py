@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from borgtrace.errors import SourceError
+from borgtrace.errors import SchemaError, SourceError
 from borgtrace.ingest.find.column_amounts import guess_amount
 from borgtrace.ingest.find.column_roles import RESOURCES, Roles, find_roles
 from borgtrace.ingest.find.column_times import guess_times, moments
@@ -35,8 +35,17 @@ def sniff(path: Path) -> Draft:
     ------
     SourceError
         It is no table, no column names a task, a time, or CPU or memory, or its times are none that are read.
+    SchemaError
+        It has no rows.
     """
     table, roles = _table_of_usage(path)
+    if not any(column.values for column in table.columns):
+        raise SchemaError(
+            str(path),
+            "no rows",
+            expected="at least one row",
+            way_out="name files with rows; nothing was stored",
+        )
     draft = Draft({"name": "own"})
     usage: dict[str, Any] = {"task": _task(roles)}
     tasks = _tasks(table, roles)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from borgtrace.ingest.files.raw_layout import RawLayout
 from borgtrace.ingest.read.records import json_lines
-from borgtrace.ingest.read.validating_reader import validate
+from borgtrace.ingest.read.validating_reader import REFUSED_SCHEMA, validate
 from borgtrace.schema.dialects.units import SECOND
 
 _TIME = r"^[0-9]{1,10}(\.[0-9]{1,9})?$"
@@ -29,7 +29,7 @@ class CheckedSamples(NamedTuple):
     samples
         Those that are right: series, time, value and source_row.
     refused
-        The others: source_row, reason and raw text.
+        The others, as the validating reader has them.
     """
 
     samples: pa.Table
@@ -145,33 +145,42 @@ class SampleBuffer:
     def _check_odd(self, places: Sequence[int], plain: pa.Table) -> CheckedSamples:
         """Check samples one by one, as lines of JSON."""
         if not places:
-            return CheckedSamples(plain, _refused([], [], []))
+            return CheckedSamples(plain, REFUSED_SCHEMA.empty_table())
         lines = [self._line(place) for place in places]
         numbers = [self._numbers[place] for place in places]
         block = pa.table({"source_row": pa.array(numbers, pa.int64()), "line": lines})
         (validated,) = validate([block], self._layout, json_lines(self._layout))
         place_of_number = dict(zip(numbers, places, strict=True))
         line_of_number = dict(zip(numbers, lines, strict=True))
-        refused = validated.refused
+        more_refused = []
         accepted: dict[str, list[Any]] = {name: [] for name in plain.column_names}
-        unknown: list[int] = []
         for row in validated.rows.to_pylist():
             number = row["source_row"]
             place = place_of_number[number]
             time = row["time"] if self._has_times else _microseconds(self._times[place])
             if time is None or row[self._column] is None:
-                unknown.append(number)
+                more_refused.append(
+                    {
+                        "source_row": number,
+                        "reason": "null_in_mandatory_field",
+                        "column": "time" if time is None else self._field,
+                        "expected": "a value",
+                        "raw": line_of_number[number],
+                    }
+                )
                 continue
             accepted["series"].append(self._series[place])
             accepted["time"].append(time)
             accepted["value"].append(1.0 if self._is_text else row[self._column])
             accepted["source_row"].append(number)
-        reasons = ["null_in_mandatory_field"] * len(unknown)
-        lines_of_unknown = [line_of_number[number] for number in unknown]
-        more_refused = _refused(unknown, reasons, lines_of_unknown)
         return CheckedSamples(
             pa.concat_tables([plain, pa.table(accepted, plain.schema)]),
-            pa.concat_tables([refused.cast(more_refused.schema), more_refused]),
+            pa.concat_tables(
+                [
+                    validated.refused.cast(REFUSED_SCHEMA),
+                    pa.Table.from_pylist(more_refused, REFUSED_SCHEMA),
+                ]
+            ),
         )
 
     def _line(self, place: int) -> str:
@@ -220,13 +229,3 @@ def _is_time(time: Any) -> bool:
 
 def _microseconds(time: Any) -> int | None:
     return round(float(time) * SECOND) if _is_time(time) else None
-
-
-def _refused(numbers: Sequence[int], reasons: Sequence[str], lines: Sequence[str]) -> pa.Table:
-    return pa.table(
-        {
-            "source_row": pa.array(numbers, pa.int64()),
-            "reason": pa.array(reasons, pa.string()),
-            "raw": pa.array(lines, pa.string()),
-        }
-    )

@@ -72,6 +72,19 @@ def _joined_sql(places: Sequence[int]) -> str:
     return f"nullif(rtrim(concat_ws('/', {texts_sql}), '/'), '')"
 
 
+REFUSED_SCHEMA = pa.schema(
+    [
+        ("source_row", pa.int64()),
+        ("reason", pa.string()),
+        ("column", pa.string()),
+        ("value", pa.string()),
+        ("expected", pa.string()),
+        ("raw", pa.string()),
+    ]
+)
+"""Columns of refused rows: `column` and `value` are NULL where the whole line is wrong."""
+
+
 class ValidatedBlock(NamedTuple):
     """A block of lines after validation.
 
@@ -80,8 +93,7 @@ class ValidatedBlock(NamedTuple):
     rows
         Those that are right.
     refused
-        The others: source_row, reason, raw text, and the column and value that are wrong with what is expected there;
-        column and value are NULL where it is the whole line.
+        The others, with the columns of `REFUSED_SCHEMA`.
     n_odd
         How many of the right ones hold fields that are not declared.
     """

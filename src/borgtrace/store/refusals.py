@@ -1,16 +1,12 @@
-"""What an ingest says of refused rows: the most frequent reasons with an example each, and how many there are."""
+"""Refused rows in words: the most frequent reasons with an example each, and how many rows there are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from borgtrace.cli.console import counted
-
-if TYPE_CHECKING:
-    from borgtrace.store.manifest import Refusal, SourceEntry
+from borgtrace.store.manifest import Refusal, SourceEntry
 
 MOST_SHOWN = 5
 """Reasons that are shown."""
@@ -42,14 +38,16 @@ def most_frequent(entries: Iterable[SourceEntry]) -> list[Refusal]:
 def describe(refusal: Refusal) -> str:
     """Return a refusal in words: how many rows, and what is wrong in the first."""
     column = f", column {refusal.column}" if refusal.column else ""
-    place = f"line {refusal.line:,}"
-    if refusal.line is None:
-        place = f"row {refusal.row + 1:,}"
+    place = f"row {refusal.row + 1:,}" if refusal.line is None else f"line {refusal.line:,}"
     got = "nothing" if refusal.value is None else repr(refusal.value)
     return (
-        f"{refusal.reason}: {counted(refusal.rows, 'row')}{column}: "
+        f"{refusal.reason}: {_rows(refusal.rows)}{column}: "
         f"{refusal.file} {place}: expected {refusal.expected}, got {got}"
     )
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row" if count == 1 else f"{count:,} rows"
 
 
 def lines_of_refusals(entries: Iterable[SourceEntry]) -> list[str]:
@@ -59,7 +57,7 @@ def lines_of_refusals(entries: Iterable[SourceEntry]) -> list[str]:
     others = refusals[MOST_SHOWN:]
     if others:
         n_rows = sum(refusal.rows for refusal in others)
-        lines.append(f"for other reasons or in other columns: {counted(n_rows, 'row')}")
+        lines.append(f"for other reasons or in other columns: {_rows(n_rows)}")
     return lines
 
 
