@@ -215,10 +215,10 @@ def test_checks_of_two_columns_keep_their_rule_and_bound(check, broken):
     )
     field = Field(RawField("end time", "end_time"), column, GOOGLE_2011, 2)
     layout = RawLayout(GOOGLE_2011.tables["task_usage"], GOOGLE_2011, (field,), 2)
-    ((reason, test),) = cross_tests(layout)
+    ((test,),) = cross_tests(layout).values()
     rows = f"(VALUES (10, 10), (10, 16), (10, 9), (10, {2**63 - 1})) AS rows(start_time, end_time)"
-    found = duckdb.sql(f"SELECT coalesce({test}, false) FROM {rows}").fetchall()
-    assert (reason, [row[0] for row in found]) == ("end_before_start", broken)
+    found = duckdb.sql(f"SELECT coalesce({test.condition_sql}, false) FROM {rows}").fetchall()
+    assert (test.reason, [row[0] for row in found]) == ("end_before_start", broken)
 
 
 def test_a_part_given_twice_does_not_hide_those_after_it(tmp_path):
