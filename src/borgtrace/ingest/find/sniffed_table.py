@@ -114,7 +114,11 @@ def _tables_of(begun: BegunFile) -> list[SniffedTable]:
         if not columns:
             continue
         name = ": ".join(part for part in (file.member, inner) if part)
-        tables.append(_sniffed(file, name, first_batch(file, kind, inner)))
+        rows = first_batch(file, kind, inner)
+        if not rows.column_names:
+            # Without rows there is no batch that says the columns.
+            rows = pa.schema([(column, pa.string()) for column in columns]).empty_table()
+        tables.append(_sniffed(file, name, rows))
     return tables
 
 
