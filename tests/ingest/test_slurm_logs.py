@@ -300,6 +300,60 @@ def test_logs_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> No
     assert str(refused.value) == f"{tmp_path / 'jobs.txt'}: {message}"
 
 
+def test_ends_before_their_start(tmp_path: Path) -> None:
+    """The clock was put back while a job ran: its length counts, and an end without one is left out and said."""
+    text = (
+        "JobID|State|Start|End|Elapsed\n"
+        "1|COMPLETED|2026-10-25T02:50:00|2026-10-25T02:10:00|00:20:00\n"
+        "2|COMPLETED|2026-10-25T02:50:00|2026-10-25T02:10:00|\n"
+    )
+    store = store_of(tmp_path, text)
+    ends = [event for event in events(store) if event[3] == "FINISH"]
+    assert ends == [(1, 0, 1200, "FINISH")]
+    assert "Ends before their start, left out: 1." in store.manifest.notes
+
+
+def test_jobs_without_any_time_are_counted(tmp_path: Path) -> None:
+    text = "JobID|State|Submit|Start\n1|PENDING|Unknown|Unknown\n2|PENDING|2026-11-01T00:00:00|Unknown\n"
+    store = store_of(tmp_path, text)
+    assert events(store) == [(2, 0, 0, "SUBMIT")]
+    assert "Jobs of which no time is known, left out: 1." in store.manifest.notes
+
+
+def test_rows_that_another_program_wrote_again_in_quotes(tmp_path: Path) -> None:
+    text = (
+        '"JobID","JobName","State","Start","End"\n'
+        '"1","a, b","COMPLETED","2026-11-01T00:00:00","2026-11-01T00:10:00"\n'
+        '2,"c, d",COMPLETED,2026-11-01T00:00:00,2026-11-01T00:10:00\n'
+    )
+    store = store_of(tmp_path, text, "jobs.csv")
+    names = rows(store, "collection_events", "collection_logical_name", "type = 'SUBMIT'")
+    assert names == [("a, b",), ("c, d",)]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (
+            {"meta": {"Slurm": {}}, "jobs": []},
+            "a log of Slurm without jobs; ask for another time: sacct --json --starttime 2026-10-01",
+        ),
+        (
+            {
+                "meta": {"Slurm": {}},
+                "jobs": [{"job_id": 1, "job_state": "RUNNING", "submit_time": 5}],
+            },
+            "jobs as squeue and scontrol print them: expected those of sacct; "
+            "ask for them: sacct --json --starttime 2026-10-01",
+        ),
+    ],
+)
+def test_json_of_other_programs(tmp_path: Path, document: Any, message: str) -> None:
+    with pytest.raises(SourceError) as refused:
+        store_of(tmp_path, json.dumps(document), "jobs.json")
+    assert str(refused.value) == f"{tmp_path / 'jobs.json'}: {message}"
+
+
 def _json_log(release: str) -> str:
     """Return the first job of `LOG` as JSON, as releases before and since 23.02 write numbers and states."""
 

@@ -16,6 +16,8 @@ from borgtrace.engine.identifiers import quoted
 from borgtrace.errors import SchemaError, SourceError, UsageError
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.convert.conversion_terms import (
+    HAS_EARLY_END_SQL,
+    HAS_NO_TIME_SQL,
     MACHINE_NAMES_SQL,
     TASK_NAMES_SQL,
     Basis,
@@ -241,11 +243,32 @@ def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[st
         if n_windows:
             notes.append(_EVEN_USE)
     notes += [_size_note(terms, resource) for resource in sorted(terms.unknown_sizes)]
+    notes += _notes_on_left_out(connection, terms)
     if terms.has("task_rows", "step"):
         n_orphans = count_orphan_steps(connection)
         if n_orphans:
             notes.append(f"Steps without a row of their job, left out: {n_orphans:,}.")
     return tuple(note for note in notes if note)
+
+
+def _notes_on_left_out(connection: duckdb.DuckDBPyConnection, terms: Terms) -> list[str]:
+    """Return sentences about rows of tasks of which something cannot be stored."""
+    if not terms.has_lives:
+        return []
+    n_without_times, n_early_ends = _only_row(
+        connection,
+        f"""
+        SELECT count(*) FILTER ({HAS_NO_TIME_SQL}), count(*) FILTER ({HAS_EARLY_END_SQL})
+        FROM task_rows
+        """,
+    )
+    notes = []
+    # Elsewhere rows without times add to what others say of a task.
+    if n_without_times and not terms.conversion.has_sizes:
+        notes.append(f"Jobs of which no time is known, left out: {n_without_times:,}.")
+    if n_early_ends:
+        notes.append(f"Ends before their start, left out: {n_early_ends:,}.")
+    return notes
 
 
 def _size_note(terms: Terms, resource: str) -> str:

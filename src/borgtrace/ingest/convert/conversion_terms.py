@@ -23,6 +23,15 @@ MACHINE_NAMES_SQL = " UNION ALL ".join(
     if "machine" in record.names
 )
 TERMINAL_SQL = ", ".join(literal(event) for event in TERMINAL_EVENTS)
+STARTED_SQL = "coalesce(start, submit + wait)"
+"""When a row of `task_rows` says that its attempt started."""
+STOPPED_SQL = f"""
+    CASE WHEN "end" < coalesce({STARTED_SQL}, submit) THEN {STARTED_SQL} + run
+         ELSE coalesce("end", {STARTED_SQL} + run) END
+"""
+"""When it stopped: an end before the start is of a clock that was put back, so its length counts; NULL without one."""
+HAS_NO_TIME_SQL = "coalesce(submit, start) IS NULL"
+HAS_EARLY_END_SQL = f'"end" < coalesce({STARTED_SQL}, submit) AND ({STOPPED_SQL}) IS NULL'
 FIRST_ROW_SQL = (
     "min(source_part) AS source_part, arg_min(source_row, (source_part, source_row)) AS source_row"
 )

@@ -1,7 +1,13 @@
 """SQL of the events of converted files: from rows about the lives of tasks, else concluded from their usage."""
 
 from borgtrace.engine.identifiers import number
-from borgtrace.ingest.convert.conversion_terms import TERMINAL_SQL, Terms, id_sql
+from borgtrace.ingest.convert.conversion_terms import (
+    STARTED_SQL,
+    STOPPED_SQL,
+    TERMINAL_SQL,
+    Terms,
+    id_sql,
+)
 from borgtrace.ingest.convert.converted_jobs import dependencies_sql
 from borgtrace.ingest.convert.converted_usage import windows_sql
 
@@ -265,15 +271,12 @@ def _lives_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
                 false
             ) AS is_update
         FROM (
-            SELECT *, coalesce("end", started + run) AS stopped
-            FROM (
-                SELECT
-                    *,
-                    coalesce(submit, start) AS submitted,
-                    CASE WHEN status IS DISTINCT FROM 'SUBMIT'
-                         THEN coalesce(start, submit + wait) END AS started
-                FROM {rows_sql}
-            )
+            SELECT
+                *,
+                coalesce(submit, start) AS submitted,
+                CASE WHEN status IS DISTINCT FROM 'SUBMIT' THEN {STARTED_SQL} END AS started,
+                {STOPPED_SQL} AS stopped
+            FROM {rows_sql}
         )
     """
 

@@ -3,6 +3,7 @@
 import duckdb
 
 from borgtrace.engine.identifiers import number, quoted
+from borgtrace.ingest.convert.conversion_terms import STARTED_SQL, STOPPED_SQL
 from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.time import WINDOW
 
@@ -14,7 +15,6 @@ USE = {
     "largest_memory": "maximum_memory",
 }
 """Use over a whole life, and the column of usage that it becomes."""
-_STARTED_SQL = "coalesce(start, submit + wait)"
 
 
 def show_job_rows(
@@ -56,7 +56,7 @@ def _with_steps(connection: duckdb.DuckDBPyConnection, rows_sql: str) -> str:
     """Return the query of jobs with the use of their steps: of the attempt that each of them belongs to."""
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE rows_and_steps AS
-        SELECT *, {_STARTED_SQL} AS begun FROM ({rows_sql})
+        SELECT *, {STARTED_SQL} AS begun FROM ({rows_sql})
     """)
     connection.execute("""
         CREATE OR REPLACE TEMP TABLE use_of_steps AS
@@ -183,8 +183,7 @@ def use_of_lives_sql() -> str:
                 *,
                 unnest(range(started // {slot_sql}, (stopped - 1) // {slot_sql} + 1)) AS slot
             FROM (
-                SELECT *, coalesce("end", started + run) AS stopped
-                FROM (SELECT *, {_STARTED_SQL} AS started FROM task_rows)
+                SELECT *, {STARTED_SQL} AS started, {STOPPED_SQL} AS stopped FROM task_rows
             )
             WHERE stopped > started
                 AND coalesce(used_cpu_time, used_memory, largest_memory) IS NOT NULL

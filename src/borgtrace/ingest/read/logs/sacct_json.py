@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
+from borgtrace.errors import SourceError
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import LONGEST_LINE
 from borgtrace.ingest.read.json_walker import JsonWalker, NumberText
@@ -17,15 +18,30 @@ from borgtrace.ingest.read.logs.kind import LogKind, LogShape, Record, Refused
 from borgtrace.ingest.read.logs.slurm_values import NO_VALUE, UNENDED, gpus_of, instant, nodes
 
 _JOBS = re.compile(r'"jobs"\s*:\s*\[')
-_OF_SACCT = re.compile(r'"(?:slurm|Slurm)"\s*:|"job_id"\s*:')
+_NO_JOBS = re.compile(r'"jobs"\s*:\s*\[\s*\]')
+_SLURM = re.compile(r'"slurm"\s*:', re.IGNORECASE)
 
 
-def _shape(_: str, lines: Sequence[str]) -> LogShape | None:
-    if not lines[0].lstrip().startswith("{"):
-        return None
+def _shape(label: str, lines: Sequence[str]) -> LogShape | None:
     text = "\n".join(lines)
-    is_log = _JOBS.search(text) and _OF_SACCT.search(text)
-    return LogShape() if is_log else None
+    if not text.lstrip().startswith("{") or not _JOBS.search(text):
+        return None
+    if '"submission"' in text:
+        return LogShape()
+    if _NO_JOBS.search(text) and _SLURM.search(text):
+        raise SourceError(
+            label,
+            "a log of Slurm without jobs",
+            way_out="ask for another time: sacct --json --starttime 2026-10-01",
+        )
+    if '"job_id"' in text and '"job_state"' in text:
+        raise SourceError(
+            label,
+            "jobs as squeue and scontrol print them",
+            expected="those of sacct",
+            way_out="ask for them: sacct --json --starttime 2026-10-01",
+        )
+    return None
 
 
 def _rows(stream: BinaryIO, _: Source) -> Iterator[Record | Refused]:

@@ -3,6 +3,7 @@
 With ``--parsable2`` (or ``--parsable``, or any ``--delimiter``), or in columns of fixed width below a line of dashes.
 """
 
+import csv
 import re
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
@@ -31,7 +32,7 @@ def _shape(label: str, lines: Sequence[str]) -> LogShape | None:
         columns = _known_columns(_cut(lines[0], _widths(lines[1])))
         return _checked(label, LogShape(columns)) if columns else None
     for delimiter in _DELIMITERS:
-        columns = _known_columns(header.split(delimiter))
+        columns = _known_columns(_split(header, delimiter))
         if columns:
             return _checked(label, LogShape(columns, delimiter))
     return _shape_without_header(label, lines)
@@ -141,9 +142,17 @@ def _rows(stream: BinaryIO, source: Source) -> Iterator[Record | Refused]:
         yield job_record(dict(zip(source.order, texts, strict=True))) or Refused(line)
 
 
+def _split(line: str, delimiter: str) -> list[str]:
+    """Return the fields of a line; ``sacct`` knows no quotes, but programs that write its rows again do."""
+    is_quoted = len(line) > 1 and line[0] == line[-1] == '"'
+    if is_quoted or delimiter == ",":
+        return next(csv.reader([line], delimiter=delimiter, strict=False), [])
+    return line.split(delimiter)
+
+
 def _fields(line: str, source: Source) -> list[str]:
     """Return the fields of a line; a name with the delimiter in it is put together again where it is clear which."""
-    fields = line.split(source.delimiter)
+    fields = _split(line, source.delimiter)
     n_columns = len(source.order)
     if len(fields) == n_columns + 1 and not fields[-1]:
         fields.pop()
