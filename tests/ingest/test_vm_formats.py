@@ -18,7 +18,7 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.find.recognition import classify
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
-from tests.ingest.own_data import hashed, rows
+from tests.ingest.own_data import hashed, ingest_own, rows
 
 START = 1_376_314_800
 """Seconds since 1970: a multiple of 300."""
@@ -509,3 +509,31 @@ def test_published_names_above_a_table_without_a_header_are_its_header(tmp_path:
         (1, 1, 2)
     ]
     assert store.manifest.sources[0].rows_in == 1
+
+
+SHARES = """
+clock = "relative"
+step = "300s"
+[usage]
+task = "task"
+time = { column = "time", unit = "s" }
+cpu = { column = "cpu", unit = "percent_of_request", kind = "average" }
+memory = { column = "memory", unit = "percent_of_request", kind = "average" }
+cpu_request = { column = "requested_cpu", unit = "cores" }
+[tasks]
+task = "task"
+start = { column = "start", unit = "s" }
+memory_request = { column = "requested_memory", unit = "GiB" }
+"""
+
+
+def test_a_row_of_usage_may_say_one_request_and_a_row_of_its_task_the_other(tmp_path: Path) -> None:
+    files = {
+        "usage.csv": "task,time,cpu,memory,requested_cpu\nweb,0,50,25,4\nweb,300,50,50,8\n",
+        "tasks.csv": "task,start,requested_memory\nweb,0,16\n",
+    }
+    store = ingest_own(tmp_path, SHARES, files, "16cores,64GiB")
+    assert rows(store, "instance_usage", "start_time, average_cpu, average_memory") == [
+        (600 * SECOND, 2 / 16, 4 / 64),
+        (900 * SECOND, 4 / 16, 8 / 64),
+    ]

@@ -228,16 +228,28 @@ def _share_sql(terms: Terms, measured_sql: str, resource: str) -> str:
 
 def _of_task_sql(terms: Terms, column: str) -> str:
     """Write what is said of a task: by the row itself, else by one about its life."""
-    if terms.has("usage_rows", column):
+    if not terms.has("usage_rows", column):
+        return f"r.{quoted(column)}"
+    if not _needs_lives(terms):
         return f"u.{quoted(column)}"
-    return f"r.{quoted(column)}"
+    return f"coalesce(u.{quoted(column)}, r.{quoted(column)})"
+
+
+def _needs_lives(terms: Terms) -> bool:
+    """Whether usage is a share of what rows about the lives of tasks say."""
+    needed = set()
+    for resource, whole in terms.conversion.share_of.items():
+        if whole in ("request", "clock"):
+            needed.add(f"{resource}_request")
+        if whole == "clock":
+            needed.add("cpu_clock")
+    return any(not terms.has("usage_rows", column) for column in needed)
 
 
 def _joins_sql(terms: Terms) -> str:
     wholes = set(terms.conversion.share_of.values())
     joins = []
-    needs_lives = {"request", "clock"} & wholes and not terms.has("usage_rows", "cpu_request")
-    if needs_lives:
+    if _needs_lives(terms):
         joins.append(_REQUESTS_SQL)
     if "machine" in wholes and terms.has("machine_rows"):
         joins.append(_MACHINES_SQL)

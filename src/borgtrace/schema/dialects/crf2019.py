@@ -61,6 +61,7 @@ DIALECT = Dialect(
     # A window without percentiles has −1 for each of them.
     none={"machine": (0, -1), **{percentile_column(n): (-1,) for n in _PERCENTILES}},
     tiers=GOOGLE_2019.tiers,
+    origin=GOOGLE_2019.origin,
     conversion=Conversion(
         zero=TRACE_START,
         step=300_000_000,

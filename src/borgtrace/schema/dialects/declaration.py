@@ -286,7 +286,8 @@ def _shares(usage: Fields, tasks: Fields) -> dict[str, str]:
         field = usage.get(name)
         if field is None or not field.unit.share_of:
             continue
-        if field.unit.share_of == "request" and f"{name}_request" not in tasks:
+        is_request_known = any(f"{name}_request" in fields for fields in (usage, tasks))
+        if field.unit.share_of == "request" and not is_request_known:
             raise UsageError(
                 field.where,
                 "a share of a request that no column gives",
