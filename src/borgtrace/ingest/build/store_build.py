@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from borgtrace.engine import SparkTasks
+from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.build.clustering import cluster, sorting_connection, within_reach
@@ -34,6 +35,10 @@ from borgtrace.store.swap import commit_next
 
 _FIRST_LOGS = 10 * 365 * DAY
 """µs since 1970: no log is older."""
+
+
+LEAST_MEMORY = 400_000_000
+"""Bytes that a build of series may take, however small their files are."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,7 @@ def build(
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     folders = within_reach(layout.root, layout.staging)
+    memory = memory_of_build(inputs.staged, memory)
     with sorting_connection(memory, threads, folders, layout.spill) as connection:
         next_version = StoreBuild(
             layout,
@@ -114,6 +120,22 @@ def build(
     commit_next(layout)
     shutil.rmtree(layout.spill, ignore_errors=True)
     return manifest
+
+
+def memory_of_build(entries: Sequence[SourceEntry], most: str) -> str:
+    """Return what DuckDB may hold: of series no more than their text takes, which is several times their rows.
+
+    Parameters
+    ----------
+    entries
+        The staged sources.
+    most
+        What the user allows, such as ``"4GB"``.
+    """
+    if not entries or any(entry.table != "samples" for entry in entries):
+        return most
+    n_bytes = max(LEAST_MEMORY, sum(entry.size for entry in entries))
+    return most if n_bytes > parse_memory(most) else f"{n_bytes}B"
 
 
 def _fetch_staged(layout: Layout, inputs: BuildInputs) -> tuple[Layout, RemotePath | None]:

@@ -10,6 +10,7 @@ from borgtrace.ingest.read.query_answers import AnswerReader
 from borgtrace.ingest.read.series import OddSeries, ReadingNotes, Series
 
 _JSON = re.compile(rb"\s*[\[{]")
+_LABELS = re.compile(rb'\s*\{\s*(\w+\s*=|"[^"]*"\s*,|"[^"]*"\s*\})')
 _RESULT_TYPE = re.compile(rb'"resultType"\s*:')
 _METRIC = re.compile(rb'"metric"\s*:\s*\{')
 _SAMPLES = re.compile(rb'"(values?|histograms?)"\s*:')
@@ -39,8 +40,14 @@ def has_series(head: bytes) -> bool:
 
 
 def is_json(head: bytes) -> bool:
-    """Return whether a file begins like an object or a list; labels in braces alone are no object."""
-    return _JSON.match(head) is not None and not re.match(rb"\s*\{[^\"\s]*=", head)
+    """Return whether a file begins like an object or a list; labels in braces alone are no object.
+
+    Examples
+    --------
+    >>> is_json(b'{"metric": {}}'), is_json(b'{"up", job="a"} 1 7'), is_json(b'{__name__="up"} 1 7')
+    (True, False, False)
+    """
+    return _JSON.match(head) is not None and not _LABELS.match(head)
 
 
 def series_of_file(source: Source, notes: ReadingNotes) -> Iterator[Series | OddSeries]:
