@@ -217,8 +217,8 @@ def test_the_usual_step_of_a_counter() -> None:
     counted.execute(
         "INSERT INTO usage_rows (task, time, counter_cpu) VALUES ('c', 0, 1), ('c', 310, 2), ('c', 310, 3)"
     )
-    assert usual_step(counted) == 310
-    assert usual_step(measured()) == 0
+    assert usual_step(counted, "counter_cpu") == 310
+    assert usual_step(measured(), "counter_cpu") == 0
 
 
 EIGHT_CORES = Capacity(8.0)
@@ -252,11 +252,12 @@ def test_two_names_of_one_id_are_refused(tmp_path: Path) -> None:
         )
 
 
-def test_only_a_counter_has_a_usual_step(tmp_path: Path) -> None:
+def test_times_alone_have_the_usual_step(tmp_path: Path) -> None:
     counted = opened(tmp_path, counter_cpu=[1.0, 2.0])
     assert (counted.conversion.step, counted.basis) == (300_000_000, Basis(8.0, None, 0))
     assert counted.fills["usage_rows"] >= {"task", "time", "counter_cpu"}
-    assert opened(tmp_path, average_cpu=[1.0, 2.0]).conversion.step is None
+    assert opened(tmp_path, average_cpu=[1.0, 2.0]).conversion.step == 300_000_000
+    assert opened(tmp_path, average_cpu=[1.0, 2.0], length=[9, 9]).conversion.step is None
     with pytest.raises(
         UsageError,
         match="--capacity: cpu is in cores, and no table of machines says",

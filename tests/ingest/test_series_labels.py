@@ -11,6 +11,7 @@ import pytest
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.read.series_labels import REPLICA_LABELS
+from borgtrace.schema.reasons import REASONS
 from tests.ingest.prometheus_files import (
     APP,
     CPU,
@@ -128,6 +129,27 @@ def test_a_series_that_is_left_out_is_counted(
     store = store_of(tmp_path, answer(series(CPU, APP, HALF), more))
     assert core_seconds(store) == {"shop/web-0/app": 300}
     assert left_out(store) == {reason: 1}
+
+
+def test_every_reason_to_leave_a_series_out_is_tried() -> None:
+    # Those that need more than one series, or more than labels, have tests of their own here and beside.
+    others = {
+        "copied_series",
+        "counter_fell",
+        "ended_before",
+        "histogram_series",
+        "lone_sample",
+        "warned_answer",
+    }
+    reasons = {code for code, reason in REASONS.items() if reason.leaves_out}
+    assert {reason for reason, *_ in LEFT_OUT} | others == reasons
+
+
+def test_a_series_of_one_sample_is_counted(tmp_path: Path) -> None:
+    lone = series(CPU, APP | {"pod": "web-1"}, [(0, "1")])
+    store = store_of(tmp_path, answer(series(CPU, APP, HALF), lone))
+    assert core_seconds(store) == {"shop/web-0/app": 300}
+    assert left_out(store) == {"lone_sample": 1}
 
 
 def test_cores_are_added_and_the_total_beside_them_is_not(tmp_path: Path) -> None:
