@@ -87,6 +87,11 @@ _STORED = (
         "The row repeats another row in every published column.",
     ),
     Reason(
+        "repeated_moment",
+        "notice",
+        "The row has the task and the time of an earlier row, and other values.",
+    ),
+    Reason(
         "window_over_300s",
         "notice",
         "The usage window is longer than 300 s.",

@@ -24,6 +24,11 @@ from borgtrace.ingest.convert.conversion_terms import Basis, Terms
 from borgtrace.ingest.convert.converted_events import EVENTS, instance_events_sql
 from borgtrace.ingest.convert.converted_usage import are_cut_when_sorted, cut_windows
 from borgtrace.ingest.convert.missing_rows import find_missing_rows
+from borgtrace.ingest.convert.repeated_rows import (
+    RepeatedRows,
+    count_repeated_rows,
+    note_on_repeated_rows,
+)
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
@@ -150,12 +155,15 @@ def _convert(
     # What a whole job uses may be more than its largest machine has.
     if dialect.conversion and dialect.conversion.has_sizes:
         _check_units(connection, files["instance_usage"], terms.basis)
+    repeated = count_repeated_rows(connection, terms)
+    note = note_on_repeated_rows(repeated, terms)
+    notes = (*derivations(connection, terms), *missing.notes, *([note] if note else []))
     return ConvertedTables(
         files,
         _entries_with_rows(connection, ordered_entries, files, missing.left_out),
         terms.basis,
-        (*derivations(connection, terms), *missing.notes),
-        _counters_by_table(dialect, files, terms),
+        notes,
+        _counters_by_table(dialect, files, terms, repeated),
     )
 
 
@@ -278,13 +286,20 @@ def _entries_with_rows(
     return tuple(counted)
 
 
-def _counters_by_table(dialect: Dialect, files: Files, terms: Terms) -> dict[str, dict[str, int]]:
+def _counters_by_table(
+    dialect: Dialect,
+    files: Files,
+    terms: Terms,
+    repeated: RepeatedRows,
+) -> dict[str, dict[str, int]]:
     """Count the rows that break a rule and are stored all the same, and the series that are left out."""
     quality = {}
     for name, paths in files.items():
         counts = count_broken_rows(dialect, name, paths)
         if name == "instance_usage":
             counts.update(terms.counters)
+            # Those that are equal are found among the windows that are stored.
+            counts.update({"repeated_moment": repeated.n_differing} if repeated.n_differing else {})
         if counts:
             quality[name] = dict(counts)
     return quality
