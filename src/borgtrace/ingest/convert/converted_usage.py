@@ -243,6 +243,9 @@ def _needs_lives(terms: Terms) -> bool:
             needed.add(f"{resource}_request")
         if whole == "clock":
             needed.add("cpu_clock")
+    if terms.conversion.is_mixed:
+        # The last that is known stands in where a row leaves it out.
+        return bool(needed)
     return any(not terms.has("usage_rows", column) for column in needed)
 
 

@@ -18,7 +18,7 @@ _TIMES = ("submit", "wait", "start", "run", "end", "status")
 """Columns that make a row one about a life."""
 _REQUESTS = ("cpu_request", "memory_request", "gpus")
 """Amounts of a task, of which its parts have each their own."""
-_OF_USAGE = ("cpu_request", "memory_request", "priority")
+_OF_USAGE = ("app", "user", "priority", "cpu_request", "memory_request")
 """Columns that rows of usage may have too."""
 _FACTS = tuple(
     column.name
@@ -209,7 +209,13 @@ def _add_up_parts(connection: duckdb.DuckDBPyConnection, n_parts: int) -> None:
     )
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE task_facts AS
-        SELECT {_whole_sql("task", n_parts)} AS task, instance, {values_sql}, {FIRST_ROW_SQL}
+        SELECT
+            -- What rows of usage say is of the measured tasks already.
+            CASE WHEN task IN (SELECT task FROM usage_rows) THEN task
+                 ELSE {_whole_sql("task", n_parts)} END AS task,
+            instance,
+            {values_sql},
+            {FIRST_ROW_SQL}
         FROM task_facts
         GROUP BY ALL
     """)

@@ -291,7 +291,7 @@ def _shares(usage: Fields, tasks: Fields) -> dict[str, str]:
             raise UsageError(
                 field.where,
                 "a share of a request that no column gives",
-                way_out=f"add {name}_request to [tasks], or another unit",
+                way_out=f"add {name}_request to [usage] or [tasks], or another unit",
             )
         shares[name] = field.unit.share_of
     return shares

@@ -44,7 +44,7 @@ FILLS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "instance_index": ("task_rows.instance", "task_rows.instance_name", "task_rows.nodes"),
         "machine_id": ("task_rows.machine", "task_rows.nodes"),
         "priority": ("task_rows.priority", "usage_rows.priority"),
-        "user": ("task_rows.user", "submission_rows.user"),
+        "user": ("task_rows.user", "usage_rows.user", "submission_rows.user"),
         "cpu_request": ("task_rows.cpu_request", "usage_rows.cpu_request", "type_rows.cpu"),
         "memory_request": (
             "task_rows.memory_request",
@@ -55,10 +55,10 @@ FILLS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "collection_events": {
         "time": ("task_rows.submit", "task_rows.start", "task_rows.end"),
-        "collection_logical_name": ("task_rows.app", "task_rows.job"),
+        "collection_logical_name": ("task_rows.app", "usage_rows.app", "task_rows.job"),
         "start_after_collection_ids": ("task_rows.job",),
         "priority": ("task_rows.priority", "usage_rows.priority"),
-        "user": ("task_rows.user", "submission_rows.user"),
+        "user": ("task_rows.user", "usage_rows.user", "submission_rows.user"),
         "collection_id": ("task_rows.task", "usage_rows.task"),
         "collection_name": ("task_rows.task", "usage_rows.task"),
     },

@@ -139,6 +139,18 @@ USAGE_ROWS = Table(
             checks=COUNT,
         ),
         Column(
+            "app",
+            "string",
+            "id",
+            "Application or deployment of the task, which other tasks share.",
+        ),
+        Column(
+            "user",
+            "string",
+            "id",
+            "Who submitted the task.",
+        ),
+        Column(
             "priority",
             "int32",
             "rank",
