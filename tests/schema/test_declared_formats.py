@@ -103,6 +103,7 @@ def test_codes_defaults_and_conversion_of_a_declaration() -> None:
         label="start",
         window=None,
         share_of={},
+        is_mixed=True,
     )
 
 
@@ -183,6 +184,7 @@ def test_shares_counters_and_dates() -> None:
         label="end",
         window=600_000_000,
         share_of={"memory": "request"},
+        is_mixed=True,
     )
     assert declared.codes == {"event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE"}}
     assert declared.none == {}

@@ -9,19 +9,24 @@ from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption
 
 
-@command(reads=["file"])
+@command(reads=["files"])
 def dialect(
     action: Annotated[
         Literal["sniff", "list"], Argument(help="sniff a file, or list the known formats.")
     ],
-    file: Annotated[
-        Path | None, Argument(metavar="[FILE]", help="Usage as CSV, Parquet or JSON lines.")
+    files: Annotated[
+        list[Path] | None,
+        Argument(
+            metavar="[FILE…]",
+            help="Usage as CSV, Parquet or JSON lines; with files of tasks and of machines beside it.",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a first draft of the format of a file, which says what was guessed; or list the known formats.
+    """Write a first draft of the format of files, which says what was guessed; or list the known formats.
 
-    Correct the draft, then: borgtrace ingest FILE --dialect own.toml --store STORE
+    Correct the draft, then: borgtrace ingest FILE --dialect own.toml --store STORE. Several files are of one cluster:
+    usage, the requests and lives of its tasks, and its machines.
 
     Example: borgtrace dialect sniff own.csv > own.toml
     """
@@ -29,7 +34,7 @@ def dialect(
 
     from borgtrace.cli.printing import print_json
     from borgtrace.errors import SourceError, UsageError
-    from borgtrace.ingest.find.sniffing import sniff
+    from borgtrace.ingest.find.joint_drafts import sniff_all
     from borgtrace.schema.dialects import DIALECTS
 
     if action == "list":
@@ -40,11 +45,15 @@ def dialect(
         for name, title in titles.items():
             print(f"{name}: {title}")
         return
-    if file is None:
+    if not files:
         raise UsageError("FILE", "no file named", way_out="borgtrace dialect sniff FILE > own.toml")
-    if not file.is_file():
-        raise SourceError(str(file), "no such file", way_out="check the path")
-    draft = sniff(file).text()
+    for file in files:
+        if not file.is_file():
+            raise SourceError(str(file), "no such file", way_out="check the path")
+    joint = sniff_all(files)
+    for fault in joint.faults.values():
+        raise fault
+    draft = joint.draft.text()
     if as_json:
         print_json(tomllib.loads(draft), indent=1)
     else:

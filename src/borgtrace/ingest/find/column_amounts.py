@@ -212,16 +212,32 @@ def _unit(
             "a clock rate says no cores by itself",
             'a column in cores: divide by the clock of one core, then unit = "cores"',
         )
-    known = {suffix for suffix, _ in (CPU_SUFFIXES if resource == "cpu" else MEMORY_SUFFIXES)}
     if amounts.suffixes - {""}:
-        if amounts.suffixes <= known:
+        if may_be_quantities(resource, amounts):
             return QUANTITY, None
-        odd = min(amounts.suffixes - known)
+        odd = min(amounts.suffixes - _known_suffixes(resource))
         usual = "cores" if resource == "cpu" else "MiB"
         return "", (f"what is {odd!r} behind a number", f'unit = "{usual}" and numbers alone')
     if named is not None:
         return named, _doubt(resource, column, amounts, named)
     return _unit_by_size(resource, column, amounts)
+
+
+def may_be_quantities(resource: str, amounts: Amounts) -> bool:
+    """Return whether what stands behind numbers are units that quantities of Kubernetes have.
+
+    Parameters
+    ----------
+    resource
+        ``"cpu"`` or ``"memory"``.
+    amounts
+        The numbers of a column.
+    """
+    return amounts.suffixes <= _known_suffixes(resource)
+
+
+def _known_suffixes(resource: str) -> set[str]:
+    return {suffix for suffix, _ in (CPU_SUFFIXES if resource == "cpu" else MEMORY_SUFFIXES)}
 
 
 def _percent_line(resource: str) -> str:

@@ -71,6 +71,7 @@ _OTHER = (
     r"throttl\w*|idle|wait|iowait|steal|freq\w*|clock|temp\w*|power|load_?(avg|average|1|5|15)m?|pressure|psi|shares?|"
     r"model|type|platform|cpu_?id|cpu_?set|free|cache\w*|swap|buffers?|fail\w*|faults?|bandwidth|cost|price"
 )
+_RATIO = r"usage|used|util|utili[sz]ation|ratio|vs|per|over|slack|commitment"
 _AGGREGATES = r"max|maximum|peak|min|minimum|std|stddev|p\d+|percentile|median|variance|q\d+"
 _MARKS_OF_USAGE = (
     r"usage|used|utili[sz]ation|util|consumption|consumed|rate|avg|average|mean|working_set|rss"
@@ -128,12 +129,12 @@ def find_roles(table: SniffedTable) -> Roles:
     SourceError
         No column is called like a task, a time, or CPU or memory.
     """
-    identity = _identity(table.columns)
+    identity = tuple(find_identity(table.columns).values())
     instance = _first(table.columns, _INSTANCES)
     if not identity:
         raise _no_column_for("task", table)
     free = [column for column in table.columns if column.name not in identity]
-    time = _first(free, _TIMES)
+    time = find_time(free)
     if not time:
         raise _no_column_for("time", table)
     free = [column for column in free if column.name not in (time, instance)]
@@ -152,7 +153,7 @@ def find_roles(table: SniffedTable) -> Roles:
         identity=identity,
         time=time,
         end=_first(free, _ENDS),
-        machine=_first(free, _MACHINES),
+        machine=find_machine(free),
         instance=instance,
         usage=usage,
         rivals=rivals,
@@ -179,14 +180,30 @@ def _first(columns: Iterable[SniffedColumn], patterns: Sequence[str]) -> str:
     return ""
 
 
-def _identity(columns: Sequence[SniffedColumn]) -> tuple[str, ...]:
-    """Return the columns that identify a task together."""
+def find_identity(columns: Sequence[SniffedColumn]) -> dict[str, str]:
+    """Return the columns that identify a task together, by their level from the widest; none where there are none."""
     of_level = {level.name: _first(columns, level.patterns) for level in IDENTITY}
     if not any(of_level[name] for name in _OWN_LEVELS):
         of_level["task"] = _first(columns, _GENERIC_TASKS)
         if not of_level["task"]:
-            return ()
-    return tuple(of_level[level.name] for level in IDENTITY if of_level[level.name])
+            return {}
+    return {level.name: of_level[level.name] for level in IDENTITY if of_level[level.name]}
+
+
+def find_machine(columns: Sequence[SniffedColumn]) -> str:
+    """Return the column of machines; empty where there is none."""
+    return _first(columns, _MACHINES)
+
+
+def find_time(columns: Sequence[SniffedColumn]) -> str:
+    """Return the column of times; empty where there is none."""
+    return _first(columns, _TIMES)
+
+
+def resource_amounts(columns: Sequence[SniffedColumn]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the column of usage of each resource, and what the other columns of amounts seem to be."""
+    usage, _, asides = _amounts(columns)
+    return usage, asides
 
 
 def _amounts(
@@ -224,17 +241,20 @@ def _resource_of(words: str) -> str:
 
 def _aside(words: str) -> str:
     """Return what an amount is that is no usage; empty for usage."""
-    if re.search(rf"(^|_)({_REQUEST})(_|%|$)", words):
-        return "request"
-    if re.search(rf"(^|_)({_LIMIT})(_|%|$)", words):
-        return "limit"
-    if re.search(rf"(^|_)({_OTHER})(_|%|$)", words):
-        return "another measure"
-    if re.search(rf"(^|_)({_MARKS_OF_USAGE})(_|%|$)", words):
-        return ""
-    if re.search(rf"(^|_)({_CAPACITY})(_|%|$)", words):
-        return "capacity"
-    return ""
+
+    def has(names: str) -> bool:
+        return bool(re.search(rf"(^|_)({names})(_|%|$)", words))
+
+    is_bound = has(_REQUEST) or has(_LIMIT)
+    meanings = {
+        "another measure": has(_OTHER) or (has(_REQUEST) and has(_LIMIT)),
+        "ratio": is_bound and has(_RATIO),
+        "request": has(_REQUEST),
+        "limit": has(_LIMIT),
+        "": has(_MARKS_OF_USAGE),
+        "capacity": has(_CAPACITY),
+    }
+    return next((meaning for meaning, fits in meanings.items() if fits), "")
 
 
 def _usage_score(resource: str, words: str) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -116,18 +117,26 @@ def discover(
     return discovery
 
 
-def first_data_file(places: Iterable[Path]) -> Path | None:
-    """Return the first file of some places that may hold data; None where there is none.
+def first_data_files(places: Iterable[Path], most: int) -> list[Path]:
+    """Return the first files of some places that may hold data.
 
     Parameters
     ----------
     places
         Files and folders, as for `discover`.
+    most
+        How many of a folder at most; those that are named are returned all.
     """
+    files = []
+    n_of_folder: Counter[Path] = Counter()
     for file in _walk(places, []):
-        if file.is_named or not is_beside_data(file.path.name):
-            return file.path
-    return None
+        if file.is_named:
+            files.append(file.path)
+        elif not is_beside_data(file.path.name):
+            n_of_folder[file.path.parent] += 1
+            if n_of_folder[file.path.parent] <= most:
+                files.append(file.path)
+    return files
 
 
 class _WalkedFile(NamedTuple):

@@ -47,7 +47,8 @@ class Draft:
     declaration
         The declaration so far.
     remarks
-        A sentence about each guess or open question, by the entry that it is about (``usage.cpu``).
+        A sentence about each guess or open question, by the entry that it is about (``usage.cpu``), or by a section and
+        what is said of it (``usage limits``).
     questions
         What is left open: a declaration with any of these is no format yet.
     columns
@@ -89,10 +90,19 @@ class Draft:
         for name, value in self.declaration.items():
             if not isinstance(value, Mapping):
                 lines.append(f"{name} = {_toml(value)}{self._comment(name)}")
-        lines.append("\n[usage]")
-        for name, value in self.declaration["usage"].items():
-            lines.append(f"{name} = {_toml(value)}{self._comment(f'usage.{name}')}")
+        for section, entries in self.declaration.items():
+            if isinstance(entries, Mapping):
+                lines.append(f"\n[{section}]")
+                for name, value in entries.items():
+                    lines.append(f"{name} = {_toml(value)}{self._comment(f'{section}.{name}')}")
+                lines += self._remarks_without_entry(section)
         return "\n".join(lines) + "\n"
+
+    def _remarks_without_entry(self, section: str) -> list[str]:
+        """Return what is said of a section and none of its entries, as lines of comment."""
+        return [
+            self._comment(name).strip() for name in self.remarks if name.startswith(f"{section} ")
+        ]
 
     def _comment(self, name: str) -> str:
         if name not in self.remarks:

@@ -4,20 +4,23 @@ import errno
 import os
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.files.limits import read_side_file
-from borgtrace.ingest.find.discovery import Discovery, discover, first_data_file
+from borgtrace.ingest.find.discovery import Discovery, discover, first_data_files
 from borgtrace.ingest.find.draft import Draft
+from borgtrace.ingest.find.joint_drafts import sniff_all
 from borgtrace.ingest.find.recognition import NOT_A_TRACE
 from borgtrace.ingest.find.sniffed_table import NoTableError
-from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.schema.dialects import declare, dialect
 from borgtrace.storage import as_path
+
+_MOST_SNIFFED = 20
+"""Files of a folder whose columns are looked at: they are mostly parts of one table."""
 
 
 @dataclass(frozen=True)
@@ -89,20 +92,22 @@ def _guess_format(
     time_zone: str,
     not_a_trace: SourceError,
 ) -> RawFiles:
-    """Take files of no known format for usage, as far as the columns of the first one say enough."""
-    path = first_data_file(places)
+    """Take files of no known format for own data, as far as their columns say enough."""
+    paths = first_data_files(places, _MOST_SNIFFED)
     # A place that is not there, or cannot be read, is named as that.
-    if path is None or not_a_trace.what != NOT_A_TRACE:
+    if not paths or not_a_trace.what != NOT_A_TRACE:
         raise not_a_trace
     try:
-        draft = sniff(path)
+        joint = sniff_all(paths)
     except NoTableError:
         # The fault as a trace is the better message.
         raise not_a_trace from None
+    draft = joint.draft
+    names = " ".join(str(path) for path in paths if path not in joint.faults)
     if draft.questions:
-        raise _open_questions(path, draft)
+        raise _open_questions(names, draft)
     try:
-        guessed_dialect = declare(draft.declaration, str(path))
+        guessed_dialect = declare(draft.declaration, names)
     except UsageError as open_question:
         # There is no file yet in which to add what is left open.
         raise UsageError(
@@ -110,21 +115,29 @@ def _guess_format(
             open_question.what,
             expected=open_question.expected,
             got=open_question.got,
-            way_out=f"borgtrace dialect sniff {path} > own.toml, {open_question.way_out}, "
+            way_out=f"borgtrace dialect sniff {names} > own.toml, {open_question.way_out}, "
             "and --dialect own.toml",
         ) from None
     discovery = discover(places, cell, guessed_dialect, time_zone)
+    discovery.faults = [_fault_of_own_data(fault, joint.faults) for fault in discovery.faults]
     return RawFiles(discovery, draft.declaration, draft.guesses)
 
 
-def _open_questions(path: Path, draft: Draft) -> UsageError:
-    """Return the error for a file that could be read in two ways."""
+def _fault_of_own_data(fault: SourceError, faults: Mapping[Path, SourceError]) -> SourceError:
+    """Return what a file lacks as own data, where that is why it was not read."""
+    if fault.what != NOT_A_TRACE:
+        return fault
+    return faults.get(Path(fault.where), fault)
+
+
+def _open_questions(names: str, draft: Draft) -> UsageError:
+    """Return the error for files that could be read in two ways."""
     asked = [f"column {question.about}: {question.asked}" for question in draft.questions]
     lines = [question.line for question in draft.questions]
     return UsageError(
-        str(path),
+        names,
         "; ".join(asked),
-        way_out=f"borgtrace dialect sniff {path} > own.toml, add {', and '.join(lines)}, "
+        way_out=f"borgtrace dialect sniff {names} > own.toml, add {', and '.join(lines)}, "
         "and --dialect own.toml",
     )
 

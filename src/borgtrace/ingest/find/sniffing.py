@@ -6,16 +6,18 @@ format yet.
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SchemaError, SourceError
 from borgtrace.ingest.find.column_amounts import guess_amount
+from borgtrace.ingest.find.column_facts import Facts, facts_beside_usage
 from borgtrace.ingest.find.column_roles import RESOURCES, Roles, find_roles
+from borgtrace.ingest.find.column_sizes import MOST_CORES_OF_TASKS, guess_size
 from borgtrace.ingest.find.column_times import guess_times, moments
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
-from borgtrace.ingest.find.sniffed_table import SniffedColumn, SniffedTable, read_first_rows
+from borgtrace.ingest.find.sniffed_table import SniffedTable, read_first_rows
 from borgtrace.ingest.find.tables_without_usage import refuse_table_without_usage
 from borgtrace.schema.time import write_time
 
@@ -38,10 +40,29 @@ def sniff(path: Path) -> Draft:
     SchemaError
         It has no rows.
     """
-    table, roles = _table_of_usage(path)
+    return draft_usage(*_table_of_usage(path))
+
+
+def draft_usage(table: SniffedTable, roles: Roles) -> Draft:
+    """Guess the format of a table of usage.
+
+    Parameters
+    ----------
+    table
+        Its first rows.
+    roles
+        What its columns are.
+
+    Raises
+    ------
+    SourceError
+        Its times are none that are read.
+    SchemaError
+        It has no rows.
+    """
     if not any(column.values for column in table.columns):
         raise SchemaError(
-            str(path),
+            str(table.path),
             "no rows",
             expected="at least one row",
             way_out="name files with rows; nothing was stored",
@@ -60,9 +81,57 @@ def sniff(path: Path) -> Draft:
             column = table.column(roles.usage[resource])
             usage[resource] = guess_amount(resource, column, tasks, draft)
             _look_for_rivals(resource, roles, draft)
+    guess_facts("usage", table, facts_beside_usage(table, roles), usage, draft)
     draft.declaration["usage"] = usage
-    draft.columns = [_drafted(column, roles, usage) for column in table.columns]
+    draft.columns = drafted_columns(table, usage, roles.asides)
     return draft
+
+
+def guess_facts(
+    section: str,
+    table: SniffedTable,
+    facts: Facts,
+    entries: dict[str, Any],
+    draft: Draft,
+) -> None:
+    """Declare requests and owners of tasks, and say which limits are left out.
+
+    Parameters
+    ----------
+    section
+        The section that gets them.
+    table, facts
+        The first rows, and which of their columns say what.
+    entries
+        The section so far.
+    draft
+        Gets the remarks and what is asked.
+    """
+    for resource, name in facts.requests.items():
+        role = f"{resource}_request"
+        usage = entries.get(resource, {})
+        entries[role] = guess_size(
+            f"{section}.{role}",
+            resource,
+            table.column(name),
+            draft,
+            MOST_CORES_OF_TASKS,
+            usage_unit=usage.get("unit", ""),
+        )
+        rivals = facts.rivals[resource]
+        if rivals:
+            draft.ask(
+                f"{section}.{role}",
+                name,
+                f"which of {' or '.join((name, *rivals))} is the request of {resource}",
+                f'{role} = {{ column = "…", unit = "…" }}',
+            )
+    entries.update(facts.owners)
+    if facts.limits:
+        columns = "column" if len(facts.limits) == 1 else "columns"
+        draft.remarks[f"{section} limits"] = (
+            f"{columns} {', '.join(facts.limits)}: limits, which a store does not hold"
+        )
 
 
 def _table_of_usage(path: Path) -> tuple[SniffedTable, Roles]:
@@ -215,29 +284,43 @@ def _look_for_rivals(resource: str, roles: Roles, draft: Draft) -> None:
         )
 
 
-def _drafted(column: SniffedColumn, roles: Roles, usage: dict[str, Any]) -> DraftedColumn:
-    """Return what a column was taken for."""
-    role = _role(column.name, roles)
-    entry = usage.get(role, {})
-    samples = tuple((text, "") for text in column.values[:_MOST_SAMPLES])
-    if not isinstance(entry, dict):
-        return DraftedColumn(column.name, role, samples=samples)
-    return DraftedColumn(
-        column.name,
-        role,
-        unit=str(entry.get("unit", entry.get("format", ""))),
-        kind=str(entry.get("kind", "")),
-        samples=samples,
-    )
+def drafted_columns(
+    table: SniffedTable,
+    entries: Mapping[str, Any],
+    asides: Mapping[str, str],
+) -> list[DraftedColumn]:
+    """Return what each column was taken for.
+
+    Parameters
+    ----------
+    table
+        The first rows.
+    entries
+        The section that declares them.
+    asides
+        What other columns seem to be.
+    """
+    drafted = []
+    for column in table.columns:
+        role, entry = _declared_as(column.name, entries)
+        drafted.append(
+            DraftedColumn(
+                column.name,
+                role or f"({asides.get(column.name, 'not read')})",
+                unit=str(entry.get("unit", entry.get("format", ""))),
+                kind=str(entry.get("kind", "")),
+                samples=tuple((text, "") for text in column.values[:_MOST_SAMPLES]),
+            )
+        )
+    return drafted
 
 
-def _role(name: str, roles: Roles) -> str:
-    if name in roles.identity:
-        return "task"
-    for role in ("time", "end", "machine", "instance"):
-        if getattr(roles, role) == name:
-            return role
-    for resource, column in roles.usage.items():
-        if column == name:
-            return resource
-    return f"({roles.asides.get(name, 'not read')})"
+def _declared_as(name: str, entries: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the entry that names a column, with what it says; empty where none does."""
+    for role, entry in entries.items():
+        if isinstance(entry, Mapping):
+            if entry["column"] == name:
+                return role, entry
+        elif name == entry or (isinstance(entry, list) and name in entry):
+            return role, {}
+    return "", {}

@@ -38,6 +38,8 @@ _DECIMAL_MARKS = (".", ",")
 _THOUSANDS_MARKS = ("", ",", ".", " ", "'", "_", "\u00a0", "\u202f")
 _TIMES_OF_ROWS = ("time", "end", "submit", "start", "at")
 """Columns that are instants rather than lengths of time."""
+_MEASURED = ("_cpu", "_memory")
+"""Ends of the names of columns of which a file of usage has one."""
 
 
 SECTIONS = (
@@ -169,7 +171,16 @@ def _raw_table(section: DeclaredSection, fields: Fields, marks: NumberSpelling) 
             if column not in listed:
                 raw_fields.append(RawField(column, is_mandatory=True, is_whole=True))
                 listed.add(column)
-    return RawTable(section.name, section.record, tuple(raw_fields))
+    measured = tuple(
+        raw_field.name for raw_field in raw_fields if raw_field.column.endswith(_MEASURED)
+    )
+    is_usage = section.name == "usage"
+    return RawTable(
+        section.name,
+        section.record,
+        tuple(raw_fields),
+        marks=measured if is_usage else (),
+    )
 
 
 def _spelling(column: Column, field: DeclaredField, marks: NumberSpelling) -> NumberSpelling | None:

@@ -1,0 +1,124 @@
+"""Which columns of own data say something of a task beside its usage: requests, owner, priority; and limits."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from borgtrace.ingest.find.column_amounts import NO_UNIT, unit_in_name
+from borgtrace.ingest.find.column_roles import RESOURCES, Roles
+from borgtrace.ingest.find.sniffed_table import SniffedColumn, SniffedTable
+
+_OWNERS: Mapping[str, Sequence[str]] = {
+    "app": (
+        r"(label_)?(app|application)(_?(name|id))?|app_kubernetes_io_name",
+        r"deployment(_?(name|id))?|owner_?name|created_by_?name",
+        r"workload(_?(name|id))?|controller(_?name)?",
+        r"owner(_?id)?|stateful_?set(_?name)?|daemon_?set(_?name)?|replica_?set(_?name)?",
+        r"service(_?(name|id))?",
+    ),
+    "user": (r"user(_?(name|id))?|username", r"account(_?(name|id))?|tenant(_?(name|id))?"),
+    "priority": (r"priority(_?value)?",),
+}
+"""Names of columns about a task, as patterns: the first that fits is taken."""
+_WHOLE_NUMBER = re.compile(r"\d{1,9}")
+_MOST_PRIORITY = 2**31 - 1
+_AGGREGATES = r"(^|_)(max|maximum|peak|min|minimum|avg|average|mean|sum|total|p\d+)(_|$)"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Columns about tasks.
+
+    Parameters
+    ----------
+    requests
+        The column of the request of each resource.
+    rivals
+        Other columns that may be its request just as well.
+    owners
+        The columns of ``app``, ``user`` and ``priority``.
+    limits
+        Columns of limits, which the store has no column for.
+    """
+
+    requests: Mapping[str, str] = field(default_factory=dict)
+    rivals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is said of tasks that is stored."""
+        return not self.requests and not self.owners
+
+
+def find_facts(table: SniffedTable, asides: Mapping[str, str], taken: Collection[str]) -> Facts:
+    """Return which columns of a table say something of its tasks.
+
+    Parameters
+    ----------
+    table
+        Its first rows.
+    asides
+        What columns of amounts seem to be, as `Roles` has it.
+    taken
+        Columns that have a role already.
+    """
+    requests = {}
+    rivals = {}
+    for resource in RESOURCES:
+        candidates = [
+            column
+            for column in table.columns
+            if asides.get(column.name) == f"request of {resource}" and _is_amount(resource, column)
+        ]
+        # That of one moment before means and sums of several.
+        candidates.sort(key=lambda column: bool(re.search(_AGGREGATES, column.words)))
+        if candidates:
+            first, *others = candidates
+            is_summary = bool(re.search(_AGGREGATES, first.words))
+            requests[resource] = first.name
+            rivals[resource] = tuple(
+                other.name
+                for other in others
+                if bool(re.search(_AGGREGATES, other.words)) == is_summary
+            )
+    free = [column for column in table.columns if column.name not in taken]
+    owners = {role: _owner(role, free) for role in _OWNERS}
+    limits = tuple(name for name, aside in asides.items() if aside.startswith("limit of "))
+    return Facts(requests, rivals, {role: name for role, name in owners.items() if name}, limits)
+
+
+def facts_beside_usage(table: SniffedTable, roles: Roles) -> Facts:
+    """Return which columns of a table of usage say something of its tasks.
+
+    Parameters
+    ----------
+    table
+        Its first rows.
+    roles
+        What its other columns are.
+    """
+    return find_facts(table, roles.asides, roles.taken)
+
+
+def _is_amount(resource: str, column: SniffedColumn) -> bool:
+    """Return whether a column holds amounts, rather than shares of something."""
+    is_share = unit_in_name(resource, column.words) == NO_UNIT
+    return bool(column.values) and not is_share and not any("%" in text for text in column.values)
+
+
+def _owner(role: str, columns: Sequence[SniffedColumn]) -> str:
+    for pattern in _OWNERS[role]:
+        for column in columns:
+            if re.fullmatch(pattern, column.words) and _can_be(role, column):
+                return column.name
+    return ""
+
+
+def _can_be(role: str, column: SniffedColumn) -> bool:
+    if role != "priority":
+        return True
+    # Names of classes of priority have no order that a number would tell.
+    are_numbers = all(_WHOLE_NUMBER.fullmatch(text) for text in column.values)
+    return are_numbers and all(int(text) <= _MOST_PRIORITY for text in column.values)
