@@ -289,7 +289,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"label": "middle"}, ": label: unknown name: expected start or end, got middle"),
     (
         {"usage__memory__unit": "percent_of_request"},
-        ": usage.memory: a share of a request that no column gives; add memory_request to [usage] or [tasks], or another unit",
+        ": usage.memory: a share of a request that no column gives; "
+        "add memory_request to [usage] or [tasks], or another unit",
     ),
 ]
 

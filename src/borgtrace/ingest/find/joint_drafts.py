@@ -8,7 +8,7 @@ from typing import Any
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.find.column_amounts import read_amounts
 from borgtrace.ingest.find.column_roles import RESOURCES, resource_amounts
-from borgtrace.ingest.find.draft import Draft, Question
+from borgtrace.ingest.find.draft import Draft, OpenQuestion
 from borgtrace.ingest.find.section_guesses import (
     Section,
     TableOfSection,
@@ -231,7 +231,7 @@ def _require_equal(texts: Mapping[Path, str], what: str) -> None:
             )
 
 
-def _of_file(draft: Draft, path: Path) -> list[Question]:
+def _of_file(draft: Draft, path: Path) -> list[OpenQuestion]:
     """Return what is asked about the columns of one of several files."""
     return [
         question._replace(about=f"{question.about} of {path.name}") for question in draft.questions
