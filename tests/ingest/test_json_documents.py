@@ -122,13 +122,27 @@ def test_a_list_in_each_snapshot_has_the_time_around_it(tmp_path):
 
 def test_a_table_beside_that_of_usage_is_passed_over(tmp_path):
     document = {
-        "nodes": [{"node": "m1", "cores": 4}],
+        "disks": [{"disk": "d1", "size": 4}],
         "usage": [{"task": "web", "time": 0, "cpu": 2}, {"task": "web", "time": 300, "cpu": 4}],
     }
     path = tmp_path / "own.json"
     path.write_text(json.dumps(document))
     (source,) = find_raw_files([path]).discovery.sources
     assert (source.kind, source.inner) == ("JSON", "usage")
+
+
+def test_machines_beside_usage_in_one_file_are_read_too(tmp_path):
+    document = {
+        "nodes": [{"node": "m1", "cores": 4}],
+        "usage": [{"task": "web", "time": 0, "cpu": 2}, {"task": "web", "time": 300, "cpu": 4}],
+    }
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(document))
+    sources = find_raw_files([path]).discovery.sources
+    assert [(source.table, source.inner) for source in sources] == [
+        ("machines", "nodes"),
+        ("usage", "usage"),
+    ]
 
 
 NO_TABLE = "expected a list of records; write it as to_json(…, orient='records', lines=True) does"
