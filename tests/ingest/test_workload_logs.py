@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import borgtrace
+from borgtrace.cli.manifest import largest_machine
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
@@ -142,6 +143,8 @@ def test_a_size_that_nobody_says_is_named_and_not_taken_for_that_of_machines(
         "0.0078125 GiB; --capacity says it.",
     )
     assert rows(store, "machine_events", "*") == []
+    assert store.manifest.basis["unknown_sizes"] == ["cpu", "memory"]
+    assert largest_machine(store.manifest) == ""
 
 
 def test_times_since_1970_below_a_header_are_not_shifted(tmp_path: Path) -> None:

@@ -83,13 +83,14 @@ def lines_of_sources(manifest: Manifest) -> list[str]:
 
 
 def largest_machine(manifest: Manifest) -> str:
-    """Return the size of the largest machine; empty where it is not known."""
+    """Return the size of the largest machine, as far as it is known: a note names what amounts are of otherwise."""
     parts = []
+    unknown = manifest.basis.get("unknown_sizes", ())
     cores = manifest.basis.get("cores")
-    if cores:
+    if cores and "cpu" not in unknown:
         parts.append(f"{cores:g} cores")
     memory = manifest.basis.get("bytes")
-    if memory:
+    if memory and "memory" not in unknown:
         parts.append(f"{memory / 2**30:g} GiB")
     return ", ".join(parts)
 

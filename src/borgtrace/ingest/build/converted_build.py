@@ -60,6 +60,8 @@ class ConvertedTables:
         Sentences about what is derived.
     quality
         Rows that break a rule and are stored all the same, by table and reason.
+    unknown_sizes
+        Resources of which nobody says how much a machine has.
     """
 
     files: Files
@@ -67,6 +69,7 @@ class ConvertedTables:
     basis: Basis
     notes: tuple[str, ...]
     quality: dict[str, dict[str, int]]
+    unknown_sizes: tuple[str, ...] = ()
 
 
 def convert(
@@ -164,6 +167,7 @@ def _convert(
         terms.basis,
         notes,
         _counters_by_table(dialect, files, terms, repeated),
+        tuple(sorted(terms.unknown_sizes)),
     )
 
 

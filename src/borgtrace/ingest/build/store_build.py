@@ -246,6 +246,7 @@ class StoreBuild:
             "said_bytes": identity.capacity.bytes,
             "said_megahertz": identity.capacity.megahertz,
             "has_time_zone": True if identity.time_zone else None,
+            "unknown_sizes": list(converted.unknown_sizes) or None,
         }
         return {
             **facts,
