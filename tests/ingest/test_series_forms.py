@@ -169,18 +169,16 @@ def test_a_form_that_cannot_be_read_is_refused(tmp_path: Path, form: str) -> Non
 NOTHING = {
     "empty": (
         [answer()],
-        "sources: no series that can be used: expected samples of container_cpu_usage_seconds_total or another known "
-        "metric, got answers without one; query a time and a namespace in which containers ran",
+        "answer-0.json: no rows: expected at least one row; name files with rows; nothing was stored",
     ),
     "null": (
         ['{"status":"success","data":{"resultType":"matrix","result":null}}'],
-        "sources: no series that can be used: expected samples of container_cpu_usage_seconds_total or another known "
-        "metric, got answers without one; query a time and a namespace in which containers ran",
+        "answer-0.json: no rows: expected at least one row; name files with rows; nothing was stored",
     ),
     "limits-alone": (
         [answer(series(LIMITS, APP | {"resource": "cpu"}, [(0, "1")]))],
-        "sources: no series that can be used: expected samples of container_cpu_usage_seconds_total or another known "
-        "metric, got answers without one; query a time and a namespace in which containers ran",
+        "answer-0.json: no row of a kind that is stored: expected at least one row, got 1 × limit_series: The series "
+        "says a limit; requests are stored, and limits are not; name files with rows; nothing was stored",
     ),
     "requests-alone": (
         [answer(series(REQUESTS, APP | {"resource": "cpu"}, [(0, "1")]))],

@@ -1,8 +1,10 @@
 """Ingests of which nothing is left to store: all rows were refused, or there were none."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from borgtrace.errors import SchemaError, SourceError
+from borgtrace.schema.reasons import REASONS
 from borgtrace.store.manifest import SourceEntry
 from borgtrace.store.refusals import lines_of_refusals
 
@@ -50,6 +52,14 @@ def no_rows_error(entries: Sequence[SourceEntry], faults: Sequence[SourceError])
             way_out="name files with rows; nothing was stored",
         )
     refusals = lines_of_refusals(entries)
+    if not refusals:
+        return SchemaError(
+            where,
+            "; ".join(("no row of a kind that is stored", *others)),
+            expected="at least one row",
+            got=_reasons(entries),
+            way_out="name files with rows; nothing was stored",
+        )
     all_rows = "the only row was" if n_rows == 1 else f"all {n_rows:,} rows were"
     return SchemaError(
         where,
@@ -57,3 +67,15 @@ def no_rows_error(entries: Sequence[SourceEntry], faults: Sequence[SourceError])
         way_out="correct the rows, or say how they are written "
         "(borgtrace dialect sniff FILE > own.toml, and --dialect own.toml); nothing was stored",
     )
+
+
+def _reasons(entries: Sequence[SourceEntry]) -> str:
+    """Say why rows are left out, how many for each reason."""
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        counts.update(entry.counters)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    parts = [
+        f"{number:,} × {code}: {REASONS[code].sentence.rstrip('.')}" for code, number in ordered
+    ]
+    return "; ".join(parts) or "rows of other cells"

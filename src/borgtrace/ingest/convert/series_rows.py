@@ -66,7 +66,7 @@ def show_series(
     Raises
     ------
     SourceError
-        There is no series at all, or two of one name and time differ.
+        They make no row, or two of one name and time differ.
     """
     result = SeriesRows()
     _show_staged(connection, dialect, staged)
@@ -115,14 +115,6 @@ def _show_staged(
 ) -> None:
     """Show staged series, each once, with the kind of row and the column that its values fill; and samples."""
     series_paths = [part.path for part in staged.get("series", ())]
-    if not series_paths:
-        raise SourceError(
-            "sources",
-            "no series that can be used",
-            expected="samples of container_cpu_usage_seconds_total or another known metric",
-            got="answers without one",
-            way_out="query a time and a namespace in which containers ran",
-        )
     fields = [
         (raw.name, item.name, raw.table, item.column)
         for raw in dialect.tables.values()
