@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from borgtrace.errors import UsageError
 from borgtrace.fetch.prometheus.folder import FolderQuery
 from borgtrace.fetch.prometheus.metrics import Wanted
 from borgtrace.fetch.prometheus.selector import Matchers
@@ -27,12 +28,28 @@ class FetchRequest:
         First and last time.
     step
         Seconds between samples.
+
+    Raises
+    ------
+    UsageError
+        The first and the last time are no whole multiples of the step: the next fetch would miss its grid.
     """
 
     folder: Path
     matchers: Matchers
     period: Stretch
     step: int
+
+    def __post_init__(self) -> None:
+        period = self.period
+        is_on_grid = self.step > 0 and not period.first % self.step and not period.last % self.step
+        if not is_on_grid or not 0 <= period.first <= period.last:
+            raise UsageError(
+                "period",
+                "not on the grid of its step",
+                expected=f"first and last as whole multiples of {self.step} s, in this order",
+                got=f"{period.first} and {period.last}",
+            )
 
 
 @dataclass(frozen=True, slots=True)
