@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
+from borgtrace.errors import SourceError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.find.recognition import classify
 from tests.ingest.own_data import rows
@@ -134,3 +135,24 @@ def test_a_table_without_flat_columns_is_that_of_2019(tmp_path: Path) -> None:
         path = tmp_path / f"{table}.parquet"
         path.write_bytes(_as_parquet(records))
         assert classify(path).dialect.name == "2019"
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_two_spellings_of_a_column_are_refused(tmp_path: Path, ending: str) -> None:
+    records = [{**_flat(record, "."), "average_usage_cpus": 0.5} for record in USAGE]
+    path = tmp_path / f"instance_usage.{ending}"
+    path.write_bytes(WRITERS[ending](records))
+    with pytest.raises(SourceError) as error:
+        classify(path)
+    assert "two columns have one name: got " in str(error.value)
+    assert "average_usage_cpus" in str(error.value)
+
+
+def test_lists_that_are_no_json_are_refused_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "instance_usage.csv"
+    path.write_text(
+        "start_time,end_time,collection_id,instance_index,average_usage.cpus,cpu_usage_distribution\n"
+        "600000000,900000000,5,0,0.5,[0.1 0.2]\n600000000,900000000,5,1,0.5,[]\n"
+    )
+    result = ingest([path], tmp_path / "store", IngestOptions(jobs=1))
+    assert (result.staged[0].stored, result.staged[0].quarantined) == (1, 1)

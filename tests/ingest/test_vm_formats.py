@@ -161,10 +161,16 @@ def test_a_file_of_planetlab_is_a_day_of_a_vm(tmp_path: Path) -> None:
     assert store.manifest.basis["zero"] == 1_299_110_400 * SECOND
 
 
+def test_a_file_of_planetlab_may_lack_its_last_line_feed(tmp_path: Path) -> None:
+    path = _planetlab(tmp_path, "20110303", "host_a_org", [1] * 288)
+    path.write_text(path.read_text().rstrip())
+    assert classify(path).dialect.name == "planetlab"
+
+
 @pytest.mark.parametrize(
     ("day", "percentages"),
     [
-        ("20110303", [1] * 287),
+        ("20110303", [1] * 286),
         ("20110303", [1] * 289),
         ("20110303", [1] * 287 + [101]),
         ("20111303", [1] * 288),

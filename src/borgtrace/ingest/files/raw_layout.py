@@ -133,7 +133,9 @@ class RawLayout:
     @property
     def derives_dedicated(self) -> bool:
         """Whether a machine number marks instances on dedicated machines."""
-        return self.dialect.dedicated_machine is not None and DEDICATED in self.table.names
+        has_machine = any(field.name == MACHINE for field in self.fields)
+        has_numbers = self.dialect.dedicated_machine is not None
+        return has_machine and has_numbers and DEDICATED in self.table.names
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -125,7 +125,9 @@ def _may_name_task(file: RawFile, raw: RawTable, lines: Sequence[str]) -> bool:
     has_day = not task_file.day or day_of(task_file, file.place) is not None
     (field,) = raw.fields
     are_alike = all(re.fullmatch(field.pattern, line) for line in lines)
-    return has_day and are_alike and task_file.n_rows in (None, len(lines))
+    # A last line without its line feed is not among the lines.
+    has_rows = task_file.n_rows in (None, len(lines), len(lines) + 1)
+    return has_day and are_alike and has_rows
 
 
 def _is_named_so(file: RawFile, raw: RawTable) -> bool:

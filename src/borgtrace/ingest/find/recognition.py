@@ -465,6 +465,9 @@ def _by_names(
                 fitting.append(_source(file, dialect, raw.name, kind))
         if fitting:
             sources = _best_and_further(fitting, set(record))
+            for source in sources:
+                raw = source.dialect.tables[source.table]
+                _require_different_names(file.label, record, raw)
             # A record of JSON leaves out what it has no value for: others may have further names.
             return sources if kind == "json" else [_with_unread(each, record) for each in sources]
     missed = near_miss(file.label, records[0], _tables(kind, dialects)) if records else None
@@ -527,13 +530,14 @@ def _with_unread(source: Source, names: Sequence[str]) -> Source:
 
 
 def _require_different_names(label: str, header: Sequence[str], raw: RawTable) -> None:
-    """Refuse two columns of a name that is read: nothing says which one is meant."""
+    """Refuse two columns of a name that is read, or of two spellings of it: nothing says which one is meant."""
     for name in raw.names:
-        if header.count(name) > 1:
+        alike = [other for other in header if raw.spelled(other) == name]
+        if len(alike) > 1:
             raise SourceError(
                 label,
                 "two columns have one name",
-                got=name,
+                got=" and ".join(dict.fromkeys(alike)),
                 way_out="rename or remove one of them",
             )
 

@@ -64,6 +64,9 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     # To Arrow a field has one name; own data may fill two columns from it, such as submit and start.
     if len(name_of_place) != len(layout.fields) or not layout.is_plain:
         raise NeedsValidation
+    # And no field is a list.
+    if any(pa.types.is_list(data_type) for data_type in types.values()):
+        raise NeedsValidation
     places = range(1, layout.width + 1)
     read_options = pyarrow.csv.ReadOptions(
         # One thread: there is a process for each core already.

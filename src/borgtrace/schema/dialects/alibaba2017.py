@@ -45,7 +45,7 @@ BATCH_TASK = RawTable(
     ),
 )
 
-_OTHERS = "its rows are not read: of the trace of 2017 only batch_task is"
+_OTHERS = "of this trace only batch_task is"
 
 DIALECT = Dialect(
     name="alibaba-2017",
