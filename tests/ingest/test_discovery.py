@@ -12,8 +12,8 @@ import pytest
 from borgtrace.errors import SchemaError, SourceError
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.build.staged import StagedPaths, write_entry
+from borgtrace.ingest.files.separators import whole_lines
 from borgtrace.ingest.files.sources import Source
-from borgtrace.ingest.find.begun_file import whole_lines
 from borgtrace.ingest.find.discovery import discover, origin, truth_about
 from borgtrace.ingest.find.recognition import cell_in_path, not_a_trace
 from borgtrace.ingest.find.schema_csv import read_schema_csv

@@ -27,6 +27,10 @@ class RawFile:
         The version that a bucket gives it.
     copy
         Where a file of a bucket lies on this machine while it is read.
+    skipped_bytes, skipped_lines
+        What stands above the header of a text, in UTF-8: comments, and what separates its fields.
+    remark
+        What its reader should know of it; empty for most.
 
     Examples
     --------
@@ -42,6 +46,9 @@ class RawFile:
     size: int = 0
     version: str = ""
     copy: Path | None = None
+    skipped_bytes: int = 0
+    skipped_lines: int = 0
+    remark: str = ""
 
     @property
     def here(self) -> Path:
@@ -66,4 +73,5 @@ class RawFile:
     @property
     def is_plain(self) -> bool:
         """Whether its bytes on the disk are those that readers see, but for a byte order mark."""
-        return not (self.packing or self.member or self.encoding != "utf-8")
+        is_other_text = self.encoding != "utf-8" or self.skipped_bytes
+        return not (self.packing or self.member or is_other_text)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.archives import archive_of, open_member
 from borgtrace.ingest.files.blocks import Blocks
-from borgtrace.ingest.files.encodings import Transcoded
+from borgtrace.ingest.files.encodings import ForeignByte, ForeignByteSearch, Transcoded
 from borgtrace.ingest.files.limits import ExpandedStream
 from borgtrace.ingest.files.packing import DAMAGE, damaged, ends_early, packing_of, unpacked
 from borgtrace.ingest.files.raw_file import RawFile
@@ -50,6 +50,8 @@ def open_stream(file: RawFile) -> Iterator[BinaryIO]:
             # Here, so that no reader meets it: some forgive it, and others take it for a part of the first field.
             if stream.peek(3)[:3] == BOM_UTF8:
                 stream.read(3)
+            if file.skipped_bytes:
+                stream.read(file.skipped_bytes)
             yield stream
     except EOFError as error:
         raise ends_early(file.label, file.packing) from error
@@ -99,6 +101,23 @@ def source_digest(file: RawFile) -> str:
         while block := stream.read(READ_SIZE):
             digest.update(block)
     return digest.hexdigest()
+
+
+def foreign_byte(file: RawFile) -> ForeignByte | None:
+    """Return the first byte of a file that tells its text is cp1252; None where it is UTF-8, damaged or not.
+
+    Parameters
+    ----------
+    file
+        The file.
+    """
+    search = ForeignByteSearch()
+    with open_stream(file) as stream:
+        while block := stream.read(READ_SIZE):
+            search.look(block)
+            if search.is_over:
+                break
+    return search.result()
 
 
 def check_expansion(source: RawFile) -> None:

@@ -11,10 +11,11 @@ from isal import isal_zlib
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.archives import Member, archive_of, is_document, members
-from borgtrace.ingest.files.encodings import encoding_of
+from borgtrace.ingest.files.encodings import encoding_of, unmarked_utf16
+from borgtrace.ingest.files.lines_above import lines_above_header
 from borgtrace.ingest.files.packing import DAMAGE, damaged, packing_of
 from borgtrace.ingest.files.raw_file import RawFile
-from borgtrace.ingest.files.streams import open_stream
+from borgtrace.ingest.files.streams import foreign_byte, open_stream
 from borgtrace.ingest.find.beside_data import is_beside_data
 from borgtrace.storage import (
     NotRegularError,
@@ -69,11 +70,54 @@ def _begun_member(archive: RawFile, member: Member) -> BegunFile:
 def _decoded(file: RawFile, head: bytes) -> BegunFile:
     """Return a file with its encoding, and its first bytes in UTF-8."""
     encoding = encoding_of(head)
+    unmarked = unmarked_utf16(head) if encoding == "utf-8" else ""
+    if unmarked:
+        raise SourceError(
+            file.label,
+            "UTF-16 without a byte order mark",
+            expected="UTF-8",
+            way_out=f"write it as UTF-8: iconv -f {unmarked} -t UTF-8",
+        )
     text = head
     if encoding != "utf-8":
         # The last character may be cut.
         text = codecs.getincrementaldecoder(encoding)("replace").decode(head).encode()
-    return BegunFile(replace(file, encoding=encoding), text.removeprefix(BOM_UTF8))
+    text = text.removeprefix(BOM_UTF8)
+    above = lines_above_header(text)
+    begun = replace(
+        file,
+        encoding=encoding,
+        skipped_bytes=above.n_bytes,
+        skipped_lines=above.n_lines,
+    )
+    return BegunFile(begun, text[above.n_bytes :])
+
+
+def in_its_encoding(begun: BegunFile) -> BegunFile:
+    """Return a file of one's own that was begun as UTF-8 in the encoding that its bytes tell.
+
+    Parameters
+    ----------
+    begun
+        The file; a damaged one stays as it is.
+    """
+    file = begun.file
+    if file.encoding != "utf-8":
+        return begun
+    foreign = foreign_byte(file)
+    if foreign is None:
+        return begun
+    remark = (
+        f"byte 0x{foreign.byte:02X} in line {foreign.line + file.skipped_lines:,} is no UTF-8: "
+        "the text is read as Windows-1252 (Latin-1)"
+    )
+    # Above its header, which the marks of comments end, cp1252 may be longer in UTF-8.
+    decoded = replace(file, encoding="cp1252", remark=remark, skipped_bytes=0, skipped_lines=0)
+    with open_stream(decoded) as stream:
+        head = stream.read(HEAD)
+    above = lines_above_header(head)
+    decoded = replace(decoded, skipped_bytes=above.n_bytes, skipped_lines=above.n_lines)
+    return BegunFile(decoded, head[above.n_bytes :])
 
 
 def _unpacked_head(file: RawFile, head: bytes) -> bytes:
@@ -139,10 +183,3 @@ def _inflate(file: RawFile, head: bytes) -> bytes:
         return isal_zlib.decompressobj(wbits=31).decompress(head, 4 * HEAD)
     except DAMAGE as error:
         raise damaged(file.label, file.packing, error) from error
-
-
-def whole_lines(head: bytes) -> list[str]:
-    """Return the whole lines at the start of a file (its only line even without a newline)."""
-    lines = head.decode("utf-8", "replace").split("\n")
-    whole = [line.removesuffix("\r") for line in lines[:-1] if line.strip()]
-    return whole or lines[:1]

@@ -55,6 +55,8 @@ _COUNTER_UNITS = (
     NamedUnit("us", r"micro_?seconds|usec|(^|_)us$"),
     NamedUnit("ms", r"milli_?seconds|msec|(^|_)ms$"),
 )
+_CPU_ALONE = frozenset({"n", "u", "m", "core", "cores", "mcores", "millicores"})
+"""What stands behind amounts of CPU, and of no memory that anybody has."""
 _INSTANTS = "instant|sample|current"
 _KINDS = {"average": "mean over each step", "instant": "usage at one instant"}
 _LEAST_BYTES = 1e6
@@ -180,6 +182,22 @@ def _counter(column: SniffedColumn, where: str, draft: Draft) -> dict[str, Any]:
         f"column {column.name}: guessed from its name to be a counter of CPU seconds"
     )
     return {"unit": unit, "kind": "counter"}
+
+
+def resource_of_units(column: SniffedColumn) -> str:
+    """Return the resource that only the units of some amounts can be of; empty where they say none.
+
+    Parameters
+    ----------
+    column
+        The amounts.
+    """
+    suffixes = read_amounts(column).suffixes - {""}
+    if suffixes and suffixes <= _CPU_ALONE:
+        return "cpu"
+    is_memory = all(suffix.endswith(("i", "B", "bytes")) for suffix in suffixes)
+    known = {suffix for suffix, _ in MEMORY_SUFFIXES}
+    return "memory" if suffixes and is_memory and suffixes <= known else ""
 
 
 def _named(unit: str) -> str:

@@ -57,6 +57,7 @@ _TIMES = (
     r"time_?(utc|s|ms|us|ns|sec|seconds|millis)|t|when|at",
     r"date|day|period|interval",
 )
+_VALUES = (r"(metric_?)?values?", r"measurement|reading")
 _ENDS = (r"end(_?(time|ts|at))?|window_end|interval_end|until|to",)
 
 _NAME_OF_RESOURCE = {
@@ -94,6 +95,8 @@ class Roles:
         The column of each; empty where there is none.
     usage
         The column of usage of each resource.
+    value
+        The column of amounts that says not of what, where no other has usage; empty for most.
     rivals
         Other columns that might be its usage just as well.
     asides
@@ -106,6 +109,7 @@ class Roles:
     machine: str = ""
     instance: str = ""
     usage: Mapping[str, str] = field(default_factory=dict)
+    value: str = ""
     rivals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     asides: Mapping[str, str] = field(default_factory=dict)
 
@@ -147,7 +151,8 @@ def find_roles(table: SniffedTable) -> Roles:
             got=", ".join(table.names),
             way_out="pivot it: a row for each task and time",
         )
-    if not usage:
+    value = "" if usage else _first(free, _VALUES)
+    if not usage and not value:
         raise _no_column_for("cpu", table)
     return Roles(
         identity=identity,
@@ -156,6 +161,7 @@ def find_roles(table: SniffedTable) -> Roles:
         machine=find_machine(free),
         instance=instance,
         usage=usage,
+        value=value,
         rivals=rivals,
         asides=asides,
     )

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from borgtrace.ingest.files.raw_file import RawFile
+from borgtrace.ingest.files.separators import split_fields
 from borgtrace.ingest.files.task_files import day_of
-from borgtrace.ingest.find.separators import split_fields
 from borgtrace.schema import Dialect, RawField, RawTable
 
 _PUBLISHED_NAME = re.compile(r"part-\d{5}-of-\d{5}\.csv.*")

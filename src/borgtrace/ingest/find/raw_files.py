@@ -75,7 +75,8 @@ def find_raw_files(
     if format.endswith(".toml"):
         declaration = read_declaration(as_path(format))
         declared_dialect = declare(declaration, format)
-        return RawFiles(discover(places, cell, declared_dialect, time_zone), declaration)
+        discovery = discover(places, cell, declared_dialect, time_zone)
+        return RawFiles(discovery, declaration, _remarks(discovery))
     if format:
         return RawFiles(discover(places, cell, dialect(format), time_zone))
     try:
@@ -120,7 +121,15 @@ def _guess_format(
         ) from None
     discovery = discover(places, cell, guessed_dialect, time_zone)
     discovery.faults = [_fault_of_own_data(fault, joint.faults) for fault in discovery.faults]
-    return RawFiles(discovery, draft.declaration, draft.guesses)
+    return RawFiles(discovery, draft.declaration, (*draft.guesses, *_remarks(discovery)))
+
+
+def _remarks(discovery: Discovery) -> tuple[str, ...]:
+    """Return what is to be known of single files, in sentences."""
+    remarks = [
+        f"{source.file_name}: {source.remark}" for source in discovery.sources if source.remark
+    ]
+    return tuple(dict.fromkeys(remarks))
 
 
 def _fault_of_own_data(fault: SourceError, faults: Mapping[Path, SourceError]) -> SourceError:

@@ -16,13 +16,18 @@ import pyarrow.parquet as pq
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.packing import packing_of
 from borgtrace.ingest.files.raw_file import RawFile
+from borgtrace.ingest.files.separators import separator_of, split_fields, whole_lines
 from borgtrace.ingest.files.sources import SERIES, Format, Source
 from borgtrace.ingest.files.streams import plain_file
-from borgtrace.ingest.find.begun_file import EXPECTED, begun_files, whole_lines
+from borgtrace.ingest.find.begun_file import (
+    EXPECTED,
+    BegunFile,
+    begun_files,
+    in_its_encoding,
+)
 from borgtrace.ingest.find.further_sections import is_further_section
 from borgtrace.ingest.find.near_misses import near_miss
 from borgtrace.ingest.find.placed_fields import table_by_places
-from borgtrace.ingest.find.separators import separator_of, split_fields
 from borgtrace.ingest.find.workload_logs import (
     first_job,
     fits_workload_table,
@@ -31,8 +36,15 @@ from borgtrace.ingest.find.workload_logs import (
 )
 from borgtrace.ingest.read.logs import log_of
 from borgtrace.ingest.read.series_forms import has_series
-from borgtrace.ingest.read.tables import TableKind, columns_in, kind_of, text_kind_of
+from borgtrace.ingest.read.tables import (
+    TableKind,
+    columns_in,
+    kind_of,
+    layout_of_text,
+    text_kind_of,
+)
 from borgtrace.schema import DIALECTS, Dialect, RawTable
+from borgtrace.schema.dialects.declaration import SECTIONS
 from borgtrace.storage import (
     open_regular,
     refuse_shortage,
@@ -225,6 +237,8 @@ def _recognize_text(
     orders: Mapping[str, tuple[str, ...]],
     dialects: Sequence[Dialect],
 ) -> list[Source]:
+    if _is_own(dialects):
+        file, head = in_its_encoding(BegunFile(file, head))
     log = _job_log(file, head, dialects)
     if log is not None:
         return [log]
@@ -239,7 +253,13 @@ def _recognize_text(
     kind = text_kind_of(head)
     if kind is not None:
         return _tables_of_kind(file, kind, dialects)
-    return _recognize_delimited(file, lines, orders, dialects)
+    return _recognize_delimited(file, head, orders, dialects)
+
+
+def _is_own(dialects: Sequence[Dialect]) -> bool:
+    """Return whether files are said to be of a format of one's own, rather than of a published one."""
+    own_tables = {section.name for section in SECTIONS}
+    return len(dialects) == 1 and set(dialects[0].tables) <= own_tables
 
 
 def _document(
@@ -261,10 +281,11 @@ def _document(
 
 def _recognize_delimited(
     file: RawFile,
-    lines: Sequence[str],
+    head: bytes,
     orders: Mapping[str, tuple[str, ...]],
     dialects: Sequence[Dialect],
 ) -> list[Source]:
+    lines = whole_lines(head)
     if is_workload_log(file.file_name, lines):
         return [_workload_log(file, lines, dialects)]
     separator = separator_of(lines)
@@ -273,6 +294,9 @@ def _recognize_delimited(
     has_open_quote = lines[0].count('"') % 2 == 1
     if sources and not has_open_quote:
         return [replace(source, delimiter=separator) for source in sources]
+    laid_out = _tables_of_layout(file, head, dialects)
+    if laid_out:
+        return laid_out
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
     if _names_columns(header, lines[1:], separator):
         missed = near_miss(file.label, header, _tables("csv", dialects))
@@ -297,6 +321,19 @@ def _recognize_delimited(
     if len(header) > 1 and any(_NUMBER.fullmatch(name.strip()) for name in header):
         raise _without_header(file, lines[0])
     raise not_a_trace(file.label, lines[0])
+
+
+def _tables_of_layout(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> list[Source]:
+    """Return the table of a text that is laid out otherwise than by fields under a header; none where it is not."""
+    kind = layout_of_text(head)
+    if kind is None:
+        return []
+    try:
+        return _tables_of_kind(file, kind, dialects)
+    except SourceError as fault:
+        if fault.what != NOT_A_TRACE:
+            raise
+        return []
 
 
 def _without_header(file: RawFile, line: str) -> SourceError:
@@ -329,6 +366,9 @@ def _source(
         encoding=file.encoding,
         size=file.size,
         version=file.version,
+        skipped_bytes=file.skipped_bytes,
+        skipped_lines=file.skipped_lines,
+        remark=file.remark,
         order=order,
         has_header=has_header,
     )

@@ -14,10 +14,16 @@ from borgtrace.engine.guard import open_file, open_values
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
 from borgtrace.ingest.files.raw_file import RawFile
+from borgtrace.ingest.files.separators import separator_of, whole_lines
 from borgtrace.ingest.files.streams import first_lines_file, plain_file
-from borgtrace.ingest.find.begun_file import BegunFile, begun_files, whole_lines
-from borgtrace.ingest.find.separators import separator_of
-from borgtrace.ingest.read.tables import columns_in, first_batch, kind_of, text_kind_of
+from borgtrace.ingest.find.begun_file import BegunFile, begun_files, in_its_encoding
+from borgtrace.ingest.read.tables import (
+    columns_in,
+    first_batch,
+    kind_of,
+    layout_of_text,
+    text_kind_of,
+)
 from borgtrace.storage import plain_path
 from borgtrace.storage.sparse_copy import local_copies
 
@@ -105,8 +111,11 @@ def read_first_rows(path: Path) -> list[SniffedTable]:
 
 
 def _tables_of(begun: BegunFile) -> list[SniffedTable]:
+    kind = kind_of(begun.head)
+    if kind is None and not begun.head.startswith(_PARQUET_MAGIC):
+        begun = in_its_encoding(begun)
+        kind = text_kind_of(begun.head) or layout_of_text(begun.head)
     file = begun.file
-    kind = kind_of(begun.head) or text_kind_of(begun.head)
     if kind is None:
         return [_sniffed(file, file.member, _first_rows_of_text(begun))]
     tables = []
@@ -134,9 +143,11 @@ def _texts(rows: pa.Table) -> list[list[str]]:
     first = rows.slice(0, MOST_ROWS)
     if not first.num_rows:
         return [[] for _ in first.column_names]
-    texts_sql = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in first.column_names)
+    # By places: a file may have columns without a name.
+    names = [f"column_{place}" for place in range(first.num_columns)]
+    texts_sql = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in names)
     with closing(open_values()) as values:
-        values.register("raw", first)
+        values.register("raw", first.rename_columns(names))
         texts = values.execute(f"SELECT {texts_sql} FROM raw").fetchall()
     return [[(text or "").strip() for text in column] for column in zip(*texts, strict=True)]
 
@@ -145,12 +156,18 @@ def _first_rows_of_text(begun: BegunFile) -> pa.Table:
     """Return the first rows of delimited text or Parquet, read by a connection that can read nothing else."""
     # Parquet is read from its end, of text the first lines do.
     opened = plain_file if begun.head.startswith(_PARQUET_MAGIC) else first_lines_file
-    try:
-        with opened(begun.file) as plain, open_file(plain) as connection:
-            query_sql = f"SELECT * FROM {_reader_sql(begun, plain)} LIMIT {MOST_ROWS}"
-            return connection.sql(query_sql).to_arrow_table()
-    except duckdb.Error as error:
-        raise _no_table(begun.file.path, first_line(error)) from error
+    with opened(begun.file) as plain, open_file(plain) as connection:
+        try:
+            return _first_rows(connection, _reader_sql(begun, plain))
+        except duckdb.Error as error:
+            if "unicode" not in str(error).lower():
+                raise _no_table(begun.file.path, first_line(error)) from error
+        # Damaged rows are refused when they are stored; guesses are made from the others.
+        return _first_rows(connection, _reader_sql(begun, plain, passes_over_errors=True))
+
+
+def _first_rows(connection: duckdb.DuckDBPyConnection, reader_sql: str) -> pa.Table:
+    return connection.sql(f"SELECT * FROM {reader_sql} LIMIT {MOST_ROWS}").to_arrow_table()
 
 
 class NoTableError(SourceError):
@@ -161,7 +178,7 @@ def _no_table(path: Path, reason: str) -> NoTableError:
     return NoTableError(str(path), f"not a table ({reason})", way_out="check the file")
 
 
-def _reader_sql(begun: BegunFile, plain: Path) -> str:
+def _reader_sql(begun: BegunFile, plain: Path, *, passes_over_errors: bool = False) -> str:
     file_sql = literal(str(plain_path(plain)))
     if begun.head.startswith(_PARQUET_MAGIC):
         return f"read_parquet({file_sql}, hive_partitioning = false)"
@@ -177,6 +194,7 @@ def _reader_sql(begun: BegunFile, plain: Path) -> str:
             escape = '"',
             all_varchar = true,
             null_padding = true,
-            strict_mode = false
+            strict_mode = false,
+            ignore_errors = {passes_over_errors}
         )
     """

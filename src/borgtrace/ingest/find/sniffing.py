@@ -5,19 +5,20 @@ format yet.
 """
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SchemaError, SourceError
-from borgtrace.ingest.find.column_amounts import guess_amount
+from borgtrace.ingest.find.column_amounts import guess_amount, resource_of_units
 from borgtrace.ingest.find.column_facts import Facts, facts_beside_usage
 from borgtrace.ingest.find.column_roles import RESOURCES, Roles, find_roles
 from borgtrace.ingest.find.column_sizes import MOST_CORES_OF_TASKS, guess_size
 from borgtrace.ingest.find.column_times import guess_times, moments
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
-from borgtrace.ingest.find.sniffed_table import SniffedTable, read_first_rows
+from borgtrace.ingest.find.sniffed_table import SniffedColumn, SniffedTable, read_first_rows
 from borgtrace.ingest.find.tables_without_usage import refuse_table_without_usage
 from borgtrace.schema.time import write_time
 
@@ -81,6 +82,8 @@ def draft_usage(table: SniffedTable, roles: Roles) -> Draft:
             column = table.column(roles.usage[resource])
             usage[resource] = guess_amount(resource, column, tasks, draft)
             _look_for_rivals(resource, roles, draft)
+    if roles.value:
+        _guess_value(table.column(roles.value), tasks, draft, usage)
     guess_facts("usage", table, facts_beside_usage(table, roles), usage, draft)
     draft.declaration["usage"] = usage
     draft.columns = drafted_columns(table, usage, roles.asides)
@@ -146,8 +149,8 @@ def _table_of_usage(path: Path) -> tuple[SniffedTable, Roles]:
     fitting = []
     faults = []
     for table in tables:
-        refuse_table_without_usage(table)
         try:
+            refuse_table_without_usage(table)
             fitting.append((table, find_roles(table)))
         except SourceError as fault:
             faults.append(fault)
@@ -282,6 +285,27 @@ def _look_for_rivals(resource: str, roles: Roles, draft: Draft) -> None:
             f"which of {names} is the usage of {resource}",
             f'{resource} = {{ column = "…", unit = "…", kind = "average" }}',
         )
+
+
+def _guess_value(
+    column: SniffedColumn,
+    tasks: Sequence[str],
+    draft: Draft,
+    usage: dict[str, Any],
+) -> None:
+    """Guess of which resource values are whose column does not say it, by their units; else ask."""
+    resource = resource_of_units(column)
+    if resource:
+        usage[resource] = guess_amount(resource, column, tasks, draft)
+        return
+    name = json.dumps(column.name)
+    draft.ask(
+        "usage.cpu",
+        column.name,
+        "of which quantity are its values",
+        f'cpu = {{ column = {name}, unit = "cores", kind = "average" }} or '
+        f'memory = {{ column = {name}, unit = "bytes", kind = "average" }}',
+    )
 
 
 def drafted_columns(

@@ -7,11 +7,12 @@ from borgtrace.ingest.find.sniffed_table import SniffedTable
 
 
 class KnownTable(NamedTuple):
-    """A table that holds no usage of tasks, by columns that it has."""
+    """A table that holds no usage of tasks, by columns that it has, and those that it may have at most."""
 
     columns: frozenset[str]
     what: str
     way_out: str
+    most_columns: frozenset[str] = frozenset()
 
 
 TABLES = (
@@ -21,9 +22,22 @@ TABLES = (
         "fetch the usage that it was made from: borgtrace fetch prometheus URL DEST",
     ),
     KnownTable(
+        frozenset({"pod", "cpu", "memory"}),
+        "usage without times, as kubectl top prints it",
+        "print the time before each table: while date -u; do kubectl top pods -A; sleep 60; done > top.txt; "
+        "or name each file by its time, such as top-2026-11-01T00:05:00Z.txt",
+        most_columns=frozenset({"namespace", "pod", "container", "cpu", "memory"}),
+    ),
+    KnownTable(
+        frozenset({"node", "cpu", "cpu%", "memory"}),
+        "usage of nodes (kubectl top node), which is not that of tasks",
+        "print that of pods: while date -u; do kubectl top pods -A; sleep 60; done > top.txt",
+    ),
+    KnownTable(
         frozenset({"node", "start", "end", "window", "cpu", "memory"}),
         "usage of nodes (NodeMetrics), which is not that of tasks",
         "ask for that of pods: kubectl get --raw /apis/metrics.k8s.io/v1beta1/pods",
+        most_columns=frozenset({"node", "start", "end", "window", "cpu", "memory"}),
     ),
 )
 
@@ -43,5 +57,6 @@ def refuse_table_without_usage(table: SniffedTable) -> None:
     """
     names = set(table.names)
     for known in TABLES:
-        if known.columns <= names and not names & {"pod", "container"}:
+        has_no_more = not known.most_columns or names <= known.most_columns
+        if known.columns <= names and has_no_more:
             raise SourceError(str(table.path), known.what, way_out=known.way_out)

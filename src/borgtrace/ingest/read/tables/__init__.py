@@ -4,7 +4,7 @@ A file of such a kind is read like Parquet: each row becomes a record with the n
 format it is of.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -19,13 +19,23 @@ from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import plain_file
 from borgtrace.ingest.read.records import json_texts_sql
-from borgtrace.ingest.read.tables import arrow_file, json_file, orc_file, sqlite_file
+from borgtrace.ingest.read.tables import (
+    arrow_file,
+    json_file,
+    orc_file,
+    printed_table,
+    sqlite_file,
+    wide_file,
+)
 from borgtrace.ingest.read.tables.kind import Columns, TableKind
+from borgtrace.ingest.read.tables.time_of_name import time_of_name, with_column
 
 KINDS: tuple[TableKind, ...] = (arrow_file.KIND, orc_file.KIND, sqlite_file.KIND)
 """Kinds of binary files, in the order in which they are asked."""
 TEXT_KINDS: tuple[TableKind, ...] = (json_file.KIND,)
 """Kinds of text: asked where a text is of no published form."""
+LAYOUTS: tuple[TableKind, ...] = (wide_file.KIND, printed_table.KIND)
+"""Kinds of text in lines: asked where the first line is no header that is known."""
 ROWS_PER_BLOCK = 1 << 17
 
 
@@ -51,9 +61,20 @@ def text_kind_of(head: bytes) -> TableKind | None:
     return next((kind for kind in TEXT_KINDS if kind.recognizes(head)), None)
 
 
+def layout_of_text(head: bytes) -> TableKind | None:
+    r"""Return how the lines of a text are a table other than by fields under a header; None where they are not.
+
+    Examples
+    --------
+    >>> layout_of_text(b"Time,web-0,web-1\n2026-11-01 00:00:00,0.25,\n").name
+    'wide'
+    """
+    return next((kind for kind in LAYOUTS if kind.recognizes(head)), None)
+
+
 def kind_called(name: str) -> TableKind:
     """Return the kind of a name."""
-    return next(kind for kind in (*KINDS, *TEXT_KINDS) if kind.name == name)
+    return next(kind for kind in (*KINDS, *TEXT_KINDS, *LAYOUTS) if kind.name == name)
 
 
 def columns_in(file: RawFile, kind: TableKind) -> Columns:
@@ -72,7 +93,28 @@ def columns_in(file: RawFile, kind: TableKind) -> Columns:
         The file is damaged.
     """
     with plain_file(file) as path, _named(path, file):
-        return kind.columns(path)
+        columns = kind.columns(path)
+    if not time_of_name(file.file_name):
+        return columns
+    return {table: [*names, *_lacking_time(kind, names)] for table, names in columns.items()}
+
+
+def _lacking_time(kind: TableKind, names: Sequence[str]) -> list[str]:
+    """Return the column of times that the name of a file gives, where its rows have none."""
+    return [kind.time_column] if kind.time_column and kind.time_column not in names else []
+
+
+def _batches(
+    file: RawFile,
+    kind: TableKind,
+    table: str,
+    path: Path,
+) -> Iterator[pa.RecordBatch]:
+    time = time_of_name(file.file_name)
+    for batch in kind.batches(path, table):
+        for name in _lacking_time(kind, batch.schema.names) if time else ():
+            batch = with_column(batch, name, time)  # noqa: PLW2901
+        yield batch
 
 
 def first_batch(file: RawFile, kind: TableKind, table: str) -> pa.Table:
@@ -91,7 +133,7 @@ def first_batch(file: RawFile, kind: TableKind, table: str) -> pa.Table:
         The file is damaged.
     """
     with plain_file(file) as path, _named(path, file):
-        batches = list(islice(kind.batches(path, table), 1))
+        batches = list(islice(_batches(file, kind, table, path), 1))
         return pa.Table.from_batches(batches) if batches else pa.table({})
 
 
@@ -110,7 +152,7 @@ def table_blocks(source: Source) -> Iterator[pa.Table]:
         _named(path, source),
         open_values(threads=1) as connection,
     ):
-        for batch in kind.batches(path, source.inner):
+        for batch in _batches(source, kind, source.inner, path):
             for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
                 rows = _without_nan(pa.Table.from_batches([batch.slice(start, ROWS_PER_BLOCK)]))
                 connection.register("rows", rows)
@@ -150,12 +192,14 @@ def _without_nan(rows: pa.Table) -> pa.Table:
 
 __all__ = [
     "KINDS",
+    "LAYOUTS",
     "TEXT_KINDS",
     "TableKind",
     "columns_in",
     "first_batch",
     "kind_called",
     "kind_of",
+    "layout_of_text",
     "table_blocks",
     "text_kind_of",
 ]

@@ -26,12 +26,15 @@ class TableKind:
         The tables in a file, on this machine and decompressed, with their columns.
     batches
         The rows of one of them, in their order: a column for each name, of any type that DuckDB writes as JSON.
+    time_column
+        The column of times that the name of a file stands for where its rows have none; empty where it never does.
     """
 
     name: str
     recognizes: Callable[[bytes], bool]
     columns: Callable[[Path], Columns]
     batches: Callable[[Path, str], Iterator[pa.RecordBatch]]
+    time_column: str = ""
 
 
 def damaged_table(path: Path, kind: str, error: Exception) -> SourceError:

@@ -1,4 +1,4 @@
-"""What separates the fields of delimited text."""
+"""What separates the fields of delimited text, and its first lines."""
 
 import csv
 from collections.abc import Sequence
@@ -42,3 +42,10 @@ def split_fields(line: str, separator: str = COMMA) -> list[str]:
     # A "field" of more than 128 KB, or a return inside it: no header of ours.
     except csv.Error:
         return []
+
+
+def whole_lines(head: bytes) -> list[str]:
+    """Return the whole lines at the start of a file (its only line even without a newline)."""
+    lines = head.decode("utf-8", "replace").split("\n")
+    whole = [line.removesuffix("\r") for line in lines[:-1] if line.strip()]
+    return whole or lines[:1]
