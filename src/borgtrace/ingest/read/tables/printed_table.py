@@ -31,6 +31,8 @@ _ROWS_LOOKED_AT = 1_000
 
 def _recognizes(head: bytes) -> bool:
     whole = [line.strip() for line in whole_lines(head) if not _is_no_row(line)]
+    if whole and _KUBECTL.fullmatch(whole[0]):
+        return True
     if len(whole) < 2 or any(_NUMBER.match(field) for field in _fields(whole[0])):
         return False
     if any(len(split_fields(whole[0], separator)) > 1 for separator in SEPARATORS):
