@@ -599,7 +599,7 @@ def test_options_of_a_server_need_one(tmp_path: Path) -> None:
     )
     assert (code, err) == (
         2,
-        "borgtrace: --since: no effect without the URL of a Prometheus server; "
+        "borgtrace: --since: no effect without the URL of a Prometheus server: got 1d; "
         "leave it out, or name such a URL among the sources\n",
     )
     assert not (tmp_path / "store").exists()

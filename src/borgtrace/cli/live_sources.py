@@ -42,10 +42,12 @@ class LiveOptions:
             It names the first of them.
         """
         for field in fields(self):
-            if getattr(self, field.name):
+            value = getattr(self, field.name)
+            if value:
                 raise UsageError(
                     f"--{field.name}",
                     "no effect without the URL of a Prometheus server",
+                    got=value,
                     way_out="leave it out, or name such a URL among the sources",
                 )
 
