@@ -175,6 +175,22 @@ def test_a_moment_that_is_too_much_is_an_error(serve: Serve, tmp_path: Path) -> 
     )
 
 
+def test_what_is_no_matter_of_size_is_said_to_be_none(serve: Serve, tmp_path: Path) -> None:
+    """As Thanos answers where one of its stores is away, and partial answers were refused."""
+    away = "receive series from Addr: 10.0.0.7:10901: no such host"
+
+    def choose(request: Request) -> Reply | None:
+        return api_error(422, "execution", away) if request.is_of_samples else None
+
+    fake = serve(choose=choose)
+    with pytest.raises(SourceError) as error:
+        fetch(fake, tmp_path)
+    assert str(error.value) == (
+        f"{fake.url}: {CPU}: the server gives up even the smallest query: got the server answers 422 Unprocessable "
+        f"Entity ({away}); see to the server, then run the same command again: what has arrived is kept"
+    )
+
+
 @pytest.mark.parametrize("fault", [Reply(503, "", "text/plain"), "cut"])
 def test_a_server_that_breaks_off_long_answers_gives_short_ones(
     serve: Serve, tmp_path: Path, fault: Reply | str

@@ -20,6 +20,7 @@ from tests.printed import shown
 
 from borgtrace.cli import main
 from borgtrace.cli.console import talk
+from borgtrace.cli.live import plan_query
 from borgtrace.cli.server_access import access_of
 from borgtrace.errors import BorgtraceError, EngineError, SourceError, UsageError, harmless
 from borgtrace.fetch import Backoff
@@ -450,6 +451,30 @@ def test_no_secret_is_repeated_or_written_down(
     )
     assert code == 3
     assert "bad token … and key …" in err
+
+
+@pytest.mark.parametrize(
+    ("address", "access", "is_said"),
+    [
+        ("http://prometheus.example:9", Credentials(bearer=TOKEN), True),
+        ("http://prometheus.example:9", Credentials(headers={"X-Key": TOKEN}), True),
+        ("http://prometheus.example:9", Credentials(headers={"X-Scope-OrgID": "team"}), False),
+        ("http://127.0.0.1:9", Credentials(bearer=TOKEN), False),
+        ("https://prometheus.example:9", Credentials(bearer=TOKEN), False),
+    ],
+)
+def test_credentials_without_tls_are_warned_of(
+    tmp_path: Path, address: str, access: Credentials, is_said: bool
+) -> None:
+    """The step is wrong, so that nobody is asked."""
+    with (
+        PrometheusServer(address, access) as server,
+        shown() as printed,
+        pytest.raises(UsageError),
+    ):
+        plan_query(server, tmp_path, since="1d", until="", selector="", step="0s")
+    warning = f"! {address} is no https: anybody on the way to it can read the credentials\n"
+    assert printed.err.text() == (warning if is_said else "")
 
 
 def test_no_control_character_of_a_server_reaches_the_terminal(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from rich.filesize import decimal
 from rich.progress import TextColumn
@@ -91,11 +92,22 @@ def plan_query(
     since, until, selector, step
         The options.
     """
+    if server.access.is_secret and server.address.startswith("http:") and not is_local(server):
+        talk.print(
+            f"! {server.address} is no https: anybody on the way to it can read the credentials",
+            style="yellow",
+        )
     seconds = parse_step(step)
     period = period_of(since, until, seconds, time.time())
     request = FetchRequest(folder, parse_selector(selector), period, seconds)
     with talk.status(f"Asking {server.address} what it knows …"):
         return make_query_plan(server, request)
+
+
+def is_local(server: PrometheusServer) -> bool:
+    """Return whether a server is on this machine, or at the near end of a tunnel."""
+    host = urlsplit(server.address).hostname or ""
+    return host == "localhost" or host == "::1" or host.startswith("127.")
 
 
 def print_query_plan(plan: QueryPlan, *, as_json: bool) -> None:

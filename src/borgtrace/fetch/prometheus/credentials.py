@@ -71,6 +71,12 @@ class Credentials:
                 return value
         return ""
 
+    @property
+    def is_secret(self) -> bool:
+        """Whether requests hold what nobody else may see."""
+        names = {name.lower() for name in self.headers}
+        return bool(self.bearer or self.user or names - {TENANT.lower()})
+
     def client_options(self) -> dict[str, Any]:
         """Return what a client is made with."""
         options: dict[str, Any] = {"verify": self._tls()}

@@ -68,8 +68,19 @@ class Refusal(NamedTuple):
     @property
     def is_about_size(self) -> bool:
         """Whether it complains of how much was asked for."""
-        text = self.text.lower()
-        return any(words in text for words in TOO_MUCH)
+        return is_about_size(self.text)
+
+
+def is_about_size(text: str) -> bool:
+    """Return whether a server complains of how much was asked for.
+
+    Examples
+    --------
+    >>> is_about_size("query processing would load too many samples"), is_about_size("no such host")
+    (True, False)
+    """
+    lower = text.lower()
+    return any(words in lower for words in TOO_MUCH)
 
 
 def read_refusal(response: httpx.Response) -> Refusal:

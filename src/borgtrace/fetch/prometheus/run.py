@@ -9,7 +9,7 @@ from borgtrace.errors import SourceError
 from borgtrace.fetch.prometheus.answers import AnswerFacts, NotAnAnswer, read_answer
 from borgtrace.fetch.prometheus.folder import AnswerFolder, file_of
 from borgtrace.fetch.prometheus.plan import PlannedMetric, QueryPlan
-from borgtrace.fetch.prometheus.refusals import Overloaded
+from borgtrace.fetch.prometheus.refusals import Overloaded, is_about_size
 from borgtrace.fetch.prometheus.server import PrometheusServer
 from borgtrace.fetch.prometheus.stretches import RemainingTime, Stretch
 from borgtrace.fetch.prometheus.verdicts import BusyServer, MissingApi
@@ -173,8 +173,16 @@ class _MetricQuery:
         }
 
     def _too_much(self, overload: Overloaded) -> SourceError:
+        where = f"{self.server.address}: {self.metric.name}"
+        if not is_about_size(overload.reason):
+            return SourceError(
+                where,
+                "the server gives up even the smallest query",
+                got=overload.reason,
+                way_out="see to the server, then run the same command again: what has arrived is kept",
+            )
         return SourceError(
-            f"{self.server.address}: {self.metric.name}",
+            where,
             "too much for the server, even for one moment",
             got=overload.reason,
             way_out="choose fewer containers with --selector, such as one namespace at a time",
