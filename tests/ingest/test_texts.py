@@ -24,17 +24,19 @@ from borgtrace.schema.dialects import KAGGLE_2019
 
 
 @pytest.mark.parametrize(
-    ("text", "cores", "n_bytes"),
+    ("text", "size"),
     [
-        ("", None, None),
-        ("1core", 1.0, None),
-        ("1.5 GiB , 2cores", 2.0, 1.5 * 2**30),
-        ("500MB", None, 5e8),
-        ("64bytes", None, 64.0),
+        ("", (None, None, None)),
+        ("1core", (1.0, None, None)),
+        ("1.5 GiB , 2cores", (2.0, 1.5 * 2**30, None)),
+        ("500MB", (None, 5e8, None)),
+        ("64bytes", (None, 64.0, None)),
+        ("16cores,41600MHz", (16.0, None, 41_600.0)),
+        ("41.6GHz", (None, None, 41_600.0)),
     ],
 )
-def test_the_size_of_a_machine(text: str, cores: float | None, n_bytes: float | None) -> None:
-    assert parse_capacity(text) == (cores, n_bytes)
+def test_the_size_of_a_machine(text: str, size: tuple[float | None, ...]) -> None:
+    assert parse_capacity(text) == size
 
 
 @pytest.mark.parametrize(
