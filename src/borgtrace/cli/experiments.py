@@ -10,6 +10,7 @@ from typing import Any
 
 from borgtrace import catalog
 from borgtrace.cli.answers import publish, run, sentence
+from borgtrace.cli.guesses import can_ask, show_guess
 from borgtrace.colocation import (
     ColocationOptions,
     Study,
@@ -24,7 +25,7 @@ from borgtrace.colocation.packing.service_classes import parse_promises
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
-from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest import IngestOptions, prepare_ingest
 from borgtrace.placement import estimators, packers
 from borgtrace.question import EngineTables, NotApplicable, Tables
 from borgtrace.schema.bounds import CAPACITY, check_number
@@ -149,7 +150,11 @@ def ingest_own_usage(
     # A number alone is one of cores: usage has no other unit of a machine.
     is_number = capacity.replace(".", "", 1).isdecimal()
     size = f"{capacity}cores" if is_number else capacity
-    result = ingest([usage], store, IngestOptions(dialect=dialect, capacity=size))
+    prepared = prepare_ingest([usage], store, IngestOptions(dialect=dialect, capacity=size))
+    # Shown, not asked: what is made of it is gone after the command.
+    if can_ask():
+        show_guess(prepared.raw_files)
+    result = prepared.run()
     notes = result.manifest.notes if result.manifest else ()
     for note in notes:
         print(note, file=sys.stderr)

@@ -32,8 +32,11 @@ def dialect(
     """
     import tomllib
 
+    from borgtrace.cli.console import talk
+    from borgtrace.cli.guesses import guess_grid
     from borgtrace.cli.printing import print_json
     from borgtrace.errors import SourceError, UsageError
+    from borgtrace.ingest.find.guessed_values import columns_with_values
     from borgtrace.ingest.find.joint_drafts import sniff_all
     from borgtrace.schema.dialects import DIALECTS
 
@@ -53,6 +56,8 @@ def dialect(
     joint = sniff_all(files)
     for fault in joint.faults.values():
         raise fault
+    # Beside the draft, which is usually written to a file.
+    talk.print(guess_grid(columns_with_values(joint.draft)), soft_wrap=False)
     draft = joint.draft.text()
     if as_json:
         print_json(tomllib.loads(draft), indent=1)

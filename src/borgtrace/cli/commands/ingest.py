@@ -98,6 +98,10 @@ def ingest(
     selector: SelectorOption = "",
     step: StepOption = "",
     engine: EngineOption = "duckdb",
+    yes: Annotated[
+        bool,
+        Option("--yes", help="Own data: take what was guessed of its columns without a question."),
+    ] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Show tables, columns, disk and time; write nothing.")
     ] = False,
@@ -112,11 +116,13 @@ def ingest(
     kept in STORE.answers. For passwords and other options: borgtrace fetch prometheus.
 
     Your own usage is taken too, as CSV, Parquet or JSON lines: borgtrace ingest own.csv --capacity 8cores --store own.
+    What was guessed of its columns is shown on a terminal, and asked for before anything is stored.
 
     Example: borgtrace ingest clusterdata-2011-2 --store cell-2011, or --store /shared/cell --engine spark://host:7077
     """
     from borgtrace.cli.command import is_server
     from borgtrace.cli.console import talk
+    from borgtrace.cli.guesses import confirm_guess, show_guess
     from borgtrace.cli.ingestion import announce, bars, print_outcome, print_plan
     from borgtrace.cli.live_sources import LiveOptions, fetch_all, print_query_plans
     from borgtrace.errors import SchemaError
@@ -145,8 +151,10 @@ def ingest(
     files = [source for source in sources if not is_server(source)]
     prepared = prepare_ingest([*files, *answers], store, options)
     if dry_run:
+        show_guess(prepared.raw_files)
         print_plan(prepared.plan, as_json=as_json)
         return
+    confirm_guess(prepared.raw_files, is_accepted=yes)
     announce(prepared.plan)
     with bars() as progress:
         result = prepared.run(progress)

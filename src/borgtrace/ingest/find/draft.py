@@ -29,6 +29,8 @@ class DraftedColumn(NamedTuple):
         As declared; empty where there is none.
     samples
         Texts of the column, each with the value that is stored; empty where nothing is.
+    section
+        The section of the declaration that its file is described in.
     """
 
     name: str
@@ -36,6 +38,7 @@ class DraftedColumn(NamedTuple):
     unit: str = ""
     kind: str = ""
     samples: tuple[tuple[str, str], ...] = ()
+    section: str = "usage"
 
 
 @dataclass

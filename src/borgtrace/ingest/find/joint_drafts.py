@@ -251,7 +251,7 @@ def _join(of_section: Mapping[Section, TableOfSection], drafts: Mapping[Section,
                 joint.declaration.setdefault(name, value)
         joint.remarks |= draft.remarks
         joint.questions += draft.questions if len(drafts) == 1 else _of_file(draft, path)
-        joint.columns += draft.columns
+        joint.columns += [column._replace(section=section) for column in draft.columns]
     joint.declaration |= sections
     return joint
 

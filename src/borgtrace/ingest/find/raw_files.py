@@ -12,7 +12,8 @@ from typing import Any
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.find.discovery import Discovery, discover, first_data_files
-from borgtrace.ingest.find.draft import Draft
+from borgtrace.ingest.find.draft import Draft, DraftedColumn
+from borgtrace.ingest.find.guessed_values import columns_with_values
 from borgtrace.ingest.find.joint_drafts import sniff_all
 from borgtrace.ingest.find.recognition import NOT_A_TRACE
 from borgtrace.ingest.find.sniffed_table import NoTableError
@@ -35,11 +36,14 @@ class RawFiles:
         What a file declares of their format, or what was guessed of it; None for a known format.
     guesses
         What was guessed, in sentences.
+    columns
+        What each column was taken for, where the format was guessed.
     """
 
     discovery: Discovery
     declaration: dict[str, Any] | None = None
     guesses: tuple[str, ...] = field(default=())
+    columns: tuple[DraftedColumn, ...] = ()
 
 
 def find_raw_files(
@@ -121,7 +125,13 @@ def _guess_format(
         ) from None
     discovery = discover(places, cell, guessed_dialect, time_zone)
     discovery.faults = [_fault_of_own_data(fault, joint.faults) for fault in discovery.faults]
-    return RawFiles(discovery, draft.declaration, (*draft.guesses, *_remarks(discovery)))
+    guesses = (*draft.guesses, *_remarks(discovery))
+    return RawFiles(
+        discovery,
+        draft.declaration,
+        guesses,
+        columns_with_values(draft, time_zone),
+    )
 
 
 def _remarks(discovery: Discovery) -> tuple[str, ...]:

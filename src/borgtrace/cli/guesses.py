@@ -1,0 +1,83 @@
+"""What was guessed of own data, as a table; and the question whether it is right, where somebody can answer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table as Grid
+from typer import Exit, confirm
+
+from borgtrace.cli.console import talk
+from borgtrace.cli.harmless_console import HarmlessConsole
+
+if TYPE_CHECKING:
+    from borgtrace.ingest.find.draft import DraftedColumn
+    from borgtrace.ingest.find.raw_files import RawFiles
+
+DECLINED = 1
+"""Exit code where the user says that the guess is wrong."""
+
+
+def guess_grid(columns: Sequence[DraftedColumn]) -> Grid:
+    """Return the table of a guess: each column, what it was taken for, and what some of its texts become.
+
+    Parameters
+    ----------
+    columns
+        All columns of the file.
+    """
+    grid = Grid(box=None, pad_edge=False)
+    for name in ("column", "role", "unit", "kind", "values"):
+        grid.add_column(name, overflow="fold")
+    has_sections = len({column.section for column in columns}) > 1
+    for column in columns:
+        role = f"{column.section}: {column.role}" if has_sections else column.role
+        samples = "\n".join(_sample(text, value) for text, value in column.samples)
+        grid.add_row(column.name, role, column.unit, column.kind, samples)
+    return grid
+
+
+def _sample(text: str, value: str) -> str:
+    return f"{text} → {value}" if value and value != text else text
+
+
+def show_guess(raw_files: RawFiles, console: HarmlessConsole = talk) -> None:
+    """Show what was guessed of own data, where anything was."""
+    if not raw_files.columns:
+        return
+    console.print(guess_grid(raw_files.columns), soft_wrap=False)
+    for guess in raw_files.guesses:
+        console.print(guess)
+
+
+def can_ask() -> bool:
+    """Whether somebody sees a question, and can answer it."""
+    return sys.stdin.isatty() and talk.is_terminal
+
+
+def confirm_guess(raw_files: RawFiles, *, is_accepted: bool) -> None:
+    """Show a guess on a terminal and ask whether it is right; elsewhere a guess without a question is taken.
+
+    Parameters
+    ----------
+    raw_files
+        The files of an ingest.
+    is_accepted
+        Whether the user accepted it before (``--yes``).
+
+    Raises
+    ------
+    Exit
+        The answer is no.
+    """
+    if not raw_files.columns or not can_ask():
+        return
+    show_guess(raw_files)
+    if is_accepted or confirm("Ingest like this?", err=True):
+        return
+    talk.print(
+        "Nothing was stored. To correct the guess: borgtrace dialect sniff FILE > own.toml, then --dialect own.toml"
+    )
+    raise Exit(DECLINED)
