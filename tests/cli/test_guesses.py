@@ -37,26 +37,38 @@ def test_a_guess_as_a_table(usage: Path, capsys: pytest.CaptureFixture[str]) -> 
     show_guess(find_raw_files([usage], time_zone="Europe/Berlin"), HarmlessConsole(width=120))
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert lines[:15] == [
-        "column       role              unit      kind     values",
-        "namespace    task                                 web",
-        "pod          task                                 web-0",
-        "                                                  web-1",
-        "timestamp    time              iso                2026-11-01T00:00:00Z → 2026-11-01 01:00:00 CET",
-        "                                                  2026-11-01 00:05:00 → 2026-11-01 00:05:00 CET",
-        "cpu_usage    cpu               quantity  average  250m → 0.25 cores",
-        "                                                  1 → 1 core",
-        "                                                  50m → 0.05 cores",
-        "cpu_request  (request of cpu)                     500m",
-        "memory       memory            quantity  average  1Gi → 1 GiB",
-        "                                                  512Mi → 512 MiB",
-        "                                                  131072 → 128 KiB",
-        "note         (not read)                           x\\u001b[2J",
-        "                                                  y",
+        "column       role         unit      kind     values",
+        "namespace    task                            web",
+        "pod          task                            web-0",
+        "                                             web-1",
+        "timestamp    time         iso                2026-11-01T00:00:00Z → 2026-11-01 01:00:00 CET",
+        "                                             2026-11-01 00:05:00 → 2026-11-01 00:05:00 CET",
+        "cpu_usage    cpu          quantity  average  250m → 0.25 cores",
+        "                                             1 → 1 core",
+        "                                             50m → 0.05 cores",
+        "cpu_request  cpu_request  quantity           500m → 0.5 cores",
+        "memory       memory       quantity  average  1Gi → 1 GiB",
+        "                                             512Mi → 512 MiB",
+        "                                             131072 → 128 KiB",
+        "note         (not read)                      x\\u001b[2J",
+        "                                             y",
     ]
     assert (
         "column cpu_usage: guessed to be the mean over each step in amounts that name their unit"
         in lines
     )
+
+
+def test_columns_of_several_files_are_told_apart(
+    tmp_path: Path, usage: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pods = tmp_path / "pods.csv"
+    pods.write_text("pod,memory_request\nweb-0,1Gi\n")
+    show_guess(find_raw_files([usage, pods]), HarmlessConsole(width=120))
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "pod usage: task web-0" in lines
+    assert "pod tasks: task web-0" in lines
+    assert "memory_request tasks: memory_request quantity 1Gi → 1 GiB" in lines
 
 
 @pytest.mark.parametrize(
