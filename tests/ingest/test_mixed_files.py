@@ -3,7 +3,7 @@
 import pytest
 
 from borgtrace.errors import BorgtraceError
-from tests.ingest.own_data import ingest_own, rows
+from tests.ingest.own_data import hashed, ingest_own, rows
 
 DECLARED = """\
 clock = "relative"
@@ -117,6 +117,38 @@ def test_lives_of_some_pods_beside_requests_of_all(tmp_path):
         (700.0, "SUBMIT", None, 0.5),
         (1300.0, "FINISH", None, 0.5),
     ]
+
+
+def test_a_pod_that_runs_for_weeks_does_not_stretch_the_trace(tmp_path):
+    declared_in_dates = (
+        declared(
+            more='start = { column = "begun", unit = "s" }\nend = { column = "stop", unit = "s" }'
+        )
+    ).replace("relative", "epoch")
+    usage = USAGE.replace(",300,", ",1800000300,").replace(",0,", ",1800000000,")
+    pods = (
+        "namespace,pod,begun,stop\n"
+        "shop,web,1700000000,\n"  # three years before the usage, and still there
+        "shop,db,1799999100,1800000600\n"
+        "shop,new,1800000300,\n"
+    )
+    store = ingest_own(
+        tmp_path, declared_in_dates, {"usage.csv": usage, "pods.csv": pods}, "8cores,32GiB"
+    )
+    name = "collection_id, time / 1000000, type"
+    # The trace begins with the life of db that is whole, 900 s before the usage.
+    assert rows(store, "instance_events", name) == sorted(
+        [
+            (hashed("shop/web"), 0.0, "SCHEDULE"),
+            (hashed("shop/web"), 0.0, "SUBMIT"),
+            (hashed("shop/db"), 600.0, "SCHEDULE"),
+            (hashed("shop/db"), 600.0, "SUBMIT"),
+            (hashed("shop/db"), 2100.0, "FINISH"),
+            (hashed("shop/new"), 1800.0, "SCHEDULE"),
+            (hashed("shop/new"), 1800.0, "SUBMIT"),
+        ]
+    )
+    assert rows(store, "instance_usage", "min(start_time) / 1000000") == [(1500.0,)]
 
 
 CONTAINERS = """\

@@ -106,6 +106,8 @@ def open_rows(
     _make_ids(connection, "machine", MACHINE_NAMES_SQL)
     conversion = _with_step(connection, conversion, fills.get("usage_rows", frozenset()))
     zero = _zero(connection) if conversion.clock == "epoch" else conversion.zero
+    if conversion.is_mixed and conversion.clock == "epoch":
+        conversion, zero = _from_first_usage(connection, conversion, zero)
     terms = Terms(
         conversion, Basis(zero=zero), fills, counters=dict(series.counters), notes=series.notes
     )
@@ -453,6 +455,31 @@ def _is_in_units(terms: Terms, resource: str) -> bool:
         return False
     kinds = ("average", "instant", "counter", "maximum")
     return any(terms.has("usage_rows", f"{kind}_{resource}") for kind in kinds)
+
+
+def _from_first_usage(
+    connection: duckdb.DuckDBPyConnection,
+    conversion: Conversion,
+    zero: int,
+) -> tuple[Conversion, int]:
+    """Begin the trace with its usage: what runs since weeks before, and has no end yet, began before the trace."""
+    first_usage, first_life = _only_row(
+        connection,
+        """
+        SELECT
+            (SELECT min(least(time, "end" - length)) FROM usage_rows),
+            (
+                SELECT min(least(submit, start))
+                FROM task_rows
+                WHERE "end" IS NOT NULL OR run IS NOT NULL
+            )
+        """,
+    )
+    if first_usage is None:
+        return conversion, zero
+    first = min(first_usage, first_usage if first_life is None else first_life)
+    begin = int(first) // WINDOW * WINDOW
+    return replace(conversion, first=begin - 1), begin
 
 
 def _zero(connection: duckdb.DuckDBPyConnection) -> int:
