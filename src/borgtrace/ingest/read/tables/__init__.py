@@ -26,11 +26,17 @@ from borgtrace.ingest.read.tables import (
     printed_table,
     sqlite_file,
     wide_file,
+    xlsx_file,
 )
 from borgtrace.ingest.read.tables.kind import Columns, TableKind
 from borgtrace.ingest.read.tables.time_of_name import time_of_name, with_column
 
-KINDS: tuple[TableKind, ...] = (arrow_file.KIND, orc_file.KIND, sqlite_file.KIND)
+KINDS: tuple[TableKind, ...] = (
+    arrow_file.KIND,
+    orc_file.KIND,
+    sqlite_file.KIND,
+    xlsx_file.KIND,
+)
 """Kinds of binary files, in the order in which they are asked."""
 TEXT_KINDS: tuple[TableKind, ...] = (json_file.KIND,)
 """Kinds of text: asked where a text is of no published form."""
