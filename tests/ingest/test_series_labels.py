@@ -208,6 +208,29 @@ def test_two_series_at_one_time_that_differ_are_refused(tmp_path: Path, label: s
     )
 
 
+def test_two_values_of_one_series_at_one_time_are_refused(tmp_path: Path) -> None:
+    """Of two servers, none of which says its cluster."""
+    with pytest.raises(SourceError) as caught:
+        store_of(
+            tmp_path, answer(series(CPU, APP, HALF)), answer(series(CPU, APP, steady(3, begun=500)))
+        )
+    assert str(caught.value) == (
+        "shop/web-0/app: two values of one series at one time: expected one value, or two that hardly differ, got "
+        "files of several servers or clusters; ingest the files of one of them, or give the series of each a label "
+        "cluster"
+    )
+
+
+def test_series_of_several_steps_are_read_together(tmp_path: Path) -> None:
+    """Three samples five minutes apart, beside many of every 15 s."""
+    often = [(15 * place, str(7.5 * place)) for place in range(41)]
+    rarely = [(300 * place, str(150 * place)) for place in range(3)]
+    found = [series(CPU, APP, often), series(CPU, APP | {"pod": "web-1"}, rarely)]
+    store = store_of(tmp_path, answer(*found))
+    assert core_seconds(store) == {"shop/web-0/app": 300, "shop/web-1/app": 300}
+    assert left_out(store) == {}
+
+
 def test_two_clusters_have_containers_and_nodes_of_one_name(tmp_path: Path) -> None:
     pair = [
         series(CPU, APP | {"cluster": "eu"}, HALF),

@@ -102,6 +102,32 @@ def _derived_events_sql(terms: Terms) -> str:
     cpu_sql = terms.fraction_sql("cpu_request", "cpu")
     memory_sql = terms.fraction_sql("memory_request", "memory")
     return f"""
+        SELECT
+            {id_sql("e.task")} AS collection_id,
+            e.instance_index,
+            type,
+            {time_sql} AS time,
+            CASE WHEN type != 'SUBMIT' THEN {id_sql("machine")} END AS machine_id,
+            user,
+            priority,
+            app,
+            e.task AS name,
+            {cpu_sql} AS cpu_request,
+            {memory_sql} AS memory_request,
+            'JOB' AS collection_type,
+            missing_type,
+            goes_on,
+            source_part,
+            4 * source_row + step AS source_row
+        FROM ({_derived_steps_sql(terms)}) e
+        LEFT JOIN ({_REQUESTS_AND_OWNERS_SQL}) a
+        ON a.task = e.task AND a.instance_index = e.instance_index
+    """
+
+
+def _derived_steps_sql(terms: Terms) -> str:
+    """Write what is derived of each task: its beginning, its ends as far as they are known, and what followed them."""
+    return f"""
         WITH firsts AS (
             SELECT
                 task,
@@ -143,26 +169,7 @@ def _derived_events_sql(terms: Terms) -> str:
             FROM ends
             WHERE goes_on
         )
-        SELECT
-            {id_sql("e.task")} AS collection_id,
-            e.instance_index,
-            type,
-            {time_sql} AS time,
-            CASE WHEN type != 'SUBMIT' THEN {id_sql("machine")} END AS machine_id,
-            user,
-            priority,
-            app,
-            e.task AS name,
-            {cpu_sql} AS cpu_request,
-            {memory_sql} AS memory_request,
-            'JOB' AS collection_type,
-            missing_type,
-            goes_on,
-            source_part,
-            4 * source_row + step AS source_row
-        FROM steps e
-        LEFT JOIN ({_REQUESTS_AND_OWNERS_SQL}) a
-        ON a.task = e.task AND a.instance_index = e.instance_index
+        SELECT * FROM steps
     """
 
 

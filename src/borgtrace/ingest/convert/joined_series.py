@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 LONGEST_GAP = 5
-"""Steps after which two samples are not of one window; Prometheus forgets a series after 5 minutes."""
+"""Steps after which two samples are not of one window."""
+FORGOTTEN = 300_000_000
+"""Time in µs after which Prometheus forgets a series: samples that are nearer belong together at any step."""
 _SMALLEST_FALL = 0.9
 """A counter that falls to more of its value was not reset: copies of one counter differ by so little."""
 _STALE_STEPS = 2
@@ -319,11 +321,16 @@ def _agree(first: _Stream, second: _Stream) -> bool:
     return bool(is_close and abs(our_growth - their_growth) <= allowed)
 
 
+def longest_gap(step: int) -> int:
+    """Return the longest time between two samples of one window, in µs."""
+    return max(LONGEST_GAP * step, FORGOTTEN)
+
+
 def _steps_of(stream: _Stream, step: int, *, is_counter: bool) -> Steps:
     """Return the windows between samples of a stream that are near enough to each other."""
     times = stream.times
     before = np.concatenate([[times[0] - step], times[:-1]])
-    is_near = times - before <= LONGEST_GAP * step
+    is_near = times - before <= longest_gap(step)
     if is_counter:
         is_known = is_near & ~np.isnan(stream.amounts) & (before < times)
     else:
@@ -395,7 +402,7 @@ def _seams(streams: Sequence[_Stream], step: int) -> Steps:
         last = max(earlier, key=lambda stream: (int(stream.times[-1]), stream.order))
         start = int(last.times[-1])
         amount = _amount_between(last, later)
-        if begun - start <= LONGEST_GAP * step and not np.isnan(amount):
+        if begun - start <= longest_gap(step) and not np.isnan(amount):
             seams.append((start, begun, amount, later.series.machine))
     # Copies of a life begin with it: of windows that overlap, the first is taken.
     distinct: list[tuple[int, int, float, int]] = []

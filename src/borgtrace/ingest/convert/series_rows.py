@@ -10,7 +10,7 @@ import duckdb
 from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
 from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.errors import SourceError
-from borgtrace.ingest.convert.joined_series import LONGEST_GAP
+from borgtrace.ingest.convert.joined_series import longest_gap
 from borgtrace.ingest.convert.series_usage import write_usage
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import Dialect
@@ -21,8 +21,6 @@ ONLY_ALLOCATABLE = (
     "as kube_node_status_capacity is not there."
 )
 _ALLOCATABLE = "kube_node_status_allocatable"
-_FORGOTTEN = 300_000_000
-"""Time in µs after which Prometheus forgets a series that has no new sample."""
 
 
 @dataclass
@@ -300,7 +298,7 @@ def _show_ends(
     """Show when containers ended, and how; return how many ended before anything was measured of them."""
     events = dialect.codes["event_type"].items()
     events_sql = ", ".join(f"({literal(str(word))}, {literal(event)})" for word, event in events)
-    longest_gap_sql = number(max(_FORGOTTEN, LONGEST_GAP * step))
+    longest_gap_sql = number(longest_gap(step))
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE ends AS
         WITH marks AS (

@@ -263,12 +263,20 @@ def _two_series(task: str, conflict: SeriesConflictError) -> SourceError:
     second = json.loads(conflict.second.copy)
     names = {*first, *second}
     different = sorted(name for name in names if first.get(name) != second.get(name))
+    if not different:
+        return SourceError(
+            task,
+            "two values of one series at one time",
+            expected="one value, or two that hardly differ",
+            got="files of several servers or clusters",
+            way_out="ingest the files of one of them, or give the series of each a label cluster",
+        )
     # What changes with each life of a container says less than any other label.
     shown = [name for name in different if name not in _OF_LIFE] or different
     texts = []
     for labels in (first, second):
         pairs = [f"{name}={labels.get(name, '')!r}" for name in shown[:_MOST_LABELS]]
-        texts.append(", ".join(pairs) or "the same labels")
+        texts.append(", ".join(pairs))
     return SourceError(
         task,
         "two series at one time, which differ",
