@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import duckdb
@@ -21,7 +22,7 @@ from borgtrace.ingest.find.recognition import classify
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.read.text_fields import cross_tests
 from borgtrace.ingest.subset import subset
-from borgtrace.schema import Column
+from borgtrace.schema import TABLES, Column
 from borgtrace.schema.checks import ColumnCheck
 from borgtrace.schema.dialects import GOOGLE_2011, RawField
 from borgtrace.store.coverage import DECLARED_WHOLE, coverage
@@ -214,11 +215,19 @@ def test_checks_of_two_columns_keep_their_rule_and_bound(check, broken):
         checks=(check,),
     )
     field = Field(RawField("end time", "end_time"), column, GOOGLE_2011, 2)
-    layout = RawLayout(GOOGLE_2011.tables["task_usage"], GOOGLE_2011, (field,), 2)
-    ((test,),) = cross_tests(layout).values()
+    start = replace(field, column=replace(column, name="start_time", checks=()), place=1)
+    layout = RawLayout(GOOGLE_2011.tables["task_usage"], GOOGLE_2011, (start, field), 2)
+    ((test,),) = [tests for tests in cross_tests(layout).values() if tests]
     rows = f"(VALUES (10, 10), (10, 16), (10, 9), (10, {2**63 - 1})) AS rows(start_time, end_time)"
     found = duckdb.sql(f"SELECT coalesce({test.condition_sql}, false) FROM {rows}").fetchall()
     assert (test.reason, [row[0] for row in found]) == ("end_before_start", broken)
+
+
+def test_an_end_without_a_start_in_its_file_is_not_compared():
+    column = TABLES["instance_usage"].column("end_time")
+    field = Field(RawField("end time", "end_time"), column, GOOGLE_2011, 1)
+    layout = RawLayout(GOOGLE_2011.tables["task_usage"], GOOGLE_2011, (field,), 1)
+    assert not any(cross_tests(layout).values())
 
 
 def test_a_part_given_twice_does_not_hide_those_after_it(tmp_path):
