@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from borgtrace.engine.identifiers import number, quoted
 from borgtrace.ingest.convert.conversion_terms import FIRST_ROW_SQL, Terms
-from borgtrace.ingest.convert.joined_series import LONGEST_GAP
+from borgtrace.ingest.convert.series_steps import LONGEST_GAP
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.records import USAGE_ROWS
 from borgtrace.schema.records.usage_rows import (

@@ -7,72 +7,24 @@ which nothing here could tell apart.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-LONGEST_GAP = 5
-"""Steps after which two samples are not of one window."""
-FORGOTTEN = 300_000_000
-"""Time in µs after which Prometheus forgets a series: samples that are nearer belong together at any step."""
+from borgtrace.ingest.convert.series_steps import (
+    SampledSeries,
+    Steps,
+    Stream,
+    Values,
+    are_free,
+    longest_gap,
+    merged,
+    steps_of,
+)
+
 _SMALLEST_FALL = 0.9
 """A counter that falls to more of its value was not reset: copies of one counter differ by so little."""
 _STALE_STEPS = 2
 """Steps that a series which ended may go on to change for, since its last value is of a moment before."""
-
-Times = npt.NDArray[np.int64]
-Values = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int32]
-
-
-class SampledSeries(NamedTuple):
-    """One series with its samples, in order of time.
-
-    Parameters
-    ----------
-    times, values
-        Its samples.
-    machine
-        Number of its machine; −1 where it is not known.
-    part
-        The core that it is of; empty where it is of all.
-    life
-        The container's life, where that is known.
-    cgroup
-        Its path in the tree of cgroups.
-    copy
-        All of its labels but that of the core.
-    base
-        These without those of replicas.
-    """
-
-    times: Times
-    values: Values
-    machine: int = -1
-    part: str = ""
-    life: str = ""
-    cgroup: str = ""
-    copy: str = ""
-    base: str = ""
-
-
-class Steps(NamedTuple):
-    """Windows between samples: the increase of a counter in each, or a gauge at its end."""
-
-    starts: Times
-    stops: Times
-    amounts: Values
-    machines: Codes
-
-    def where(self, is_chosen: npt.NDArray[np.bool_]) -> "Steps":
-        """Return some of the windows."""
-        return Steps(
-            self.starts[is_chosen],
-            self.stops[is_chosen],
-            self.amounts[is_chosen],
-            self.machines[is_chosen],
-        )
 
 
 @dataclass(frozen=True)
@@ -109,23 +61,6 @@ class SeriesConflictError(Exception):
         self.second = second
 
 
-@dataclass(frozen=True)
-class _Stream:
-    """All cores of one copy of one life: times, sums of the values, and what was used since the sample before."""
-
-    series: SampledSeries
-    times: Times
-    values: Values
-    amounts: Values
-    n_falls: int
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        """A place among others that depends on no order of files."""
-        series = self.series
-        return (int(self.times[0]), series.life, series.copy, series.part)
-
-
 def join_series(
     series: Sequence[SampledSeries],
     usual_step: int,
@@ -152,7 +87,7 @@ def join_series(
     streams = _streams(_without_inner(series), is_counter=is_counter)
     n_falls = sum(stream.n_falls for stream in streams)
     if len(streams) == 1:
-        steps = _steps_of(streams[0], step, is_counter=is_counter)
+        steps = steps_of(streams[0], step, is_counter=is_counter)
         return JoinedSteps(steps, n_falls=n_falls)
     streams = _in_turn(streams, step)
     return _assembled(streams, step, n_falls, is_counter=is_counter)
@@ -177,7 +112,7 @@ def _without_inner(series: Sequence[SampledSeries]) -> list[SampledSeries]:
     return [one for one in series if one.cgroup.rstrip("/") not in inner]
 
 
-def _streams(series: Sequence[SampledSeries], *, is_counter: bool) -> list[_Stream]:
+def _streams(series: Sequence[SampledSeries], *, is_counter: bool) -> list[Stream]:
     """Return what is counted together: the cores of each copy of each life."""
     parts_of_copy: dict[tuple[str, str, bool], list[SampledSeries]] = {}
     for one in series:
@@ -209,12 +144,12 @@ def _distinct(series: SampledSeries) -> SampledSeries:
     return series._replace(times=series.times[is_last], values=series.values[is_last])
 
 
-def _summed(parts: Sequence[SampledSeries], *, is_counter: bool) -> _Stream:
+def _summed(parts: Sequence[SampledSeries], *, is_counter: bool) -> Stream:
     """Add up the cores of one copy, at the times at which each that is there was sampled."""
     if len(parts) == 1:
         (series,) = parts
         amounts, n_falls = _amounts(series.values, is_counter=is_counter)
-        return _Stream(series, series.times, series.values, amounts, n_falls)
+        return Stream(series, series.times, series.values, amounts, n_falls)
     all_times, n_sampled = np.unique(
         np.concatenate([part.times for part in parts]), return_counts=True
     )
@@ -237,7 +172,7 @@ def _summed(parts: Sequence[SampledSeries], *, is_counter: bool) -> _Stream:
         n_falls += own_falls
     if len(amounts):
         amounts[0] = np.nan
-    return _Stream(parts[0], times, values, amounts if is_counter else values, n_falls)
+    return Stream(parts[0], times, values, amounts if is_counter else values, n_falls)
 
 
 def _amounts(values: Values, *, is_counter: bool) -> tuple[Values, int]:
@@ -257,7 +192,7 @@ def _amounts(values: Values, *, is_counter: bool) -> tuple[Values, int]:
     return np.concatenate([[np.nan], increases]), int(is_unknown.sum())
 
 
-def _in_turn(streams: list[_Stream], step: int) -> list[_Stream]:
+def _in_turn(streams: list[Stream], step: int) -> list[Stream]:
     """End the streams of lives that were over when the next one began.
 
     Raises
@@ -287,13 +222,13 @@ def _are_replicas(first: SampledSeries, second: SampledSeries) -> bool:
     return bool(first.life) or first.base == second.base
 
 
-def _is_over(stream: _Stream, time: int, step: int) -> bool:
+def _is_over(stream: Stream, time: int, step: int) -> bool:
     """Return whether a stream changes no more after a time: a server repeats the last value for some minutes."""
     values = stream.values[stream.times >= time + _STALE_STEPS * step]
     return len(values) == 0 or bool((values == values[0]).all())
 
 
-def _cut(stream: _Stream, time: int) -> _Stream:
+def _cut(stream: Stream, time: int) -> Stream:
     is_before = stream.times < time
     return replace(
         stream,
@@ -303,7 +238,7 @@ def _cut(stream: _Stream, time: int) -> _Stream:
     )
 
 
-def _agree(first: _Stream, second: _Stream) -> bool:
+def _agree(first: Stream, second: Stream) -> bool:
     """Return whether two streams are of one thing: their values hardly differ, nor do they grow apart."""
     begun = max(first.times[0], second.times[0])
     ended = min(first.times[-1], second.times[-1])
@@ -321,40 +256,15 @@ def _agree(first: _Stream, second: _Stream) -> bool:
     return bool(is_close and abs(our_growth - their_growth) <= allowed)
 
 
-def longest_gap(step: int) -> int:
-    """Return the longest time between two samples of one window, in µs."""
-    return max(LONGEST_GAP * step, FORGOTTEN)
-
-
-def _steps_of(stream: _Stream, step: int, *, is_counter: bool) -> Steps:
-    """Return the windows between samples of a stream that are near enough to each other."""
-    times = stream.times
-    before = np.concatenate([[times[0] - step], times[:-1]])
-    is_near = times - before <= longest_gap(step)
-    if is_counter:
-        is_known = is_near & ~np.isnan(stream.amounts) & (before < times)
-    else:
-        # A moment stands for the step before it, where the sample before is far.
-        before = np.where(is_near, before, times - step)
-        is_known = before < times
-    machines = np.full(len(times), stream.series.machine, np.int32)
-    return Steps(
-        before[is_known],
-        times[is_known],
-        stream.amounts[is_known],
-        machines[is_known],
-    )
-
-
 def _assembled(
-    streams: Sequence[_Stream],
+    streams: Sequence[Stream],
     step: int,
     n_falls: int,
     *,
     is_counter: bool,
 ) -> JoinedSteps:
     """Take the windows of the longest stream, those of others where it has none, and those between two lives."""
-    steps_of_stream = [_steps_of(stream, step, is_counter=is_counter) for stream in streams]
+    steps_of_stream = [steps_of(stream, step, is_counter=is_counter) for stream in streams]
     longest_first = sorted(
         range(len(streams)),
         key=lambda place: (-len(steps_of_stream[place].stops), streams[place].order),
@@ -363,35 +273,17 @@ def _assembled(
     n_copies = 0
     for place in longest_first[1:]:
         steps = steps_of_stream[place]
-        is_free = _are_free(joined, steps)
+        is_free = are_free(joined, steps)
         n_copies += not is_free.all()
-        joined = _merged(joined, steps.where(is_free))
+        joined = merged(joined, steps.where(is_free))
     if is_counter:
         seams = _seams(streams, step)
-        is_free = _are_free(joined, seams)
-        joined = _merged(joined, seams.where(is_free))
+        is_free = are_free(joined, seams)
+        joined = merged(joined, seams.where(is_free))
     return JoinedSteps(joined, n_copies, n_falls)
 
 
-def _are_free(joined: Steps, steps: Steps) -> npt.NDArray[np.bool_]:
-    """Return which windows overlap none of others."""
-    places = np.searchsorted(joined.stops, steps.starts, "right")
-    starts = np.append(joined.starts, np.iinfo(np.int64).max)
-    return np.asarray(starts[places] >= steps.stops)
-
-
-def _merged(first: Steps, second: Steps) -> Steps:
-    """Return the windows of both in order of time."""
-    order = np.argsort(np.concatenate([first.stops, second.stops]), kind="stable")
-    return Steps(
-        np.concatenate([first.starts, second.starts])[order],
-        np.concatenate([first.stops, second.stops])[order],
-        np.concatenate([first.amounts, second.amounts])[order],
-        np.concatenate([first.machines, second.machines])[order],
-    )
-
-
-def _seams(streams: Sequence[_Stream], step: int) -> Steps:
+def _seams(streams: Sequence[Stream], step: int) -> Steps:
     """Return the windows between the last sample of a life and the first one of the next."""
     seams = []
     for later in streams:
@@ -418,7 +310,7 @@ def _seams(streams: Sequence[_Stream], step: int) -> Steps:
     )
 
 
-def _amount_between(last: _Stream, later: _Stream) -> float:
+def _amount_between(last: Stream, later: Stream) -> float:
     """Return what was used between two lives; NaN where that is not known."""
     lives = {last.series.life, later.series.life}
     if len(lives) == 2 and "" not in lives:

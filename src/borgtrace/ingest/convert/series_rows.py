@@ -10,7 +10,7 @@ import duckdb
 from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
 from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.errors import SourceError
-from borgtrace.ingest.convert.joined_series import longest_gap
+from borgtrace.ingest.convert.series_steps import longest_gap
 from borgtrace.ingest.convert.series_usage import write_usage
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import Dialect

@@ -16,12 +16,8 @@ import pyarrow.parquet as pq
 
 from borgtrace.engine.identifiers import number
 from borgtrace.errors import SourceError
-from borgtrace.ingest.convert.joined_series import (
-    SampledSeries,
-    SeriesConflictError,
-    Steps,
-    join_series,
-)
+from borgtrace.ingest.convert.joined_series import SeriesConflictError, join_series
+from borgtrace.ingest.convert.series_steps import SampledSeries, Steps
 
 _SLICE = 1 << 19
 """Samples that are sorted together."""
