@@ -7,9 +7,22 @@ from generate.text import plain, table
 
 INTRO = """# Reason codes
 
-Bad rows are data. Ingest rejects a row only if it cannot be stored faithfully; it is then kept as text, with its file
-and line, in the store's `quarantine`. Everything else is stored and counted. For each file, rows in = rows stored +
-rows quarantined. `borgtrace info` shows the counters, and `--strict` makes rejected rows an error.
+Bad rows are data. Ingest rejects a row only if it cannot be stored faithfully; it is then kept in the store's
+`quarantine`, as Parquet with these columns:
+
+| column | what it holds |
+| --- | --- |
+| `file` | The file; of an archive its member too. |
+| `line` | The line in the file, from 1; NULL for files that have no lines, such as Parquet. |
+| `source_row` | The row, from 0. |
+| `reason` | One of the codes below. |
+| `column` | What the file calls the column that is wrong; NULL where the whole line is. |
+| `value` | The text in it; NULL where it is empty. |
+| `raw` | The whole line, or the row as JSON. |
+
+Stores of earlier versions have `source_row`, `reason` and `raw` alone. Everything else is stored and counted. For each
+file, rows in = rows stored + rows quarantined. `borgtrace info` shows the counters and the most frequent refusals, and
+`--strict` makes rejected rows an error.
 """
 
 

@@ -49,11 +49,16 @@ def store(tmp_path_factory):
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[:3] == [
+    assert lines[:4] == [
         "Read 6 files; 0 already in the store",
         "rows in 7 = stored 6 + quarantined 1",
+        "wrong_column_count: 1 row: part-00000-of-00500.csv.gz line 2: expected 20 fields, got 'garbage'",
         "data_loss instance_usage: 1 × wrong_column_count: The line has more or fewer fields than its table.",
     ]
+    assert lines[-1] == (
+        f"14.3 % of the rows were refused (1 of 7): look at them in {folder / 'store' / 'quarantine'} "
+        "(Parquet: file, line, column, value, reason)"
+    )
     return folder / "store"
 
 
