@@ -151,6 +151,28 @@ def test_a_pod_that_runs_for_weeks_does_not_stretch_the_trace(tmp_path):
     assert rows(store, "instance_usage", "min(start_time) / 1000000") == [(1500.0,)]
 
 
+def test_a_task_that_is_measured_has_started(tmp_path):
+    pods = "namespace,pod,created\nshop,web,0\nshop,db,100\nshop,idle,50\n"
+    more = 'submit = { column = "created", unit = "s" }'
+    usage = "namespace,pod,time,node,cpu\nshop,web,300,n1,1\nshop,db,0,n1,4\n"
+    store = ingest_own(
+        tmp_path, declared(more=more), {"usage.csv": usage, "pods.csv": pods}, "8cores,32GiB"
+    )
+    # The usage of db begins before it was submitted: a pod of its name was there before.
+    assert rows(store, "instance_events", "collection_id, time / 1000000, type") == sorted(
+        [
+            (hashed("shop/web"), 600.0, "SUBMIT"),
+            (hashed("shop/web"), 900.0, "SCHEDULE"),
+            (hashed("shop/db"), 700.0, "SCHEDULE"),
+            (hashed("shop/db"), 700.0, "SUBMIT"),
+            (hashed("shop/idle"), 650.0, "SUBMIT"),
+        ]
+    )
+    assert note(store, "Tasks without a start") == [
+        "Tasks without a start, scheduled where their usage begins: 2."
+    ]
+
+
 CONTAINERS = """\
 namespace,pod,container,time,node,cpu
 shop,web,app,0,n1,1

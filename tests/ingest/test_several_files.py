@@ -329,6 +329,13 @@ def test_lives_of_tasks_alone_are_read(tmp_path):
     ]
 
 
+def test_usage_of_nodes_is_not_their_size(tmp_path):
+    files = {"u.csv": SMALL, "nodes.csv": "node,cpu_usage,memory_usage_bytes\nn1,3,4000000\n"}
+    joint = sniff_all(written(tmp_path, files))
+    assert "machines" not in joint.draft.declaration
+    assert list(joint.faults) == [tmp_path / "nodes.csv"]
+
+
 def test_usage_without_a_time_is_not_taken_for_requests(tmp_path):
     top = "namespace,pod,cpu,memory\nshop,web-0,250m,128Mi\n"
     with pytest.raises(SourceError, match="no column is called like a time"):

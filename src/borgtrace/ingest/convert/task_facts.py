@@ -71,6 +71,10 @@ def add_facts(
         _add_up_parts(connection, -conversion.n_narrower)
     _give_to_instances(connection)
     _require_use(connection)
+    connection.execute("""
+        CREATE OR REPLACE TEMP TABLE first_usage AS
+        SELECT task, coalesce(instance, 0) AS instance, min(time) AS begun FROM usage_rows GROUP BY ALL
+    """)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE whole_task_rows AS {_WHOLE_ROWS_SQL}")
     connection.execute("CREATE OR REPLACE TEMP VIEW task_rows AS SELECT * FROM whole_task_rows")
     _show_machines(connection)
@@ -96,6 +100,12 @@ def notes_on_facts(connection: duckdb.DuckDBPyConnection) -> list[str]:
             SELECT task FROM task_facts f
             ANTI JOIN usage_rows u ON u.task = f.task
             ANTI JOIN task_lives l ON l.task = f.task
+        """,
+        "Tasks without a start, scheduled where their usage begins": """
+            SELECT l.task FROM task_lives l
+            JOIN whole_task_rows w
+            ON w.source_part = l.source_part AND w.source_row = l.source_row AND w.task = l.task
+            WHERE l.start IS NULL AND l.wait IS NULL AND w.start IS NOT NULL
         """,
         "Tasks of several measured parts, whose request is not known of each and left out": """
             SELECT whole FROM undivided_requests
@@ -144,8 +154,19 @@ _FILLED_SQL = ", ".join(
 )
 _WHOLE_ROWS_SQL = f"""
     -- Rows about lives, of which the last of all facts fill what they leave open; then facts of other tasks.
-    SELECT l.* REPLACE ({_FILLED_SQL})
+    -- What is measured runs: without a start of its own it starts where its usage begins, once it is submitted.
+    SELECT l.* REPLACE (
+        {_FILLED_SQL},
+        coalesce(
+            l.start,
+            l.submit + l.wait,
+            CASE WHEN u.begun IS NOT NULL THEN greatest(l.submit, u.begun) END
+        ) AS start
+    )
     FROM task_lives l
+    LEFT JOIN first_usage u
+    ON u.task = l.task AND u.instance = coalesce(l.instance, 0)
+    AND l.submit IS NOT NULL AND greatest(l.submit, u.begun) <= coalesce(l."end", {2**62})
     LEFT JOIN task_facts f
     ON f.task = l.task AND coalesce(f.instance, 0) = coalesce(l.instance, 0)
     UNION ALL BY NAME

@@ -276,6 +276,17 @@ def _usage_score(resource: str, words: str) -> int:
     return score
 
 
+def is_called_usage(words: str) -> bool:
+    """Return whether a column is called like what is used, rather than like what there is.
+
+    Examples
+    --------
+    >>> is_called_usage("cpu_usage"), is_called_usage("cpu_cores")
+    (True, False)
+    """
+    return bool(re.search(rf"(^|_)({_MARKS_OF_USAGE})(_|%|$)", words))
+
+
 def is_count_name(words: str) -> bool:
     """Return whether a column is called like the number of cores that there are.
 

@@ -12,6 +12,7 @@ from borgtrace.ingest.find.column_roles import (
     find_machine,
     find_roles,
     find_time,
+    is_called_usage,
     resource_amounts,
 )
 from borgtrace.ingest.find.column_sizes import MOST_CORES_OF_MACHINES, guess_size
@@ -232,7 +233,8 @@ def _sizes(columns: Sequence[SniffedColumn]) -> dict[str, str]:
         names.sort(key=lambda name: "alloc" in name.lower())
         if resource in usage:
             words = next(each.words for each in columns if each.name == usage[resource])
-            if not names and re.search(_SIZE_NAMES, words):
+            is_size = re.search(_SIZE_NAMES, words) and not is_called_usage(words)
+            if not names and is_size:
                 names.append(usage[resource])
         if names:
             sizes[resource] = names[0]
