@@ -11,6 +11,7 @@ from typing import Any
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.files.limits import read_side_file
+from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.find.discovery import Discovery, discover, first_data_files
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
 from borgtrace.ingest.find.guessed_values import columns_with_values
@@ -139,6 +140,14 @@ def _remarks(discovery: Discovery) -> tuple[str, ...]:
     remarks = [
         f"{source.file_name}: {source.remark}" for source in discovery.sources if source.remark
     ]
+    unread: dict[str, None] = {}
+    for source in discovery.sources:
+        names = source.dialect.tables[source.table].names if source.dialect.conversion else ()
+        for column in partition_columns(source) if names else ():
+            if column not in names:
+                unread[column] = None
+    if unread:
+        remarks.append(f"columns in the names of folders that are not read: {', '.join(unread)}")
     return tuple(dict.fromkeys(remarks))
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.packing import packing_of
+from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.separators import separator_of, split_fields, whole_lines
 from borgtrace.ingest.files.sources import SERIES, Format, Source
@@ -37,6 +38,7 @@ from borgtrace.ingest.find.workload_logs import (
 from borgtrace.ingest.read.logs import log_of
 from borgtrace.ingest.read.series_forms import has_series
 from borgtrace.ingest.read.tables import (
+    PARTITIONED,
     TableKind,
     columns_in,
     kind_of,
@@ -205,7 +207,10 @@ def _recognize(
     """Return the raw tables that a file holds; one for most."""
     _refuse_other_formats(file, head)
     if head.startswith(_PARQUET_MAGIC):
-        return _by_names(file, "parquet", [_parquet_columns(file)], dialects)
+        try:
+            return _by_names(file, "parquet", [_parquet_columns(file)], dialects)
+        except SourceError as fault:
+            return _partitioned(file, head, dialects, fault)
     kind = kind_of(head)
     if kind is not None:
         return _tables_of_kind(file, kind, dialects)
@@ -215,11 +220,13 @@ def _recognize(
 
 def _tables_of_kind(file: RawFile, kind: TableKind, dialects: Sequence[Dialect]) -> list[Source]:
     columns_of_table = columns_in(file, kind)
+    partitions = partition_columns(file) if _is_own(dialects) else {}
     sources = []
     unknown = not_a_trace(file.label, "no tables")
     for table, columns in columns_of_table.items():
         try:
-            fitting = _by_names(file, "table", [columns], dialects)
+            names = [*columns, *partitions]
+            fitting = _by_names(file, "table", [names], dialects)
         except SourceError as fault:
             unknown = fault
             continue
@@ -297,6 +304,8 @@ def _recognize_delimited(
     laid_out = _tables_of_layout(file, head, dialects)
     if laid_out:
         return laid_out
+    if _is_own(dialects):
+        return _partitioned(file, head, dialects, not_a_trace(file.label, lines[0]))
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
     if _names_columns(header, lines[1:], separator):
         missed = near_miss(file.label, header, _tables("csv", dialects))
@@ -334,6 +343,19 @@ def _tables_of_layout(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -
         if fault.what != NOT_A_TRACE:
             raise
         return []
+
+
+def _partitioned(
+    file: RawFile,
+    head: bytes,
+    dialects: Sequence[Dialect],
+    fault: SourceError,
+) -> list[Source]:
+    """Return the table of a file that has columns in the names of its folders, or raise what is wrong without them."""
+    if not (_is_own(dialects) and partition_columns(file)):
+        raise fault
+    kind = next(kind for kind in PARTITIONED if kind.recognizes(head))
+    return _tables_of_kind(file, kind, dialects)
 
 
 def _without_header(file: RawFile, line: str) -> SourceError:

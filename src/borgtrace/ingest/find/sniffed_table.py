@@ -13,6 +13,7 @@ import pyarrow as pa
 from borgtrace.engine.guard import open_file, open_values
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
+from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.separators import separator_of, whole_lines
 from borgtrace.ingest.files.streams import first_lines_file, plain_file
@@ -135,6 +136,9 @@ def _sniffed(file: RawFile, name: str, rows: pa.Table) -> SniffedTable:
     columns = []
     for column, values in zip(rows.column_names, _texts(rows), strict=True):
         columns.append(SniffedColumn(column, values))
+    for column, text in partition_columns(file).items():
+        if column not in rows.column_names:
+            columns.append(SniffedColumn(column, [text] * min(rows.num_rows, MOST_ROWS)))
     return SniffedTable(file.path, tuple(columns), name)
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from borgtrace.engine.guard import open_values
 from borgtrace.errors import SourceError
+from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import plain_file
@@ -23,6 +24,7 @@ from borgtrace.ingest.read.tables import (
     arrow_file,
     json_file,
     orc_file,
+    partitioned_file,
     printed_table,
     sqlite_file,
     wide_file,
@@ -42,6 +44,8 @@ TEXT_KINDS: tuple[TableKind, ...] = (json_file.KIND,)
 """Kinds of text: asked where a text is of no published form."""
 LAYOUTS: tuple[TableKind, ...] = (wide_file.KIND, printed_table.KIND)
 """Kinds of text in lines: asked where the first line is no header that is known."""
+PARTITIONED: tuple[TableKind, ...] = partitioned_file.PARTITIONED
+"""Parquet and delimited text, where a column of theirs is in the name of a folder."""
 ROWS_PER_BLOCK = 1 << 17
 
 
@@ -80,7 +84,7 @@ def layout_of_text(head: bytes) -> TableKind | None:
 
 def kind_called(name: str) -> TableKind:
     """Return the kind of a name."""
-    return next(kind for kind in (*KINDS, *TEXT_KINDS, *LAYOUTS) if kind.name == name)
+    return next(kind for kind in (*KINDS, *TEXT_KINDS, *LAYOUTS, *PARTITIONED) if kind.name == name)
 
 
 def columns_in(file: RawFile, kind: TableKind) -> Columns:
@@ -159,6 +163,7 @@ def table_blocks(source: Source) -> Iterator[pa.Table]:
         open_values(threads=1) as connection,
     ):
         for batch in _batches(source, kind, source.inner, path):
+            batch = _with_partitions(batch, source)  # noqa: PLW2901
             for start in range(0, batch.num_rows, ROWS_PER_BLOCK):
                 rows = _without_nan(pa.Table.from_batches([batch.slice(start, ROWS_PER_BLOCK)]))
                 connection.register("rows", rows)
@@ -186,6 +191,15 @@ def _named(path: Path, file: RawFile) -> Iterator[None]:
         ) from error
 
 
+def _with_partitions(batch: pa.RecordBatch, source: Source) -> pa.RecordBatch:
+    """Return rows with the columns of their folders that their table has."""
+    names = source.dialect.tables[source.table].names
+    for name, text in partition_columns(source).items():
+        if name in names and name not in batch.schema.names:
+            batch = with_column(batch, name, text)
+    return batch
+
+
 def _without_nan(rows: pa.Table) -> pa.Table:
     """Return rows in which what is missing is NULL: pandas makes doubles of integers, and NaN of missing ones."""
     for place, column in enumerate(rows.schema):
@@ -199,6 +213,7 @@ def _without_nan(rows: pa.Table) -> pa.Table:
 __all__ = [
     "KINDS",
     "LAYOUTS",
+    "PARTITIONED",
     "TEXT_KINDS",
     "TableKind",
     "columns_in",
