@@ -63,6 +63,7 @@ def _loop(path: Path) -> None:
 
 
 TOO_LONG = "a line is too long: expected lines of at most 16 MiB; remove it, or fetch it again"
+TOO_NESTED = "damaged JSON file: expected a value that is less nested at character "
 NO_TRACE = f"not part of a trace: expected {TRACE}, got "
 ODD = {
     "gz of gz": (
@@ -90,8 +91,8 @@ ODD = {
         lambda p: p.write_bytes(gzip.compress(JSON + bytes(20_000_000), 1)),
         TOO_LONG,
     ),
-    "deep JSON": (lambda p: p.write_text('{"a":' * 100_000 + "1" + "}" * 100_000), NO_TRACE),
-    "deep lists": (lambda p: p.write_text("[" * 300_000), NO_TRACE),
+    "deep JSON": (lambda p: p.write_text('{"a":' * 100_000 + "1" + "}" * 100_000), TOO_NESTED),
+    "deep lists": (lambda p: p.write_text("[" * 300_000), TOO_NESTED),
     "a dangling link": (
         lambda p: p.symlink_to(p.with_name("nowhere")),
         "a link to a file that is not there; remove it, or correct it",

@@ -3,12 +3,12 @@
 With ``--parsable2`` (or ``--parsable``, or any ``--delimiter``), or in columns of fixed width below a line of dashes.
 """
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.files.separators import split_fields
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.read.logs.kind import LogKind, LogShape, Record, Refused
 from borgtrace.ingest.read.logs.sacct_columns import COLUMNS, PUBLISHED_ORDER
@@ -146,7 +146,7 @@ def _split(line: str, delimiter: str) -> list[str]:
     """Return the fields of a line; ``sacct`` knows no quotes, but programs that write its rows again do."""
     is_quoted = len(line) > 1 and line[0] == line[-1] == '"'
     if is_quoted or delimiter == ",":
-        return next(csv.reader([line], delimiter=delimiter, strict=False), [])
+        return split_fields(line, delimiter)
     return line.split(delimiter)
 
 

@@ -4,6 +4,7 @@ A file of such a kind is read like Parquet: each row becomes a record with the n
 format it is of.
 """
 
+import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -179,6 +180,12 @@ def _named(path: Path, file: RawFile) -> Iterator[None]:
     """Name a file in errors by its own name, rather than by that of the copy that is read."""
     try:
         yield
+    except csv.Error as error:
+        raise SourceError(
+            file.label,
+            f"a line that is no delimited text ({error})",
+            way_out="correct the line, or export it again",
+        ) from error
     except SourceError as error:
         if error.where != str(path):
             raise

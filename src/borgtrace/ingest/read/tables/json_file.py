@@ -98,6 +98,13 @@ def _readable(path: Path) -> Iterator[None]:
             expected=str(error),
             way_out="fetch it again, or write it again",
         ) from error
+    except RecursionError as error:
+        raise SourceError(
+            str(path),
+            "damaged JSON file",
+            expected="values that are less nested",
+            way_out="fetch it again, or write it again",
+        ) from error
     except NoRowsError as error:
         raise SourceError(
             str(path),

@@ -38,8 +38,8 @@ def _recognizes(head: bytes) -> bool:
     if not rows:
         return False
     separator = separator_of([lines[0], *rows])
-    time, *series = split_fields(lines[0], separator)
-    if not series or not _TIME.fullmatch(time) or not _are_series(series):
+    names = split_fields(lines[0], separator)
+    if len(names) < 2 or not _TIME.fullmatch(names[0]) or not _are_series(names[1:]):
         return False
     amounts = [text.strip() for row in rows for text in split_fields(row, separator)[1:]]
     present = [text for text in amounts if text not in _NO_AMOUNTS]
