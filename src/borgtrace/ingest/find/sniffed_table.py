@@ -160,14 +160,18 @@ def _first_rows_of_text(begun: BegunFile) -> pa.Table:
     """Return the first rows of delimited text or Parquet, read by a connection that can read nothing else."""
     # Parquet is read from its end, of text the first lines do.
     opened = plain_file if begun.head.startswith(_PARQUET_MAGIC) else first_lines_file
-    with opened(begun.file) as plain, open_file(plain) as connection:
-        try:
-            return _first_rows(connection, _reader_sql(begun, plain))
-        except duckdb.Error as error:
-            if "unicode" not in str(error).lower():
-                raise _no_table(begun.file.path, first_line(error)) from error
-        # Damaged rows are refused when they are stored; guesses are made from the others.
-        return _first_rows(connection, _reader_sql(begun, plain, passes_over_errors=True))
+    try:
+        with opened(begun.file) as plain, open_file(plain) as connection:
+            try:
+                return _first_rows(connection, _reader_sql(begun, plain))
+            except duckdb.Error as error:
+                if "unicode" not in str(error).lower():
+                    raise
+            # Damaged rows are refused when they are stored; guesses are made from the others.
+            return _first_rows(connection, _reader_sql(begun, plain, passes_over_errors=True))
+    # What is no text may raise either.
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise _no_table(begun.file.path, first_line(error)) from error
 
 
 def _first_rows(connection: duckdb.DuckDBPyConnection, reader_sql: str) -> pa.Table:
