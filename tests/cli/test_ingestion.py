@@ -79,7 +79,7 @@ def test_a_plan_of_an_ingest(capsys: Capture) -> None:
 def result() -> IngestResult:
     """Two files were read, of which one had rows that were set aside, and one was known."""
     (source,) = manifest().sources
-    with_rows_aside = replace(source, skipped=3, merged=2)
+    with_rows_aside = replace(source, name=f"{source.name}b", skipped=3, merged=2)
     return IngestResult((source, with_rows_aside), 1, (), manifest())
 
 

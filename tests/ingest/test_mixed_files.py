@@ -2,7 +2,9 @@
 
 import pytest
 
+from borgtrace.cli.ingestion import print_outcome
 from borgtrace.errors import BorgtraceError
+from borgtrace.ingest import IngestOptions, ingest
 from tests.ingest.own_data import hashed, ingest_own, rows
 
 DECLARED = """\
@@ -82,6 +84,19 @@ def test_requests_beside_usage_are_those_of_the_tasks(tmp_path):
     ]
     assert note(store, "Tasks whose request") == [
         "Tasks whose request changes, stored with the last one: 1."
+    ]
+
+
+def test_a_file_that_is_read_for_two_sections_is_one_file(tmp_path, capsys):
+    (tmp_path / "own.toml").write_text(declared(more=AT))
+    (tmp_path / "own.csv").write_text(BESIDE_USAGE)
+    options = IngestOptions(dialect=str(tmp_path / "own.toml"), capacity="8cores,32GiB")
+    result = ingest([tmp_path / "own.csv"], tmp_path / "store", options)
+    print_outcome(result, tmp_path / "store", as_json=False)
+    # Its four rows are read for [usage] and for [tasks].
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "Read 1 file; 0 already in the store",
+        "rows in 8 = stored 8 + quarantined 0",
     ]
 
 

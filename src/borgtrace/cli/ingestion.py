@@ -115,7 +115,9 @@ def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
     # Rows of other cells, and rows that a flattened source repeats: neither stored nor rejected.
     set_aside = sum(source.skipped + source.merged for source in result.staged)
     remainder = f" + {set_aside:,} set aside" if set_aside else ""
-    print(f"Read {counted(len(result.staged), 'file')}; {result.known} already in the store")
+    # An own file may be read for several sections, each with a name of its table.
+    files = {(source.sha256, source.name.partition("/")[2]) for source in result.staged}
+    print(f"Read {counted(len(files), 'file')}; {result.known} already in the store")
     print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {quarantined:,}{remainder}")
     for line in lines_of_refusals(result.staged):
         print(line)
