@@ -18,6 +18,7 @@ ARGUMENTS = {
     "dest": "{out}",
     "folder": "{out}",
     "file": "{usage}",
+    "files": "{usage}",
     "generation": "2019",
     "name": "10",
     "machine_name": "5",
