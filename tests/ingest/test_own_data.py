@@ -10,7 +10,7 @@ import lzma
 import sqlite3
 import tarfile
 import zipfile
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pyarrow as pa
 import pyarrow.feather
@@ -20,6 +20,7 @@ import pytest
 
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
 from borgtrace.store.names import find_id
@@ -577,3 +578,16 @@ start = { column = "time", unit = "s" }
         (600 * SECOND, "SCHEDULE"),
         (600 * SECOND, "SUBMIT"),
     ]
+
+
+def test_a_damaged_orc_file_is_refused(tmp_path):
+    content = CONTAINERS["own.orc"]
+    for place in range(3, len(content), 7):
+        path = tmp_path / "own.orc"
+        path.write_bytes(content[:place] + b"\xde" + content[place + 1 :])
+        with suppress(BorgtraceError):
+            sniff(path)
+    path.write_bytes(content[:-20])
+    with pytest.raises(BorgtraceError) as error:
+        sniff(path)
+    assert str(error.value).startswith(f"{path}: damaged ORC file (")

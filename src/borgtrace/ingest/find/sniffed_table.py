@@ -134,7 +134,12 @@ def _tables_of(begun: BegunFile) -> list[SniffedTable]:
 
 def _sniffed(file: RawFile, name: str, rows: pa.Table) -> SniffedTable:
     columns = []
-    for column, values in zip(rows.column_names, _texts(rows), strict=True):
+    try:
+        texts = _texts(rows)
+    # A damaged file may hold texts that are none.
+    except duckdb.Error as error:
+        raise _no_table(file.path, first_line(error)) from error
+    for column, values in zip(rows.column_names, texts, strict=True):
         columns.append(SniffedColumn(column, values))
     for column, text in partition_columns(file).items():
         if column not in rows.column_names:

@@ -17,7 +17,7 @@ def _columns(path: Path) -> Columns:
     with open_regular(path) as file:
         try:
             return {"": list(orc.ORCFile(file).schema.names)}
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise damaged_table(path, "ORC", error) from error
 
 
@@ -30,7 +30,7 @@ def _batches(path: Path, table: str) -> Iterator[pa.RecordBatch]:
             require_plausible_size(path, path.stat().st_size, n_values)
             for number in range(opened.nstripes):
                 yield opened.read_stripe(number)
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise damaged_table(path, "ORC", error) from error
 
 
