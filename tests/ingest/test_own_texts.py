@@ -7,6 +7,7 @@ import pytest
 from borgtrace.errors import SourceError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.find.raw_files import find_raw_files
+from borgtrace.ingest.read.line_numbers import line_numbers
 from borgtrace.store import Store
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
 
@@ -68,3 +69,11 @@ def test_utf_16_without_a_mark_is_refused_with_the_way_out(tmp_path, encoding):
         f"{path}: UTF-16 without a byte order mark: expected UTF-8; write it as UTF-8: "
         f"iconv -f {encoding.upper().replace('-16-', '-16')} -t UTF-8"
     )
+
+
+def test_lines_above_the_header_count_in_the_numbers_of_lines(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text(COMMENTS + TEXT)
+    (source,) = find_raw_files([path]).discovery.sources
+    # Two comments, an empty line and the header stand above the first row.
+    assert line_numbers(source, [0, 2]) == [5, 7]

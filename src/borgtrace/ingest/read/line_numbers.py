@@ -28,7 +28,7 @@ def line_numbers(source: Source, rows: Sequence[int]) -> list[int | None]:
         The file cannot be read any more.
     """
     if source.format in _FORMATS_OF_LINES:
-        first = 2 if source.has_header else 1
+        first = (2 if source.has_header else 1) + source.skipped_lines
         return [row + first for row in rows]
     if source.format == "swf" and rows:
         with closing(_lines_of_log(source)) as numbers:  # type: ignore[type-var]
