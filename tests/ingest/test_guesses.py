@@ -269,3 +269,170 @@ def test_a_decimal_comma_is_told_from_marks_between_thousands(tmp_path):
         tmp_path, _text(("pod", "time", "memory_kb"), ('"1,234,567"', '"2,345,678"'))
     )
     assert (grouped.declaration["thousands"], grouped.questions) == (",", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "amounts", "marks"),
+    [
+        ("Memory MB", ("1\u00a0500,5", "250,25"), {"thousands": "\u00a0", "decimal": ","}),
+        ("Memory MB", ("1\u202f500,5", "250,25"), {"thousands": "\u202f", "decimal": ","}),
+        ("Memory MB", ("1'500.5", "250.25"), {"thousands": "'"}),
+        ("Memory MB", ("1.500,5", "250,25"), {"thousands": ".", "decimal": ","}),
+        ("Memory KB", ("1.234.567", "512.000"), {"thousands": ".", "decimal": ","}),
+        ("Memory MB", ("0.500", "1.500"), {}),
+    ],
+)
+def test_marks_inside_of_numbers_are_those_of_the_country(tmp_path, name, amounts, marks):
+    draft = _sniffed(tmp_path, _text(("pod", "time", name), amounts, separator=";"))
+    assert not draft.questions
+    assert {key: draft.declaration.get(key) for key in ("thousands", "decimal")} == {
+        "thousands": None,
+        "decimal": None,
+        **marks,
+    }
+
+
+def test_a_point_beside_semicolons_may_stand_between_thousands(tmp_path):
+    rows = _text(("pod", "time", "Memory MB"), ("1.500", "2.000"), separator=";")
+    assert [question.asked for question in _sniffed(tmp_path, rows).questions] == [
+        "the point of '1.500' may stand before a fraction or between thousands"
+    ]
+    assert not _sniffed(tmp_path, rows.replace(";", ",")).questions
+
+
+@pytest.mark.parametrize(
+    ("header", "amounts", "more", "asked"),
+    [
+        # A gauge of nanocores, which Datadog calls a total.
+        (
+            "kubernetes.cpu.usage.total",
+            (5e8, 1e8, 2e8),
+            (),
+            "called like a counter, but it falls again and again",
+        ),
+        ("cpu_seconds", (150, 20, 75), (), "called like a counter, but it falls again and again"),
+        ("cpu_max", AMOUNTS, (), "it is called like no mean of each step"),
+        ("cpu", (0.5, 0.15, 0.25), (4,), "is it a share of maxcpu, or an amount of its own"),
+    ],
+)
+def test_an_amount_that_may_be_another_is_asked_about(tmp_path, header, amounts, more, asked):
+    names = ("pod", "time", header, *(("maxcpu",) if more else ()))
+    draft = _sniffed(tmp_path, _text(names, amounts, more=more))
+    assert [question.asked for question in draft.questions] == [asked]
+
+
+def test_the_memory_of_a_device_is_not_that_of_a_task(tmp_path):
+    draft = _sniffed(tmp_path, _text(("pod", "time", "gpu_mem_bytes", "mem_bytes"), more=(5e8,)))
+    assert draft.declaration["usage"]["memory"]["column"] == "mem_bytes"
+
+
+def test_the_length_of_a_window_may_be_a_column(tmp_path):
+    named = _sniffed(tmp_path, _text(("pod", "time", "cpu", "duration_s"), more=(300,)))
+    assert named.declaration["usage"]["length"] == {"column": "duration_s", "unit": "s"}
+    unnamed = _sniffed(tmp_path, _text(("pod", "time", "cpu", "duration"), more=(300,)))
+    assert [question.asked for question in unnamed.questions] == [
+        "in which unit is this length of time"
+    ]
+
+
+def test_a_column_called_instance_may_tell_tasks_apart(tmp_path):
+    lines = [
+        f"web,{host},{MIDNIGHT + 300 * slot},{AMOUNTS[slot % 3]}"
+        for slot in range(6)
+        for host in ("10.0.0.1:80", "10.0.0.2:80")
+    ]
+    draft = _sniffed(tmp_path, "\n".join(["service,instance,time,cpu", *lines]) + "\n")
+    assert [question.line for question in draft.questions] == ['task = ["service", "instance"]']
+
+
+@pytest.mark.parametrize(
+    ("pattern", "entry"),
+    [
+        ("%d.%m.%y %H:%M", "%d.%m.%y %H:%M"),
+        ("%d-%b-%y %H:%M", "%d-%b-%y %H:%M"),
+        ("%m/%d/%y %H:%M", "%m/%d/%y %H:%M"),
+        ("%Y.%m.%d %H:%M:%S", "%Y.%m.%d %H:%M:%S"),
+        ("%Y年%m月%d日 %H:%M", "%Y年%m月%d日 %H:%M"),
+    ],
+)
+def test_a_year_of_two_digits_is_of_this_age(tmp_path, pattern, entry):
+    text = _text(("pod", "Zeitstempel", "cpu"), time=_in_five_weeks(pattern))
+    draft = _sniffed(tmp_path, text)
+    assert (draft.declaration["usage"]["time"]["format"], draft.declaration["step"]) == (
+        entry,
+        "5m",
+    )
+    assert not draft.questions
+
+
+def _in_five_weeks(pattern: str) -> Callable[[int], str]:
+    # The 31st of December: no month, and no year of ours has only two digits.
+    return lambda time: _written(pattern)(time + 60 * 86_400)
+
+
+def _refusal(tmp_path: Path, text: str | bytes) -> str:
+    path = tmp_path / "own.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(SourceError) as error:
+        sniff(path)
+    return str(error.value).removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (_text(time=lambda time: f"{time:.6e}"), "column timestamp: times that were rounded"),
+        (_text(time=_written("%Y-%m-%d %H:%M:%S CST")), "column timestamp: CST is the name of"),
+        (_text(amounts=("",)), "column cpu: no amounts"),
+        ("pod,timestamp,cpu\n", "column timestamp: no times"),
+        ("pod time cpu\nweb 1 0.5\n", "a single column"),
+        ("time,web-0,web-1\n1793491200,0.5,0.25\n", "a column for each series"),
+        ("time,value\n1793491200,0.5\n", "no column is called like a task"),
+        ("time,pod,Value #A\n1793491200,web,0.5\n", "column Value #A: of what is it the value"),
+        ("host,time,cpu\na,1793491200,0.5\n", "usage of whole machines"),
+        ("Report,,\n,,\npod,time,cpu\n", "the first line names 1 of 3 columns"),
+        ("pod,date,hour,cpu\na,2026-11-01,0,1\na,2026-11-01,1,1\n", "the date and the time of day"),
+        ("pod,time,memory_limit\na,1793491200,5\n", "no column is called like usage of CPU"),
+        ("pod,timestamp,cpu\nwéb,1,1\n".encode("latin-1"), "line 2: not UTF-8"),
+        ("pod,timestamp,cpu\nweb,1,1\n".encode("utf-16-le"), "UTF-16 without a mark"),
+    ],
+)
+def test_what_keeps_a_table_from_being_read_is_said(tmp_path, text, cause):
+    assert cause in _refusal(tmp_path, text)
+
+
+TABLE = "+-----+-----+\n| pod | cpu |\n+-----+-----+\n"
+PRINTED = [
+    ('<?xml version="1.0"?>\n<rows/>\n', "XML"),
+    ("CREATE TABLE usage (pod text);\n", "a dump of SQL"),
+    ("- pod: web-0\n  cpu: 0.5\n", "YAML"),
+    (TABLE, "a table drawn with lines"),
+    (" pod | cpu \n-----+-----\n web | 0.5 \n", "a table drawn with lines"),
+    ("| pod | cpu |\n|---|---|\n| web | 0.5 |\n", "a table drawn with lines"),
+    ("sep=;\npod;cpu\n", "a line for spreadsheets"),
+    ('#TYPE Selected\n"pod","cpu"\n', "a line of PowerShell"),
+    ("#group,false,true\n#datatype,string,long\n", "annotated CSV of InfluxDB"),
+    ('"Dstat 0.7.4 CSV output"\n', "CSV of dstat"),
+    ("Linux 5.10.0 (h1) \t11/01/26 \t_x86_64_\t(4 CPU)\n", "numbers of a whole machine (sar"),
+    ("# hostname;interval;timestamp;CPU;%user\n", "numbers of a whole machine (sar"),
+    ("procs -----------memory---------- ---swap--\n", "vmstat"),
+    ("top - 00:00:01 up 1 day,  1 user\n", "a list of processes at one moment (top)"),
+    ("USER         PID %CPU %MEM\n", "a list of processes at one moment (ps)"),
+    ("CONTAINER ID   NAME      CPU %     MEM USAGE / LIMIT\n", "docker stats at one moment"),
+    ("----\nCluster/Account/User Utilization 2026-11-01\n", "a report of sreport"),
+    ("Cluster|Account|Login|Used\n", "a report of sreport"),
+    ("   JOBID PARTITION     NAME     USER ST\n", "the queue at one moment"),
+    ("PARTITION AVAIL  TIMELIMIT  NODES\n", "the nodes at one moment"),
+    ("Summary of time in seconds spent in various states:\n", "bhist of LSF"),
+    ('"JOB_FINISH" "10.1" 1793491200 101\n', "the accounting log of LSF"),
+    ("11/01/2026 00:00:00;E;101.server;user=alice\n", "the accounting log of PBS"),
+    ("all.q:node1:g:alice:train:101:sge:0:1793491100:1793491110:1793491200\n", "of Grid Engine"),
+    ('{"Event":"SparkListenerLogStart"}\n', "an event log of Spark"),
+]
+
+
+@pytest.mark.parametrize(("text", "what"), PRINTED, ids=[what for _, what in PRINTED])
+def test_what_known_programs_print_is_called_by_its_name(tmp_path, text, what):
+    refusal = _refusal(tmp_path, text)
+    assert what in refusal
+    assert ": not read; " in refusal

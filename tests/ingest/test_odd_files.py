@@ -34,7 +34,7 @@ from tests.ingest.raw import (
 )
 
 ONE = IngestOptions(jobs=1)
-TRACE = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
+TRACE = "a file of a published format, or a table with columns such as task, time and cpu"
 NOISE = random.Random(5).randbytes(200_000)
 # A line of each trace, so that only what comes after it is odd.
 CSV, JSON = USAGE[0].encode() + b"\n", json.dumps(usage_record()).encode() + b"\n"
@@ -65,6 +65,7 @@ def _loop(path: Path) -> None:
 TOO_LONG = "a line is too long: expected lines of at most 16 MiB; remove it, or fetch it again"
 TOO_NESTED = "damaged JSON file: expected a value that is less nested at character "
 NO_TRACE = f"not part of a trace: expected {TRACE}, got "
+WAY_OUT = "borgtrace dialect list shows what is read, borgtrace dialect sniff FILE what a table may be"
 ODD = {
     "gz of gz": (
         lambda p: p.write_bytes(gzip.compress(gzip.compress(CSV))),
@@ -76,7 +77,7 @@ ODD = {
         lambda p: p.write_bytes(CSV.replace(b"\n", b"\r") * 3),
         "lines end unlike any trace's: expected line feeds, got carriage returns alone; convert it: tr '\\r' '\\n'",
     ),
-    "zeros": (_sparse, NO_TRACE + repr("\0" * 40 + "…") + "; remove it, or fetch it again"),
+    "zeros": (_sparse, NO_TRACE + repr("\0" * 40 + "…") + "; " + WAY_OUT),
     "zeros in gzip": (
         lambda p: p.write_bytes(gzip.compress(bytes(20_000_000), 1)),
         NO_TRACE + repr("\0" * 40 + "…"),

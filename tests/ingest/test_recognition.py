@@ -200,7 +200,7 @@ def test_parquet_is_known_by_its_columns(tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "the file is empty: expected a 2011 CSV part"),
+        (b"", "the file is empty: expected a file of a published format"),
         (b" \n\n", "the file is empty"),
         (
             b"1,2,3,4,5,6,7\n",

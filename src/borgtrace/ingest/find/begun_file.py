@@ -28,7 +28,7 @@ from borgtrace.storage.sparse_copy import local_copies
 
 HEAD = 1 << 16
 """Bytes of a file that are looked at before it is known what it is."""
-EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
+EXPECTED = "a file of a published format, or a table with columns such as task, time and cpu"
 
 
 class BegunFile(NamedTuple):

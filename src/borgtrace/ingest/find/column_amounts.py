@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, NamedTuple
 
-from borgtrace.ingest.find.column_roles import is_count_name
+from borgtrace.ingest.find.column_roles import is_aggregate_name, is_count_name
 from borgtrace.ingest.find.draft import Draft
 from borgtrace.ingest.find.sniffed_table import SniffedColumn
 from borgtrace.ingest.read.number_texts import MISSING
@@ -34,7 +34,7 @@ UNITS: Mapping[str, Sequence[NamedUnit]] = {
         NamedUnit("millicores", r"milli(?!second)|mcpu|(^|_)m_?cores?(_|$)|(^|_)mc?$"),
         NamedUnit(CLOCK, "[mg]hz"),
         _PERCENTAGE,
-        NamedUnit("cores", "cores?"),
+        NamedUnit("cores", "cores?|kerne?"),
     ],
     "memory": [
         NamedUnit("bytes", "bytes?"),
@@ -49,6 +49,9 @@ UNITS: Mapping[str, Sequence[NamedUnit]] = {
     ],
 }
 """Units of a resource; the first whose pattern occurs in the name is taken."""
+_CERTAIN_COUNTER = "seconds_total$"
+_MOST_FALLS = 0.2
+"""Share of steps at which a counter may fall: it does where its task starts again."""
 _COUNTER_NAMES = r"total|seconds|jiffies|ticks|cpu_?time|usec|nsec|cumulative"
 _COUNTER_UNITS = (
     NamedUnit("ns", r"nano_?seconds|(^|_)nsec|(^|_)ns$"),
@@ -57,6 +60,7 @@ _COUNTER_UNITS = (
 )
 _CPU_ALONE = frozenset({"n", "u", "m", "core", "cores", "mcores", "millicores"})
 """What stands behind amounts of CPU, and of no memory that anybody has."""
+_MEANS = "avg|average|mean|rate"
 _INSTANTS = "instant|sample|current"
 _KINDS = {"average": "mean over each step", "instant": "usage at one instant"}
 _LEAST_BYTES = 1e6
@@ -65,6 +69,8 @@ _MOST_CORES = 16.0
 """More than these may be percentages or millicores, unless the name says cores: few tasks use so many."""
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+")
+_POINT_GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
+_SPACED_THOUSANDS = ("\u00a0", "\u202f", " ", "'", "_")
 _COMMA_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
@@ -90,10 +96,18 @@ class Amounts:
     has_two_readings: bool = False
 
 
-def read_amounts(column: SniffedColumn) -> Amounts:
-    """Return the numbers of a column, as they are most likely meant."""
+def read_amounts(column: SniffedColumn, separator: str = "") -> Amounts:
+    """Return the numbers of a column, as they are most likely meant.
+
+    Parameters
+    ----------
+    column
+        The column.
+    separator
+        What separates the fields of its file: beside a semicolon, a point may stand between thousands.
+    """
     texts = [text for text in column.values if text not in MISSING]
-    marks, has_two_readings = _marks(texts)
+    marks, has_two_readings = _marks(texts, separator)
     numbers = []
     suffixes = set()
     for text in column.texts:
@@ -107,11 +121,15 @@ def read_amounts(column: SniffedColumn) -> Amounts:
     return Amounts(numbers, marks, frozenset(suffixes), has_two_readings)
 
 
-def _marks(texts: Sequence[str]) -> tuple[dict[str, str], bool]:
+def _marks(texts: Sequence[str], separator: str) -> tuple[dict[str, str], bool]:
     """Return the marks inside of numbers, and whether they may be others just as well."""
+    spaced = _spaced_thousands(texts)
+    if spaced:
+        has_comma = any("," in text for text in texts)
+        return {"thousands": spaced} | ({"decimal": ","} if has_comma else {}), False
     with_comma = [_parts(text)[0] for text in texts if "," in text]
     if not with_comma:
-        return {}, False
+        return _marks_of_points(texts, separator)
     may_be_decimal = all(_COMMA_NUMBER.fullmatch(digits) for digits in with_comma)
     may_be_thousands = all(_COMMA_THOUSANDS.fullmatch(digits) for digits in with_comma)
     if may_be_decimal and not may_be_thousands:
@@ -122,9 +140,30 @@ def _marks(texts: Sequence[str]) -> tuple[dict[str, str], bool]:
     return {}, False
 
 
+def _spaced_thousands(texts: Sequence[str]) -> str:
+    """Return the space, apostrophe or underscore between thousands; empty where there is none."""
+    for mark in _SPACED_THOUSANDS:
+        grouped = re.compile(rf"[-+]?\d{{1,3}}({re.escape(mark)}\d{{3}})+([.,]\d+)?")
+        if any(grouped.fullmatch(_parts(text)[0]) for text in texts):
+            return mark
+    return ""
+
+
+def _marks_of_points(texts: Sequence[str], separator: str) -> tuple[dict[str, str], bool]:
+    """Return the marks of numbers without commas: in many countries a point stands between thousands."""
+    with_point = [_parts(text)[0] for text in texts if "." in text]
+    if not with_point or not all(_POINT_GROUPS.fullmatch(digits) for digits in with_point):
+        return {}, False
+    if any(digits.count(".") > 1 for digits in with_point):
+        return {"thousands": ".", "decimal": ","}, False
+    return {}, separator == ";"
+
+
 def _parts(text: str) -> tuple[str, str]:
     """Return the digits at the beginning of a text, with their marks, and what stands behind them."""
-    match = re.match(r"([-+]?[0-9.,'_ ]*[0-9.](?:[eE][-+]?[0-9]+)?)\s*([^0-9\s].*)?$", text)
+    match = re.match(
+        r"([-+]?[0-9.,'_ \u00a0\u202f]*[0-9.](?:[eE][-+]?[0-9]+)?)\s*([^0-9\s].*)?$", text
+    )
     return (match[1].strip(), match[2] or "") if match else ("", text)
 
 
@@ -133,6 +172,7 @@ def guess_amount(
     column: SniffedColumn,
     tasks: Sequence[str],
     draft: Draft,
+    separator: str = "",
 ) -> dict[str, Any]:
     """Guess what the amounts of a column are, and tell the draft.
 
@@ -146,19 +186,32 @@ def guess_amount(
         The task of each row.
     draft
         Gets the remarks and what is asked.
+    separator
+        What separates the fields of the file.
     """
-    amounts = read_amounts(column)
+    amounts = read_amounts(column, separator)
     draft.declaration.update(amounts.marks)
     entry: dict[str, Any] = {"column": column.name}
     where = f"usage.{resource}"
     if amounts.has_two_readings:
+        mark = "," if any("," in text for text in column.values) else "."
+        thousands_line = f'thousands = "{mark}"' + (', decimal = ","' if mark == "." else "")
         draft.ask(
             where,
             column.name,
-            f"the comma of {_first_with_comma(column)!r} may stand before a fraction or between thousands",
-            'decimal = "," or thousands = "," above the first section',
+            f"the {'comma' if mark == ',' else 'point'} of {_first_with(mark, column)!r} may stand before a fraction "
+            "or between thousands",
+            f'decimal = "{mark}" or {thousands_line} above the first section',
         )
     if resource == "cpu" and _is_counter_name(column.words):
+        if not re.search(_CERTAIN_COUNTER, column.words) and _falls_often(amounts.numbers, tasks):
+            draft.ask(
+                where,
+                column.name,
+                "called like a counter, but it falls again and again",
+                'kind = "counter" with the unit of CPU time, or kind = "average" with the unit of a mean',
+            )
+            return entry
         return entry | _counter(column, where, draft)
     unit, question = _unit(resource, column, amounts)
     entry |= {"unit": unit} if unit else {}
@@ -169,6 +222,13 @@ def guess_amount(
     kind = _kind_in_name(column.words)
     if question:
         draft.ask(where, column.name, *question)
+    elif is_aggregate_name(column.words) and not re.search(_MEANS, column.words):
+        draft.ask(
+            where,
+            column.name,
+            "it is called like no mean of each step",
+            f'{resource} = {{ column = "{column.name}", unit = "{unit}", kind = "average" }} if it may stand for one',
+        )
     draft.remarks.setdefault(
         where, f"column {column.name}: guessed to be the {_KINDS[kind]} in {_named(unit)}"
     )
@@ -204,8 +264,8 @@ def _named(unit: str) -> str:
     return "amounts that name their unit" if unit == QUANTITY else unit
 
 
-def _first_with_comma(column: SniffedColumn) -> str:
-    return next(text for text in column.values if "," in text)
+def _first_with(mark: str, column: SniffedColumn) -> str:
+    return next(text for text in column.values if mark in text)
 
 
 def _is_counter_name(words: str) -> bool:
@@ -336,6 +396,20 @@ def may_be_counter(numbers: Sequence[float | None], tasks: Sequence[str]) -> boo
         last_of_task[task] = number
         distinct.add(number)
     return len(distinct) > 1 + len(last_of_task)
+
+
+def _falls_often(numbers: Sequence[float | None], tasks: Sequence[str]) -> bool:
+    """Return whether values fall more often than those of a counter whose tasks start again now and then."""
+    last_of_task: dict[str, float] = {}
+    n_steps = n_falls = 0
+    for number, task in zip(numbers, tasks, strict=True):
+        if number is None:
+            continue
+        if task in last_of_task:
+            n_steps += 1
+            n_falls += number < last_of_task[task]
+        last_of_task[task] = number
+    return n_falls > max(1, _MOST_FALLS * n_steps)
 
 
 def _kind_in_name(words: str) -> str:

@@ -18,17 +18,17 @@ class Level(NamedTuple):
 
 IDENTITY = (
     Level("cluster", (r"(kube_?)?cluster(_?(name|id))?",)),
-    Level("namespace", (r"(exported_)?(kube_?|k8s_?)?(namespace|ns)(_?name)?",)),
+    Level("namespace", (r"(exported_)?(kubernetes_?|kube_?|k8s_?)?(namespace|ns)(_?name)?",)),
     Level("job", (r"job_?(id|name)", r"collection_?id", r"job")),
     Level(
         "task",
         (
-            r"(exported_)?(kube_?|k8s_?)?pod(_?(name|id|uid))?",
+            r"(exported_)?(kubernetes_?|kube_?|k8s_?)?pod(_?(name|id|uid))?",
             r"(task|vm|virtual_machine|function|process|allocation)(_?(name|id))?",
             r"instance_?(name|id)",
         ),
     ),
-    Level("container", (r"(exported_)?(kube_?|k8s_?)?container(_?(name|id))?",)),
+    Level("container", (r"(exported_)?(kubernetes_?|kube_?|k8s_?)?container(_?(name|id))?",)),
     Level("replica", (r"replica(_?(name|id|index|number))?",)),
 )
 """What identifies a task is all of these together."""
@@ -48,29 +48,41 @@ _MACHINES = (
 )
 _INSTANCES = (r"(task|instance|replica)_?index",)
 _TIMES = (
-    r"time_?stamp|ts",
+    r"time_?stamp(_?utc)?|ts",
     r"date_?time",
     r"(start|begin|from|window_start|interval_start|start_?time|begin_?time)",
     r"time",
     r"(sample|collection|measure(ment|d)?|event|metric|log|record(ed)?|created?|collected)_?(time|at|ts|date)?",
     r"(epoch|unix)(_?(time|ts|seconds|s|ms))?|utc(_?time)?|date_utc",
-    r"time_?(utc|s|ms|us|ns|sec|seconds|millis)|t|when|at",
+    r"time_?(utc|s|ms|us|ns|sec|seconds|millis)|t|when|at|clock",
+    r"time_?generated(_?utc)?",
+    r"zeitstempel|zeit|zeitpunkt|datum(_?uhrzeit)?|horodatage|fecha(_?hora)?",
     r"date|day|period|interval",
 )
-_VALUES = (r"(metric_?)?values?", r"measurement|reading")
+_VALUES = (r"((metric|counter)_?)?values?(_[a-z])?|val", r"measurement|reading")
 _ENDS = (r"end(_?(time|ts|at))?|window_end|interval_end|until|to",)
 
+_UNNAMED = r"column\d+|unnamed_\d+"
+"""What columns are called whose header is empty."""
 _NAME_OF_RESOURCE = {
     # Memory first: memory_per_cpu is memory.
-    "memory": r"memory|^mem|(^|_)(mem|ram|rss|wss|working_set)(_|%|$)",
-    "cpu": r"cpu|(^|_)(processor|(milli|nano|m|n)?cores?)(_|%|$)",
+    "memory": r"memory|^mem|(^|_)(mem|ram|rss|wss|working_set|speicher|arbeitsspeicher)(_|%|$)",
+    "cpu": r"cpu|(^|_)(processor|(milli|nano|m|n)?cores?|[mg]hz)(_|%|$)",
 }
+_OF_DEVICES = r"(^|_)(gpu|vram|fb|framebuffer|nvidia|dcgm|tpu)|gpu(_|$)"
+"""Words for the memory and cores of devices, which are not those of machines."""
 _REQUEST = r"requests?|requested|req|reserved|reservation"
 _LIMIT = r"limits?|quota|ceiling"
-_CAPACITY = r"capacity|allocatable|counts?|num|number|n|provisioned|allocated|size|total_cores|available|max_available"
+_CAPACITY = (
+    r"capacity|allocatable|max_?(cpus?|mem|memory)|counts?|num|number|n|provisioned|allocated|size|total_cores|"
+    r"available|max_available"
+)
 _OTHER = (
     r"throttl\w*|idle|wait|iowait|steal|freq\w*|clock|temp\w*|power|load_?(avg|average|1|5|15)m?|pressure|psi|shares?|"
-    r"model|type|platform|cpu_?id|cpu_?set|free|cache\w*|swap|buffers?|fail\w*|faults?|bandwidth|cost|price"
+    r"model|type|platform|cpu_?id|cpu_?set|free|cache\w*|swap|buffers?|fail\w*|faults?|bandwidth|cost|price|(mem|memory|mb|gb|ram)_?(byte_?)?(seconds?|hours?)"
+)
+_WAYS_TO_NAME_A_LENGTH = (
+    r"(window_?)?(duration|length)(_?(s|sec|seconds|ms|us|min|minutes|h|hours))?",
 )
 _RATIO = r"usage|used|util|utili[sz]ation|ratio|vs|per|over|slack|commitment"
 _AGGREGATES = r"max|maximum|peak|min|minimum|std|stddev|p\d+|percentile|median|variance|q\d+"
@@ -91,7 +103,7 @@ class Roles:
     ----------
     identity
         Columns that identify a task together, from the widest to the narrowest.
-    time, end, machine, instance
+    time, end, length, machine, instance
         The column of each; empty where there is none.
     usage
         The column of usage of each resource.
@@ -106,6 +118,7 @@ class Roles:
     identity: tuple[str, ...]
     time: str
     end: str = ""
+    length: str = ""
     machine: str = ""
     instance: str = ""
     usage: Mapping[str, str] = field(default_factory=dict)
@@ -116,7 +129,7 @@ class Roles:
     @property
     def taken(self) -> set[str]:
         """Columns that have a role."""
-        singles = (self.time, self.end, self.machine, self.instance)
+        singles = (self.time, self.end, self.length, self.machine, self.instance)
         return {*self.identity, *singles, *self.usage.values()} - {""}
 
 
@@ -136,11 +149,11 @@ def find_roles(table: SniffedTable) -> Roles:
     identity = tuple(find_identity(table.columns).values())
     instance = _first(table.columns, _INSTANCES)
     if not identity:
-        raise _no_column_for("task", table)
+        raise _without_tasks(table)
     free = [column for column in table.columns if column.name not in identity]
     time = find_time(free)
     if not time:
-        raise _no_column_for("time", table)
+        raise _no_column_for("a time", "time", table)
     free = [column for column in free if column.name not in (time, instance)]
     usage, rivals, asides = _amounts(free)
     if not usage and _is_long(free):
@@ -153,11 +166,12 @@ def find_roles(table: SniffedTable) -> Roles:
         )
     value = "" if usage else _first(free, _VALUES)
     if not usage and not value:
-        raise _no_column_for("cpu", table)
+        raise _without_usage(table, asides)
     return Roles(
         identity=identity,
         time=time,
         end=_first(free, _ENDS),
+        length=_first(free, _WAYS_TO_NAME_A_LENGTH),
         machine=find_machine(free),
         instance=instance,
         usage=usage,
@@ -170,10 +184,9 @@ def find_roles(table: SniffedTable) -> Roles:
 def _is_long(columns: Sequence[SniffedColumn]) -> bool:
     """Return whether a column names the metric of each row, and another holds its value."""
     metric = _first(
-        columns, (r"metric(_?name)?|measure(ment)?|counter(_?name)?|field|variable|kpi",)
+        columns, (r"metric(_?(name|id))?|measure(ment)?|counter(_?name)?|field|variable|kpi",)
     )
-    value = _first(columns, (r"value|val|amount|metric_?value",))
-    return bool(metric and value)
+    return bool(metric and _first(columns, (*_VALUES, "average")))
 
 
 def _first(columns: Iterable[SniffedColumn], patterns: Sequence[str]) -> str:
@@ -239,6 +252,8 @@ def _amounts(
 
 def _resource_of(words: str) -> str:
     """Return the resource that a column is called after; empty where none."""
+    if re.search(_OF_DEVICES, words):
+        return ""
     for resource, pattern in _NAME_OF_RESOURCE.items():
         if re.search(pattern, words):
             return resource
@@ -298,10 +313,65 @@ def is_count_name(words: str) -> bool:
     return bool(re.fullmatch(_COUNT_NAMES, words))
 
 
-def _no_column_for(role: str, table: SniffedTable) -> SourceError:
+def is_aggregate_name(words: str) -> bool:
+    """Return whether a column is called like the maximum, or another single value, of each step.
+
+    Examples
+    --------
+    >>> is_aggregate_name("cpu_max"), is_aggregate_name("cpu_usage")
+    (True, False)
+    """
+    return bool(re.search(rf"(^|_)({_AGGREGATES})(_|%|$)", words))
+
+
+def _without_tasks(table: SniffedTable) -> SourceError:
+    """Return the error for a table no column of which identifies tasks, with what it seems to be."""
+    where = str(table.path)
+    names = ", ".join(table.names)
+    if len(table.columns) == 1:
+        return SourceError(
+            where,
+            "a single column",
+            expected="columns separated by a comma, a semicolon, a tab or |, with their names in the first line",
+            got=repr(names),
+            way_out="write it with one of these, such as task,time,cpu",
+        )
+    n_unnamed = sum(bool(re.fullmatch(_UNNAMED, column.words)) for column in table.columns)
+    if 2 * n_unnamed > len(table.columns):
+        return SourceError(
+            where,
+            f"the first line names {len(table.columns) - n_unnamed} of {len(table.columns)} columns",
+            expected="the names of all columns, such as task,time,cpu",
+            got=repr(table.columns[0].name),
+            way_out="remove the lines above the names of columns",
+        )
+    machine = _first(table.columns, _MACHINES)
+    if machine and _first(table.columns, _TIMES):
+        return SourceError(
+            where,
+            "usage of whole machines",
+            expected="a column that names a task, such as pod, vm or job_id",
+            got=names,
+            way_out=f"where each counts as one task, rename {machine} to task",
+        )
+    return _no_column_for("a task", "task", table)
+
+
+def _without_usage(table: SniffedTable, asides: Mapping[str, str]) -> SourceError:
+    """Return the error for a table no column of which is usage, with what its columns seem to be."""
+    described = [f"{name} ({asides[name]})" if name in asides else name for name in table.names]
     return SourceError(
         str(table.path),
-        f"no column is called like a {role}",
+        "no column is called like usage of CPU or memory",
+        got=", ".join(described),
+        way_out="write a file with [usage] and cpu = its column, and add --dialect FILE.toml",
+    )
+
+
+def _no_column_for(called: str, role: str, table: SniffedTable) -> SourceError:
+    return SourceError(
+        str(table.path),
+        f"no column is called like {called}",
         got=", ".join(table.names),
         way_out=f"write a file with [usage] and {role} = its column, and add --dialect FILE.toml",
     )

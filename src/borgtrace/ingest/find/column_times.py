@@ -13,12 +13,17 @@ from borgtrace.ingest.read.date_texts import date_sql
 from borgtrace.schema.dialects.units import COMPACT, EXCEL, ISO, TIMES
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?")
-_DAY_FIRST_OR_MONTH_FIRST = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4})\b.*")
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?(\.\d+)?( ?[AaPp][Mm])?")
+_PARTS_IN_ANY_ORDER = re.compile(r"\d{1,2}[/-]\d{1,2}[/-](\d{4}|\d{2})\b.*")
+_NAME_OF_ZONE = re.compile(r"(.*\d) ([A-Z]{2,5})")
+_ROUNDED = re.compile(r"[-+]?\d\.(\d+)[eE]\+?0*(\d+)")
+"""A number in the scientific notation, its digits behind the point and its power of ten."""
 _ZONE_IN_TEXT = re.compile(r".*(Z|[+-]\d{2}(:?\d{2})?| (?![AaPp][Mm]$)[A-Za-z][A-Za-z/_+-]+)$")
 _COMPACT = re.compile(r"(19|20)\d{6}(\d{2}(\d{2}(\d{2})?)?)?(\.0+)?")
 _YEARS = (2000, 2100)
 """Years in which a cluster may have been measured."""
+_READ_YEARS = (1971, 2200)
+"""Years of dates that are taken for what they say: before, clocks had not been set or a form is the wrong one."""
 _EXCEL_DAYS = (36_526, 73_051)
 """Days of the same years in a spreadsheet."""
 _MICROSECONDS_PER_YEAR = 365.2425 * 86_400e6
@@ -49,15 +54,24 @@ ISO_FORM = ""
 _CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p")
 _DAYS = (
     "%d.%m.%Y",
+    "%d.%m.%y",
+    "%Y.%m.%d",
     "%Y/%m/%d",
+    "%Y年%m月%d日",
     "%d %b %Y",
     "%d-%b-%Y",
+    "%d-%b-%y",
     "%b %d %Y",
     "%b %d, %Y",
     "%d %B %Y",
     "%B %d, %Y",
 )
-_SLASHED = {"month": ("%m/%d/%Y", "%m-%d-%Y"), "day": ("%d/%m/%Y", "%d-%m-%Y")}
+_SLASHED = {
+    "month": ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y", "%m-%d-%y"),
+    "day": ("%d/%m/%Y", "%d-%m-%Y", "%d/%m/%y", "%d-%m-%y"),
+    "year": ("%y/%m/%d", "%y-%m-%d"),
+}
+"""Ways to write a date with numbers alone, by the part that comes first."""
 _WHOLE_PATTERNS = (
     "%a %b %d %H:%M:%S %Z %Y",
     "%a %b %d %H:%M:%S %Y",
@@ -65,6 +79,7 @@ _WHOLE_PATTERNS = (
     "%a, %d %b %Y %H:%M:%S %z",
     "%d/%b/%Y:%H:%M:%S %z",
     "%Y-%m-%d %H:%M:%S,%g",
+    "%b %d, %Y @ %H:%M:%S.%g",
     "%Y%m%dT%H%M%S",
     "%Y%m%dT%H%M%SZ",
     "%Y%m%d %H:%M:%S",
@@ -112,9 +127,17 @@ def guess_times(column: SniffedColumn, path: str) -> GuessedTimes:
         Its texts are no times that are read, or times of day without a date.
     """
     texts = column.values
-    if texts and all(_NUMBER.fullmatch(text) for text in texts):
+    if not texts:
+        raise SourceError(
+            path,
+            f"column {column.name}: no times",
+            expected="a time in each row",
+            way_out="check that the file has rows below its header",
+        )
+    if all(_NUMBER.fullmatch(text) for text in texts):
+        _refuse_rounded(column, texts, path)
         return _numbers(column, texts)
-    if texts and all(_TIME_OF_DAY.fullmatch(text) for text in texts):
+    if all(_TIME_OF_DAY.fullmatch(text) for text in texts):
         raise SourceError(
             path,
             f"column {column.name}: times of day without a date",
@@ -124,6 +147,7 @@ def guess_times(column: SniffedColumn, path: str) -> GuessedTimes:
         )
     guess = _dates(column, texts)
     if guess is None:
+        _refuse_strange_zone(column, texts, path)
         raise SourceError(
             path,
             f"column {column.name}: no date and time that is read",
@@ -133,6 +157,41 @@ def guess_times(column: SniffedColumn, path: str) -> GuessedTimes:
             "and add --dialect FILE.toml",
         )
     return guess
+
+
+def _refuse_rounded(column: SniffedColumn, texts: Sequence[str], path: str) -> None:
+    """Refuse numbers of which a spreadsheet or a format such as ``%e`` kept too few digits."""
+    resolutions = []
+    for text in texts:
+        match = _ROUNDED.fullmatch(text)
+        if match is None:
+            return
+        resolutions.append(10.0 ** (int(match[2]) - len(match[1])))
+    resolution = max(resolutions)
+    step = _least_step([float(text) for text in texts])
+    # A program that writes all digits leaves steps larger than the last one of them.
+    if resolution > 1 and step <= resolution:
+        raise SourceError(
+            path,
+            f"column {column.name}: times that were rounded",
+            expected="all digits, such as 1793491200",
+            got=repr(texts[0]),
+            way_out="export them as whole numbers, or as dates",
+        )
+
+
+def _refuse_strange_zone(column: SniffedColumn, texts: Sequence[str], path: str) -> None:
+    """Refuse dates behind which a zone is named that no one knows, or that is several zones."""
+    for text in texts:
+        match = _NAME_OF_ZONE.fullmatch(text)
+        if match and _are_read([match[1]], ISO_FORM):
+            raise SourceError(
+                path,
+                f"column {column.name}: {match[2]} is the name of several time zones, or of none that is known",
+                expected="an offset such as +08:00, or a name such as Asia/Shanghai",
+                got=repr(text),
+                way_out="write the offset in its place",
+            )
 
 
 def moments(column: SniffedColumn, entry: Mapping[str, Any]) -> list[float | None]:
@@ -164,7 +223,9 @@ def _parsed(texts: Sequence[str], form: str, zone: str = "UTC") -> list[float | 
 
 
 def _are_read(texts: Sequence[str], form: str) -> bool:
-    return all(moment is not None for moment in _parsed(texts, form))
+    """Return whether a form reads all texts, as moments of this age: 01.11.26 is not of the year 26."""
+    first, last = ((year - 1970) * _MICROSECONDS_PER_YEAR for year in _READ_YEARS)
+    return all(moment is not None and first <= moment < last for moment in _parsed(texts, form))
 
 
 def _dates(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes | None:
@@ -172,7 +233,7 @@ def _dates(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes | None:
     looks_iso = all(re.match(r"\d{4}-\d{1,2}-\d{1,2}", text) for text in texts)
     if texts and looks_iso and _are_read(texts, ISO_FORM):
         return _of_dates({"unit": ISO, "zone": "UTC"}, texts)
-    if texts and all(_DAY_FIRST_OR_MONTH_FIRST.fullmatch(text) for text in texts):
+    if texts and all(_PARTS_IN_ANY_ORDER.fullmatch(text) for text in texts):
         return _slashed_dates(column, texts)
     for pattern in (*_patterns(_DAYS), *_WHOLE_PATTERNS):
         if texts and _are_read(texts[:20], pattern) and _are_read(texts, pattern):
@@ -186,7 +247,7 @@ def _patterns(days: Sequence[str]) -> list[str]:
 
 
 def _slashed_dates(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes | None:
-    """Return how dates such as 11/01/2026 are read: by a day above 12, else in two ways."""
+    """Return how dates such as 11/01/2026 are read: by a day above 12, else in several ways."""
     fitting = {}
     for first, days in _SLASHED.items():
         for pattern in _patterns(days):
@@ -199,11 +260,13 @@ def _slashed_dates(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes 
     guess = _of_dates({"format": pattern, "zone": "UTC"}, texts)
     if not others:
         return guess
+    parts = " or with the ".join(fitting)
+    lines = " or ".join(f'format = "{fitting_pattern}"' for fitting_pattern in fitting.values())
     return GuessedTimes(
         guess.entry,
         guess.clock,
-        f"{texts[0]!r} may begin with the month or with the day",
-        f'format = "{pattern}" or format = "{others[0]}"',
+        f"{texts[0]!r} may begin with the {parts}",
+        lines,
     )
 
 

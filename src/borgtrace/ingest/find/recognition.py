@@ -183,7 +183,7 @@ def _refuse_other_formats(file: RawFile, head: bytes) -> None:
             file.label,
             "the file is empty",
             expected=EXPECTED,
-            way_out="fetch it again",
+            way_out="fetch it again, or write it again",
         )
 
 
@@ -679,5 +679,5 @@ def not_a_trace(label: str, got: str) -> SourceError:
         NOT_A_TRACE,
         expected=EXPECTED,
         got=shown,
-        way_out="remove it, or fetch it again",
+        way_out="borgtrace dialect list shows what is read, borgtrace dialect sniff FILE what a table may be",
     )

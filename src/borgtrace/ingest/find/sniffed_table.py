@@ -18,6 +18,7 @@ from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.separators import separator_of, whole_lines
 from borgtrace.ingest.files.streams import first_lines_file, plain_file
 from borgtrace.ingest.find.begun_file import BegunFile, begun_files, in_its_encoding
+from borgtrace.ingest.find.unread_texts import refuse_unread_text
 from borgtrace.ingest.read.tables import (
     columns_in,
     first_batch,
@@ -77,11 +78,14 @@ class SniffedTable:
         Its columns.
     name
         What the table is called in its file, or its file in an archive; empty for a file of its own.
+    separator
+        What separates its fields, where it is text.
     """
 
     path: Path
     columns: tuple[SniffedColumn, ...]
     name: str = ""
+    separator: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -115,10 +119,12 @@ def _tables_of(begun: BegunFile) -> list[SniffedTable]:
     kind = kind_of(begun.head)
     if kind is None and not begun.head.startswith(_PARQUET_MAGIC):
         begun = in_its_encoding(begun)
+        refuse_unread_text(begun)
         kind = text_kind_of(begun.head) or layout_of_text(begun.head)
     file = begun.file
     if kind is None:
-        return [_sniffed(file, file.member, _first_rows_of_text(begun))]
+        table = _sniffed(file, file.member, _first_rows_of_text(begun))
+        return [replace(table, separator=separator_of(whole_lines(begun.head)))]
     tables = []
     for inner, columns in columns_in(file, kind).items():
         if not columns:

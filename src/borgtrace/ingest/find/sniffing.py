@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SchemaError, SourceError
-from borgtrace.ingest.find.column_amounts import guess_amount, resource_of_units
+from borgtrace.ingest.find.column_amounts import guess_amount, read_amounts, resource_of_units
 from borgtrace.ingest.find.column_facts import Facts, facts_beside_usage
 from borgtrace.ingest.find.column_roles import RESOURCES, Roles, find_roles
 from borgtrace.ingest.find.column_sizes import MOST_CORES_OF_TASKS, guess_size
@@ -20,9 +20,18 @@ from borgtrace.ingest.find.column_times import guess_times, moments
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
 from borgtrace.ingest.find.sniffed_table import SniffedColumn, SniffedTable, read_first_rows
 from borgtrace.ingest.find.tables_without_usage import refuse_table_without_usage
+from borgtrace.ingest.read.number_texts import MISSING
 from borgtrace.schema.time import write_time
 
 _MOST_SAMPLES = 3
+_CLOCK_COLUMNS = ("hour", "hr", "time", "time_of_day", "minute", "uhrzeit")
+_UNITS_OF_LENGTH = {
+    "s": {"s", "sec", "seconds"},
+    "ms": {"ms"},
+    "us": {"us"},
+    "min": {"min", "minutes"},
+    "h": {"h", "hours"},
+}
 Moments = Sequence[float | None]
 
 
@@ -77,11 +86,11 @@ def draft_usage(table: SniffedTable, roles: Roles) -> Draft:
         name = getattr(roles, role)
         if name:
             usage[role] = name
-    for resource in RESOURCES:
-        if resource in roles.usage:
-            column = table.column(roles.usage[resource])
-            usage[resource] = guess_amount(resource, column, tasks, draft)
-            _look_for_rivals(resource, roles, draft)
+    for resource in _measured_resources(table, roles):
+        column = table.column(roles.usage[resource])
+        usage[resource] = guess_amount(resource, column, tasks, draft, table.separator)
+        _look_for_rivals(resource, roles, draft)
+        _look_for_shares(resource, table, roles, draft)
     if roles.value:
         _guess_value(table.column(roles.value), tasks, draft, usage)
     guess_facts("usage", table, facts_beside_usage(table, roles), usage, draft)
@@ -206,10 +215,67 @@ def _guess_times(table: SniffedTable, roles: Roles, draft: Draft, usage: dict[st
     if roles.end:
         usage["end"] = {**usage["time"], "column": roles.end}
         return times
+    if roles.length:
+        _guess_length(table.column(roles.length), draft, usage)
+        return times
     step = _usual_step(_tasks(table, roles), times)
     if step:
         _guess_step(draft, step)
     return times
+
+
+def _guess_length(column: SniffedColumn, draft: Draft, usage: dict[str, Any]) -> None:
+    """Guess in which unit the lengths of windows are, or ask."""
+    words = column.words.split("_")
+    unit = next(
+        (unit for unit, names in _UNITS_OF_LENGTH.items() if not names.isdisjoint(words)), ""
+    )
+    usage["length"] = {"column": column.name, **({"unit": unit} if unit else {})}
+    if not unit:
+        line = f'length = {{ column = "{column.name}", unit = "s" }}, or what it is'
+        draft.ask("usage.length", column.name, "in which unit is this length of time", line)
+
+
+def _measured_resources(table: SniffedTable, roles: Roles) -> list[str]:
+    """Return the resources whose column of usage holds anything.
+
+    Raises
+    ------
+    SourceError
+        None of them does.
+    """
+    measured = []
+    for resource in RESOURCES:
+        if resource in roles.usage and set(table.column(roles.usage[resource]).values) - {*MISSING}:
+            measured.append(resource)
+    if not measured and roles.usage:
+        raise SourceError(
+            str(table.path),
+            f"column {' and column '.join(roles.usage.values())}: no amounts",
+            expected="numbers",
+            way_out="check the export",
+        )
+    return measured
+
+
+def _look_for_shares(resource: str, table: SniffedTable, roles: Roles, draft: Draft) -> None:
+    """Ask whether amounts up to 1 are shares, where the size of what they may be shares of stands beside them."""
+    column = table.column(roles.usage[resource])
+    numbers = [number for number in read_amounts(column).numbers if number is not None]
+    if column.words != resource or max(numbers, default=2.0) > 1:
+        return
+    for name, aside in roles.asides.items():
+        sizes = [
+            number for number in read_amounts(table.column(name)).numbers if number is not None
+        ]
+        if aside == f"capacity of {resource}" and max(sizes, default=0.0) > 1:
+            draft.ask(
+                f"usage.{resource}",
+                column.name,
+                f"is it a share of {name}, or an amount of its own",
+                'unit = "fraction_of_machine" or unit = "cores"',
+            )
+            return
 
 
 def _usual_step(tasks: Sequence[str], times: Moments) -> int:
@@ -251,8 +317,10 @@ def _look_for_repeated_rows(
     n_repeated = _n_repeated(zip(tasks, times, strict=True))
     if not n_repeated:
         return
+    _refuse_split_times(table, roles)
     for column in table.columns:
-        is_free = column.name not in roles.taken and column.name not in roles.asides
+        is_taken = column.name in roles.taken - {roles.machine}
+        is_free = not is_taken and column.name not in roles.asides
         if is_free and not _n_repeated(zip(tasks, times, column.texts, strict=True)):
             together = ", ".join(f'"{name}"' for name in (*roles.identity, column.name))
             draft.ask(
@@ -266,6 +334,21 @@ def _look_for_repeated_rows(
         f"{n_repeated:,} of the first {len(tasks):,} rows have the task and the time of another row: "
         "each is stored as a window of its own"
     )
+
+
+def _refuse_split_times(table: SniffedTable, roles: Roles) -> None:
+    """Refuse dates whose time of day stands in another column."""
+    time = table.column(roles.time)
+    for column in table.columns:
+        is_clock = column.words in _CLOCK_COLUMNS and column.name not in roles.taken
+        if is_clock and not any(":" in text for text in time.values):
+            raise SourceError(
+                str(table.path),
+                "the date and the time of day in two columns",
+                expected="one column, such as 2026-11-01 00:05:00",
+                got=f"{time.name} and {column.name}",
+                way_out="join them",
+            )
 
 
 def _n_repeated(keys: Any) -> int:

@@ -18,6 +18,9 @@ MISSING = (
     "NULL",
     "None",
     "none",
+    "#N/A",
+    "#NV",
+    "undefined",
     "-",
     "--",
 )

@@ -1,0 +1,113 @@
+"""Texts that are no table: what known programs print, each with a way out."""
+
+import re
+from typing import NamedTuple
+
+from borgtrace.errors import SourceError
+from borgtrace.ingest.find.begun_file import BegunFile
+
+
+class UnreadText(NamedTuple):
+    """A text that is not read.
+
+    Parameters
+    ----------
+    what
+        What it is.
+    pattern
+        What it begins with, as a regular expression.
+    way_out
+        What to do.
+    """
+
+    what: str
+    pattern: str
+    way_out: str
+
+
+_AS_CSV = "write it as CSV with a header such as task,time,cpu"
+_WITHOUT_HEADER_LINES = "remove the lines above the names of columns"
+_JOBS = "borgtrace dialect list shows the job logs that are read, such as sacct's and SWF"
+_SERIES = "fetch the series from Prometheus: borgtrace fetch prometheus URL DEST"
+
+UNREAD_TEXTS = (
+    UnreadText("XML", r"<\?xml", _AS_CSV),
+    UnreadText(
+        "a dump of SQL", r"(--[^\n]*\n|\s)*(CREATE|INSERT|DROP|BEGIN|PRAGMA|SET)\b[^\n]*;", _AS_CSV
+    ),
+    UnreadText("YAML", r"(---\s*\n)?- \w+:", _AS_CSV),
+    UnreadText("a table drawn with lines", r"\+-+(\+-+)*\+?\s*\n\|", _AS_CSV),
+    UnreadText("a table drawn with lines", r"[^\n]*\|[^\n]*\n\|?[\s:|+-]*--[\s:|+-]*\n", _AS_CSV),
+    UnreadText(
+        "a line for spreadsheets, not the names of columns", r"sep=.\s*\n", _WITHOUT_HEADER_LINES
+    ),
+    UnreadText(
+        "a line of PowerShell, not the names of columns",
+        r'"?#TYPE ',
+        "write it with Export-Csv -NoTypeInformation",
+    ),
+    UnreadText(
+        "annotated CSV of InfluxDB",
+        r"#(group|datatype|default),",
+        "pivot it by field, and remove the lines that begin with #",
+    ),
+    UnreadText("CSV of dstat", r'"?(Dstat|pcp-dstat)', _SERIES),
+    UnreadText(
+        "numbers of a whole machine (sar, mpstat, iostat, pidstat)",
+        r"Linux \d[^\n]*\(\d+ CPU\)|# hostname;interval;timestamp",
+        _SERIES,
+    ),
+    UnreadText("vmstat, which is about a whole machine", r"procs -+memory", _SERIES),
+    UnreadText("a list of processes at one moment (top)", r"top - \d", _SERIES),
+    UnreadText(
+        "a list of processes at one moment (ps)",
+        r"\s*(USER +PID|PID +TTY|UID +PID|PID +USER)\b",
+        _SERIES,
+    ),
+    UnreadText(
+        "docker stats at one moment",
+        r"CONTAINER ID +NAME +CPU %",
+        "write a line for each container every minute, as CSV with a time",
+    ),
+    UnreadText(
+        "a report of sreport, without jobs",
+        r"(-+\n)?(Cluster|Job)[^\n]*(Utilization|Sizes)[^\n]*\n",
+        _JOBS,
+    ),
+    UnreadText("a report of sreport, without jobs", r"Cluster\|(Account|Login|Allocated)", _JOBS),
+    UnreadText("the queue at one moment (squeue)", r"\s*JOBID +PARTITION +NAME", _JOBS),
+    UnreadText("the nodes at one moment (sinfo)", r"PARTITION +AVAIL +TIMELIMIT", _JOBS),
+    UnreadText(
+        "bhist of LSF, which says no times of day",
+        r"Summary of time in seconds spent in various states",
+        _JOBS,
+    ),
+    UnreadText("the accounting log of LSF", r'"JOB_(FINISH|NEW|START)" "', _JOBS),
+    UnreadText("the accounting log of PBS", r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];", _JOBS),
+    UnreadText(
+        "the accounting log of Grid Engine",
+        r"[^\s:]+:[^\s:]+:[^\s:]*:[^\s:]+:[^:\n]+:\d+:\w*:\d+:\d{9,}:\d+:",
+        _JOBS,
+    ),
+    UnreadText("an event log of Spark", r'\{"Event":"SparkListener', _JOBS),
+)
+"""All that are known; the first that fits is said."""
+
+
+def refuse_unread_text(begun: BegunFile) -> None:
+    """Refuse a text that is known to be no table.
+
+    Parameters
+    ----------
+    begun
+        The file, with its first bytes.
+
+    Raises
+    ------
+    SourceError
+        It is one.
+    """
+    beginning = begun.head[:4096].decode("utf-8", "replace").replace("\r\n", "\n")
+    for unread in UNREAD_TEXTS:
+        if re.match(unread.pattern, beginning):
+            raise SourceError(begun.file.label, f"{unread.what}: not read", way_out=unread.way_out)
