@@ -237,5 +237,6 @@ def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLa
         raw,
         dialect,
         tuple(fields),
-        width=len(place_of_name),
+        # Several columns of a file may have one name, most often none.
+        width=len(order or place_of_name),
     )
