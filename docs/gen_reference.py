@@ -21,6 +21,7 @@ from generate import (
     errors,
     estimators,
     gallery,
+    input_kinds,
     papers,
     question_pages,
     reasons,
@@ -40,6 +41,7 @@ PAGES = {
     "reference/estimators.md": estimators.page,
     "reference/errors.md": errors.page,
     "reference/reasons.md": reasons.page,
+    "reference/inputs.md": input_kinds.page,
     "reference/api.md": api.page,
     **TOPICS,
 }

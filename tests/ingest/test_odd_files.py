@@ -65,7 +65,9 @@ def _loop(path: Path) -> None:
 TOO_LONG = "a line is too long: expected lines of at most 16 MiB; remove it, or fetch it again"
 TOO_NESTED = "damaged JSON file: expected a value that is less nested at character "
 NO_TRACE = f"not part of a trace: expected {TRACE}, got "
-WAY_OUT = "borgtrace dialect list shows what is read, borgtrace dialect sniff FILE what a table may be"
+WAY_OUT = (
+    "borgtrace dialect list shows what is read, borgtrace dialect sniff FILE what a table may be"
+)
 ODD = {
     "gz of gz": (
         lambda p: p.write_bytes(gzip.compress(gzip.compress(CSV))),

@@ -119,19 +119,21 @@ def test_usage_is_guessed_by_name_and_size(
 
 
 @pytest.mark.parametrize(
-    ("header", "what"),
+    ("header", "called", "what", "columns"),
     [
-        ("a,ts,cpu", "task"),
-        ("pod,whence,cpu", "time"),
-        ("pod,ts,disk", "cpu"),
-        ("pod,ts,cpu_limit", "cpu"),
+        ("a,ts,cpu", "a task", "task", "a, ts, cpu"),
+        ("pod,whence,cpu", "a time", "time", "pod, whence, cpu"),
+        ("pod,ts,disk", "usage of CPU or memory", "cpu", "pod, ts, disk"),
+        ("pod,ts,cpu_limit", "usage of CPU or memory", "cpu", "pod, ts, cpu_limit (limit of cpu)"),
     ],
 )
-def test_a_column_that_is_not_there_is_asked_for(tmp_path: Path, header: str, what: str) -> None:
+def test_a_column_that_is_not_there_is_asked_for(
+    tmp_path: Path, header: str, called: str, what: str, columns: str
+) -> None:
     with pytest.raises(SourceError) as caught:
         draft(tmp_path, f"{header}\n1,2,3\n")
     assert str(caught.value) == (
-        f"{tmp_path / 'own.csv'}: no column is called like a {what}: got {header.replace(',', ', ')}; "
+        f"{tmp_path / 'own.csv'}: no column is called like {called}: got {columns}; "
         f"write a file with [usage] and {what} = its column, and add --dialect FILE.toml"
     )
 
