@@ -85,6 +85,20 @@ _RECORDS = [
     for slot in range(6)
     for pod in range(2)
 ]
+_POD_METRICS = json.dumps(
+    {
+        "kind": "PodMetricsList",
+        "apiVersion": "metrics.k8s.io/v1beta1",
+        "items": [
+            {
+                "metadata": {"name": "web-0", "namespace": "shop"},
+                "timestamp": "2026-11-01T00:00:00Z",
+                "window": "30s",
+                "containers": [{"name": "app", "usage": {"cpu": "250m", "memory": "512Mi"}}],
+            }
+        ],
+    }
+)
 AMOUNT = "Amounts"
 TIME = "Times"
 TASK = "Tasks"
@@ -299,7 +313,10 @@ KINDS: tuple[InputKind, ...] = (
         refusal="a row for each metric",
     ),
     InputKind(
-        TASK, "a value of no name", rows("pod,time,Value #A"), refusal="of what is it the value"
+        TASK,
+        "a value of no name",
+        rows("pod,time,Value #A"),
+        refusal="of which quantity are its values",
     ),
     InputKind(FORM, "semicolon", rows("pod;time;cpu", separator=";"), _cpu("cpu", "cores")),
     InputKind(FORM, "tab", rows("pod\ttime\tcpu", separator="\t"), _cpu("cpu", "cores")),
@@ -322,15 +339,12 @@ KINDS: tuple[InputKind, ...] = (
         FORM,
         "UTF-16 without a mark",
         rows().encode("utf-16-le"),
-        refusal="UTF-16 without a mark at its start",
+        refusal="UTF-16 without a byte order mark",
     ),
     InputKind(
-        FORM,
-        "Latin-1",
-        rows().replace("web", "wéb").encode("latin-1"),
-        refusal="not UTF-8: expected UTF-8, got byte 0xE9",
+        FORM, "Latin-1", rows().replace("web", "wéb").encode("latin-1"), _cpu("cpu", "cores")
     ),
-    InputKind(FORM, "spaces alone", rows("pod time cpu", separator=" "), refusal="a single column"),
+    InputKind(FORM, "spaces alone", rows("pod time cpu", separator=" "), _cpu("cpu", "cores")),
     InputKind(
         FORM,
         "a title above the header",
@@ -372,7 +386,32 @@ KINDS: tuple[InputKind, ...] = (
         PRINTED,
         "sep=; of Excel",
         "sep=;\n" + rows("pod;time;cpu", separator=";"),
-        refusal="a line for spreadsheets, not the names of columns",
+        _cpu("cpu", "cores"),
+    ),
+    InputKind(
+        PRINTED,
+        "a wide table of Grafana",
+        '"Time","web-0","web-1"\n'
+        + "".join(
+            f"{written('%Y-%m-%d %H:%M:%S')(MIDNIGHT + 60 * n)},0.5,0.25\n" for n in range(4)
+        ),
+        refusal="of which quantity are its values",
+    ),
+    InputKind(
+        PRINTED, "a JSON array", json.dumps(_RECORDS), _cpu("cpu", "cores"), name="array.json"
+    ),
+    InputKind(
+        PRINTED,
+        "PodMetricsList",
+        _POD_METRICS,
+        {"usage.task": ["namespace", "pod", "container"]},
+        name="top.json",
+    ),
+    InputKind(
+        PRINTED,
+        "kubectl top pods",
+        "NAME    CPU(cores)   MEMORY(bytes)\nweb-0   250m         512Mi\nweb-1   1            1Gi\n",
+        refusal="time",
     ),
     InputKind(
         PRINTED,
