@@ -353,8 +353,16 @@ KINDS: tuple[InputKind, ...] = (
     ),
     InputKind(FORM, "no header", rows().partition("\n")[2], refusal="no line names the columns"),
     InputKind(FORM, "an empty file", "", refusal="the file is empty"),
+    InputKind(FORM, "no text at all", bytes(range(256)) * 9, refusal="not part of a trace"),
     InputKind(
         FORM, "a web page", "<html><body>Sign in</body></html>\n", refusal="a web page is not read"
+    ),
+    InputKind(
+        PRINTED,
+        "usage metering of GKE",
+        "namespace,resource_name,sku_id,start_time,end_time,usage.amount\n"
+        "shop,cpu,x,2026-11-01 00:00:00 UTC,2026-11-01 00:05:00 UTC,150\n",
+        refusal="a bill of usage (GKE usage metering)",
     ),
     InputKind(PRINTED, "XML", '<?xml version="1.0"?>\n<rows/>\n', refusal="XML: not read"),
     InputKind(

@@ -118,6 +118,8 @@ def read_first_rows(path: Path) -> list[SniffedTable]:
 def _tables_of(begun: BegunFile) -> list[SniffedTable]:
     kind = kind_of(begun.head)
     if kind is None and not begun.head.startswith(_PARQUET_MAGIC):
+        if b"\0" in begun.head:
+            raise _no_table(begun.file.path, "it is binary")
         begun = in_its_encoding(begun)
         refuse_unread_text(begun)
         kind = text_kind_of(begun.head) or layout_of_text(begun.head)

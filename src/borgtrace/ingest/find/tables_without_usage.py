@@ -29,6 +29,11 @@ TABLES = (
         most_columns=frozenset({"namespace", "pod", "container", "cpu", "memory"}),
     ),
     KnownTable(
+        frozenset({"resource_name", "sku_id", "usage.amount"}),
+        "a bill of usage (GKE usage metering), of namespaces and not of tasks",
+        "fetch usage over time: borgtrace fetch prometheus URL DEST",
+    ),
+    KnownTable(
         frozenset({"node", "cpu", "cpu%", "memory"}),
         "usage of nodes (kubectl top node), which is not that of tasks",
         "print that of pods: while date -u; do kubectl top pods -A; sleep 60; done > top.txt",
