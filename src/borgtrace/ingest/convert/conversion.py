@@ -31,7 +31,12 @@ from borgtrace.ingest.convert.converted_events import (
 )
 from borgtrace.ingest.convert.converted_jobs import show_rows
 from borgtrace.ingest.convert.converted_machines import machine_attributes_sql, machine_events_sql
-from borgtrace.ingest.convert.converted_usage import instance_usage_sql, usual_step
+from borgtrace.ingest.convert.converted_usage import (
+    instance_usage_sql,
+    may_be_long,
+    n_long_windows_sql,
+    usual_step,
+)
 from borgtrace.ingest.convert.job_rows import (
     count_orphan_steps,
     show_job_rows,
@@ -111,7 +116,21 @@ def open_rows(
     terms = Terms(
         conversion, Basis(zero=zero), fills, counters=dict(series.counters), notes=series.notes
     )
-    return _with_units(connection, terms, capacity)
+    return _with_cuts(connection, _with_units(connection, terms, capacity))
+
+
+def _with_cuts(connection: duckdb.DuckDBPyConnection, terms: Terms) -> Terms:
+    """Return the terms with whether windows are cut, and a note that says so."""
+    if not may_be_long(terms):
+        return terms
+    ((n_long,),) = connection.execute(n_long_windows_sql(terms)).fetchall()
+    if not n_long:
+        return terms
+    note = (
+        f"{n_long:,} windows are longer than 5 minutes: each is cut at every 5 minutes of the clock, and each part has "
+        "the mean of the whole."
+    )
+    return replace(terms, has_long_windows=True, notes=(*terms.notes, note))
 
 
 def _with_units(

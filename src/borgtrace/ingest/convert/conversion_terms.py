@@ -74,6 +74,8 @@ class Terms:
         What was left out while rows were put together, by reason.
     notes
         Sentences about what was derived meanwhile.
+    has_long_windows
+        Whether any window is longer than a slot of the store, and all such are cut.
     """
 
     conversion: Conversion
@@ -82,6 +84,7 @@ class Terms:
     unknown_sizes: frozenset[str] = frozenset()
     counters: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    has_long_windows: bool = False
 
     def has(self, kind: str, column: str = "") -> bool:
         """Whether there are files of a kind of rows, and any of them fills a column."""

@@ -18,7 +18,7 @@ from borgtrace.schema.records.usage_rows import (
     CPU_TAIL_PERCENTILES,
     percentile_column,
 )
-from borgtrace.schema.time import TRACE_START
+from borgtrace.schema.time import TRACE_START, WINDOW
 
 _IN_TASK_SQL = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, source_row"
 """Window of the rows of an instance, in order of time."""
@@ -123,9 +123,60 @@ def instance_usage_sql(terms: Terms) -> str:
         LEFT JOIN machine_ids k ON k.name = u.machine
         {joins_sql}
     """
-    if not terms.conversion.window:
-        return rows_sql
-    return _merged_sql(rows_sql, terms.conversion.window)
+    if terms.conversion.window:
+        return _merged_sql(rows_sql, terms.conversion.window)
+    return _cut_sql(rows_sql) if terms.has_long_windows else rows_sql
+
+
+def may_be_long(terms: Terms) -> bool:
+    """Return whether a window may be longer than a slot of the store, as far as that is known without looking at any.
+
+    Parameters
+    ----------
+    terms
+        How the files are converted.
+    """
+    step = terms.conversion.step
+    if terms.conversion.window or not terms.has("usage_rows"):
+        return False
+    if step is None or terms.has("usage_rows", "end") or terms.has("usage_rows", "length"):
+        return True
+    # A counter may have been away for some steps.
+    longest = LONGEST_GAP * step if terms.has("usage_rows", "counter_cpu") else step
+    return longest > WINDOW
+
+
+def n_long_windows_sql(terms: Terms) -> str:
+    """Write how many windows are longer than a slot of the store.
+
+    Parameters
+    ----------
+    terms
+        How the files are converted.
+    """
+    return f"SELECT count(*) FROM ({windows_sql(terms)}) WHERE stop - start > {number(WINDOW)}"
+
+
+def _cut_sql(rows_sql: str) -> str:
+    """Write windows that are longer than a slot of the store in parts, one for each slot, with the mean of the whole.
+
+    What is asked of slots, machines and hours takes a window for one of the slot in which it begins.
+    """
+    slot_sql = number(WINDOW)
+    return f"""
+        SELECT
+            * EXCLUDE (slot) REPLACE (
+                greatest(start_time, slot * {slot_sql}) AS start_time,
+                least(end_time, (slot + 1) * {slot_sql}) AS end_time
+            )
+        FROM (
+            SELECT *, unnest(range(start_time // {slot_sql}, (end_time - 1) // {slot_sql} + 1)) AS slot
+            FROM ({rows_sql})
+            WHERE end_time - start_time > {slot_sql}
+        )
+        UNION ALL BY NAME
+        SELECT * FROM ({rows_sql}) WHERE end_time - start_time <= {slot_sql}
+    """
 
 
 def _measurements_sql(terms: Terms) -> str:
@@ -331,6 +382,9 @@ def are_cut_when_sorted(terms: Terms) -> bool:
     """Whether windows of a step each are cut by `cut_windows`: to find the next row of each in SQL is to sort twice."""
     conversion = terms.conversion
     if conversion.step is None or conversion.label != "start":
+        return False
+    # Longer ones are cut into parts before they are sorted.
+    if conversion.step > WINDOW:
         return False
     if conversion.is_regular or conversion.window:
         return False

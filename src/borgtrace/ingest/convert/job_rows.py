@@ -67,16 +67,16 @@ def _with_steps(connection: duckdb.DuckDBPyConnection, rows_sql: str) -> str:
             max(s.used_memory) AS used_memory,
             max(s.largest_memory) AS largest_memory
         FROM (
-            SELECT *, coalesce(instance, 0) AS number, coalesce(begun, "end", 0) AS at
+            SELECT *, coalesce(instance, 0) AS number, coalesce(begun, "end", 0) AS moment
             FROM rows_and_steps
             WHERE step IS NOT NULL
         ) s
         ASOF LEFT JOIN (
-            SELECT *, coalesce(instance, 0) AS number, coalesce(begun, submit, 0) AS at
+            SELECT *, coalesce(instance, 0) AS number, coalesce(begun, submit, 0) AS moment
             FROM rows_and_steps
             WHERE step IS NULL
         ) a
-        ON s.task = a.task AND s.number = a.number AND s.at >= a.at
+        ON s.task = a.task AND s.number = a.number AND s.moment >= a.moment
         GROUP BY a.source_part, a.source_row
     """)
     # The job's own amounts, where it has them, are the sum over its steps already.
