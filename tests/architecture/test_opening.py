@@ -25,6 +25,7 @@ OWN_FILES = {
     "cli/commands/synth.py": "what it has just written",
     "colocation/packing/from_moments.py": "a file that open_regular opened",
     "datasets/card.py": "a file of the package",
+    "ingest/read/tables/partitioned_file.py": "a file that open_regular opened",
     "datasets/formats/npz.py": "a member of an archive",
     "engine/child.py": "its own log, and the memory of a process",
     "engine/query_worker.py": "the memory of this process",

@@ -15,7 +15,8 @@ from borgtrace.ingest.build.staged import StagedPaths, write_entry
 from borgtrace.ingest.files.separators import whole_lines
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.find.discovery import discover, origin, truth_about
-from borgtrace.ingest.find.recognition import cell_in_path, not_a_trace
+from borgtrace.ingest.find.known_columns import not_a_trace
+from borgtrace.ingest.find.recognition import cell_in_path
 from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.storage import describe_kind

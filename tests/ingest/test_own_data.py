@@ -503,17 +503,29 @@ def test_what_cannot_be_guessed_is_asked_for(tmp_path, text, message):
     assert str(error.value) == f"{path}: {message.format(path=path)}"
 
 
-def test_windows_that_are_too_long_are_stored_and_counted(tmp_path):
-    """Own data has windows of any step: those above 300 s are counted, those of 300 s are not."""
-    text = "task,start,end,cpu\nweb,0,300,1\nweb,300,601,1\nweb,700,1301,1\n"
+def test_windows_that_are_longer_than_a_slot_are_cut(tmp_path):
+    """At each five minutes of the clock; each part has the mean of the whole."""
+    text = "task,start,end,cpu\nweb,0,300,1\nweb,300,601,2\nweb,700,1301,4\n"
     declaration = AVERAGES.replace('step = "300s"\n', "") + 'end = { column = "end", unit = "s" }\n'
     store = ingest_own(
         tmp_path,
         declaration.replace('"time", unit', '"start", unit'),
         {"own.csv": text},
     )
-    found = {name: counted for name, counted in store.manifest.quality.items() if counted}
-    assert found == {"instance_usage": {"window_over_300s": 2}}
+    seconds = f"start_time / {SECOND} - 600, end_time / {SECOND} - 600, average_cpu"
+    assert rows(store, "instance_usage", f"{seconds}, source_row") == [
+        (0, 300, 0.125, 0),
+        (300, 600, 0.25, 1),
+        (600, 601, 0.25, 1),
+        (700, 900, 0.5, 2),
+        (900, 1200, 0.5, 2),
+        (1200, 1301, 0.5, 2),
+    ]
+    assert store.manifest.notes[0] == (
+        "2 windows are longer than 5 minutes: each is cut at every 5 minutes of the clock, and each part has the mean "
+        "of the whole."
+    )
+    assert not any(store.manifest.quality.values())
 
 
 GPUS = """\

@@ -18,6 +18,7 @@ from borgtrace.cli import main
 from borgtrace.errors import BorgtraceError, SourceError, StoreError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build import staging
+from borgtrace.ingest.files.sources import Source
 from borgtrace.storage import as_path, remote, scratch
 from borgtrace.synth import generate
 from tests.bucket import KEY, Bucket, known_to, serving
@@ -295,13 +296,13 @@ def test_one_file_at_a_time_lies_on_this_machine(
 ) -> None:
     write_cell(bucket.root / "raw")
     seen = []
-    digest = staging.file_digest
+    digest = staging.source_digest
 
-    def looking(path: Path) -> str:
-        seen.append(list(temporary.rglob("*.gz")) == [path])
-        return digest(path)
+    def looking(source: Source) -> str:
+        seen.append(list(temporary.rglob("*.gz")) == [source.here])
+        return digest(source)
 
-    monkeypatch.setattr(staging, "file_digest", looking)
+    monkeypatch.setattr(staging, "source_digest", looking)
     ingest([RAW], tmp_path / "store", ONE)
     assert seen == [True] * 6
     assert files_left(temporary) == []

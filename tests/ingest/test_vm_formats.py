@@ -488,8 +488,14 @@ def test_sensors_of_pai_are_means_over_the_life_of_a_worker(pai: Store) -> None:
     assert [
         (index, start // SECOND, end // SECOND, *more) for index, start, end, *more in found
     ] == [
-        (0, 700, 1600, 0.25, 0.125, 0.25),
-        (1, 900, 1700, 0.125, 0.0625, 0.125),
+        # Cut at each five minutes.
+        (0, 700, 900, 0.25, 0.125, 0.25),
+        (0, 900, 1200, 0.25, 0.125, 0.25),
+        (0, 1200, 1500, 0.25, 0.125, 0.25),
+        (0, 1500, 1600, 0.25, 0.125, 0.25),
+        (1, 900, 1200, 0.125, 0.0625, 0.125),
+        (1, 1200, 1500, 0.125, 0.0625, 0.125),
+        (1, 1500, 1700, 0.125, 0.0625, 0.125),
     ]
     entries = {entry.raw_table: entry for entry in pai.manifest.sources}
     sensors = entries["pai_sensor_table"]

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from borgtrace.fetch.prometheus.refusals import Overloaded, Refusal, parse_refusal
+from borgtrace.fetch.prometheus.refusals import Overloaded, ServerRefusal, parse_refusal
 from borgtrace.fetch.retry import BrokenTransfer, Fault
 from borgtrace.storage import open_regular
 
@@ -30,7 +30,7 @@ class NotAnAnswer(Exception):  # noqa: N818 - a signal between threads, not an e
         What it says.
     """
 
-    def __init__(self, refusal: Refusal) -> None:
+    def __init__(self, refusal: ServerRefusal) -> None:
         super().__init__(refusal.text)
         self.refusal = refusal
 

@@ -43,7 +43,7 @@ class Overloaded(Exception):  # noqa: N818 - a signal between threads, not an er
         self.retry_after = retry_after
 
 
-class Refusal(NamedTuple):
+class ServerRefusal(NamedTuple):
     """The body of an answer that is none.
 
     Attributes
@@ -83,7 +83,7 @@ def is_about_size(text: str) -> bool:
     return any(words in lower for words in TOO_MUCH)
 
 
-def read_refusal(response: httpx.Response) -> Refusal:
+def read_refusal(response: httpx.Response) -> ServerRefusal:
     """Read the beginning of an answer that is an error."""
     body = b""
     # A body that breaks off, or is packed wrongly, says less; the status is the error.
@@ -95,13 +95,13 @@ def read_refusal(response: httpx.Response) -> Refusal:
     return parse_refusal(body[:_MOST_BYTES])
 
 
-def parse_refusal(body: bytes) -> Refusal:
+def parse_refusal(body: bytes) -> ServerRefusal:
     r"""Return what the body of an error says.
 
     Examples
     --------
     >>> parse_refusal(b'{"status":"error","errorType":"execution","error":"query processing\\nfailed"}')
-    Refusal(text='query processing failed', kind='execution', is_html=False)
+    ServerRefusal(text='query processing failed', kind='execution', is_html=False)
     >>> parse_refusal(b"<html><body>Log in</body></html>").text
     'an HTML page'
     >>> parse_refusal(b"no org id").text
@@ -111,13 +111,13 @@ def parse_refusal(body: bytes) -> Refusal:
         content = json.loads(body)
         if isinstance(content, dict) and "error" in content:
             kind = str(content.get("errorType") or "error")
-            return Refusal(_one_line(str(content["error"])), kind, is_html=False)
+            return ServerRefusal(_one_line(str(content["error"])), kind, is_html=False)
     description = describe(body)
     if not body.strip():
-        return Refusal("", "", is_html=False)
+        return ServerRefusal("", "", is_html=False)
     if description in ("an HTML page", "an XML page"):
-        return Refusal(description, "", is_html="HTML" in description)
-    return Refusal(_one_line(body.decode("utf-8", "replace")), "", is_html=False)
+        return ServerRefusal(description, "", is_html="HTML" in description)
+    return ServerRefusal(_one_line(body.decode("utf-8", "replace")), "", is_html=False)
 
 
 def _one_line(text: str) -> str:

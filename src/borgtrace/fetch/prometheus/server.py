@@ -15,7 +15,7 @@ from borgtrace.fetch.connections import AddressWords, Connections
 from borgtrace.fetch.prometheus.address import OTHER_PREFIXES
 from borgtrace.fetch.prometheus.answers import MOST_PLAIN_BYTES, NotAnAnswer, parse_answer
 from borgtrace.fetch.prometheus.credentials import Credentials
-from borgtrace.fetch.prometheus.refusals import Overloaded, Refusal
+from borgtrace.fetch.prometheus.refusals import Overloaded, ServerRefusal
 from borgtrace.fetch.prometheus.verdicts import (
     MissingApi,
     QueryRefusedError,
@@ -166,7 +166,7 @@ class PrometheusServer(Connections):
         except NotAnAnswer as answer:
             raise self.refused(answer.refusal) from answer
 
-    def refused(self, refusal: Refusal) -> Exception:
+    def refused(self, refusal: ServerRefusal) -> Exception:
         """Return what is raised for an error of the API."""
         if refusal.is_about_size:
             return Overloaded(self.access.hide(refusal.text))

@@ -7,7 +7,7 @@ import httpx
 
 from borgtrace.errors import SourceError
 from borgtrace.fetch.prometheus.credentials import TENANT, Credentials
-from borgtrace.fetch.prometheus.refusals import Overloaded, Refusal, read_refusal
+from borgtrace.fetch.prometheus.refusals import Overloaded, ServerRefusal, read_refusal
 from borgtrace.fetch.retry import Fault
 
 _BUSY = {408, 425, 429}
@@ -76,7 +76,9 @@ def verdict(
     return query_refused(address, f"{status}: {text}" if text else status)
 
 
-def _passing(code: int, refusal: Refusal, reason: str, retry_after: float | None) -> Exception:
+def _passing(
+    code: int, refusal: ServerRefusal, reason: str, retry_after: float | None
+) -> Exception:
     """Return what is raised for a query that may be answered later, or in halves."""
     if code in _BUSY:
         return Fault(reason, retry_after=retry_after)

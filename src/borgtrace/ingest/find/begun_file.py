@@ -102,7 +102,9 @@ def in_its_encoding(begun: BegunFile) -> BegunFile:
         The file; a damaged one stays as it is.
     """
     file = begun.file
-    if file.encoding != "utf-8":
+    # To look through a file of a bucket is to fetch it: a foreign byte in it refuses its row.
+    is_far = isinstance(file.path, RemotePath) and file.copy is None
+    if file.encoding != "utf-8" or is_far:
         return begun
     foreign = foreign_byte(file)
     if foreign is None:

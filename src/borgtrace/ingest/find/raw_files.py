@@ -16,7 +16,7 @@ from borgtrace.ingest.find.discovery import Discovery, discover, first_data_file
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
 from borgtrace.ingest.find.guessed_values import columns_with_values
 from borgtrace.ingest.find.joint_drafts import sniff_all
-from borgtrace.ingest.find.recognition import NOT_A_TRACE
+from borgtrace.ingest.find.known_columns import NOT_A_TRACE
 from borgtrace.ingest.find.sniffed_table import NoTableError
 from borgtrace.schema.dialects import declare, dialect
 from borgtrace.storage import as_path

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
@@ -17,8 +17,8 @@ from borgtrace.errors import SourceError
 from borgtrace.ingest.files.packing import packing_of
 from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.files.raw_file import RawFile
-from borgtrace.ingest.files.separators import separator_of, split_fields, whole_lines
-from borgtrace.ingest.files.sources import SERIES, Format, Source
+from borgtrace.ingest.files.separators import SEPARATORS, separator_of, split_fields, whole_lines
+from borgtrace.ingest.files.sources import SERIES, Source
 from borgtrace.ingest.files.streams import plain_file
 from borgtrace.ingest.find.begun_file import (
     EXPECTED,
@@ -26,7 +26,15 @@ from borgtrace.ingest.find.begun_file import (
     begun_files,
     in_its_encoding,
 )
-from borgtrace.ingest.find.further_sections import is_further_section
+from borgtrace.ingest.find.known_columns import (
+    NOT_A_TRACE,
+    not_a_trace,
+    source_of,
+    tables_by_header,
+    tables_by_names,
+    tables_of,
+    two_formats,
+)
 from borgtrace.ingest.find.near_misses import near_miss
 from borgtrace.ingest.find.placed_fields import table_by_places
 from borgtrace.ingest.find.workload_logs import (
@@ -45,7 +53,7 @@ from borgtrace.ingest.read.tables import (
     layout_of_text,
     text_kind_of,
 )
-from borgtrace.schema import DIALECTS, Dialect, RawTable
+from borgtrace.schema import DIALECTS, Dialect
 from borgtrace.schema.dialects.declaration import SECTIONS
 from borgtrace.storage import (
     open_regular,
@@ -73,7 +81,6 @@ _UNREAD = {
 """What is not read, by its first bytes: what it is, and what to do."""
 _PARQUET_MAGIC = b"PAR1"
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-NOT_A_TRACE = "not part of a trace"
 _ROWS_BELOW = 3
 """Rows that a header is compared with."""
 
@@ -208,7 +215,7 @@ def _recognize(
     _refuse_other_formats(file, head)
     if head.startswith(_PARQUET_MAGIC):
         try:
-            return _by_names(file, "parquet", [_parquet_columns(file)], dialects)
+            return tables_by_names(file, "parquet", [_parquet_columns(file)], dialects)
         except SourceError as fault:
             return _partitioned(file, head, dialects, fault)
     kind = kind_of(head)
@@ -226,7 +233,7 @@ def _tables_of_kind(file: RawFile, kind: TableKind, dialects: Sequence[Dialect])
     for table, columns in columns_of_table.items():
         try:
             names = [*columns, *partitions]
-            fitting = _by_names(file, "table", [names], dialects)
+            fitting = tables_by_names(file, "table", [names], dialects)
         except SourceError as fault:
             unknown = fault
             continue
@@ -254,7 +261,7 @@ def _recognize_text(
     lines = whole_lines(head)
     if lines[0].lstrip().startswith("{"):
         try:
-            return _by_names(file, "json", _json_keys(lines), dialects)
+            return tables_by_names(file, "json", _json_keys(lines), dialects)
         except SourceError as not_lines:
             return _document(file, head, dialects, not_lines)
     kind = text_kind_of(head)
@@ -297,7 +304,10 @@ def _recognize_delimited(
         return [_workload_log(file, lines, dialects)]
     separator = separator_of(lines)
     header = [name.strip() for name in split_fields(lines[0], separator)]
-    sources = _by_header(file, header, dialects)
+    sources = _tables_of_header(file, lines[0], separator, dialects)
+    if not sources and _is_own(dialects):
+        # Names may hold what separates the fields of other files: the declared names tell.
+        separator, sources = _by_any_separator(file, lines[0], dialects) or (separator, sources)
     has_open_quote = lines[0].count('"') % 2 == 1
     if sources and not has_open_quote:
         return [replace(source, delimiter=separator) for source in sources]
@@ -308,17 +318,17 @@ def _recognize_delimited(
         return _partitioned(file, head, dialects, not_a_trace(file.label, lines[0]))
     # Its names say what the columns are, and none of them is one of ours: places must not guess otherwise.
     if _names_columns(header, lines[1:], separator):
-        missed = near_miss(file.label, header, _tables("csv", dialects))
+        missed = near_miss(file.label, header, tables_of("csv", dialects))
         raise missed or not_a_trace(file.label, lines[0])
-    tables = _tables("csv", dialects, is_positional=True)
+    tables = tables_of("csv", dialects, is_positional=True)
     placed = table_by_places(file, lines, orders, tables)
     if placed is not None:
         fitting = [
-            _source(file, dialect, placed.table, "csv", placed.order)
+            source_of(file, dialect, placed.table, "csv", placed.order)
             for dialect in (placed.dialect, *placed.rivals)
         ]
         if placed.rivals:
-            raise _two_formats(fitting)
+            raise two_formats(fitting)
         return fitting[:1]
     if has_open_quote:
         raise SourceError(
@@ -330,6 +340,33 @@ def _recognize_delimited(
     if len(header) > 1 and any(_NUMBER.fullmatch(name.strip()) for name in header):
         raise _without_header(file, lines[0])
     raise not_a_trace(file.label, lines[0])
+
+
+def _by_any_separator(
+    file: RawFile,
+    line: str,
+    dialects: Sequence[Dialect],
+) -> tuple[str, list[Source]] | None:
+    """Return what separates the names of a header so that they are those of a format, and its tables."""
+    for separator in SEPARATORS:
+        sources = _tables_of_header(file, line, separator, dialects)
+        if sources:
+            return separator, sources
+    return None
+
+
+def _tables_of_header(
+    file: RawFile,
+    line: str,
+    separator: str,
+    dialects: Sequence[Dialect],
+) -> list[Source]:
+    """Return the tables of a header, whose names may stand between blanks that are none of theirs."""
+    names = split_fields(line, separator)
+    between_blanks = [name.strip() for name in names]
+    return tables_by_header(file, names, dialects) or tables_by_header(
+        file, between_blanks, dialects
+    )
 
 
 def _tables_of_layout(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> list[Source]:
@@ -368,38 +405,10 @@ def _without_header(file: RawFile, line: str) -> SourceError:
     )
 
 
-def _source(
-    file: RawFile,
-    dialect: Dialect,
-    table: str,
-    format: Format,
-    order: tuple[str, ...] = (),
-    *,
-    has_header: bool = False,
-) -> Source:
-    """Return a raw file with what it holds."""
-    return Source(
-        file.path,
-        dialect,
-        table,
-        format,
-        member=file.member,
-        packing=file.packing,
-        encoding=file.encoding,
-        size=file.size,
-        version=file.version,
-        skipped_bytes=file.skipped_bytes,
-        skipped_lines=file.skipped_lines,
-        remark=file.remark,
-        order=order,
-        has_header=has_header,
-    )
-
-
 def _series(file: RawFile, dialects: Sequence[Dialect]) -> Source:
     for dialect in dialects:
         if "prometheus" in dialect.formats:
-            return _source(file, dialect, SERIES, "prometheus")
+            return source_of(file, dialect, SERIES, "prometheus")
     raise not_a_trace(file.label, "series of Prometheus")
 
 
@@ -408,9 +417,9 @@ def _job_log(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> Source 
     log = log_of(file.label, whole_lines(head))
     if log is None:
         return None
-    for dialect, raw in _tables("log", dialects):
+    for dialect, raw in tables_of("log", dialects):
         if raw.name == log.table:
-            source = _source(
+            source = source_of(
                 file,
                 dialect,
                 raw.name,
@@ -425,9 +434,9 @@ def _job_log(file: RawFile, head: bytes, dialects: Sequence[Dialect]) -> Source 
 def _workload_log(file: RawFile, lines: Sequence[str], dialects: Sequence[Dialect]) -> Source:
     row = first_job(lines)
     fitting = []
-    for dialect, raw in _tables("swf", dialects, is_positional=True):
+    for dialect, raw in tables_of("swf", dialects, is_positional=True):
         if fits_workload_table(raw, row):
-            source = _source(file, dialect, raw.name, "swf", raw.names)
+            source = source_of(file, dialect, raw.name, "swf", raw.names)
             fitting.append(source)
     if not fitting:
         raise not_a_trace(file.label, "the Standard Workload Format")
@@ -492,169 +501,6 @@ def _is_table(record: Mapping[str, object]) -> bool:
     return bool(record) and all(isinstance(value, dict | list) for value in record.values())
 
 
-def _tables(
-    kind: Format,
-    dialects: Sequence[Dialect],
-    *,
-    is_positional: bool = False,
-) -> list[tuple[Dialect, RawTable]]:
-    tables = []
-    for dialect in dialects:
-        # Whatever comes with names of columns may come as a table of any kind of file.
-        comes_as_table = not {"csv", "parquet"}.isdisjoint(dialect.formats)
-        has_kind = kind in dialect.formats or (kind == "table" and comes_as_table)
-        for raw in dialect.tables.values():
-            if has_kind and raw.is_positional == is_positional:
-                tables.append((dialect, raw))
-    return tables
-
-
-def _by_names(
-    file: RawFile,
-    kind: Format,
-    records: Sequence[Sequence[str]],
-    dialects: Sequence[Dialect],
-) -> list[Source]:
-    """Return the table that the first record which fits one can only belong to, and further sections of own data.
-
-    Several tables may fit a record with few fields; the file's name then decides, if it can.
-    """
-    # JSON leaves NULL fields out, so a record shows some of its table's names, but never others.
-    for record in records:
-        fitting = []
-        for dialect, raw in _tables(kind, dialects):
-            if _fits_names(file, dialect, raw, record):
-                fitting.append(_source(file, dialect, raw.name, kind))
-        if fitting:
-            sources = _best_and_further(fitting, set(record))
-            for source in sources:
-                raw = source.dialect.tables[source.table]
-                _require_different_names(file.label, record, raw)
-            # A record of JSON leaves out what it has no value for: others may have further names.
-            return sources if kind == "json" else [_with_unread(each, record) for each in sources]
-    missed = near_miss(file.label, records[0], _tables(kind, dialects)) if records else None
-    raise missed or not_a_trace(file.label, ", ".join(records[0][:6]) if records else "no records")
-
-
-def _best_and_further(fitting: Sequence[Source], names: set[str]) -> list[Source]:
-    """Return the table that a file with some names fits best, and those of the same format that it is read for too."""
-    best = _likest(fitting, names)
-    sources = [best]
-    for other in fitting:
-        if other is not best and is_further_section(best, other, names):
-            sources.append(other)
-    return sources
-
-
-def _fits_names(file: RawFile, dialect: Dialect, raw: RawTable, names: Sequence[str]) -> bool:
-    """Return whether a file of these names may be of a table."""
-    keys = {raw.spelled(name) for name in names}
-    # Own data may hold more than is declared; another file if its name names the table.
-    may_hold_more = bool(dialect.conversion) or file.file_name.startswith(raw.name)
-    is_marked = not raw.marks or not keys.isdisjoint(raw.marks)
-    is_known = may_hold_more or keys <= set(raw.names)
-    return set(raw.mandatory) <= keys and is_marked and is_known
-
-
-def _by_header(file: RawFile, header: Sequence[str], dialects: Sequence[Dialect]) -> list[Source]:
-    """Return the table of delimited text with a header, and further sections of own data; none for others."""
-    for dialect in dialects:
-        if dialect.flattened and dialect.flattened.header <= set(header):
-            return [_source(file, dialect, "kaggle", "kaggle")]
-    names = set(header)
-    fitting = []
-    for dialect, raw in _tables("csv", dialects):
-        if _fits_names(file, dialect, raw, header):
-            order = tuple(raw.spelled(name) for name in header)
-            fitting.append(_source(file, dialect, raw.name, "csv", order, has_header=True))
-    for dialect, raw in _tables("csv", dialects, is_positional=True):
-        # Somebody wrote the published names above the rows of a table that has none.
-        if raw.task_file is None and sorted(header) == sorted(raw.names):
-            fitting.append(_source(file, dialect, raw.name, "csv", tuple(header), has_header=True))
-    if not fitting:
-        return []
-    sources = _best_and_further(fitting, names)
-    for source in sources:
-        _require_different_names(file.label, header, source.dialect.tables[source.table])
-    return [_with_unread(source, header) for source in sources]
-
-
-def _with_unread(source: Source, names: Sequence[str]) -> Source:
-    """Return a file with the columns that its table does not have; what belongs to own data is not known."""
-    if source.dialect.conversion:
-        return source
-    raw = source.dialect.tables[source.table]
-    known = {field.path[0] for field in raw.fields}
-    if source.format != "csv":
-        known.update(raw.names)
-    unread = tuple(name for name in names if raw.spelled(name) not in known)
-    return replace(source, unread=unread)
-
-
-def _require_different_names(label: str, header: Sequence[str], raw: RawTable) -> None:
-    """Refuse two columns of a name that is read, or of two spellings of it: nothing says which one is meant."""
-    for name in raw.names:
-        alike = [other for other in header if raw.spelled(other) == name]
-        if len(alike) > 1:
-            raise SourceError(
-                label,
-                "two columns have one name",
-                got=" and ".join(dict.fromkeys(alike)),
-                way_out="rename or remove one of them",
-            )
-
-
-def _likest(fitting: Sequence[Source], names: set[str]) -> Source:
-    """Return what a file is most like; where two formats fit equally well, the user has to say which one it is."""
-    likenesses = [_likeness(source, names) for source in fitting]
-    most = max(likenesses)
-    equal = [
-        source for source, likeness in zip(fitting, likenesses, strict=True) if likeness == most
-    ]
-    best = equal[0]
-    rivals = [source for source in equal if source.dialect is not best.dialect]
-    if rivals:
-        raise _two_formats([best, *rivals])
-    return best
-
-
-def _two_formats(fitting: Sequence[Source]) -> SourceError:
-    reasons = []
-    for source in fitting:
-        columns = ", ".join(source.dialect.tables[source.table].mandatory)
-        reasons.append(f"{source.dialect.name} ({source.table} has {columns})")
-    options = " or ".join(f"--dialect {source.dialect.name}" for source in fitting)
-    return SourceError(
-        fitting[0].label,
-        "fits more than one format",
-        got="; ".join(reasons),
-        way_out=f"say which one it is: {options}",
-    )
-
-
-class _Likeness(NamedTuple):
-    """How well a file fits a table; the first of equal ones is taken."""
-
-    has_no_strange_fields: bool
-    is_named_so: bool
-    n_declared: int
-
-
-def _likeness(source: Source, names: set[str]) -> _Likeness:
-    raw = source.dialect.tables[source.table]
-    declared = set(raw.names)
-    names = {raw.spelled(name) for name in names}
-    is_own_data = bool(source.dialect.conversion)
-    folder = source.member or str(source.path)
-    return _Likeness(
-        has_no_strange_fields=is_own_data or names <= declared,
-        # BigQuery writes a table into a folder, as files whose names are numbers.
-        is_named_so=source.file_name.startswith(source.table)
-        or PurePosixPath(folder).parent.name == source.table,
-        n_declared=len(names & declared),
-    )
-
-
 def cell_in_path(path: Path, dialect: Dialect) -> str:
     """Return the cell that the path says, the nearest: by a folder or a file named like the bucket, or ``cell_a``."""
     if not dialect.publication or not dialect.cells:
@@ -669,15 +515,3 @@ def cell_in_path(path: Path, dialect: Dialect) -> str:
         return ""
     nearest = matches[-1]
     return nearest[nearest.lastindex or 0]
-
-
-def not_a_trace(label: str, got: str) -> SourceError:
-    """Return the error for a file that is no part of a trace; long texts are shortened."""
-    shown = repr(got if len(got) <= 40 else got[:40] + "…")
-    return SourceError(
-        label,
-        NOT_A_TRACE,
-        expected=EXPECTED,
-        got=shown,
-        way_out="borgtrace dialect list shows what is read, borgtrace dialect sniff FILE what a table may be",
-    )

@@ -1,12 +1,15 @@
 """What a kind of file with tables is."""
 
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import pyarrow as pa
 
 from borgtrace.errors import SourceError
+from borgtrace.storage import open_regular
 
 Columns = Mapping[str, Sequence[str]]
 """Names of the columns of each table, by its name; the only table of a file may have an empty name."""
@@ -44,3 +47,14 @@ def damaged_table(path: Path, kind: str, error: Exception) -> SourceError:
         f"damaged {kind} file ({error})",
         way_out="fetch it again, or write it again",
     )
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a text for reading; a byte that is no UTF-8 becomes a mark that no field accepts.
+
+    Parameters
+    ----------
+    path
+        The file, on this machine and decompressed.
+    """
+    return io.TextIOWrapper(open_regular(path), encoding="utf-8", errors="replace", newline="")

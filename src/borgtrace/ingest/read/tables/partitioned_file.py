@@ -1,6 +1,7 @@
 """Parquet and delimited text as kinds of tables, for rows that get columns from the folders which they are in."""
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.ingest.files.limits import require_plausible_size
 from borgtrace.ingest.files.separators import separator_of, whole_lines
-from borgtrace.ingest.read.tables.kind import Columns, TableKind, damaged_table
+from borgtrace.ingest.read.tables.kind import Columns, TableKind, damaged_table, open_text
 from borgtrace.ingest.read.tables.text_rows import Row, text_batches
 from borgtrace.storage import open_regular
 
@@ -38,8 +39,12 @@ def _parquet_batches(path: Path, table: str) -> Iterator[pa.RecordBatch]:
             raise damaged_table(path, "Parquet", error) from error
 
 
+def _open_text(path: Path) -> TextIO:
+    return io.TextIOWrapper(open_regular(path), encoding="utf-8", errors="replace", newline="")
+
+
 def _text_columns(path: Path) -> Columns:
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with open_text(path) as file:
         return {"": _names(file)[0]}
 
 
@@ -53,7 +58,7 @@ def _names(file: TextIO) -> tuple[list[str], str]:
 
 
 def _text_batches(path: Path, table: str) -> Iterator[pa.RecordBatch]:
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with open_text(path) as file:
         names, separator = _names(file)
         yield from text_batches(_rows(file, names, separator))
 

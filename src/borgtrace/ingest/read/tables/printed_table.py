@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.separators import SEPARATORS, split_fields, whole_lines
-from borgtrace.ingest.read.tables.kind import Columns, TableKind
+from borgtrace.ingest.read.tables.kind import Columns, TableKind, open_text
 from borgtrace.ingest.read.tables.text_rows import Row, names_of, text_batches
 
 TIME = "time"
@@ -86,7 +86,7 @@ def _time_in(line: str) -> str:
 
 
 def _columns(path: Path) -> Columns:
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with open_text(path) as file:
         looked_at = []
         for row in _rows(path, file):
             looked_at.append(row)
@@ -96,7 +96,7 @@ def _columns(path: Path) -> Columns:
 
 
 def _batches(path: Path, table: str) -> Iterator[pa.RecordBatch]:
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with open_text(path) as file:
         yield from text_batches(_rows(path, file))
 
 

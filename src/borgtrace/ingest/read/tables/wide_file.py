@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.separators import separator_of, split_fields, whole_lines
 from borgtrace.ingest.read.number_texts import MISSING
-from borgtrace.ingest.read.tables.kind import Columns, TableKind
+from borgtrace.ingest.read.tables.kind import Columns, TableKind, open_text
 from borgtrace.ingest.read.tables.text_rows import Row, text_batches
 from borgtrace.storage import open_regular
 
@@ -62,7 +62,7 @@ def _columns(path: Path) -> Columns:
 
 
 def _batches(path: Path, table: str) -> Iterator[pa.RecordBatch]:
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+    with open_text(path) as file:
         yield from text_batches(_rows(path, file))
 
 
