@@ -98,7 +98,10 @@ def _may_lack(sample: SampleTable, field: RawField) -> bool:
     has_words = isinstance(next(iter(sample.dialect.codes.get(column.enum or "", {})), None), str)
     is_number = not (column.type == "enum" and has_words)
     is_converted = sample.dialect.conversion is not None
-    return is_converted and is_number and column.nullable and not field.is_mandatory
+    # A sample without a value says nothing.
+    is_sample = sample.format == "prometheus"
+    may_be_empty = column.nullable and not (field.is_mandatory or is_sample)
+    return is_converted and is_number and may_be_empty
 
 
 def _due_code(sample: SampleTable, enum: Any, number: Decimal) -> Any:

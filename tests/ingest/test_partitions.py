@@ -71,8 +71,10 @@ def test_folders_of_hours_are_the_times_of_rows_without_one(tmp_path, name):
         table = pa.table({"pod": ["web"], "cpu": [cpu]})
         (folder / name).write_bytes(WRITERS[name](table))
     store = _ingested(tmp_path / "usage", tmp_path / "store")
-    assert rows(store, "instance_usage", "start_time, end_time, average_cpu") == [
-        (600 * SECOND, 4200 * SECOND, 0.25),
-        (4200 * SECOND, 7800 * SECOND, 0.5),
-        (7800 * SECOND, 11400 * SECOND, 0.125),
+    # An hour is cut into twelve windows.
+    hours = "min(start_time), max(end_time), average_cpu, count(*)"
+    assert rows(store, "instance_usage", hours, "true GROUP BY average_cpu") == [
+        (600 * SECOND, 4200 * SECOND, 0.25, 12),
+        (4200 * SECOND, 7800 * SECOND, 0.5, 12),
+        (7800 * SECOND, 11400 * SECOND, 0.125, 12),
     ]

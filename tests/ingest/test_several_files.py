@@ -338,7 +338,7 @@ def test_usage_of_nodes_is_not_their_size(tmp_path):
 
 def test_usage_without_a_time_is_not_taken_for_requests(tmp_path):
     top = "namespace,pod,cpu,memory\nshop,web-0,250m,128Mi\n"
-    with pytest.raises(SourceError, match="no column is called like a time"):
+    with pytest.raises(SourceError, match="usage without times, as kubectl top prints it"):
         draft(tmp_path, {"top.csv": top})
 
 
