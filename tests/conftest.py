@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import fcntl
 import gc
 import os
@@ -63,6 +64,20 @@ def _needs_spark(item: pytest.Item) -> bool:
     # A test of all engines gets the session by its parameter.
     call = getattr(item, "callspec", None)
     return call is not None and call.params.get("con") == SPARK
+
+
+_LONGEST_TEST = 900
+"""Seconds after which a test hangs: where each thread waits is printed, and its process ends."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    """End a process whose test hangs, so that the run ends and says where."""
+    faulthandler.dump_traceback_later(_LONGEST_TEST, exit=True)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session", autouse=True)

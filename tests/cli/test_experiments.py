@@ -16,9 +16,9 @@ from borgtrace.cli.experiments import (
     parse_target,
 )
 from borgtrace.colocation import Study, synthetic_pool
-from borgtrace.errors import StoreError, UsageError
+from borgtrace.errors import SourceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions
-from borgtrace.ingest.ingestion import IngestResult
+from borgtrace.ingest.ingestion import PreparedIngest
 from borgtrace.question import EngineTables, Provenance
 
 
@@ -80,10 +80,11 @@ def test_a_capacity_of_a_number_alone_is_one_of_cores(
 ) -> None:
     sizes: list[str] = []
 
-    def ingest(usage: object, store: object, options: IngestOptions) -> IngestResult:
+    def prepare(usage: object, store: object, options: IngestOptions) -> PreparedIngest:
         sizes.append(options.capacity)
-        return IngestResult((), 0, (), None)
+        raise SourceError("own.csv", "not to be read")
 
-    monkeypatch.setattr(experiments, "ingest", ingest)
-    ingest_own_usage(tmp_path, tmp_path / "store", "auto", capacity)
+    monkeypatch.setattr(experiments, "prepare_ingest", prepare)
+    with pytest.raises(SourceError):
+        ingest_own_usage(tmp_path, tmp_path / "store", "auto", capacity)
     assert sizes == [size]

@@ -156,7 +156,7 @@ def test_all_vms_of_bitbrains_by_another_reading(trace: Path, tmp_path: Path) ->
     path = real_folder(trace, "bitbrains-1250") / "bitbrains-1250.parquet"
     part = tmp_path / "vms.parquet"
     rows_sql = "SELECT * FROM read_parquet($1) WHERE vm % 5 = 0"
-    duckdb.execute(f"COPY ({rows_sql}) TO '{part}' (FORMAT parquet)", [str(path)])
+    duckdb.execute(f"COPY ({rows_sql}) TO '{part}' (FORMAT parquet)", [str(path)]).fetchall()
     store = _store(tmp_path, part, "86400MHz")
     expected = duckdb.execute(
         f"SELECT count(*), count(DISTINCT vm), sum(cpu_mhz::DOUBLE) FROM ({rows_sql})", [str(path)]

@@ -61,7 +61,7 @@ def test_only_the_scheme_of_a_url_gets_its_second_slash_back() -> None:
     "command",
     [
         ["ingest", "hdfs://b/raw", "--store", "store"],
-        ["ingest", "raw", "https://b/raw", "--store", "store"],
+        ["ingest", "raw", "ftp://b/raw", "--store", "store"],
         ["synth", "hdfs://b/raw"],
         ["synth", "raw", "--like", "hdfs://b/store"],
         ["info", "hdfs://b/raw"],

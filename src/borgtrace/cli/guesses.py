@@ -30,7 +30,8 @@ def guess_grid(columns: Sequence[DraftedColumn]) -> Grid:
     """
     grid = Grid(box=None, pad_edge=False)
     for name in ("column", "role", "unit", "kind", "values"):
-        grid.add_column(name, overflow="fold")
+        # On one line: a name that is long must not begin a line of its own.
+        grid.add_column(name, no_wrap=True, overflow="ellipsis")
     has_sections = len({column.section for column in columns}) > 1
     for column in columns:
         role = f"{column.section}: {column.role}" if has_sections else column.role

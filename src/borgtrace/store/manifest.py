@@ -123,7 +123,7 @@ class Manifest:
         conversion = trace_format.conversion
         if conversion is None or conversion.clock == "relative":
             return trace_format
-        start = _EPOCH + timedelta(microseconds=self.basis["zero"])
+        start = _EPOCH + timedelta(microseconds=self.basis.get("zero", 0))
         return replace(trace_format, origin=start, time_zones={"": self.time_zone})
 
     @property

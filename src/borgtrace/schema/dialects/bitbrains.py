@@ -50,7 +50,7 @@ CITATIONS = (
     Citation(
         "S. Shen, V. van Beek, A. Iosup: Statistical Characterization of Business-Critical Workloads Hosted in Cloud "
         "Datacenters. CCGrid 2015.",
-        "http://gwa.ewi.tudelft.nl/datasets/gwa-t-12-bitbrains",
+        "https://gwa.ewi.tudelft.nl/datasets/gwa-t-12-bitbrains",
     ),
 )
 
