@@ -4,6 +4,7 @@ import email.utils
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -51,7 +52,7 @@ MIRROR = AddressWords(
 )
 
 
-class Connections:
+class Connections(ABC):
     """Connections to a server, shared by the threads of one fetch.
 
     Parameters
@@ -212,9 +213,9 @@ class Connections:
                 self.listener.retrying(name, fault.reason, delay)
             self.wait(delay)
 
+    @abstractmethod
     def judge(self, response: httpx.Response) -> None:
         """Return if an answer is good; what is good depends on the server."""
-        raise NotImplementedError
 
     def timed_out(self) -> Exception:
         """Return what is raised when a connection has been silent for too long."""

@@ -194,15 +194,7 @@ def guess_amount(
     entry: dict[str, Any] = {"column": column.name}
     where = f"usage.{resource}"
     if amounts.has_two_readings:
-        mark = "," if any("," in text for text in column.values) else "."
-        thousands_line = f'thousands = "{mark}"' + (', decimal = ","' if mark == "." else "")
-        draft.ask(
-            where,
-            column.name,
-            f"the {'comma' if mark == ',' else 'point'} of {_first_with(mark, column)!r} may stand before a fraction "
-            "or between thousands",
-            f'decimal = "{mark}" or {thousands_line} above the first section',
-        )
+        _ask_about_marks(column, where, draft)
     if resource == "cpu" and _is_counter_name(column.words):
         if not re.search(_CERTAIN_COUNTER, column.words) and _falls_often(amounts.numbers, tasks):
             draft.ask(
@@ -233,6 +225,19 @@ def guess_amount(
         where, f"column {column.name}: guessed to be the {_KINDS[kind]} in {_named(unit)}"
     )
     return {**entry, "kind": kind}
+
+
+def _ask_about_marks(column: SniffedColumn, where: str, draft: Draft) -> None:
+    """Ask what the comma or the point in some numbers is."""
+    mark = "," if any("," in text for text in column.values) else "."
+    thousands_line = f'thousands = "{mark}"' + (', decimal = ","' if mark == "." else "")
+    draft.ask(
+        where,
+        column.name,
+        f"the {'comma' if mark == ',' else 'point'} of {_first_with(mark, column)!r} may stand before a fraction "
+        "or between thousands",
+        f'decimal = "{mark}" or {thousands_line} above the first section',
+    )
 
 
 def _counter(column: SniffedColumn, where: str, draft: Draft) -> dict[str, Any]:
