@@ -9,6 +9,10 @@ from generate.text import docstring, first_sentence
 
 PACKAGES = (
     "borgtrace",
+    "borgtrace.interactive.question_list",
+    "borgtrace.interactive.answer",
+    "borgtrace.interactive.trace",
+    "borgtrace.interactive.machine",
     "borgtrace.errors",
     "borgtrace.store",
     "borgtrace.ingest",

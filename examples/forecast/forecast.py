@@ -95,7 +95,7 @@ def train(found: Dataset, epochs: int, seed: int) -> Recurrent:
     for epoch in range(epochs):
         batches.set_epoch(epoch)
         total, count = 0.0, 0
-        for batch in torch.utils.data.DataLoader(batches, batch_size=None):
+        for batch in torch.utils.data.DataLoader(batches):
             error, known = _errors(model, batch)
             if not known.any():
                 continue

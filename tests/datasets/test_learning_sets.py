@@ -224,11 +224,15 @@ def test_traces_are_had_by_number(tmp_path: Path) -> None:
     assert set(frame["user"]) == {"user0"}
 
 
-def test_torch_has_the_batches_of_numpy_by_number(small: ArrayStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_own_function", [True, False])
+def test_torch_has_the_batches_of_numpy_by_number(
+    small: ArrayStore, tmp_path: Path, has_own_function: bool
+) -> None:
     torch = pytest.importorskip("torch")
     training = _built(small, tmp_path / "d")["training"]
     traces = training.torch_map()
-    loader = torch.utils.data.DataLoader(traces, 64, collate_fn=traces.collate)
+    options = {"collate_fn": traces.collate} if has_own_function else {}
+    loader = torch.utils.data.DataLoader(traces, 64, **options)
     batches = list(loader)
     assert [len(batch) for batch in batches] == [64, 64, 64, 8]
     for first, batch in zip(range(0, 200, 64), batches, strict=True):

@@ -10,6 +10,7 @@ import pytest
 
 from borgtrace import datasets
 from borgtrace.datasets import Dataset, DatasetOptions, Split, build
+from borgtrace.errors import UsageError
 
 from .stores import ArrayStore, array_store
 
@@ -150,7 +151,6 @@ def test_a_torch_loader_with_two_workers_sees_each_trace_once(
     expected = sorted(map(tuple, training.load().identity[:, :2].tolist()))
     loader = torch.utils.data.DataLoader(
         training.torch(batch_size=8, seed=3),
-        batch_size=None,
         num_workers=2,
         multiprocessing_context="fork",
     )
@@ -165,6 +165,24 @@ def test_a_torch_loader_with_two_workers_sees_each_trace_once(
         assert sorted(seen) == expected
         orders.append(seen)
     assert orders[0] != orders[1]
+
+
+def test_a_torch_loader_takes_batches_with_and_without_its_own_batch_size(
+    traces: ArrayStore, tmp_path: Path
+) -> None:
+    torch = pytest.importorskip("torch")
+    build(traces, tmp_path / "d", DatasetOptions(split=Split((1.0,))))
+    dataset = datasets.open(tmp_path / "d")["training"].torch(batch_size=2)
+    expected = [batch["data"].tolist() for batch in dataset]
+    for options in ({}, {"batch_size": None}, {"batch_size": 1}):
+        loader = torch.utils.data.DataLoader(dataset, **options)
+        assert [batch["data"].tolist() for batch in loader] == expected
+    with pytest.raises(UsageError) as caught:
+        next(iter(torch.utils.data.DataLoader(dataset, batch_size=2)))
+    assert str(caught.value) == (
+        "DataLoader batch_size: counts whole batches of the dataset: expected none, got 2; "
+        "set it on the dataset: .torch(batch_size=2)"
+    )
 
 
 def test_torch_batches_carry_values_and_masks(

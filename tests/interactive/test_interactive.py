@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import borgtrace
+from borgtrace import catalog
 from borgtrace.errors import UsageError
 
 # Job 7 has one task with three windows and an end; job 8 waits.
@@ -162,3 +163,96 @@ def test_ingest_is_called_as_often_as_one_likes(tmp_path: Path) -> None:
     for name in ("first", "second"):
         result = borgtrace.ingest.ingest([tmp_path / "raw"], tmp_path / name)
         assert result.manifest.tables["machine_events"] == 1
+
+
+def test_the_last_task_is_minus_one_and_none_lies_beyond(store: borgtrace.Store) -> None:
+    traces = store.traces()
+    assert repr(traces) == "<Traces of 2 tasks: 3 windows>"
+    assert [(trace.collection_id, len(trace.average_cpu)) for trace in traces] == [(7, 3), (8, 0)]
+    assert traces[-2].average_cpu.tolist() == traces[0].average_cpu.tolist()
+    assert len(traces[-2].average_cpu) == 3
+    for beyond in (2, -3):
+        with pytest.raises(IndexError):
+            _ = traces[beyond]
+
+
+def test_one_of_many_tasks_is_drawn_like_one(store: borgtrace.Store) -> None:
+    traces = store.traces("priority = 9")
+    assert isinstance(traces[0], borgtrace.Trace)
+    assert traces[0].plot().to_dict() == store.trace(7, 0).plot().to_dict()
+    assert "<td>7-0</td><td>3</td>" in traces._repr_html_()
+
+
+def test_questions_are_listed_with_what_the_store_lacks(store: borgtrace.Store) -> None:
+    questions = store.questions()
+    assert questions.names == list(catalog.names())
+    lines = repr(questions).splitlines()
+    assert len(lines) == 31
+    n_more = len(questions) - 30
+    assert lines[-1] == f'… and {n_more} more; store.questions("queue") lists those about a word'
+    (listed,) = store.questions("queue_length")
+    assert listed.title == "Does the queue grow, and does the number of running tasks surge?"
+    assert listed.missing_tables == ()
+    # The store has no constraints.
+    (constraints,) = (one for one in questions if one.name == "eligible_machines")
+    assert "instance_constraints" in constraints.missing_tables
+    assert repr(store.questions("no such words")) == "no such question"
+    assert store.questions("queue").to_pandas()["name"].tolist() == store.questions("queue").names
+
+
+def test_an_answer_is_a_chart_and_a_table_in_a_notebook_and_short_at_a_prompt(
+    store: borgtrace.Store,
+) -> None:
+    answer = store.ask("queue_length", step="10m")
+    page = answer._repr_html_()
+    assert page.startswith('<img alt="Does the queue grow')
+    assert page.index("data:image/svg+xml;base64,") < page.index("<table>")
+    # What a prompt shows: the question, its first rows, and where they come from.
+    lines = repr(answer).splitlines()
+    assert len(lines) <= 40
+    assert lines[0].startswith("queue_length: Does the queue grow")
+    assert max(len(line) for line in lines[1:-1]) <= 100
+
+
+def test_an_answer_goes_to_every_library_of_frames(store: borgtrace.Store) -> None:
+    polars = pytest.importorskip("polars")
+    answer = store.ask("machine_shapes")
+    rows = answer.table.to_pylist()
+    assert answer.to_pandas()[["platform_id", "n_last"]].values.tolist() == [["P", 2]]
+    assert answer.to_polars().to_dicts() == rows
+    assert polars.DataFrame(answer).to_dicts() == rows
+
+
+def test_an_answer_that_does_not_apply_says_why_without_a_chart(store: borgtrace.Store) -> None:
+    answer = store.ask("eligible_machines")
+    assert "<img" not in answer._repr_html_()
+    assert "Not applicable: the store holds no rows of instance_constraints" in repr(answer)
+
+
+def test_a_machine_is_drawn_window_by_window_under_its_capacity(store: borgtrace.Store) -> None:
+    machine = store.machine(1)
+    assert repr(machine) == "<Machine 1: 1 hours of load>"
+    # 300 s at .1, .2 and .3, over 3,600 s.
+    (hour,) = machine.load.to_pylist()
+    assert hour["cpu"] == pytest.approx(0.05)
+    cpu, memory = machine.plot().to_dict()["vconcat"]
+    bars = [(row["hour"], row["used"]) for row in cpu["layer"][0]["data"]["values"]]
+    assert bars == [
+        (pytest.approx(time / 3600), pytest.approx(used))
+        for time, used in ((600, 0.1), (900, 0.2), (1200, 0.3))
+    ]
+    assert cpu["layer"][1]["encoding"]["y"]["datum"] == 0.5
+    assert memory["layer"][1]["encoding"]["y"]["datum"] == 0.25
+    (task,) = machine.tasks("700s").to_pylist()
+    assert (task["collection_id"], task["instance_index"]) == (7, 0)
+    assert machine.to_pandas()["n_tasks"].tolist() == [1]
+    assert "<td>1</td>" in machine._repr_html_()
+
+
+def test_a_machine_that_is_not_there_is_refused(store: borgtrace.Store) -> None:
+    with pytest.raises(UsageError) as caught:
+        store.machine(99)
+    assert str(caught.value) == (
+        "machine: no such machine in this store: expected an id or a name, got 99; "
+        'list some: store.sql("SELECT DISTINCT machine_id FROM machine_events LIMIT 9")'
+    )

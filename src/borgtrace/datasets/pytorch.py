@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 from borgtrace.datasets.batches import Batch, batch_of, batches_of, check_size
 from borgtrace.datasets.formats.arrays import buffered, concatenated
 from borgtrace.datasets.metadata import DatasetFile
 from borgtrace.datasets.trace_files import TraceFiles
+from borgtrace.errors import UsageError
 
 
 class FileShare(NamedTuple):
@@ -27,7 +29,7 @@ class FileShare(NamedTuple):
 
 
 class TraceDataset(IterableDataset[Batch]):
-    """Batches of a set as tensors; use it with ``DataLoader(…, batch_size=None)``.
+    """Batches of a set as tensors, for ``DataLoader(dataset)``: the dataset makes the batches, the loader takes them.
 
     Each is a :class:`~borgtrace.datasets.batches.Batch` of tensors, also by name: ``batch["data"]``.
 
@@ -181,7 +183,7 @@ class TraceDataset(IterableDataset[Batch]):
 
 
 class TraceMap(Dataset[Batch]):
-    """The traces of a set by number; use it with ``DataLoader(traces, 64, shuffle=True, collate_fn=traces.collate)``.
+    """The traces of a set by number, for ``DataLoader(traces, 64, shuffle=True)``.
 
     Parameters
     ----------
@@ -200,16 +202,18 @@ class TraceMap(Dataset[Batch]):
 
     def __getitem__(self, index: int) -> Batch:
         """Return a batch of one trace."""
-        return self.__getitems__([index])
+        return only_batch(self.__getitems__([index]))
 
-    def __getitems__(self, indices: Sequence[int]) -> Batch:
-        """Return a batch of some traces, in the order given; a ``DataLoader`` asks for it where it is there."""
-        return as_tensors(batch_of(self.traces.loaded.take(np.asarray(indices)), self.fill))
+    def __getitems__(self, indices: Sequence[int]) -> list[Batch]:
+        """Return one batch of some traces, in the order given; a ``DataLoader`` asks for it where it is there."""
+        traces = self.traces.loaded.take(np.asarray(indices))
+        # In a list: a loader puts together what it gets as one.
+        return [as_tensors(batch_of(traces, self.fill))]
 
     @staticmethod
-    def collate(batch: Batch) -> Batch:
-        """Return a batch as it is: there is nothing left to put together."""
-        return batch
+    def collate(batches: list[Batch]) -> Batch:
+        """Return the one batch that a loader got, for its ``collate_fn``; the loader's own does the same."""
+        return only_batch(batches)
 
 
 def count_dealt(batches: list[list[int]], done: int) -> tuple[list[int], int]:
@@ -239,3 +243,31 @@ def count_dealt(batches: list[list[int]], done: int) -> tuple[list[int], int]:
 def as_tensors(batch: Batch) -> Batch:
     """Return a batch of tensors, which share the memory of the arrays where these lie in one piece."""
     return batch.map(lambda array: torch.from_numpy(np.ascontiguousarray(array)))
+
+
+def only_batch(batches: list[Batch], **_: object) -> Batch:
+    """Return the batch that a ``DataLoader`` took from a dataset: there is nothing left to put together.
+
+    Parameters
+    ----------
+    batches
+        What the loader took.
+
+    Raises
+    ------
+    UsageError
+        It took several, for its own ``batch_size`` counts batches of the dataset.
+    """
+    if len(batches) != 1:
+        raise UsageError(
+            "DataLoader batch_size",
+            "counts whole batches of the dataset",
+            expected="none",
+            got=str(len(batches)),
+            way_out=f"set it on the dataset: .torch(batch_size={len(batches)})",
+        )
+    return batches[0]
+
+
+# The documented way to tell every loader how things of a type are put together.
+default_collate_fn_map[Batch] = only_batch

@@ -21,6 +21,7 @@ from borgtrace.question.engine_tables import EngineTables
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.planned_tables import PlannedTables
 from borgtrace.question.provenance import Provenance
+from borgtrace.question.result_text import SHOWN_ROWS, result_text
 from borgtrace.question.scope import QuestionRequest
 from borgtrace.question.tables import Tables
 from borgtrace.schema.bounds import Declaration, check_value, declarations_of
@@ -30,9 +31,8 @@ from borgtrace.store.coverage import StoreCoverage
 if TYPE_CHECKING:
     import altair as alt
     import jinja2
-
-_SHOWN_ROWS = 10
-"""Rows that a notebook shows."""
+    import pandas as pd
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,7 +276,7 @@ class Question:
         return {**known, **parameters}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """The answer to a question, about one store.
 
@@ -306,10 +306,30 @@ class Result:
             return None
         return self.question.chart(self.table)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a frame of pandas."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the table as a frame of polars."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.table)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the table to a library that reads Arrow's C stream, such as polars, DuckDB or pandas."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        """Say the question, its first rows, verdicts and origin in at most twenty lines."""
+        return result_text(self)
+
     def _repr_html_(self) -> str:
         return _result_template().render(
             result=self,
-            rows=self.table.slice(0, _SHOWN_ROWS).to_pylist(),
+            rows=self.table.slice(0, SHOWN_ROWS).to_pylist(),
             headline=headline(self.findings),
             unmeasured=unjudged(one for one in self.findings if not one.is_measured),
         )

@@ -88,7 +88,23 @@ def running_on(store: Store, machine: int, time: int) -> pa.Table:
 def hourly_load(store: Store, machine: int) -> pa.Table:
     """Return, per hour of the trace, what the machine's tasks used (means over the hour).
 
-    Columns: hour (from 0), n_tasks, cpu, memory. Windows are weighted by the time they cover; tasks inside an alloc are
+    Columns: hour (from 0), n_tasks, cpu, memory; see :func:`load_by_step`.
+
+    Parameters
+    ----------
+    store
+        The store.
+    machine
+        Its id.
+    """
+    load = load_by_step(store, machine, HOUR)
+    return load.rename_columns(["hour", *load.column_names[1:]])
+
+
+def load_by_step(store: Store, machine: int, step: int) -> pa.Table:
+    """Return, per step of the trace, what the machine's tasks used (means over the step).
+
+    Columns: step (from 0), n_tasks, cpu, memory. Windows are weighted by the time they cover; tasks inside an alloc are
     counted, the alloc's own rows are not. A window that ends after the trace (2⁶³−1) counts its task but has no weight,
     since its length is not known.
 
@@ -98,13 +114,15 @@ def hourly_load(store: Store, machine: int) -> pa.Table:
         The store.
     machine
         Its id.
+    step
+        Length of a step, µs; a window belongs to the step in which it starts.
     """
     parameters = {
         "machine": machine,
-        "hour": HOUR,
+        "step": step,
         "after": AFTER_TRACE,
     }
-    return store.sql(_query("hourly_load"), parameters)
+    return store.sql(_query("load_by_step"), parameters)
 
 
 def _query(name: str) -> str:

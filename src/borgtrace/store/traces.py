@@ -155,9 +155,11 @@ class Traces:
         """Return the number of tasks."""
         return len(self.rows)
 
-    def __getitem__(self, i: int) -> dict[str, Array]:
-        """Return the i-th task's arrays (views)."""
-        span = slice(self.offsets[i], self.offsets[i + 1])
+    def __getitem__(self, i: int) -> Mapping[str, Array]:
+        """Return the i-th task's arrays (views); the last is −1."""
+        # Of a range, so that −1 is the last task and what lies beyond is an IndexError.
+        position = range(len(self.rows))[i]
+        span = slice(self.offsets[position], self.offsets[position + 1])
         return {name: column[span] for name, column in self.columns.items()}
 
     def __getattr__(self, name: str) -> Array:

@@ -6,13 +6,13 @@ WITH windows AS (
     FROM instance_usage
 )
 SELECT
-    start_time // $hour AS hour,
+    start_time // $step AS step,
     count(DISTINCT (collection_id, instance_index)) AS n_tasks,
-    sum(average_cpu * duration) / $hour AS cpu,
-    sum(average_memory * duration) / $hour AS memory
+    sum(average_cpu * duration) / $step AS cpu,
+    sum(average_memory * duration) / $step AS memory
 FROM windows
 WHERE machine_id = $machine
   -- Only jobs: the usage of an alloc instance contains that of the tasks inside it and would count twice.
   AND collection_type = 'JOB'
-GROUP BY hour
-ORDER BY hour
+GROUP BY step
+ORDER BY step

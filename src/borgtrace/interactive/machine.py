@@ -1,0 +1,170 @@
+"""One machine: how full it was hour by hour, what ran on it at a time, and its picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from borgtrace.errors import UsageError
+from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, WINDOW, parse_time
+from borgtrace.store.machine import (
+    MachineCapacity,
+    capacity_at,
+    hourly_load,
+    load_by_step,
+    running_on,
+)
+from borgtrace.store.names import find_id
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from borgtrace.question.answer import Row
+    from borgtrace.question.charts import Chart
+    from borgtrace.store.store import Store
+
+RESOURCES = {"cpu": "CPU", "memory": "Memory"}
+LONGEST_IN_WINDOWS = 7 * DAY
+"""Span of a store up to which a chart has a bar for each window of 300 s; beyond, one for each hour."""
+SHOWN_HOURS = 10
+"""Hours that a notebook shows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Machine:
+    """One machine of a store.
+
+    Attributes
+    ----------
+    machine_id
+        Its id.
+    name
+        What its users call it; its id where it has no name.
+    """
+
+    store: Store = field(repr=False)
+    machine_id: int
+    name: str
+
+    @classmethod
+    def of(cls, store: Store, machine: int | str) -> Machine:
+        """Return the machine of an id or a name.
+
+        Parameters
+        ----------
+        store
+            The store.
+        machine
+            Id or name.
+
+        Raises
+        ------
+        UsageError
+            The store has no such machine.
+        """
+        machine_id = find_id(store, "machine", str(machine))
+        found_machine = cls(store, machine_id, str(machine))
+        if found_machine.capacity is None and not found_machine.load.num_rows:
+            raise UsageError(
+                "machine",
+                "no such machine in this store",
+                expected="an id or a name",
+                got=str(machine),
+                way_out='list some: store.sql("SELECT DISTINCT machine_id FROM machine_events LIMIT 9")',
+            )
+        return found_machine
+
+    @cached_property
+    def capacity(self) -> MachineCapacity | None:
+        """What it was at the end of the trace; None where it is known by its usage alone."""
+        try:
+            return capacity_at(self.store, self.machine_id)
+        except UsageError:
+            return None
+
+    @cached_property
+    def load(self) -> pa.Table:
+        """What its tasks used, a row per hour: ``hour``, ``n_tasks``, ``cpu``, ``memory``."""
+        return hourly_load(self.store, self.machine_id)
+
+    def tasks(self, time: int | str) -> pa.Table:
+        """Return the tasks that ran on it at a time, those with the largest requests first.
+
+        Parameters
+        ----------
+        time
+            On the trace's clock: µs, or an amount such as ``"12h"``.
+        """
+        instant = parse_time(time, "time") if isinstance(time, str) else time
+        return running_on(self.store, self.machine_id, instant)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the load as a frame of pandas, one row per hour."""
+        return self.load.to_pandas()
+
+    def plot(self) -> Chart:
+        """Draw CPU and memory that its tasks used over time, under its capacity."""
+        import altair as alt
+
+        panels = [self._panel(resource) for resource in RESOURCES]
+        return alt.vconcat(*panels)
+
+    def _panel(self, resource: str) -> Chart:
+        """Draw one resource: a bar for each step, and the capacity as a rule."""
+        import altair as alt
+
+        from borgtrace.question import charts
+
+        rows = self._steps(resource)
+        panel: Any = (
+            charts.base(rows, f"{RESOURCES[resource]} of machine {self.name}")
+            .mark_bar()
+            .encode(
+                x=alt.X("hour:Q", title="hour of the trace (h)"),
+                x2="to:Q",
+                y=alt.Y("used:Q", title="share of the largest machine"),
+                y2=alt.datum(0),
+                tooltip=charts.tooltips(rows, "hour", "used"),
+            )
+        )
+        capacity = self._capacity_of(resource)
+        return panel if capacity is None else panel + charts.rule_at(y=capacity)
+
+    def _steps(self, resource: str) -> list[Row]:
+        """Return what its tasks used in each step that was measured whole."""
+        first, last = self.store.manifest.time_range.get("instance_usage") or (0, 0)
+        last = min(last, AFTER_TRACE - 1)
+        step = WINDOW if last - first <= LONGEST_IN_WINDOWS else HOUR
+        rows = []
+        for row in load_by_step(self.store, self.machine_id, step).to_pylist():
+            start = row["step"] * step
+            if first <= start and start + step <= last:
+                rows.append(
+                    {
+                        "hour": start / HOUR,
+                        "to": (start + step) / HOUR,
+                        "used": row[resource],
+                    }
+                )
+        return rows
+
+    def _capacity_of(self, resource: str) -> float | None:
+        if self.capacity is None:
+            return None
+        return self.capacity.cpu if resource == "cpu" else self.capacity.memory
+
+    def __repr__(self) -> str:
+        return f"<Machine {self.name}: {self.load.num_rows:,} hours of load>"
+
+    def _repr_html_(self) -> str:
+        """Show the first hours in a notebook."""
+        rows = []
+        for row in self.load.slice(0, SHOWN_HOURS).to_pylist():
+            values = "".join(f"<td>{value:.6g}</td>" for value in row.values())
+            rows.append(f"<tr>{values}</tr>")
+        heading = "".join(f"<th>{name}</th>" for name in self.load.column_names)
+        caption = f"<caption>{escape(repr(self))}</caption>"
+        return f"<table>{caption}<tr>{heading}</tr>{''.join(rows)}</table>"

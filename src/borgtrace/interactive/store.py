@@ -1,0 +1,216 @@
+"""A store, open for questions: its tables, tasks and machines, what can be asked of it, and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from borgtrace.interactive.machine import Machine
+from borgtrace.interactive.trace import TaskTraces, Trace
+from borgtrace.schema import TABLES
+from borgtrace.store.columns import DEFAULT_COLUMNS
+from borgtrace.store.store import Store as StoredTables
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import numpy.typing as npt
+
+    from borgtrace.interactive.answer import StoreAnswer
+    from borgtrace.interactive.question_list import QuestionList
+    from borgtrace.report import Summary
+
+
+class Store(StoredTables):
+    """One cell's trace, open for questions.  Use `borgtrace.open`.
+
+    Examples
+    --------
+    ::
+
+        store = borgtrace.open("cell-2011")
+        store.sql("select count(*) from tasks where priority >= $low", {"low": 9})
+        store.table("tasks").group_by("priority").count().to_pandas()
+        store.questions()
+        store.ask("queue_length", step="1h").plot()
+        store.trace(3418309, 0).plot()
+        store.machine("node-01").plot()
+        store.report("report.html")
+    """
+
+    def table(self, name: str) -> ir.Table:
+        """Return a table as an Ibis expression, with ``.to_pandas()``, ``.to_polars()`` and ``.to_pyarrow()``.
+
+        Raises
+        ------
+        UsageError
+            Where the store has no such table; the message names the nearest.
+        """
+        from borgtrace.errors import check_names
+
+        check_names("name", (name,), TABLES, "no such table")
+        return getattr(self.tables, name)
+
+    def questions(self, about: str = "") -> QuestionList:
+        """List what can be asked: each question with its title, and what this store lacks to answer it.
+
+        Parameters
+        ----------
+        about
+            Words of which a question has all in its name, title or heading; every question where empty.
+        """
+        from borgtrace.interactive.question_list import list_questions
+
+        return list_questions(self, about)
+
+    def analyze(self, question: str, **parameters: Any) -> StoreAnswer:
+        """Answer a question, as :meth:`ask` does."""
+        return self.ask(question, **parameters)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        where: str = "",
+        engine: str = "duckdb",
+        **parameters: Any,
+    ) -> StoreAnswer:
+        """Answer a question: a table, a chart, and claims with their verdicts.
+
+        Parameters
+        ----------
+        question
+            Its name; :meth:`questions` lists all of them.
+        where
+            SQL predicate that selects tasks.
+        engine
+            ``"duckdb"``, ``"local[N]"`` or ``"spark://HOST:PORT"``.
+        parameters
+            Parameters of the question; times may be amounts such as ``"1h30m"``.
+
+        Raises
+        ------
+        UsageError
+            For an unknown question or parameter, or a predicate that is none.
+        """
+        from borgtrace.catalog import find
+        from borgtrace.interactive.answer import drawn
+        from borgtrace.question import EngineTables
+        from borgtrace.schema.time import parse_time
+
+        asked_question = find(question)
+        for name, unit in asked_question.time_units.items():
+            value = parameters.get(name)
+            if isinstance(value, str):
+                kind = type(asked_question.parameters[name])
+                parameters[name] = kind(parse_time(value, name) / unit)
+        tables = EngineTables.of(self.path, engine, where=where, memory=self.memory)
+        return drawn(asked_question.run(tables, **parameters))
+
+    def report(self, out: str | Path, questions: Sequence[str] = ()) -> Summary:
+        """Write one self-contained page with the answers to some questions, or to all.
+
+        Raises
+        ------
+        UsageError
+            For an unknown question.
+        """
+        from borgtrace.report import write
+
+        return write(self, Path(out), questions, memory=self.memory)
+
+    def trace(  # type: ignore[override]
+        self, collection_id: int, instance_index: int, columns: Sequence[str] = ()
+    ) -> Trace:
+        """Return one task's usage, window by window.
+
+        Parameters
+        ----------
+        collection_id, instance_index
+            The task.
+        columns
+            Further columns, such as ``p50``, or a distribution for all of its percentiles (2019).
+
+        Raises
+        ------
+        UsageError
+            When the store has no such task or column.
+
+        Notes
+        -----
+        A binary search in the index and five slices: microseconds.
+        """
+        arrays = super().trace(collection_id, instance_index, columns)
+        return Trace(collection_id, instance_index, arrays)
+
+    def traces(
+        self,
+        selection: str | Sequence[tuple[int, int]] | npt.NDArray[np.integer[Any]] | None = None,
+        columns: Sequence[str] = DEFAULT_COLUMNS,
+    ) -> TaskTraces:
+        """Return many tasks as flat columns and offsets, and one by one: ``store.traces("priority >= 9")[0].plot()``.
+
+        Parameters
+        ----------
+        selection
+            SQL predicate over ``tasks``; or (collection_id, instance_index) pairs; or positions in ``tasks``; all
+            tasks where None.
+        columns
+            Numeric usage columns, ``start_time`` and ``duration``; percentiles of a window's CPU, ``p0`` to ``p100``,
+            or a distribution, for all that it holds.
+
+        Raises
+        ------
+        UsageError
+            For an unknown task or column, or a predicate that does not parse.
+        """
+        traces = super().traces(selection, columns)
+        collection_ids, instance_indexes = self.task_ids(traces.rows)
+        return TaskTraces(
+            traces.rows,
+            traces.offsets,
+            traces.columns,
+            collection_ids,
+            instance_indexes,
+        )
+
+    def machine(self, machine: int | str) -> Machine:
+        """Return one machine: how full it was hour by hour, what ran on it, and its picture.
+
+        Parameters
+        ----------
+        machine
+            Its id, or its name where machines of the store have names.
+
+        Raises
+        ------
+        UsageError
+            The store has no such machine.
+        """
+        return Machine.of(self, machine)
+
+
+def open(path: str | Path, *, memory: str = "4GB") -> Store:
+    """Open a store for questions.
+
+    Parameters
+    ----------
+    path
+        The store's folder.
+    memory
+        Budget of the engine that answers questions; it spills beyond.
+
+    Raises
+    ------
+    StoreError
+        When there is no store, it is half-built, of another major version, or a file is missing or
+        unreadable; the message has the command that mends it.
+
+    Notes
+    -----
+    Takes milliseconds: only the manifest and the footers of the files are read.  Any number of processes may read
+    at once.
+    """
+    return Store.open(path, memory=memory)
