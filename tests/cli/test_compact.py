@@ -305,3 +305,41 @@ def test_files_and_lists(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     }
     _, out, _ = run(capsys, cell, "--list")
     assert out.splitlines()[0] == "limits"
+
+
+def test_without_a_moment_it_is_when_most_is_requested(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two halves run from before the trace on, and a third one from 900 s on, for 350 s: so 900 s is the busiest
+    # window, and at 1,200 s they still run; the first of equal ones counts.
+    events = [*task(1, 9, 1), *task(2, 9, 2)]
+    events += [
+        "900000000,,3,0,,0,u,1,9,0.5,0.5,0,0",
+        "900000000,,3,0,3,1,u,1,9,0.5,0.5,0,0",
+        "1250000000,,3,0,3,4,u,1,9,0.5,0.5,0,0",
+    ]
+    usage = [
+        used(1, 1, 0.25),
+        used(1, 1, 0.25).replace("600000000,900000000", "900000000,1500000000"),
+    ]
+    cell = store(tmp_path, machine_events=MACHINES, task_events=events, task_usage=usage)
+    code, out, err = run(capsys, cell, "--what-if", "limits", "--json")
+    assert code == 0, err
+    assert "At 15m: when most CPU is requested (--at names another time)." in err
+    (row,) = json.loads(out)["rows"]
+    assert row["tasks"] == 3
+
+
+def test_a_moment_after_the_last_event_is_inside_where_usage_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usage = [
+        used(1, 1, 0.25).replace("900000000", "7500000000"),
+    ]
+    cell = store(tmp_path, machine_events=MACHINES, task_events=task(1, 9, 1), task_usage=usage)
+    code, out, err = run(capsys, cell, "--at", "2h", "--what-if", "limits", "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"][0]["tasks"] == 1
+    code, _, err = run(capsys, cell, "--at", "3h")
+    assert code == 2
+    assert "--at: outside the trace: expected 0 to 2h5m, got 3h" in err

@@ -178,15 +178,36 @@ def test_files_and_the_simulators_slots(
 def test_without_a_whole_horizon_there_is_no_table(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, _, err = run(capsys, store, "--policy", "limit")
-    reason = "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
-    assert f"overcommit: not applicable: {reason}" in err
+    _, _, err = run(capsys, store, "--policy", "limit", "--horizon", "1d")
+    reason = "no slot has a whole horizon before the trace ends"
+    spans = "(usage spans 25 min, the horizon is 1 d): try --horizon 5m"
+    assert f"overcommit: not applicable: {reason} {spans}" in err
 
 
-def test_an_advice_needs_days(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, err = run(capsys, store, "--policy", "limit", "--target", "0.01", "--horizon", "5m")
-    reason = "no day has a day before it whose horizon has ended: a longer trace is needed, or a shorter --horizon"
-    assert f"overcommit_advice: not applicable: {reason}" in err
+def test_the_horizon_is_what_suits_the_span(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, err = run(capsys, store, "--policy", "nsigma", "--resource", "cpu", "--json")
+    assert "Horizon 5 min, warm-up at most 5 min: chosen for 25 min of usage." in err
+    (row,) = json.loads(out)["rows"]
+    assert row["policy"] == "nsigma:n=5,history=2h,warmup=5m"
+    assert row["horizon"] == pytest.approx(5 / 60)
+
+
+def test_an_advice_is_judged_on_periods_that_fit_the_trace(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ("--policy", "limit", "--resource", "cpu", "--target", "0.01", "--json")
+    _, out, _ = run(capsys, store, *chosen)
+    row = json.loads(out)
+    # Five slots are five periods: the first is known from the third on, and the last has no whole horizon.
+    periods = [(each["begin"], each["day"], each["length"]) for each in row["rows"]]
+    hour = pytest.approx
+    assert periods == [(hour(10 / 60), 0, hour(5 / 60)), (hour(15 / 60), 0, hour(5 / 60))]
+    _, _, err = run(capsys, store, *chosen, "--horizon", "20m")
+    reason = "no period has one before it whose horizon has ended"
+    spans = "(usage spans 25 min, the horizon is 20 min): try --horizon 5m"
+    assert f"overcommit_advice: not applicable: {reason} {spans}" in err
 
 
 def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,3 +76,17 @@ def test_the_earliest_examples_are_learned_from_and_the_latest_judge_them() -> N
     persistence.train(known, 0)
     assert persistence.floor == pytest.approx(0.1)
     assert persistence.factor == pytest.approx([2.0] * HORIZONS, rel=1e-6)
+
+
+def test_a_short_series_is_cut_where_there_is_enough_before_and_after() -> None:
+    # An hour seen and an hour to come take 24 slots, and an hour to judge 12: 36 slots have one cut, 35 none.
+    assert judged(noisy(0, tasks=100, slots=36), 3) == [24]
+    assert judged(noisy(0, tasks=100, slots=35), 3) == []
+    # 40 slots after the middle of 80 hold three hours, but not four.
+    assert judged(noisy(0, tasks=100, slots=80), 4) == [40, 53, 66]
+
+
+def test_a_series_that_begins_late_is_cut_in_its_own_second_half() -> None:
+    series = noisy(0, tasks=100, slots=48)
+    late = UsageSeries(series.key + 1000, series.value)
+    assert judged(late, 1) == [1024]

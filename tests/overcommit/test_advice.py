@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.overcommit import MachineBlock, Samples, parse_policy
-from borgtrace.overcommit.advice import ADVICE, SUMS, sum_by_day, walk_forward
+from borgtrace.overcommit.advice import ADVICE, SUMS, sum_by_period, walk_forward
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import PeakPolicy
 from tests.cli.test_compact import store
@@ -251,7 +251,7 @@ def test_the_advice_keeps_the_rate_on_the_following_days(
     sums = []
     for block in cell:
         predictions = [policy.predict(block) for policy in policies]
-        sums.append(sum_by_day(block, horizon, predictions))
+        sums.append(sum_by_period(block, horizon, predictions))
     rows = walk_forward(
         np.stack(sums),
         policies,

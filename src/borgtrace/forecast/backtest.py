@@ -9,9 +9,11 @@ from typing import Annotated, Any, NamedTuple
 from borgtrace.errors import UsageError, check_names
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
 from borgtrace.forecast.saved import SavedForecasters, load, save
-from borgtrace.forecast.series import COLUMNS, Examples, UsageSeries, examples
+from borgtrace.forecast.series import COLUMNS, HORIZONS, PAST, Examples, UsageSeries, examples
 from borgtrace.question.store_question import Report, StoreQuestion
+from borgtrace.question.study_times import in_words, usage_span
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE, SEED, check_fields
+from borgtrace.schema.time import WINDOW
 from borgtrace.store import Store
 
 MIN_TARGETS = 100
@@ -131,8 +133,46 @@ def backtests_of(
 
 
 def cuts_of(series: UsageSeries, folds: int) -> list[int]:
-    """Return the slots at which the second half of a trace is cut, its end included."""
-    return [series.end * (folds + fold) // (2 * folds) for fold in range(folds + 1)]
+    """Return the slots at which the second half of a series is cut, its end included; none where it is too short.
+
+    Before the first cut there must be an example to learn from, and after each one to judge: in a short trace the first
+    cut comes later than the middle, and there are fewer.
+
+    Parameters
+    ----------
+    series
+        The tasks.
+    folds
+        How many stretches are judged at most.
+    """
+    begin = int(series.slot.min(initial=series.end))
+    first_cut = max((begin + series.end) // 2, begin + PAST + HORIZONS)
+    n_judged = series.end - first_cut
+    n_folds = min(folds, n_judged // HORIZONS)
+    if n_folds < 1:
+        return []
+    return [first_cut + n_judged * fold // n_folds for fold in range(n_folds + 1)]
+
+
+def too_short_to_learn(store: Store) -> str:
+    """Return why a store has nothing to learn from or to judge, and what would do.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    """
+    span = usage_span(store.manifest)
+    least = (PAST + 2 * HORIZONS) * WINDOW
+    if span < least:
+        return (
+            f"usage spans {in_words(span)}: a forecast sees an hour and is judged by the next one, so that learning "
+            f"from the first and judging a later one takes {in_words(least)} at least"
+        )
+    return (
+        f"fewer than {MIN_TARGETS} hours of tasks, each followed by another hour, lie before a cut to learn from: "
+        "more tasks, or a longer trace, are needed"
+    )
 
 
 def train_all(

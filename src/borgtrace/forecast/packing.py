@@ -19,6 +19,7 @@ from borgtrace.forecast.backtest import (
     ForecastBacktest,
     ForecastOptions,
     backtests,
+    too_short_to_learn,
 )
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.kernels.arrays import Numbers
@@ -103,7 +104,8 @@ def compute(
                 "overload": total.overloaded / (total.machines * HORIZONS),
             }
             rows.append(row)
-    NotApplicable.unless(rows, "no task with an hour of usage before a cut runs at it")
+    if not rows:
+        raise NotApplicable(too_short_to_learn(store))
     return rows
 
 

@@ -14,7 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.forecast.backtest import BacktestQuestion, ForecastOptions, backtests
+from borgtrace.forecast.backtest import (
+    BacktestQuestion,
+    ForecastOptions,
+    backtests,
+    too_short_to_learn,
+)
 from borgtrace.forecast.forecasters import Forecaster
 from borgtrace.forecast.series import Examples
 from borgtrace.kernels.arrays import Flags, Numbers
@@ -93,9 +98,8 @@ def compute(
                 errors[name] = errors[name].plus(added) if name in errors else added
         for name, sums in errors.items():
             rows += rows_of(sums, name, resource)
-    NotApplicable.unless(
-        rows, "too short: no hour of a task's usage before a cut, and an hour after it"
-    )
+    if not rows:
+        raise NotApplicable(too_short_to_learn(store))
     return rows
 
 

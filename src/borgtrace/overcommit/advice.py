@@ -1,17 +1,18 @@
-"""Which policy keeps a violation rate on the days to come, when it is chosen on the days before?
+"""Which policy keeps a violation rate on the periods to come, when it is chosen on the periods before?
 
-Walk-forward: for each day the policy is advised that saved most on the days before among those whose violation rate
-there, at the upper end of its interval, is within the target. Where none is, the limits are, unless they were exceeded:
-then nothing tested keeps the target, and nothing is advised. Only instants count whose horizon had ended when the day
-began. The advice is then judged on that day, which it has not seen: kept or broken, where its interval tells. Intervals
-(95 %) take machines as what varies, and none ends below 3 ÷ trials (the rule of three: so many may go unseen),
-where a trial is one machine for one horizon. A target therefore needs 3 ÷ target trials before any policy but the
-limits can be advised: 300 machine-days for 1 % and a horizon of a day. Days of one trace are alike, so a rate on few
-days says little about another month.
+Walk-forward: for each period, by default a day, the policy is advised that saved most on the periods before, among
+those whose violation rate there, at the upper end of its interval, is within the target. Where none is, the limits are,
+unless they were exceeded: then nothing tested keeps the target, and nothing is advised. Only instants count whose
+horizon had ended when the period began. The advice is then judged on that period, which it has not seen: kept or
+broken, where its interval tells. Intervals (95 %) take machines as what varies, and none ends below 3 ÷ trials (the
+rule of three: so many may go unseen), where a trial is one machine for one horizon. A target therefore needs 3 ÷ target
+trials before any policy but the limits can be advised: 300 machine-days for 1 % and a horizon of a day. Days of one
+trace are alike, so a rate on few days says little about another month, and one on few hours little about another day.
 """
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +28,10 @@ from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.question.promises import is_kept, keeps
+from borgtrace.schema.time import HOUR, WINDOW
 
 ANSWER = Answer(
-    grain="resource, tasks and day",
+    grain="resource, tasks and period",
     key=[
         Column("resource", "string", "id", "Resource: cpu or memory."),
         Column(
@@ -38,9 +40,16 @@ ANSWER = Answer(
             "id",
             "Tasks that are predicted and judged: all, high (high priority), or a tier.",
         ),
-        Column("day", "int64", "d", "Day of the trace, from 0, on which the advice is judged."),
+        Column(
+            "begin",
+            "float64",
+            "h",
+            "Beginning of the period on which the advice is judged, from the start of the trace.",
+        ),
     ],
     columns=[
+        Column("day", "int64", "d", "Day of the trace, from 0, in which the period begins."),
+        Column("length", "float64", "h", "Length of the period."),
         Column(
             "policy",
             "string",
@@ -52,7 +61,7 @@ ANSWER = Answer(
             "learned",
             "float64",
             "fraction",
-            "Its violation rate on the days before.",
+            "Its violation rate on the periods before.",
             nullable=True,
         ),
         Column(
@@ -62,8 +71,8 @@ ANSWER = Answer(
             "Upper end of that rate's interval, at least 3 ÷ trials.",
             nullable=True,
         ),
-        Column("instants", "int64", "count", "Instants of the day that are judged."),
-        Column("rate", "float64", "fraction", "Violation rate on the day.", nullable=True),
+        Column("instants", "int64", "count", "Instants of the period that are judged."),
+        Column("rate", "float64", "fraction", "Violation rate on the period.", nullable=True),
         Column(
             "rate_low",
             "float64",
@@ -82,14 +91,14 @@ ANSWER = Answer(
             "savings",
             "float64",
             "fraction",
-            "Limits of the day that are not promised; NULL without limits.",
+            "Limits of the period that are not promised; NULL without limits.",
             nullable=True,
         ),
         Column(
             "is_kept",
             "bool",
             "1",
-            "Whether the day kept the target, by that interval; NULL where it cannot tell.",
+            "Whether the period kept the target, by that interval; NULL where it cannot tell.",
             nullable=True,
         ),
     ],
@@ -115,7 +124,7 @@ SUMS = np.dtype(
         ("peak", "f8"),
     ]
 )
-"""Of one policy, day and machine: judged instants, violations, Σ limits and Σ predictions."""
+"""Of one policy, period and machine: judged instants, violations, Σ limits and Σ predictions."""
 
 
 def compute(
@@ -123,7 +132,7 @@ def compute(
     policies: Sequence[PeakPolicy],
     options: ReplayOptions,
 ) -> list[Row]:
-    """Return a row for each day that has days before it.
+    """Return a row for each period that has periods before it.
 
     Parameters
     ----------
@@ -132,19 +141,21 @@ def compute(
     policies
         The policies to choose among.
     options
-        Horizon and target.
+        Horizon, target, and length of a period.
     """
     # The limits come first: they are what is left where no policy keeps the target.
     candidates: list[PeakPolicy] = [Limit()]
     candidates += [policy for policy in policies if policy != Limit()]
     horizon = options.horizon_slots
-    sums = part.replay(candidates, horizon, sum_by_day)
+    period = options.period_slots
+    sums = part.replay(candidates, horizon, partial(sum_by_period, period=period))
     rows = []
     for advice in walk_forward(
         sums,
         candidates,
         horizon,
         options.target,
+        period,
     ):
         rows.append(
             {
@@ -156,30 +167,34 @@ def compute(
     return rows
 
 
-def sum_by_day(
+def sum_by_period(
     block: MachineBlock,
     horizon: int,
     predictions: Sequence[Prediction],
+    *,
+    period: int = SLOTS_PER_DAY,
 ) -> npt.NDArray[np.void]:
-    """Return the sums of each policy and day: `SUMS` of shape (policies, days).
+    """Return the sums of each policy and period: `SUMS` of shape (policies, periods).
 
     Parameters
     ----------
     block, horizon, predictions
         As for :func:`borgtrace.overcommit.metrics.scores`.
+    period
+        Its length in slots; the first one begins with the trace.
     """
     actual = oracle(block, horizon)
     n = len(actual)
-    n_days = math.ceil(block.n_slots / SLOTS_PER_DAY)
-    day = block.all.slots[:n] // SLOTS_PER_DAY
+    n_periods = math.ceil(block.n_slots / period)
+    place = block.all.slots[:n] // period
     limits = block.limits[:n]
-    out = np.empty((len(predictions), n_days), SUMS)
+    out = np.empty((len(predictions), n_periods), SUMS)
     for sums, prediction in zip(out, predictions, strict=True):
         promised = prediction.peak[:n]
-        sums["instants"] = np.bincount(day, np.ones(n), minlength=n_days)
-        sums["violations"] = np.bincount(day, is_short(actual, promised), minlength=n_days)
-        sums["limit"] = np.bincount(day, limits, minlength=n_days)
-        sums["peak"] = np.bincount(day, promised, minlength=n_days)
+        sums["instants"] = np.bincount(place, np.ones(n), minlength=n_periods)
+        sums["violations"] = np.bincount(place, is_short(actual, promised), minlength=n_periods)
+        sums["limit"] = np.bincount(place, limits, minlength=n_periods)
+        sums["peak"] = np.bincount(place, promised, minlength=n_periods)
     return out
 
 
@@ -188,32 +203,37 @@ def walk_forward(
     policies: Sequence[PeakPolicy],
     horizon: int,
     target: float,
+    period: int = SLOTS_PER_DAY,
 ) -> list[Row]:
-    """Return a row for each day that has days before it: the policy that is advised, and how it did.
+    """Return a row for each period that has periods before it: the policy that is advised, and how it did.
 
     Parameters
     ----------
     sums
-        What :func:`sum_by_day` returns, of each machine: `SUMS` of shape (machines, policies, days).
+        What :func:`sum_by_period` returns, of each machine: `SUMS` of shape (machines, policies, periods).
     policies
         Their policies.
     horizon
-        In slots: so long before a day the instants end that the advice may know.
+        In slots: so long before a period the instants end that the advice may know.
     target
         Violation rate that is asked for.
+    period
+        Length of a period in slots.
     """
-    lag = math.ceil(horizon / SLOTS_PER_DAY)
-    n_days = sums.shape[2]
+    lag = math.ceil(horizon / period)
+    n_periods = sums.shape[2]
     rows = []
-    for day in range(1 + lag, n_days):
-        known = add_days(sums[:, :, : day - lag])
-        judged = sums[:, :, day]
+    for place in range(1 + lag, n_periods):
+        known = add_periods(sums[:, :, : place - lag])
+        judged = sums[:, :, place]
         has_known = known["instants"][:, 0].sum() > 0
         has_judged = judged["instants"][:, 0].sum() > 0
         if not (has_known and has_judged):
             continue
         row: Row = dict.fromkeys(ADVISED) | {
-            "day": day,
+            "begin": place * period * WINDOW / HOUR,
+            "day": place * period // SLOTS_PER_DAY,
+            "length": period * WINDOW / HOUR,
             "instants": int(judged["instants"][:, 0].sum()),
         }
         rows.append(row)
@@ -238,9 +258,9 @@ def walk_forward(
     return rows
 
 
-def add_days(sums: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return the sums over the days: `SUMS` of shape (machines, policies)."""
-    # All columns at once, so that days are added one after the other.
+def add_periods(sums: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the sums over the periods: `SUMS` of shape (machines, policies)."""
+    # All columns at once, so that periods are added one after the other.
     columns = sums.view(np.float64).reshape(*sums.shape, -1)
     return columns.sum(axis=2).view(SUMS)[:, :, 0]
 
@@ -255,7 +275,7 @@ def best_policy(
     Parameters
     ----------
     known
-        Sums of the days before: `SUMS` of shape (machines, policies).
+        Sums of the periods before: `SUMS` of shape (machines, policies).
     target
         Violation rate that is asked for.
     horizon
@@ -296,12 +316,12 @@ def violation_rate(sums: npt.NDArray[np.void], horizon: int) -> RatioEstimate:
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw the violation rate of the advised policy, day by day."""
+    """Draw the violation rate of the advised policy, period by period."""
     import altair as alt
 
     rows = [row for row in answer.to_pylist() if row["policy"] is not None]
     base = charts.base(rows, height=200).encode(
-        x=alt.X("day:Q", title="day of the trace (days)"),
+        x=alt.X("begin:Q", title="beginning of the period (h)"),
         y=alt.Y("rate:Q", title="violation rate of the advice"),
     )
     lines = base.mark_line().encode(
@@ -317,7 +337,7 @@ def chart(answer: pa.Table) -> charts.Chart:
             row=charts.rows_of_panels("resource"),
             column=charts.columns_of_panels("tasks"),
         )
-        .properties(title="Violation rate of the advised policy, day by day")
+        .properties(title="Violation rate of the advised policy, period by period")
     )
 
 
@@ -328,9 +348,6 @@ ADVICE = ReplayQuestion(
     compute=compute,
     chart=chart,
     reference="Bashir et al., EuroSys'21 (Take it to the limit)",
-    too_short=(
-        "no day has a day before it whose horizon has ended: "
-        "a longer trace is needed, or a shorter --horizon"
-    ),
+    too_short="no period has one before it whose horizon has ended",
 )
 """The advice: ``ADVICE.run(store, target=0.01, policies=SWEEP)``."""

@@ -15,6 +15,7 @@ from borgtrace.schema.bounds import (
     PROCESSES,
     SAMPLE_OR_ALL,
     SEED,
+    TIME,
     UNIT_OPTIONS,
     UNIT_SIZE,
     check_fields,
@@ -84,6 +85,10 @@ class ReplayOptions:
         Cores and GiB of the largest machine, for policies whose buckets are cores and bytes; 0 where not known.
     target
         Violation rate that an advice must keep.
+    period
+        Length of the periods on which an advice is judged, µs.
+    most_warmup
+        Longest warm-up of policies that name none, µs, for short traces; 0 leaves each its own.
     model
         File of trained forecasters, for the policy forecast; empty for none.
     seed
@@ -104,6 +109,8 @@ class ReplayOptions:
     cores: Annotated[float, UNIT_SIZE] = 0.0
     gib: Annotated[float, UNIT_SIZE] = 0.0
     target: Annotated[float, PROBABILITY] = 0.01
+    period: Annotated[Microseconds, HORIZON] = 288 * WINDOW
+    most_warmup: Annotated[Microseconds, TIME] = 0
     model: str = ""
     seed: Annotated[int, SEED] = 0
     jobs: Annotated[int, PROCESSES] = 1
@@ -118,11 +125,21 @@ class ReplayOptions:
         """Length of the oracle's horizon in slots."""
         return self.horizon // WINDOW
 
+    @property
+    def period_slots(self) -> int:
+        """Length of the periods of an advice in slots."""
+        return self.period // WINDOW
+
     def parsed(self) -> list[PeakPolicy]:
         """Return the policies, each once; refuse unknown ones."""
         units = {"cores": self.cores, "gib": self.gib}
         return [
-            parse_policy(text, units, is_literal=self.is_literal)
+            parse_policy(
+                text,
+                units,
+                is_literal=self.is_literal,
+                most_warmup=self.most_warmup // WINDOW,
+            )
             for text in dict.fromkeys(self.policies)
         ]
 

@@ -14,6 +14,8 @@ from borgtrace.overcommit.pools import POOLS
 from borgtrace.overcommit.replay import Capacities, ReplayInput, ReplayPart
 from borgtrace.question import EngineTables, NotApplicable, Row, Tables
 from borgtrace.question.store_question import Report, StoreQuestion
+from borgtrace.question.study_times import in_words, study_times
+from borgtrace.schema.time import write_time
 from borgtrace.store import Store
 
 Forecasts = Callable[[Store, str, str], Mapping[str, Any]]
@@ -132,9 +134,7 @@ class ReplayQuestion(StoreQuestion):
 
     options: type[Any] = ReplayOptions
     reads: Sequence[str] = ("instance_usage", "instance_events")
-    too_short: str = (
-        "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
-    )
+    too_short: str = "no slot has a whole horizon before the trace ends"
     forecasts: Forecasts = field(default=no_forecasts, compare=False)
     policies_by_tasks: Callable[[ReplayOptions], dict[str, list[PeakPolicy]]] = policies_by_tasks
 
@@ -166,8 +166,17 @@ class ReplayQuestion(StoreQuestion):
                 )
                 rows += self.compute(part, policies, options)
         if not rows:
-            raise NotApplicable(self.too_short)
+            raise NotApplicable(too_short_for(self.too_short, store, options))
         return rows
+
+
+def too_short_for(reason: str, store: Store, options: ReplayOptions) -> str:
+    """Return why nothing was judged, with the horizon that suits the store, or how much usage would do."""
+    times = study_times(store)
+    spans = f"usage spans {in_words(times.span)}, the horizon is {in_words(options.horizon)}"
+    if times.horizon < options.horizon:
+        return f"{reason} ({spans}): try --horizon {write_time(times.horizon)}"
+    return f"{reason} ({spans}): a longer trace is needed"
 
 
 def why_nothing_can_be_replayed(facts: Mapping[str, Any]) -> str:

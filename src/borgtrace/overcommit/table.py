@@ -374,6 +374,8 @@ WEEK_2019 = Scope(
         "gib",
         "target",
         "model",
+        "period",
+        "most_warmup",
     ),
 )
 

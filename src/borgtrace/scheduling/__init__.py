@@ -1,5 +1,6 @@
 """What if: how small a cell would hold the workload, and what another scheduler would have done with the trace."""
 
+from borgtrace.scheduling.busiest import busiest_moment
 from borgtrace.scheduling.compact import COMPACT, CompactOptions
 from borgtrace.scheduling.hours import SIMULATE_HOURS
 from borgtrace.scheduling.policies import POLICIES, PlacementPolicy, parse_policy
@@ -14,5 +15,6 @@ __all__ = [
     "CompactOptions",
     "PlacementPolicy",
     "SimulateOptions",
+    "busiest_moment",
     "parse_policy",
 ]

@@ -123,6 +123,7 @@ ANSWER = Answer(
 
 
 ALL = tuple(what_if.name for what_if in WHAT_IFS)
+OF_TASKS = ("instance_events", "instance_usage")
 COVERED = 0.9
 """Share of the tasks that must have usage."""
 
@@ -239,9 +240,11 @@ def check_inside(store: Store, at: int) -> None:
     Raises
     ------
     UsageError
-        For a time after the last event of a task.
+        For a time after the last event of a task, and after its last usage.
     """
-    last = store.manifest.time_range["instance_events"][1]
+    time_range = store.manifest.time_range
+    # Own usage without events: tasks begin with it, and have no end.
+    last = max(time_range[table][1] for table in OF_TASKS if table in time_range)
     if not 0 <= at <= last:
         raise UsageError(
             "--at",

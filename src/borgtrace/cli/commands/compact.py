@@ -23,7 +23,12 @@ from borgtrace.schema.bounds import MARGIN, SEEDS, UNIT_SIZE
 def compact(
     store: StoreOrListArgument = None,
     at: Annotated[
-        str, Option("--at", metavar="TIME", help="The moment, such as 12h or 2d3h; 0 is its start.")
+        str,
+        Option(
+            "--at",
+            metavar="TIME",
+            help="The moment, such as 12h or 2d3h; 0 is its start; by default when most CPU is requested.",
+        ),
     ] = "",
     what_if: Annotated[
         list[str] | None,
@@ -78,22 +83,23 @@ def compact(
 
     Example: borgtrace compact cell-2011 --at 1h --what-if limits --what-if segregated
     """
+    from dataclasses import replace
+
     import borgtrace
     from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
-    from borgtrace.errors import UsageError
-    from borgtrace.scheduling import COMPACT, CompactOptions
+    from borgtrace.cli.console import talk
+    from borgtrace.scheduling import COMPACT, CompactOptions, busiest_moment
     from borgtrace.scheduling.compact import ALL
-    from borgtrace.schema.time import parse_time
+    from borgtrace.schema.time import parse_time, write_time
 
     if list_names:
         print_what_ifs()
         return
-    if not at:
-        raise UsageError("--at", "no moment named", way_out="name one, such as --at 1h")
     check_png(png, out)
+    opened = borgtrace.open(required_store(store), memory=memory)
     options = CompactOptions(
-        at=parse_time(at, "--at"),
+        at=parse_time(at, "--at") if at else 0,
         what_ifs=tuple(what_if or ALL),
         policy=policy,
         margin=margin,
@@ -104,9 +110,15 @@ def compact(
         seed=seed,
         jobs=jobs,
     )
+    if not at:
+        moment = busiest_moment(opened)
+        options = replace(options, at=moment)
+        talk.print(
+            f"At {write_time(moment)}: when most CPU is requested (--at names another time)."
+        )
     ask(
         COMPACT,
-        borgtrace.open(required_store(store), memory=memory),
+        opened,
         options,
         out=out,
         png=png,

@@ -89,8 +89,13 @@ def overcommit(
         Option("--tasks", metavar="NAME", help="all, high (high priority) or a tier; repeatable."),
     ] = None,
     horizon: Annotated[
-        str, Option("--horizon", metavar="TIME", help="How far ahead the peak is predicted.")
-    ] = "1d",
+        str,
+        Option(
+            "--horizon",
+            metavar="TIME",
+            help="How far ahead the peak is predicted; by default what suits the span of the usage.",
+        ),
+    ] = "",
     machines: Annotated[
         int,
         SAMPLE_OR_ALL,
@@ -205,6 +210,7 @@ def overcommit(
     from borgtrace.lifecycle.by_machine import expected_size
     from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, ReplayOptions
     from borgtrace.overcommit.recommenders import RECOMMENDERS
+    from borgtrace.question.study_times import study_times
     from borgtrace.schema.time import parse_time
 
     if list_names:
@@ -217,13 +223,19 @@ def overcommit(
         back_test = recommender_options(recommender, resource, cores_per_unit, gib_per_unit)
         ask(RECOMMENDERS, opened, back_test, out=out, png=png, as_json=as_json, raw=raw)
         return
+    times = study_times(opened)
+    if not horizon and not reclaim:
+        talk.print(times.sentence)
     megabytes = expected_size(opened) / 1e6
     talk.print(f"Sorting usage by machine: up to {megabytes:,.1f} MB of disk, half of it kept.")
     policies = tuple(policy or DEFAULTS)
     options: dict[str, Any] = {
         "policies": policies + SWEEP if sweep else policies,
         "machines": machines,
-        "horizon": parse_time(horizon, "--horizon"),
+        "horizon": parse_time(horizon, "--horizon") if horizon else times.horizon,
+        "period": times.horizon,
+        # Google's simulator has warm-ups of its own.
+        "most_warmup": 0 if compat else times.warmup,
         "metrics": tuple(metric or ()),
         "shapes": shapes,
         "is_capped": not uncapped,

@@ -56,6 +56,7 @@ def parse_policy(
     units: Mapping[str, float] = MappingProxyType({}),
     *,
     is_literal: bool = False,
+    most_warmup: int = 0,
 ) -> PeakPolicy:
     """Return the policy that a text such as ``nsigma:n=3,history=10h`` names; ``+`` takes the maximum of several.
 
@@ -66,7 +67,9 @@ def parse_policy(
     units
         ``cores`` and ``gib`` of the largest machine, for the policies that need them and do not name them.
     is_literal
-        Whether defaults are those of Google's simulator.
+        Whether defaults are those of Google's simulator; these keep their warm-up.
+    most_warmup
+        Longest warm-up, in slots, of policies that name none; 0 leaves each its own.
 
     Raises
     ------
@@ -80,5 +83,8 @@ def parse_policy(
         kind = kinds.get(part.partition(":")[0].strip())
         if is_literal and kind is not None:
             values |= kind.literal
+        elif most_warmup and kind is not None:
+            # A class without a warm-up has no such parameter, and takes no notice.
+            values["warmup"] = min(most_warmup, getattr(kind, "warmup", most_warmup))
         parsed.append(parse_rule(part, kinds, PeakPolicy.option, values))
     return parsed[0] if len(parsed) == 1 else Maximum(tuple(parsed))
