@@ -136,8 +136,8 @@ def test_a_machine_is_explained_by_its_name(
     for name in ("m9", str(2**63)):
         code, out, err = run(capsys, tmp_path / "store", *chosen, "--explain", name)
         assert (code, out) == (2, "")
-        assert "borgtrace: --explain: not the name of one: expected an id, " in err
-        assert f"got 0 called {name}" in err
+        assert "borgtrace: --explain: nothing has this name: expected an id, " in err
+        assert f", got {name}\n" in err
 
 
 def test_what_comes_after_the_trace_is_not_known(

@@ -21,9 +21,9 @@ import pytest
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.find.sniffing import sniff
+from borgtrace.notation import find_job, find_machine
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
-from borgtrace.store.names import find_id
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
 
 THREE_COLUMNS = "task,time,cpu\nweb,0,2\nweb,300,4\n7,0,1\nweb,550,8\n"
@@ -220,15 +220,12 @@ def test_what_no_file_told_is_derived_and_marked(tmp_path):
         "Events are derived: each task is submitted and scheduled where its usage begins, and has no end.",
     )
     assert rows(store, "machine_events", "*") == []
-    assert (find_id(store, "collection", "web"), find_id(store, "collection", "7")) == (
-        hashed("web"),
-        7,
-    )
+    assert (find_job(store, "web"), find_job(store, "7")) == (hashed("web"), 7)
     with pytest.raises(UsageError) as error:
-        find_id(store, "machine", "m1")
+        find_machine(store, "m1")
     assert (
         str(error.value)
-        == "machine: not the name of one: expected an id, or a name that one has, got 0 called m1"
+        == "machine: nothing has this name: expected an id, a name, or how one begins, got m1"
     )
     assert (store.manifest.basis["cores"], store.manifest.sources[0].also["instance_events"]) == (
         8,

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from borgtrace.errors import UsageError
+from borgtrace.notation import find_machine
 from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.oracle import oracle
@@ -16,7 +17,6 @@ from borgtrace.question import EngineTables
 from borgtrace.question.store_question import Report
 from borgtrace.schema.time import TRACE_START, WINDOW, write_time
 from borgtrace.store import Store
-from borgtrace.store.names import find_id
 
 
 def explain_prediction(
@@ -59,7 +59,7 @@ def explain_prediction(
     )
     machine_id = machine
     if isinstance(machine, str):
-        machine_id = find_id(store, "machine", machine, "--explain")
+        machine_id = find_machine(store, machine, "--explain")
     machines = replay_input.usage.machines
     place = int(np.searchsorted(machines, machine_id))
     if place == len(machines) or machines[place] != machine_id:

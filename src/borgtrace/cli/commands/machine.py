@@ -36,12 +36,12 @@ def machine(
     """
     import borgtrace
     from borgtrace.cli.printing import number, print_aligned, print_json
+    from borgtrace.notation import find_machine
     from borgtrace.schema.time import parse_time
     from borgtrace.store.machine import capacity_at
-    from borgtrace.store.names import find_id
 
     opened = borgtrace.open(store)
-    machine_id = find_id(opened, "machine", machine_name)
+    machine_id = find_machine(opened, machine_name)
     time = parse_time(at, "--at") if at else None
     capacity = capacity_at(opened, machine_id, time)
     table = load_of(opened, machine_id, time)

@@ -45,11 +45,11 @@ def trace(
     """
     import borgtrace
     from borgtrace.cli.printing import print_columns
+    from borgtrace.notation import find_job
     from borgtrace.schema.ranges import parse_words
-    from borgtrace.store.names import find_id
 
     opened = borgtrace.open(store)
-    collection = find_id(opened, "collection", name)
+    collection = find_job(opened, name, "collection")
     names = ("start_time", "duration", *parse_words(columns))
     # Before the page too: an unknown task is refused in the same words.
     usage = opened.traces([(collection, instance)], names)

@@ -1,0 +1,29 @@
+"""How the things of a store are written for people: names, amounts, times and numbers, the same everywhere.
+
+``Notation.of(store)`` has all of it for one store. Without a store, its parts serve alone: numbers need nothing,
+amounts and times a manifest. What a user types is read by :mod:`borgtrace.notation.lookup` and :meth:`WallClock.parse`.
+Stored columns and files keep their units: this is about what is read.
+"""
+
+from borgtrace.notation.amounts import ResourceAmounts
+from borgtrace.notation.clock import WallClock
+from borgtrace.notation.lookup import find_job, find_machine, find_task, find_user
+from borgtrace.notation.names import Names, short_name
+from borgtrace.notation.notation import Notation
+from borgtrace.notation.numbers import NOTHING, integer, number, percent
+
+__all__ = [
+    "NOTHING",
+    "ResourceAmounts",
+    "WallClock",
+    "Names",
+    "Notation",
+    "find_job",
+    "find_machine",
+    "find_task",
+    "find_user",
+    "integer",
+    "number",
+    "percent",
+    "short_name",
+]
