@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from borgtrace.errors import UsageError
+from borgtrace.notation import Names, find_machine
 from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, WINDOW, parse_time
 from borgtrace.store.machine import (
     MachineCapacity,
@@ -16,7 +17,6 @@ from borgtrace.store.machine import (
     load_by_step,
     running_on,
 )
-from borgtrace.store.names import find_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,8 +65,8 @@ class Machine:
         UsageError
             The store has no such machine.
         """
-        machine_id = find_id(store, "machine", str(machine))
-        found_machine = cls(store, machine_id, str(machine))
+        machine_id = find_machine(store, str(machine))
+        found_machine = cls(store, machine_id, Names(store).machine(machine_id))
         if found_machine.capacity is None and not found_machine.load.num_rows:
             raise UsageError(
                 "machine",
