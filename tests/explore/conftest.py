@@ -106,3 +106,9 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "task_constraints": [f"600000000,{job},0,0,{HASH},{name}" for job, name in names],
     }
     return write_store(tmp_path_factory.mktemp("hostile"), raw)
+
+
+@pytest.fixture(scope="session")
+def hostile_store_client(hostile_store: Path) -> TestClient:
+    """A client of the store of hostile names."""
+    return client_of(hostile_store)

@@ -188,7 +188,14 @@ def test_only_files_of_the_page_are_served(cell: TestClient, path: str) -> None:
     assert cell.get(path).status_code == 404
 
 
-VALUES = {"machine": "7", "job": "100", "task": "0", "name": "cpu", "form": "json"}
+VALUES = {
+    "machine": "7",
+    "table": "tasks",
+    "job": "100",
+    "task": "0",
+    "name": "cpu",
+    "form": "json",
+}
 """Values for the places in an address."""
 
 

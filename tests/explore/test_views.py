@@ -202,7 +202,7 @@ def test_a_search_for_what_is_not_there_says_so(cell: TestClient, words: str) ->
         ("/task/200/0?window=1", 404, "window: not one of this task in this store: 1 µs."),
         ("/task/200/0?window=soon", 400, "window: not a time: 'soon'."),
         ("/?resource=disk", 400, "resource: unknown: 'disk'."),
-        ("/machines", 404, "There is no page /machines."),
+        ("/machinez", 404, "There is no page /machinez."),
     ],
 )
 def test_a_wrong_address_gets_a_page_that_helps(
@@ -301,7 +301,8 @@ def test_a_job_of_a_hostile_name(hostile: TestClient, number: int) -> None:
 
 
 _TAGS = """html head meta title link script body a p strong code header nav form label input button main h1 h2 div
-span dl dt dd section table thead tbody tr th td figure figcaption noscript small"""
+span dl dt dd section table thead tbody tr th td figure figcaption noscript small
+aside details summary pre"""
 KNOWN_TAGS = set(_TAGS.split())
 
 

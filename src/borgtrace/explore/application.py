@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +24,15 @@ from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.pages import Pages
 from borgtrace.explore.span import TimeSpan, requested_span
+from borgtrace.explore.table_view import requested_view
 from borgtrace.schema.time import parse_time
 from borgtrace.store.version import REPLACED
 
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
 CRITERIA = ("user", "priority", "name", "relation", "value")
 """Parameters of an address that choose jobs."""
+FORM_OF_TABLE = ("do", "column", "operator", "value")
+"""Parameters of the form that adds a condition to a table."""
 LARGEST_ID = 2**63 - 1
 Data = Any
 """A `TimeChart`, an Arrow table, or columns by name; Arrow has no types for the checker."""
@@ -99,6 +103,16 @@ def routes_of_views(pages: Pages) -> list[Route]:
         start = parse_time(window, "window") if window else None
         return pages.task(id_of(request, "job"), id_of(request, "task"), start)
 
+    def table(request: Request) -> Response:
+        query = parameters_of(request)
+        # A form adds a condition; the address that it leads to can be kept and sent.
+        added = with_form(query)
+        if added is not None:
+            return RedirectResponse(f"{request.url.path}?{urlencode(added)}", 303)
+        store = pages.explored.store
+        name = request.path_params["table"]
+        return HTMLResponse(pages.table(requested_view(store, name, query)))
+
     def search(request: Request) -> Response:
         words = request.query_params.get("q", "")
         matches = facets.search(pages.explored, words)
@@ -112,9 +126,12 @@ def routes_of_views(pages: Pages) -> list[Route]:
         view("/machine/{machine}", lambda request: pages.machine(id_of(request, "machine"))),
         view("/job/{job}", lambda request: pages.job(id_of(request, "job"))),
         view("/task/{job}/{task}", task),
-        view("/facets", lambda request: pages.facets()),
-        view("/jobs", lambda request: pages.jobs(criteria_of(request))),
-        view("/sql", lambda request: pages.sql(request.query_params.get("q", "").strip())),
+        view("/machines", lambda request: pages.machines(parameters_of(request))),
+        view("/facets", lambda request: pages.facets(parameters_of(request))),
+        view("/jobs", lambda request: pages.jobs(criteria_of(request), parameters_of(request))),
+        view("/tables", lambda request: pages.tables()),
+        Route("/tables/{table}", table),
+        view("/sql", lambda request: pages.sql(parameters_of(request))),
         Route("/search", search),
     ]
 
@@ -196,11 +213,14 @@ class DataViews:
     def of_facet(self, request: Request, name: str) -> Data:
         """Return the groups of a facet."""
         check_name("facet", name, tuple(facets.FACETS))
-        return facets.groups(self.explored, name)
+        order = facets.order_of_groups(name, parameters_of(request))
+        return facets.groups(self.explored, name, order)
 
     def of_jobs(self, request: Request) -> Response:
         """Return the jobs of a group."""
-        jobs = facets.jobs(self.explored, criteria_of(request))
+        jobs = facets.jobs(
+            self.explored, criteria_of(request), facets.order_of_jobs(parameters_of(request))
+        )
         return data_response(jobs, form_of(request))
 
     def of_sql(self, request: Request) -> Response:
@@ -277,6 +297,30 @@ def resource_of(request: Request) -> str:
     resource = request.query_params.get("resource", "cpu")
     check_name("resource", resource, RESOURCES)
     return resource
+
+
+def with_form(query: Sequence[tuple[str, str]]) -> list[tuple[str, str]] | None:
+    """Return the parameters of an address with what a form of a table adds to them; None where there is no form.
+
+    Parameters
+    ----------
+    query
+        Parameters of the address.
+    """
+    form = dict(query)
+    if "do" not in form:
+        return None
+    kept = [(name, value) for name, value in query if name not in FORM_OF_TABLE]
+    column = form.get("column", "")
+    if form["do"] == "count":
+        return [*kept, ("count", column)]
+    operator = form.get("operator", "is")
+    return [*kept, ("filter", f"{column}:{operator}:{form.get('value', '')}")]
+
+
+def parameters_of(request: Request) -> list[tuple[str, str]]:
+    """Return all parameters of an address in their order."""
+    return request.query_params.multi_items()
 
 
 def criteria_of(request: Request) -> dict[str, str]:

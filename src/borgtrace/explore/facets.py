@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.explore.explored_store import ExploredStore
+from borgtrace.explore.order import TableOrder, requested_order
 
 MOST_ROWS = 100
 """Groups or jobs that a page lists, at most."""
@@ -19,17 +20,38 @@ IDS = re.compile(r"\s*(\d{1,18})(?:\s*[:/ ,]\s*(\d{1,9}))?\s*")
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A way to divide the tasks: its heading, the columns that identify a group, and its query."""
+    """A way to divide the tasks: its heading, the columns that identify a group and others, its query and order."""
 
     title: str
     key: Sequence[str]
+    measures: Sequence[str]
     query: str
+    order: str
 
+    @property
+    def columns(self) -> list[str]:
+        """All columns of a group."""
+        return [*self.key, *self.measures]
+
+
+MEASURES_OF_TASKS = ["n_jobs", "n_tasks", "cpu_request", "cpu_hours", "n_evict", "n_fail"]
+COLUMNS_OF_JOBS = (
+    "collection_id",
+    "collection_logical_name",
+    "user",
+    "n_tasks",
+    "priority",
+    "cpu_request",
+    "cpu_hours",
+    "first_time",
+)
+ORDER_OF_JOBS = "n_tasks DESC, collection_id"
 
 FACETS = {
     "users": Facet(
         title="Users",
         key=["user"],
+        measures=MEASURES_OF_TASKS,
         query="""
             SELECT user,
                 count(DISTINCT collection_id) AS n_jobs,
@@ -40,13 +62,13 @@ FACETS = {
                 sum(n_fail)::BIGINT AS n_fail
             FROM tasks
             GROUP BY user
-            ORDER BY n_tasks DESC, user NULLS LAST
-            LIMIT $limit
         """,
+        order="n_tasks DESC, user NULLS LAST",
     ),
     "priorities": Facet(
         title="Priorities",
         key=["priority"],
+        measures=MEASURES_OF_TASKS,
         query="""
             SELECT priority,
                 count(DISTINCT collection_id) AS n_jobs,
@@ -57,22 +79,21 @@ FACETS = {
                 sum(n_fail)::BIGINT AS n_fail
             FROM tasks
             GROUP BY priority
-            ORDER BY priority NULLS LAST
-            LIMIT $limit
         """,
+        order="priority NULLS LAST",
     ),
     "constraints": Facet(
         title="Constraints",
         key=["name", "relation", "value"],
+        measures=["n_jobs", "n_tasks"],
         query="""
             SELECT name, relation, value,
                 count(DISTINCT collection_id) AS n_jobs,
                 count(DISTINCT (collection_id, instance_index)) AS n_tasks
             FROM instance_constraints
             GROUP BY name, relation, value
-            ORDER BY n_tasks DESC, name, relation, value
-            LIMIT $limit
         """,
+        order="n_tasks DESC, name, relation, value",
     ),
 }
 
@@ -91,8 +112,6 @@ JOBS = """
     WHERE ($user IS NULL OR coalesce(user, '') = $user)
         AND ($priority IS NULL OR coalesce(priority::VARCHAR, '') = $priority)
     GROUP BY collection_id
-    ORDER BY n_tasks DESC, collection_id
-    LIMIT $limit
 """
 
 JOBS_WITH_CONSTRAINT = """
@@ -115,8 +134,6 @@ JOBS_WITH_CONSTRAINT = """
                 AND ($value IS NULL OR value = $value)
         )
     GROUP BY collection_id
-    ORDER BY n_tasks DESC, collection_id
-    LIMIT $limit
 """
 
 # A limit for each kind: one letter begins thousands of hashes.
@@ -139,8 +156,23 @@ NAMES = """
 """
 
 
-def groups(explored: ExploredStore, name: str, limit: int = MOST_ROWS) -> pa.Table:
-    """Return the groups of a facet, the largest first (priorities: in their order).
+def order_of_groups(name: str, query: Sequence[tuple[str, str]]) -> TableOrder:
+    """Return the order of a facet's groups that an address asks for: each facet of a page has one of its own."""
+    return requested_order(query, FACETS[name].columns, f"sort-{name}")
+
+
+def order_of_jobs(query: Sequence[tuple[str, str]]) -> TableOrder:
+    """Return the order of jobs that an address asks for."""
+    return requested_order(query, COLUMNS_OF_JOBS)
+
+
+def groups(
+    explored: ExploredStore,
+    name: str,
+    order: TableOrder,
+    limit: int = MOST_ROWS,
+) -> pa.Table:
+    """Return the groups of a facet, the largest first unless another order is chosen (priorities: in their order).
 
     Parameters
     ----------
@@ -148,14 +180,24 @@ def groups(explored: ExploredStore, name: str, limit: int = MOST_ROWS) -> pa.Tab
         What is explored.
     name
         Of the facet.
+    order
+        Of the groups.
     limit
         How many at most.
     """
-    return explored.store.sql(FACETS[name].query, {"limit": limit})
+    facet = FACETS[name]
+    query = f"{facet.query} ORDER BY {order.clause(facet.order)} LIMIT $limit"
+    return explored.store.sql(query, {"limit": limit})
 
 
-def jobs(explored: ExploredStore, criteria: Mapping[str, str], limit: int = MOST_ROWS) -> pa.Table:
-    """Return the jobs of a group, those with the most tasks first.
+def jobs(
+    explored: ExploredStore,
+    criteria: Mapping[str, str],
+    order: TableOrder,
+    start: int = 0,
+    limit: int = MOST_ROWS,
+) -> pa.Table:
+    """Return the jobs of a group, those with the most tasks first unless another order is chosen.
 
     Parameters
     ----------
@@ -164,18 +206,27 @@ def jobs(explored: ExploredStore, criteria: Mapping[str, str], limit: int = MOST
     criteria
         Values of ``user``, ``priority``, or of a constraint's ``name``, ``relation`` and ``value``; an empty text is
         "unknown", but for a value, which may be empty.
+    order
+        Of the jobs.
+    start
+        Number of the first.
     limit
         How many at most.
     """
     parameters: dict[str, object] = {
         "user": criteria.get("user"),
         "priority": criteria.get("priority"),
+        "start": start,
         "limit": limit,
     }
+    query = JOBS
     constraint = {name: criteria.get(name) for name in FACETS["constraints"].key}
-    if all(value is None for value in constraint.values()):
-        return explored.store.sql(JOBS, parameters)
-    return explored.store.sql(JOBS_WITH_CONSTRAINT, {**parameters, **constraint})
+    if any(value is not None for value in constraint.values()):
+        query = JOBS_WITH_CONSTRAINT
+        parameters.update(constraint)
+    order_clause = order.clause(ORDER_OF_JOBS)
+    in_order = f"{query} ORDER BY {order_clause} LIMIT $limit OFFSET $start"
+    return explored.store.sql(in_order, parameters)
 
 
 class Match(NamedTuple):

@@ -1,6 +1,6 @@
 """The views as HTML: one template each, around data that the page's script fetches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -11,25 +11,44 @@ import jinja2
 import pyarrow as pa
 
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
-from borgtrace.explore import facets, job, machine, sql_box
+from borgtrace.explore import facets, job, machine, machine_list, sql_box
 from borgtrace.explore.charts import to_json
 from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.facets import Match
+from borgtrace.explore.filters import OPERATORS
+from borgtrace.explore.order import page_links, requested_order, requested_start
 from borgtrace.explore.rows import LinkedText, PageTable, page_table, text
+from borgtrace.explore.snippets import python_of_query
 from borgtrace.explore.span import span_of_life
+from borgtrace.explore.table_view import ROWS_OF_A_PAGE, TableView, is_enumeration
 from borgtrace.explore.tiers import tier_colors
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import cell, environment
-from borgtrace.schema import TABLES
+from borgtrace.schema import TABLES, Column
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.store.machine import capacity_at
 
 VIEWS = {
     "/": "Cell",
+    "/machines": "Machines",
+    "/jobs": "Jobs",
     "/facets": "Users, priorities, constraints",
+    "/tables": "Tables",
     "/sql": "SQL",
 }
-KNOWN_PATHS = ("/machine/", "/job/", "/task/", "/jobs", "/search", *VIEWS)
+KNOWN_PATHS = ("/machine/", "/job/", "/task/", "/search", *VIEWS)
+Parameters = Sequence[tuple[str, str]]
+"""Parameters of an address in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedTable:
+    """A table of the store as the panel of tables shows it."""
+
+    name: str
+    grain: str
+    columns: Sequence[Column]
+    n_rows: int
 
 
 @dataclass(frozen=True)
@@ -51,7 +70,7 @@ class Pages:
             "tiers": tier_colors(manifest.dialect),
         }
         filling = environment("borgtrace.explore")
-        filling.filters.update(plain=text, value=cell)
+        filling.filters.update(plain=text, value=cell, query=urlencode)
         filling.globals.update(
             views=VIEWS,
             manifest=manifest,
@@ -152,11 +171,11 @@ class Pages:
             after=after,
         )
 
-    def facets(self) -> str:
+    def facets(self, query: Parameters = ()) -> str:
         """Return the page of users, priorities and constraints."""
         tables = []
         for name, facet in facets.FACETS.items():
-            tables.append((name, facet.title, self._groups_of(name)))
+            tables.append((name, facet.title, self._groups_of(name, query)))
         return self.render(
             "facets",
             title=VIEWS["/facets"],
@@ -165,22 +184,96 @@ class Pages:
             limit=facets.MOST_ROWS,
         )
 
-    def _groups_of(self, name: str) -> PageTable:
+    def _groups_of(self, name: str, query: Parameters) -> PageTable:
         # Such as /jobs?name={name}&relation={relation}&value={value}.
         parameters = [f"{column}={{{column}}}" for column in facets.FACETS[name].key]
         address = "/jobs?" + "&".join(parameters)
-        return page_table(facets.groups(self.explored, name), {"n_jobs": address})
+        order = facets.order_of_groups(name, query)
+        rows = facets.groups(self.explored, name, order)
+        return page_table(rows, {"n_jobs": address}, order)
 
-    def jobs(self, criteria: Mapping[str, str]) -> str:
+    def machines(self, query: Parameters = ()) -> str:
+        """Return all machines."""
+        order = requested_order(query, machine_list.COLUMNS)
+        start = requested_start(query)
+        rows = machine_list.machines(self.explored, order, start, ROWS_OF_A_PAGE + 1)
+        return self.render(
+            "machines",
+            title="Machines",
+            here="/machines",
+            n_all=len(self.explored.pyramid.machines),
+            rows=page_table(rows.slice(0, ROWS_OF_A_PAGE), order=order),
+            start=start,
+            links=page_links(query, start, ROWS_OF_A_PAGE, rows.num_rows),
+        )
+
+    def jobs(self, criteria: Mapping[str, str], query: Parameters = ()) -> str:
         """Return the jobs of a group."""
+        order = facets.order_of_jobs(query)
+        start = requested_start(query)
+        rows = facets.jobs(self.explored, criteria, order, start, ROWS_OF_A_PAGE + 1)
         return self.render(
             "jobs",
             title="Jobs",
-            here="/facets",
-            limit=facets.MOST_ROWS,
+            here="/jobs",
             chosen=criteria,
             query=urlencode(criteria),
-            jobs=page_table(facets.jobs(self.explored, criteria)),
+            jobs=page_table(rows.slice(0, ROWS_OF_A_PAGE), order=order),
+            start=start,
+            links=page_links(query, start, ROWS_OF_A_PAGE, rows.num_rows),
+        )
+
+    def tables(self) -> str:
+        """Return the tables of the store with their columns."""
+        return self.render(
+            "tables",
+            title="Tables",
+            here="/tables",
+            tables=self._described_tables(),
+        )
+
+    def _described_tables(self) -> list[DescribedTable]:
+        n_rows = self.explored.store.manifest.tables
+        tables = []
+        for table in TABLES.values():
+            tables.append(
+                DescribedTable(
+                    table.name,
+                    table.grain,
+                    table.columns,
+                    n_rows.get(table.name, 0),
+                )
+            )
+        return tables
+
+    def table(self, view: TableView) -> str:
+        """Return rows of a table, with counts of values."""
+        store = self.explored.store
+        columns = {column.name: column for column in view.table.columns}
+        rows = view.rows(store)
+        first_rows = rows.slice(0, ROWS_OF_A_PAGE)
+        unknown = columns_without_values(first_rows, view.named_columns)
+
+        def filtered(name: str, value: object) -> str | None:
+            # Of a number, nobody asks for the rows that have exactly this one.
+            column = columns[name]
+            is_name = column.type == "string" or is_enumeration(column)
+            return view.with_value(name, value) if is_name and value is not None else None
+
+        return self.render(
+            "table",
+            title=view.table.name,
+            here="/tables",
+            view=view,
+            n_all=store.manifest.tables.get(view.table.name, 0),
+            n_rows=view.count(store),
+            rows=page_table(first_rows.drop_columns(unknown), order=view.order, link=filtered),
+            unknown=unknown,
+            facets=view.counts(store),
+            operators=OPERATORS,
+            links=page_links(view.parameters, view.start, ROWS_OF_A_PAGE, rows.num_rows),
+            all_rows=view.sql_of_all,
+            python=python_of_query(store.path, view.sql),
         )
 
     def search(self, words: str, matches: Sequence[Match]) -> str:
@@ -193,15 +286,21 @@ class Pages:
             found=matches,
         )
 
-    def sql(self, query: str) -> str:
+    def sql(self, parameters: Parameters) -> str:
         """Return the SQL box, with the answer to a query where there is one."""
+        query = dict(parameters).get("q", "").strip()
         answer = None
         is_cut = False
         error = None
         if query:
             try:
-                first_rows = self.explored.sql_box.answer(query, sql_box.SHOWN_ROWS)
-                answer = page_table(first_rows.table)
+                sort = dict(parameters).get("sort", "")
+                asked_query = sql_box.in_order(query, sort)
+                first_rows = self.explored.sql_box.answer(asked_query, sql_box.SHOWN_ROWS)
+                columns = first_rows.table.column_names
+                sortable = columns if sql_box.can_be_sorted(query) else ()
+                order = requested_order([("q", query), ("sort", sort)], sortable)
+                answer = page_table(first_rows.table, order=order)
                 is_cut = first_rows.is_cut
             except BorgtraceError as refusal:
                 error = str(refusal)
@@ -211,11 +310,12 @@ class Pages:
             here="/sql",
             query=query or sql_box.EXAMPLE,
             asked=bool(query),
-            address=urlencode({"q": query}),
             answer=answer,
             is_cut=is_cut,
             error=error,
             names=to_json(sql_box.WORDS).decode(),
+            tables=self._described_tables(),
+            python=python_of_query(self.explored.store.path, query),
         )
 
     def refusal(
@@ -263,6 +363,15 @@ class Pages:
     def locked(self, what: str, way_out: str) -> str:
         """Return the page for a stranger: it tells nothing of the trace."""
         return self.render("locked", what=what, way_out=way_out)
+
+
+def columns_without_values(table: pa.Table, named: Collection[str]) -> list[str]:
+    """Return the columns of a table in which nothing is known, but for those that its reader named."""
+    columns = []
+    for name in table.column_names:
+        if table[name].null_count == table.num_rows and name not in named:
+            columns.append(name)
+    return columns if table.num_rows else []
 
 
 def similar_paths(path: str) -> list[str]:

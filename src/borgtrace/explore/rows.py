@@ -1,6 +1,6 @@
 """Tables of a page: values as the report writes them, and ids that lead to what they stand for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from borgtrace.engine.answer_text import cell_text
+from borgtrace.explore.order import TableOrder
 from borgtrace.report.values import integer
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
@@ -24,6 +25,7 @@ NAME_SUFFIXES = ("_id", "_index", "priority", "scheduling_class")
 """Integers that name something and count nothing: written without commas."""
 LONGEST = 10_000
 """Characters of a value that a page shows."""
+UNSORTABLE = TableOrder(sortable=())
 EDGES = {BEFORE_TRACE: "before the trace", AFTER_TRACE: "after the trace"}
 
 
@@ -37,14 +39,20 @@ class LinkedText:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table as a page shows it: names of columns, which of them are numbers, and rows of values."""
+    """A table as a page shows it: names of columns, which of them are numbers, rows of values, and how it is sorted."""
 
     columns: tuple[str, ...]
     is_number: tuple[bool, ...]
     rows: tuple[tuple[LinkedText, ...], ...]
+    order: TableOrder = UNSORTABLE
 
 
-def page_table(table: pa.Table, addresses: Mapping[str, str] | None = None) -> PageTable:
+def page_table(
+    table: pa.Table,
+    addresses: Mapping[str, str] | None = None,
+    order: TableOrder = UNSORTABLE,
+    link: Callable[[str, Any], str | None] | None = None,
+) -> PageTable:
     """Return a table as a page shows it.
 
     Parameters
@@ -53,12 +61,22 @@ def page_table(table: pa.Table, addresses: Mapping[str, str] | None = None) -> P
         Some rows.
     addresses
         Addresses for further columns, with the row's values in braces: ``{"n_jobs": "/jobs?name={name}"}``.
+    order
+        How it is sorted, and can be.
+    link
+        Returns the address for a value of a column that leads nowhere else, or None.
     """
     rows = []
     for row in table.to_pylist():
-        rows.append(tuple(linked(name, row, addresses or {}) for name in table.column_names))
+        cells = [linked(name, row, addresses or {}) for name in table.column_names]
+        if link is not None:
+            cells = [
+                cell if cell.href else LinkedText(cell.text, link(name, row[name]))
+                for name, cell in zip(table.column_names, cells, strict=True)
+            ]
+        rows.append(tuple(cells))
     is_number = tuple(is_number_type(field.type) for field in table.schema)
-    return PageTable(tuple(table.column_names), is_number, tuple(rows))
+    return PageTable(tuple(table.column_names), is_number, tuple(rows), order)
 
 
 def is_number_type(kind: pa.DataType) -> bool:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from borgtrace.engine.answer_text import browser_value, short_floats
 from borgtrace.engine.csv_text import csv_pieces
+from borgtrace.engine.identifiers import quoted
 from borgtrace.errors import EngineError
 from borgtrace.schema import TABLES
 from borgtrace.store import Store
@@ -20,6 +21,7 @@ MOST_ROWS = 10_000
 MOST_BYTES = 50_000_000
 """Of them; a text may be long."""
 TIMEOUT_SECONDS = 30.0
+SORTABLE_BEGINNINGS = ("select", "with", "from", "values")
 MOST_AT_ONCE = 2
 """Queries that run; each may take the memory of the explorer."""
 PATIENCE_SECONDS = 10.0
@@ -96,6 +98,40 @@ class SqlBox:
         # With the reader: a browser may go away before it has taken the first row.
         weakref.finalize(reader, self._free.release)
         return reader
+
+
+def can_be_sorted(query: str) -> bool:
+    """Whether the answer to a query can be put into another order: EXPLAIN has rows of no table."""
+    words = query.split(maxsplit=1)
+    return bool(words) and words[0].lower() in SORTABLE_BEGINNINGS
+
+
+def in_order(query: str, sort: str) -> str:
+    """Return a query whose answer is sorted by a column of it.
+
+    Parameters
+    ----------
+    query
+        The reader's query.
+    sort
+        The column, behind a minus where the largest is first; the query's own order where empty.
+
+    Examples
+    --------
+    >>> print(in_order("SELECT 1 AS n;", "-n"))
+    SELECT *
+    FROM (
+    SELECT 1 AS n
+    )
+    ORDER BY "n" DESC NULLS LAST
+    """
+    if not sort or not can_be_sorted(query):
+        return query
+    direction = "DESC" if sort.startswith("-") else "ASC"
+    column = quoted(sort.removeprefix("-"))
+    # Brackets on lines of their own: the query may end with a comment.
+    inner = query.rstrip().rstrip(";")
+    return f"SELECT *\nFROM (\n{inner}\n)\nORDER BY {column} {direction} NULLS LAST"
 
 
 def take_rows(reader: pa.RecordBatchReader, limit: int) -> FirstRows:
