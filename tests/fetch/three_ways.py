@@ -29,6 +29,10 @@ machine = "node"
 cpu_request = { column = "cpu_request", unit = "cores" }
 memory_request = { column = "memory_request", unit = "bytes" }
 app = "owner"
+owner_kind = "owner_kind"
+namespace = "namespace"
+pod = "pod"
+container = "container"
 [machines]
 machine = "node"
 cpu = { column = "cpu", unit = "cores" }
@@ -88,7 +92,8 @@ def ingest_csv(series: Iterable[Series], folder: Path) -> Path:
             tasks[name][f"{labels['resource']}_request"] = one.samples[-1][1]
             tasks[name]["node"] = labels["node"]
         elif one.metric == "kube_pod_owner":
-            owners[name.rstrip("/")] = labels["owner_name"]
+            # These have no series of kube_replicaset_owner: the Deployment is concluded from the name.
+            owners[name.rstrip("/")] = labels["owner_name"].removesuffix("-5d9c")
         elif one.metric == "kube_node_status_capacity":
             nodes[labels["node"]][labels["resource"]] = one.samples[-1][1]
     rows = [
@@ -98,7 +103,10 @@ def ingest_csv(series: Iterable[Series], folder: Path) -> Path:
     _write(folder / "usage.csv", rows)
     about = []
     for task, values in tasks.items():
-        about.append({"task": task, **values, "owner": owners[task.rpartition("/")[0]]})
+        namespace, pod, container = task.split("/")
+        place = {"namespace": namespace, "pod": pod, "container": container}
+        owner = {"owner": owners[f"{namespace}/{pod}"], "owner_kind": "Deployment"}
+        about.append({"task": task, **values, **place, **owner})
     _write(folder / "tasks.csv", about)
     _write(folder / "machines.csv", [{"node": node, **values} for node, values in nodes.items()])
     (folder / "own.toml").write_text(DECLARATION)

@@ -103,7 +103,7 @@ def test_labels_name_a_container(tmp_path: Path, labels: dict[str, str], name: s
 LEFT_OUT = [
     ("unnamed_series", "", APP),
     ("unknown_metric", "up", APP),
-    ("limit_series", LIMITS, APP | {"resource": "cpu"}),
+    ("resource_not_read", LIMITS, APP | {"resource": "ephemeral_storage"}),
     ("pause_container", CPU, APP | {"container": "POD"}),
     ("pause_container", CPU, POD | {"image": "registry.k8s.io/pause:3.9", "name": FIRST_HASH}),
     ("pause_container", CPU, {"name": "k8s_POD_web-0_shop_5c1_0", "instance": "n1"}),

@@ -169,7 +169,7 @@ _LEFT_OUT = (
     Reason(
         "limit_series",
         "info",
-        "The series says a limit; requests are stored, and limits are not.",
+        "The series says a limit, which earlier versions did not store.",
     ),
     Reason(
         "resource_not_read",

@@ -11,11 +11,15 @@ from borgtrace.fetch.prometheus.selector import Matcher, Matchers, write_series
 
 OF_CONTAINERS = frozenset({"namespace", "pod", "container", "uid"})
 OF_PODS = frozenset({"namespace", "pod", "uid"})
+OF_REPLICASETS = frozenset({"namespace", "replicaset"})
+OF_JOBS = frozenset({"namespace", "job_name"})
 OF_NODES = frozenset({"node"})
 LABELS_OF_EXPORTERS = frozenset(
     {
         *OF_CONTAINERS,
         *OF_NODES,
+        *OF_REPLICASETS,
+        *OF_JOBS,
         "container_name",
         "cpu",
         "endpoint",
@@ -121,6 +125,13 @@ WANTED = (
         labels=OF_CONTAINERS | OF_NODES,
     ),
     Wanted("owners of pods", (("kube_pod_owner",),), is_lasting=True, labels=OF_PODS),
+    Wanted(
+        "owners of ReplicaSets",
+        (("kube_replicaset_owner",),),
+        is_lasting=True,
+        labels=OF_REPLICASETS,
+    ),
+    Wanted("owners of Jobs", (("kube_job_owner",),), is_lasting=True, labels=OF_JOBS),
     Wanted("labels of pods", (("kube_pod_labels",),), is_lasting=True, labels=OF_PODS),
     Wanted(
         "sizes of nodes",

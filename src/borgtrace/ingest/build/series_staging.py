@@ -41,7 +41,7 @@ from borgtrace.store.manifest import SourceEntry
 _RESOURCES = ("cpu", "memory")
 _SERIES_ROWS = 1 << 13
 """Series that are written together."""
-_DELIBERATE = frozenset({"limit_series", "resource_not_read", "state_not_read"})
+_DELIBERATE = frozenset({"resource_not_read", "state_not_read"})
 """Reasons for which all of a file may be left out: it was fetched with others."""
 SERIES_SCHEMA = pa.schema(
     [

@@ -13,6 +13,7 @@ from borgtrace.ingest.build.file_ranges import SortedFiles
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.tables import LAST_KNOWN_COLUMNS
+from borgtrace.schema.tables.shared_columns import WORKLOAD
 from borgtrace.storage import RemotePath
 
 _LATER = 1 << 40
@@ -128,7 +129,7 @@ def _joined_sql() -> str:
                 collection_id, instance_index, collection_type, first_event, last_event, user
             ) REPLACE ({zero_counts_sql}),
             coalesce(e.user, n.user) AS user,
-            n.collection_logical_name
+            n.* EXCLUDE (collection_id, user)
         FROM usage_index u
         FULL JOIN instances e
             ON u.collection_id = e.collection_id AND u.instance_index = e.instance_index
@@ -136,11 +137,13 @@ def _joined_sql() -> str:
     """
 
 
-_NAMES_SQL = """
-    SELECT
-        collection_id,
-        arg_max(user, file_row_number) AS user,
-        arg_max(collection_logical_name, file_row_number) AS collection_logical_name
+_NAMES = ("user", "collection_logical_name", *(column.name for column in WORKLOAD))
+"""Columns of collections that each of their tasks has."""
+_LAST_NAMES_SQL = ", ".join(
+    f"arg_max({quoted(name)}, file_row_number) AS {quoted(name)}" for name in _NAMES
+)
+_NAMES_SQL = f"""
+    SELECT collection_id, {_LAST_NAMES_SQL}
     FROM collection_events
     GROUP BY collection_id
 """

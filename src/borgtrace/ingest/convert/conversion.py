@@ -45,6 +45,7 @@ from borgtrace.ingest.convert.job_rows import (
 )
 from borgtrace.ingest.convert.series_rows import SeriesRows, show_series
 from borgtrace.ingest.convert.task_facts import add_facts, notes_on_facts
+from borgtrace.ingest.convert.workloads import show_workloads
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.dialects import Conversion
@@ -107,6 +108,7 @@ def open_rows(
     fills |= _show_use_of_lives(connection, fills)
     if conversion.is_mixed:
         fills |= add_facts(connection, conversion, fills)
+    show_workloads(connection, fills)
     _make_ids(connection, "task", TASK_NAMES_SQL)
     _make_ids(connection, "machine", MACHINE_NAMES_SQL)
     conversion = _with_step(connection, conversion, fills.get("usage_rows", frozenset()))
@@ -321,7 +323,7 @@ def _show_staged(
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(f'staged_{name}')} AS {rows_sql}")
     connection.execute("""
         CREATE OR REPLACE TEMP VIEW ended_rows AS
-        SELECT '' AS task, 0::BIGINT AS time, '' AS status WHERE false
+        SELECT '' AS task, 0::BIGINT AS time, '' AS status, '' AS end_reason WHERE false
     """)
     return _filled_columns(staged)
 
@@ -467,9 +469,9 @@ def _require_size(
 
 def _is_in_units(terms: Terms, resource: str) -> bool:
     """Whether a resource comes in cores or bytes, and not as a share of the largest machine."""
-    request = f"{resource}_request"
-    if terms.has("task_rows", request) or terms.has("usage_rows", request):
-        return True
+    for amount in (f"{resource}_request", f"{resource}_limit"):
+        if terms.has("task_rows", amount) or terms.has("usage_rows", amount):
+            return True
     if terms.conversion.share_of.get(resource) in ("largest", "machine", "megahertz"):
         return False
     kinds = ("average", "instant", "counter", "maximum")

@@ -10,6 +10,7 @@ from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.enums import TERMINAL_EVENTS
 from borgtrace.schema.records import RECORDS
+from borgtrace.schema.records.shared_columns import MOST_BYTES, MOST_CORES
 from borgtrace.schema.time import TRACE_START
 
 TASK_NAMES_SQL = """
@@ -122,6 +123,16 @@ class Terms:
         if resource in self.conversion.shares or not whole:
             return f"({amount_sql})"
         return f"({amount_sql} / {number(whole)})"
+
+    def limit_sql(self, resource: str) -> str:
+        """Write the limit of a resource as a fraction of the largest machine.
+
+        Zero, −1 and numbers that no machine has, such as 2⁶³ − 1, all stand for none: systems differ in that.
+        """
+        limit_sql = quoted(f"{resource}_limit")
+        most_sql = number(MOST_CORES if resource == "cpu" else MOST_BYTES)
+        is_limit_sql = f"{limit_sql} > 0 AND {limit_sql} <= {most_sql}"
+        return self.fraction_sql(f"CASE WHEN {is_limit_sql} THEN {limit_sql} END", resource)
 
 
 def id_sql(name_sql: str) -> str:

@@ -49,6 +49,9 @@ def _life_events_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
             task AS name,
             {cpu_sql} AS cpu_request,
             {memory_sql} AS memory_request,
+            {terms.limit_sql("cpu")} AS cpu_limit,
+            {terms.limit_sql("memory")} AS memory_limit,
+            CASE WHEN place = 2 THEN end_reason END AS end_reason,
             -- All devices together, whole ones where no share of one is given; a share alone is of one device.
             coalesce(gpus * coalesce(gpu_share, 1000), gpu_share) AS gpu_request,
             'JOB' AS collection_type,
@@ -114,6 +117,9 @@ def _derived_events_sql(terms: Terms) -> str:
             e.task AS name,
             {cpu_sql} AS cpu_request,
             {memory_sql} AS memory_request,
+            {terms.limit_sql("cpu")} AS cpu_limit,
+            {terms.limit_sql("memory")} AS memory_limit,
+            end_reason,
             'JOB' AS collection_type,
             missing_type,
             goes_on,
@@ -144,6 +150,7 @@ def _derived_steps_sql(terms: Terms) -> str:
             SELECT
                 firsts.*,
                 status,
+                end_reason,
                 time AS moment,
                 3 * row_number() OVER (PARTITION BY task ORDER BY time) AS step,
                 time < stopped AS goes_on
@@ -156,6 +163,7 @@ def _derived_steps_sql(terms: Terms) -> str:
                 unnest(['SUBMIT', 'SCHEDULE']) AS type,
                 unnest([0, 1]) AS step,
                 begun AS moment,
+                NULL::VARCHAR AS end_reason,
                 false AS goes_on,
                 'EXISTS_BUT_NO_CREATION' AS missing_type
             FROM firsts
@@ -163,7 +171,7 @@ def _derived_steps_sql(terms: Terms) -> str:
             SELECT * REPLACE (step - 1 AS step), status AS type FROM ends
             UNION ALL BY NAME
             SELECT
-                * REPLACE (step + unnest([0, 1]) AS step),
+                * REPLACE (step + unnest([0, 1]) AS step, NULL::VARCHAR AS end_reason),
                 unnest(['SUBMIT', 'SCHEDULE']) AS type,
                 'EXISTS_BUT_NO_CREATION' AS missing_type
             FROM ends
@@ -248,7 +256,9 @@ _REQUESTS_AND_OWNERS_SQL = """
         arg_max(priority, source_row) AS priority,
         arg_max(app, source_row) AS app,
         arg_max(cpu_request, source_row) AS cpu_request,
-        arg_max(memory_request, source_row) AS memory_request
+        arg_max(memory_request, source_row) AS memory_request,
+        arg_max(cpu_limit, source_row) AS cpu_limit,
+        arg_max(memory_limit, source_row) AS memory_limit
     FROM task_rows
     GROUP BY ALL
 """
@@ -302,7 +312,11 @@ def collection_events_sql(terms: Terms) -> str:
         WITH events AS (
             SELECT * FROM ({events_sql}) WHERE type != 'UPDATE_RUNNING' AND NOT goes_on
         ),
-        collections AS ({_COLLECTIONS_SQL}),
+        collections AS (
+            SELECT c.*, w.* EXCLUDE (task)
+            FROM ({_COLLECTIONS_SQL}) c
+            LEFT JOIN task_workloads w ON w.task = c.collection_name
+        ),
         steps AS (
             SELECT
                 collection_id,

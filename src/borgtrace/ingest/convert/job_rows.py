@@ -7,7 +7,15 @@ from borgtrace.ingest.convert.conversion_terms import STARTED_SQL, STOPPED_SQL
 from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.time import WINDOW
 
-AMOUNTS = ("cpu_request", "memory_request", "gpus", "used_cpu_time", "used_memory")
+AMOUNTS = (
+    "cpu_request",
+    "memory_request",
+    "cpu_limit",
+    "memory_limit",
+    "gpus",
+    "used_cpu_time",
+    "used_memory",
+)
 """Columns of which each machine of a task has a part; the largest memory is that of any of its processes."""
 USE = {
     "used_cpu_time": "average_cpu",

@@ -11,6 +11,7 @@ from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
 from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.errors import SourceError
 from borgtrace.ingest.convert.series_steps import longest_gap
+from borgtrace.ingest.convert.series_tasks import COLUMNS_OF_TASKS, make_tasks
 from borgtrace.ingest.convert.series_usage import write_usage
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import Dialect
@@ -113,12 +114,14 @@ def _show_staged(
 ) -> None:
     """Show staged series, each once, with the kind of row and the column that its values fill; and samples."""
     series_paths = [part.path for part in staged.get("series", ())]
-    fields = [
-        (raw.name, item.name, raw.table, item.column)
-        for raw in dialect.tables.values()
-        for item in raw.fields
-    ]
-    fields_sql = ", ".join(f"({', '.join(map(literal, names))})" for names in fields)
+    column_of_field = {}
+    for raw in dialect.tables.values():
+        for item in raw.fields:
+            column_of_field[raw.name, item.name] = (raw.table, item.column)
+    fields_sql = ", ".join(
+        f"({', '.join(map(literal, (*field, *column)))})"
+        for field, column in column_of_field.items()
+    )
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE series AS
         SELECT s.*, f.kind_of_row, f."column"
@@ -191,64 +194,16 @@ def _record_sql(name: str, column_sql: Mapping[str, str], rows_sql: str) -> str:
     return f"SELECT {values_sql}, 0 AS source_part, 0::BIGINT AS source_row FROM ({rows_sql})"
 
 
-_TASKS_SQL = """
-    WITH requests AS (
-        SELECT
-            task,
-            pod,
-            arg_max(machine, (time, machine)) FILTER (machine != '') AS machine,
-            -- The last one known; of several at one time, the largest.
-            arg_max(value, (time, value)) FILTER ("column" = 'cpu_request') AS cpu_request,
-            arg_max(value, (time, value)) FILTER ("column" = 'memory_request') AS memory_request
-        FROM states
-        WHERE kind_of_row = 'task_rows' AND "column" IN ('cpu_request', 'memory_request')
-        GROUP BY task, pod
-    ),
-    pods AS (
-        -- Pods of which only the whole was measured ask for what all of their containers do.
-        SELECT
-            pod AS task,
-            pod,
-            max(machine) AS machine,
-            sum(cpu_request) AS cpu_request,
-            sum(memory_request) AS memory_request
-        FROM requests
-        WHERE pod IN (SELECT task FROM usage_series WHERE kind = 'pod')
-        GROUP BY pod
-    ),
-    known AS (
-        SELECT * FROM requests WHERE pod NOT IN (SELECT pod FROM pods)
-        UNION ALL SELECT * FROM pods
-    ),
-    tasks AS (
-        SELECT * FROM known
-        UNION ALL BY NAME
-        SELECT task, any_value(pod) AS pod
-        FROM usage_series
-        WHERE task NOT IN (SELECT task FROM known)
-        GROUP BY task
-    ),
-    owners AS (
-        -- What owns a pod says more than its labels.
-        SELECT pod, arg_max(text, (metric = 'kube_pod_owner', time, text)) AS app
-        FROM states
-        WHERE "column" = 'app'
-        GROUP BY pod
-    )
-    SELECT tasks.*, app FROM tasks LEFT JOIN owners ON owners.pod = tasks.pod AND tasks.pod != ''
-"""
-
-
 def _show_tasks(connection: duckdb.DuckDBPyConnection, result: SeriesRows) -> None:
     """Show each container with what is known of it or of its pod."""
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE known_tasks AS {_TASKS_SQL}")
-    columns = ("task", "machine", "app", "cpu_request", "memory_request")
-    column_sql = {name: quoted(name) for name in columns}
+    notes = make_tasks(connection)
+    column_sql = {name: quoted(name) for name in COLUMNS_OF_TASKS}
     rows_sql = _record_sql("task_rows", column_sql, "SELECT * FROM known_tasks")
     _show(connection, "task_rows", rows_sql)
-    filled = _filled(connection, "known_tasks", columns)
+    filled = _filled(connection, "known_tasks", COLUMNS_OF_TASKS)
     if filled:
         result.fills["task_rows"] = filled
+    result.notes = (*result.notes, *notes)
 
 
 def _show_machines(connection: duckdb.DuckDBPyConnection, result: SeriesRows) -> None:
@@ -313,7 +268,7 @@ def _show_ends(
             WHERE "column" = 'status'
         ),
         begun AS (SELECT task, min(time) AS begun FROM staged_usage_rows GROUP BY task)
-        SELECT task, event AS status, time, time > begun + {number(step)} AS is_within
+        SELECT task, event AS status, text AS end_reason, time, time > begun + {number(step)} AS is_within
         FROM marks
         JOIN begun USING (task)
         JOIN (VALUES {events_sql}) e(text, event) USING (text)
@@ -321,8 +276,8 @@ def _show_ends(
     """)
     connection.execute("""
         CREATE OR REPLACE TEMP VIEW ended_rows AS
-        SELECT DISTINCT ON (task, time) task, time, status FROM ends WHERE is_within
-        ORDER BY task, time, status
+        SELECT DISTINCT ON (task, time) task, time, status, end_reason FROM ends WHERE is_within
+        ORDER BY task, time, status, end_reason
     """)
     query_sql = "SELECT count(*) FROM ends WHERE NOT is_within"
     ((n_before,),) = connection.execute(query_sql).fetchall()

@@ -16,9 +16,11 @@ from borgtrace.schema.records import MACHINE_ROWS, TASK_ROWS
 
 _TIMES = ("submit", "wait", "start", "run", "end", "status")
 """Columns that make a row one about a life."""
+_LIMITS = ("cpu_limit", "memory_limit")
 _REQUESTS = ("cpu_request", "memory_request", "gpus")
+_AMOUNTS = (*_REQUESTS, *_LIMITS)
 """Amounts of a task, of which its parts have each their own."""
-_OF_USAGE = ("app", "user", "priority", "cpu_request", "memory_request")
+_OF_USAGE = ("app", "user", "priority", "cpu_request", "memory_request", *_LIMITS)
 """Columns that rows of usage may have too."""
 _FACTS = tuple(
     column.name
@@ -191,7 +193,7 @@ def _give_to_parts(connection: duckdb.DuckDBPyConnection, n_parts: int) -> None:
         FROM (SELECT DISTINCT task AS part, {whole_sql} AS whole FROM usage_rows)
         WHERE whole != part
     """)
-    asked_sql = " OR ".join(f"{quoted(name)} IS NOT NULL" for name in _REQUESTS)
+    asked_sql = " OR ".join(f"{quoted(name)} IS NOT NULL" for name in _AMOUNTS)
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE undivided_requests AS
         SELECT DISTINCT whole
@@ -202,7 +204,7 @@ def _give_to_parts(connection: duckdb.DuckDBPyConnection, n_parts: int) -> None:
     """)
     own_sql = ", ".join(
         f"CASE WHEN coalesce(p.n_parts, 1) = 1 THEN t.{quoted(name)} END AS {quoted(name)}"
-        for name in _REQUESTS
+        for name in _AMOUNTS
     )
     for table in ("task_facts", "task_lives"):
         connection.execute(f"""
@@ -224,10 +226,7 @@ def _add_up_parts(connection: duckdb.DuckDBPyConnection, n_parts: int) -> None:
             got=f"{n_parts} more",
             way_out="remove the last of them from task, or submit, start and end from [tasks]",
         )
-    values_sql = ", ".join(
-        f"{'sum' if name in _REQUESTS else 'max'}({quoted(name)}) AS {quoted(name)}"
-        for name in _FACTS
-    )
+    values_sql = ", ".join(f"{_added_sql(name)} AS {quoted(name)}" for name in _FACTS)
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE task_facts AS
         SELECT
@@ -240,6 +239,17 @@ def _add_up_parts(connection: duckdb.DuckDBPyConnection, n_parts: int) -> None:
         FROM task_facts
         GROUP BY ALL
     """)
+
+
+def _added_sql(name: str) -> str:
+    """Write what a pod has of a column of its containers."""
+    if name in _LIMITS:
+        # Where one container may take as much as it likes, so may the pod.
+        is_limited_sql = f"bool_and(coalesce({quoted(name)}, 0) > 0)"
+        return f"CASE WHEN {is_limited_sql} THEN sum({quoted(name)}) END"
+    if name in _REQUESTS:
+        return f"sum({quoted(name)})"
+    return "NULL::VARCHAR" if name == "container" else f"max({quoted(name)})"
 
 
 def _give_to_instances(connection: duckdb.DuckDBPyConnection) -> None:

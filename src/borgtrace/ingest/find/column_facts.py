@@ -1,8 +1,9 @@
-"""Which columns of own data say something of a task beside its usage: requests, owner, priority; and limits."""
+"""Which columns of own data say something of a task beside its usage: requests, limits, owner, priority."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from borgtrace.ingest.find.column_amounts import NO_UNIT, unit_in_name
 from borgtrace.ingest.find.column_roles import RESOURCES, Roles
@@ -16,6 +17,7 @@ _OWNERS: Mapping[str, Sequence[str]] = {
         r"owner(_?id)?|stateful_?set(_?name)?|daemon_?set(_?name)?|replica_?set(_?name)?",
         r"service(_?(name|id))?",
     ),
+    "owner_kind": (r"(owner|workload|controller|created_by)_?(kind|type)",),
     "user": (r"user(_?(name|id))?|username", r"account(_?(name|id))?|tenant(_?(name|id))?"),
     "priority": (r"priority(_?value)?",),
 }
@@ -31,25 +33,22 @@ class Facts:
 
     Parameters
     ----------
-    requests
-        The column of the request of each resource.
+    amounts
+        The column of each request and limit, by its entry in a declaration, such as ``cpu_request``.
     rivals
-        Other columns that may be its request just as well.
+        Other columns that may be it just as well.
     owners
-        The columns of ``app``, ``user`` and ``priority``.
-    limits
-        Columns of limits, which the store has no column for.
+        The columns of ``app``, ``owner_kind``, ``user`` and ``priority``.
     """
 
-    requests: Mapping[str, str] = field(default_factory=dict)
+    amounts: Mapping[str, str] = field(default_factory=dict)
     rivals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
-    limits: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is said of tasks that is stored."""
-        return not self.requests and not self.owners
+        return not self.amounts and not self.owners
 
 
 def find_facts(table: SniffedTable, asides: Mapping[str, str], taken: Collection[str]) -> Facts:
@@ -64,29 +63,28 @@ def find_facts(table: SniffedTable, asides: Mapping[str, str], taken: Collection
     taken
         Columns that have a role already.
     """
-    requests = {}
+    amounts = {}
     rivals = {}
-    for resource in RESOURCES:
+    for resource, kind in product(RESOURCES, ("request", "limit")):
         candidates = [
             column
             for column in table.columns
-            if asides.get(column.name) == f"request of {resource}" and _is_amount(resource, column)
+            if asides.get(column.name) == f"{kind} of {resource}" and _is_amount(resource, column)
         ]
         # That of one moment before means and sums of several.
         candidates.sort(key=lambda column: bool(re.search(_AGGREGATES, column.words)))
         if candidates:
             first, *others = candidates
             is_summary = bool(re.search(_AGGREGATES, first.words))
-            requests[resource] = first.name
-            rivals[resource] = tuple(
+            amounts[f"{resource}_{kind}"] = first.name
+            rivals[f"{resource}_{kind}"] = tuple(
                 other.name
                 for other in others
                 if bool(re.search(_AGGREGATES, other.words)) == is_summary
             )
     free = [column for column in table.columns if column.name not in taken]
     owners = {role: _owner(role, free) for role in _OWNERS}
-    limits = tuple(name for name, aside in asides.items() if aside.startswith("limit of "))
-    return Facts(requests, rivals, {role: name for role, name in owners.items() if name}, limits)
+    return Facts(amounts, rivals, {role: name for role, name in owners.items() if name})
 
 
 def facts_beside_usage(table: SniffedTable, roles: Roles) -> Facts:

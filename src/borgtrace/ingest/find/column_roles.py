@@ -209,6 +209,22 @@ def find_identity(columns: Sequence[SniffedColumn]) -> dict[str, str]:
     return {level.name: of_level[level.name] for level in IDENTITY if of_level[level.name]}
 
 
+def find_workload(columns: Sequence[SniffedColumn]) -> dict[str, str]:
+    """Return the columns that say where in a cluster of Kubernetes a task belongs; none where no pod is named."""
+    identity = find_identity(columns)
+    pod_pattern = next(level for level in IDENTITY if level.name == "task").patterns[0]
+    pod = _first(columns, (pod_pattern,))
+    if not pod or identity.get("task") != pod:
+        return {}
+    levels = {
+        "cluster": "cluster",
+        "namespace": "namespace",
+        "task": "pod",
+        "container": "container",
+    }
+    return {role: identity[level] for level, role in levels.items() if level in identity}
+
+
 def find_machine(columns: Sequence[SniffedColumn]) -> str:
     """Return the column of machines; empty where there is none."""
     return _first(columns, _MACHINES)

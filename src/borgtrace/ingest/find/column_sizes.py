@@ -69,7 +69,8 @@ def guess_size(
             f'{role} = {{ column = "{column.name}", unit = "{usual}" }}, or what it is',
         )
     else:
-        what = "the request" if role.endswith("_request") else "the size"
+        kind = role.rpartition("_")[2]
+        what = f"the {kind}" if kind in ("request", "limit") else "the size"
         named = "amounts that name their unit" if unit == QUANTITY else unit
         draft.remarks[entry] = f"column {column.name}: guessed to be {what} in {named}"
     declared = {"column": column.name}

@@ -6,7 +6,18 @@ from borgtrace.ingest.files.sources import Source
 from borgtrace.schema import RawField, RawTable
 from borgtrace.schema.records import row_of
 
-_IDENTITY = ("task", "instance", "machine", "job", "instance_name", "step")
+_IDENTITY = (
+    "task",
+    "instance",
+    "machine",
+    "job",
+    "instance_name",
+    "step",
+    "cluster",
+    "namespace",
+    "pod",
+    "container",
+)
 """Columns of rows that say what they are about, but nothing of it."""
 _AMOUNTS = ("cores", "bytes")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -278,10 +279,11 @@ def _settle_tasks(of_section: Mapping[Section, TableOfSection], draft: Draft) ->
 
 def _drop_doubled_requests(draft: Draft) -> None:
     """Leave out of [tasks] what rows of usage say as well: they say it of their time."""
-    for role in [f"{resource}_request" for resource in RESOURCES]:
+    for resource, kind in product(RESOURCES, ("request", "limit")):
+        role = f"{resource}_{kind}"
         if role in draft.declaration["usage"] and role in draft.declaration["tasks"]:
             entry = draft.declaration["tasks"].pop(role)
             draft.remarks.pop(f"tasks.{role}", None)
             draft.remarks[f"tasks {role}"] = (
-                f"column {entry['column']}: not read, as rows of usage say the request"
+                f"column {entry['column']}: not read, as rows of usage say the {kind}"
             )

@@ -8,19 +8,21 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SchemaError, SourceError
 from borgtrace.ingest.find.column_amounts import guess_amount, read_amounts, resource_of_units
 from borgtrace.ingest.find.column_facts import Facts, facts_beside_usage
-from borgtrace.ingest.find.column_roles import RESOURCES, Roles, find_roles
+from borgtrace.ingest.find.column_roles import RESOURCES, Roles, find_roles, find_workload
 from borgtrace.ingest.find.column_sizes import MOST_CORES_OF_TASKS, guess_size
 from borgtrace.ingest.find.column_times import guess_times, moments
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
 from borgtrace.ingest.find.sniffed_table import SniffedColumn, SniffedTable, read_first_rows
 from borgtrace.ingest.find.tables_without_usage import refuse_table_without_usage
 from borgtrace.ingest.read.number_texts import MISSING
+from borgtrace.schema.dialects.declaration import WORDS_FOR_NO_LIMIT
 from borgtrace.schema.time import write_time
 
 _MOST_SAMPLES = 3
@@ -106,7 +108,7 @@ def guess_facts(
     entries: dict[str, Any],
     draft: Draft,
 ) -> None:
-    """Declare requests and owners of tasks, and say which limits are left out.
+    """Declare requests, limits and owners of tasks, and where in a cluster they belong.
 
     Parameters
     ----------
@@ -119,31 +121,76 @@ def guess_facts(
     draft
         Gets the remarks and what is asked.
     """
-    for resource, name in facts.requests.items():
-        role = f"{resource}_request"
-        usage = entries.get(resource, {})
-        entries[role] = guess_size(
-            f"{section}.{role}",
-            resource,
-            table.column(name),
-            draft,
-            MOST_CORES_OF_TASKS,
-            usage_unit=usage.get("unit", ""),
-        )
-        rivals = facts.rivals[resource]
-        if rivals:
-            draft.ask(
-                f"{section}.{role}",
-                name,
-                f"which of {' or '.join((name, *rivals))} is the request of {resource}",
-                f'{role} = {{ column = "…", unit = "…" }}',
-            )
+    for role, name in facts.amounts.items():
+        if role.endswith("_limit"):
+            _guess_limit(section, role, facts.rivals[role], table.column(name), entries, draft)
+        else:
+            _guess_request(section, role, facts.rivals[role], table.column(name), entries, draft)
     entries.update(facts.owners)
-    if facts.limits:
-        columns = "column" if len(facts.limits) == 1 else "columns"
-        draft.remarks[f"{section} limits"] = (
-            f"{columns} {', '.join(facts.limits)}: limits, which a store does not hold"
+    entries.update(find_workload(table.columns))
+
+
+def _guess_request(
+    section: str,
+    role: str,
+    rivals: Sequence[str],
+    column: SniffedColumn,
+    entries: dict[str, Any],
+    draft: Draft,
+) -> None:
+    resource = role.partition("_")[0]
+    usage = entries.get(resource, {})
+    entries[role] = guess_size(
+        f"{section}.{role}",
+        resource,
+        column,
+        draft,
+        MOST_CORES_OF_TASKS,
+        usage_unit=usage.get("unit", ""),
+    )
+    if rivals:
+        draft.ask(
+            f"{section}.{role}",
+            column.name,
+            f"which of {' or '.join((column.name, *rivals))} is the request of {resource}",
+            f'{role} = {{ column = "…", unit = "…" }}',
         )
+
+
+def _guess_limit(
+    section: str,
+    role: str,
+    rivals: Sequence[str],
+    column: SniffedColumn,
+    entries: dict[str, Any],
+    draft: Draft,
+) -> None:
+    """Declare a limit where nothing about it is open: it is worth no question."""
+    resource = role.partition("_")[0]
+    usage = entries.get(resource, {})
+    own_draft = Draft({})
+    amounts = replace(
+        column, texts=["" if text in WORDS_FOR_NO_LIMIT else text for text in column.texts]
+    )
+    entry = guess_size(
+        f"{section}.{role}",
+        resource,
+        amounts,
+        own_draft,
+        MOST_CORES_OF_TASKS,
+        usage_unit=usage.get("unit", ""),
+    )
+    marks = own_draft.declaration.items()
+    if own_draft.questions or rivals or not marks <= draft.declaration.items():
+        names = ", ".join((column.name, *rivals))
+        columns = "columns" if rivals else "column"
+        draft.remarks[f"{section} {role}"] = (
+            f"{columns} {names}: limit of {resource}, not read; to read it, add "
+            f'{role} = {{ column = "{column.name}", unit = "…" }}'
+        )
+        return
+    draft.remarks |= own_draft.remarks
+    entries[role] = entry
 
 
 def _table_of_usage(path: Path) -> tuple[SniffedTable, Roles]:

@@ -1,6 +1,7 @@
 """Samples of series, checked by the rules of the column that they fill: plain ones fast, odd ones as lines of JSON."""
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -68,7 +69,7 @@ class SampleBuffer:
         column = filled[field].column
         self._column = column.name
         bounds = [check.bound for check in column.checks if check.rule == "at_most"]
-        self._largest = min(bounds, default=0)
+        self._largest = min(bounds, default=math.inf)
         self._is_text = column.type in ("string", "enum")
         self._clear()
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from borgtrace.schema import RawTable
-from borgtrace.schema.dialects.prometheus import LIMITS, OWNER_LABELS
+from borgtrace.schema.dialects.prometheus import OWNER_LABELS, OWNERS_OF_OWNERS
 
 Labels = Mapping[str, str]
 
@@ -65,11 +65,14 @@ class Subject(NamedTuple):
     Parameters
     ----------
     kind
-        ``container``, ``pod`` (its containers together), ``docker`` (a container without Kubernetes) or ``node``.
+        ``container``, ``pod`` (its containers together), ``docker`` (a container without Kubernetes), ``node``, or the
+        kind of a workload such as ``ReplicaSet``.
     task
-        Name of the container or pod; empty of a node.
+        Name of the container, pod or workload; empty of a node.
     pod
         Name of the pod; empty where there is none.
+    cluster, namespace, own_pod, container
+        What these names are made of; empty where it is not known.
     machine
         Name of the node, where it is known.
     part
@@ -87,6 +90,10 @@ class Subject(NamedTuple):
     kind: str
     task: str = ""
     pod: str = ""
+    cluster: str = ""
+    namespace: str = ""
+    own_pod: str = ""
+    container: str = ""
     machine: str = ""
     part: str = ""
     life: str = ""
@@ -124,18 +131,14 @@ def describe_series(labels: Labels, raw: RawTable | None) -> Subject | LeftOut:
     ''
     """
     if raw is None:
-        return LeftOut(_why_not_read(labels.get("__name__", "")))
+        return LeftOut("unknown_metric" if labels.get("__name__") else "unnamed_series")
     if raw.table == "machine_rows":
         return _describe_node(labels)
+    if raw.name in OWNERS_OF_OWNERS:
+        return _describe_owner(labels, *OWNERS_OF_OWNERS[raw.name])
     if raw.table == "task_rows":
         return _describe_state(labels)
     return _describe_usage(labels)
-
-
-def _why_not_read(metric: str) -> str:
-    if not metric:
-        return "unnamed_series"
-    return "limit_series" if metric in LIMITS else "unknown_metric"
 
 
 def _first(labels: Labels, names: tuple[str, ...]) -> str:
@@ -145,6 +148,18 @@ def _first(labels: Labels, names: tuple[str, ...]) -> str:
 def _with_cluster(labels: Labels, name: str) -> str:
     cluster = _first(labels, _CLUSTER)
     return f"{cluster}/{name}" if cluster and name else name
+
+
+def _describe_owner(labels: Labels, kind: str, label: str) -> Subject | LeftOut:
+    name = labels.get(label, "")
+    if not name:
+        return LeftOut("unlabelled_series")
+    return Subject(
+        kind,
+        task=name,
+        cluster=_first(labels, _CLUSTER),
+        namespace=_first(labels, _NAMESPACE),
+    )
 
 
 def _describe_node(labels: Labels) -> Subject | LeftOut:
@@ -177,6 +192,10 @@ def _named(
         "container" if container else "pod",
         task=f"{pod_name}/{container}" if container else pod_name,
         pod=pod_name,
+        cluster=_first(labels, _CLUSTER),
+        namespace=namespace,
+        own_pod=pod,
+        container=container,
         machine=_with_cluster(labels, node),
     )
 
@@ -197,6 +216,7 @@ def _describe_usage(labels: Labels) -> Subject | LeftOut:
         subject = Subject(
             "docker",
             task=_with_cluster(labels, name),
+            cluster=_first(labels, _CLUSTER),
             machine=_with_cluster(labels, machine),
         )
     # All others, so that no two series are taken for cores of one.
@@ -270,20 +290,31 @@ def text_of_state(labels: Labels, raw: RawTable) -> tuple[str, str]:
     --------
     >>> from borgtrace.schema.dialects.prometheus import POD_OWNER
     >>> text_of_state({"owner_kind": "ReplicaSet", "owner_name": "web-7d4b"}, POD_OWNER)
-    ('owner', 'web-7d4b')
+    ('owner', 'ReplicaSet/web-7d4b')
     >>> text_of_state({"owner_kind": "<none>", "owner_name": "<none>"}, POD_OWNER)
     ('owner', '')
     """
     if "owner" in raw.names:
-        # A pod that the kubelet itself runs is owned by its node, which owns all of these.
-        is_owned = labels.get("owner_kind") not in ("<none>", "Node")
-        owner = labels.get("owner_name", "")
-        return "owner", owner if is_owned and owner != "<none>" else ""
+        return "owner", _owner_text(labels, raw)
     if "label" in raw.names:
         return "label", _first(labels, OWNER_LABELS)
     if "reason" in raw.names:
         return "reason", labels.get("reason", "")
     return "", ""
+
+
+def _owner_text(labels: Labels, raw: RawTable) -> str:
+    """Return kind and name of an owner, which never have a slash; empty where nothing owns a pod."""
+    kind = labels.get("owner_kind", "")
+    name = labels.get("owner_name", "")
+    # A pod that the kubelet itself runs is owned by its node, which owns all of these.
+    if name and name != "<none>" and kind not in ("<none>", "Node"):
+        return f"{kind}/{name}"
+    if raw.name in OWNERS_OF_OWNERS:
+        # What nothing owns is a workload of its own.
+        own_kind, label = OWNERS_OF_OWNERS[raw.name]
+        return f"{own_kind}/{labels.get(label, '')}"
+    return ""
 
 
 def series_text(labels: Labels) -> str:

@@ -38,10 +38,14 @@ _DECIMAL_MARKS = (".", ",")
 _THOUSANDS_MARKS = ("", ",", ".", " ", "'", "_", "\u00a0", "\u202f")
 _TIMES_OF_ROWS = ("time", "end", "submit", "start", "at")
 """Columns that are instants rather than lengths of time."""
+_LIMITS = ("cpu_limit", "memory_limit")
 _MEASURED = ("_cpu", "_memory")
 """Ends of the names of columns of which a file of usage has one."""
 
 
+WORDS_FOR_NO_LIMIT = ("unlimited", "Unlimited", "max", "infinity", "inf", "no limit")
+"""Words that stand where a limit would be if there were one."""
+_NO_LIMIT = tuple((word, 0.0) for word in WORDS_FOR_NO_LIMIT)
 SECTIONS = (
     DeclaredSection("usage", USAGE_ROWS, "usage_rows", needed=("task", "time")),
     DeclaredSection("tasks", TASK_ROWS, "task_rows", needed=("task",)),
@@ -162,6 +166,7 @@ def _raw_table(section: DeclaredSection, fields: Fields, marks: NumberSpelling) 
                 spelling=_spelling(section.rows.column(field.fills), field, marks),
                 joined=tuple(joined),
                 is_whole=True,
+                words=_NO_LIMIT if field.fills in _LIMITS else (),
             )
         )
     listed = {raw_field.name for raw_field in raw_fields}

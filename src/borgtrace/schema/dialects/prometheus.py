@@ -1,6 +1,7 @@
 """Series of Prometheus: what cAdvisor measures of containers, and what kube-state-metrics says of pods and nodes.
 
-A container is a task of its own, called namespace/pod/container; the owner of its pod is its logical name. A field's
+A container is a task of its own, called namespace/pod/container; the workload that owns its pod, such as a Deployment,
+is its logical name. A field's
 name is the label that it comes from; ``value`` is the value of a sample.
 
 Sources: the HTTP API of Prometheus, the metrics of cAdvisor and of kube-state-metrics.
@@ -18,12 +19,10 @@ OWNER_LABELS = (
     "label_k8s_app",
 )
 """Labels of pods that name an application, the usual one first."""
-LIMITS = (
-    "kube_pod_container_resource_limits",
-    "kube_pod_container_resource_limits_cpu_cores",
-    "kube_pod_container_resource_limits_memory_bytes",
-)
-"""Metrics that are known, and not stored: a limit is no request."""
+
+
+_PLACE = tuple(RawField(label, label) for label in ("cluster", "namespace", "pod", "container"))
+"""Labels that say where in a cluster a container is; collectors give them other names, too."""
 
 
 def _machine_field() -> RawField:
@@ -42,6 +41,7 @@ def _usage(name: str, column: str) -> RawTable:
         fields=(
             _task_field(),
             _machine_field(),
+            *_PLACE,
             RawField("time", "time", is_mandatory=True, scale=SECOND),
             RawField("value", column, is_mandatory=True),
         ),
@@ -78,6 +78,8 @@ def _of_container(name: str, *fields: RawField) -> RawTable:
     return RawTable(name=name, table="task_rows", fields=(_task_field(), *fields))
 
 
+_OWNER = RawField("owner", "app"), RawField("owner_kind", "owner_kind")
+
 NODE_CAPACITY = _of_nodes("kube_node_status_capacity")
 NODE_ALLOCATABLE = _of_nodes("kube_node_status_allocatable")
 CONTAINER_REQUESTS = _of_container(
@@ -86,10 +88,24 @@ CONTAINER_REQUESTS = _of_container(
     RawField("cpu", "cpu_request"),
     RawField("memory", "memory_request"),
 )
-POD_OWNER = _of_container("kube_pod_owner", RawField("owner", "app"))
+CONTAINER_LIMITS = _of_container(
+    "kube_pod_container_resource_limits",
+    _machine_field(),
+    RawField("cpu", "cpu_limit"),
+    RawField("memory", "memory_limit"),
+)
+POD_OWNER = _of_container("kube_pod_owner", *_OWNER)
+REPLICASET_OWNER = _of_container("kube_replicaset_owner", *_OWNER)
+JOB_OWNER = _of_container("kube_job_owner", *_OWNER)
+OWNERS_OF_OWNERS = {
+    REPLICASET_OWNER.name: ("ReplicaSet", "replicaset"),
+    JOB_OWNER.name: ("Job", "job_name"),
+}
+"""Metrics that say what owns the owner of a pod: the kind of that owner, and the label that names it."""
 POD_LABELS = _of_container("kube_pod_labels", RawField("label", "app"))
 TERMINATED = _of_container(
     "kube_pod_container_status_last_terminated_reason",
+    RawField("reason", "end_reason"),
     RawField("reason", "status"),
 )
 CONTAINER_CPU = _usage("container_cpu_usage_seconds_total", "counter_cpu")
@@ -103,8 +119,11 @@ _METRICS = (
     _of_node("kube_node_status_allocatable_cpu_cores", "cpu"),
     _of_node("kube_node_status_allocatable_memory_bytes", "memory"),
     POD_OWNER,
+    REPLICASET_OWNER,
+    JOB_OWNER,
     POD_LABELS,
     CONTAINER_REQUESTS,
+    CONTAINER_LIMITS,
     _of_container(
         "kube_pod_container_resource_requests_cpu_cores",
         _machine_field(),
@@ -114,6 +133,16 @@ _METRICS = (
         "kube_pod_container_resource_requests_memory_bytes",
         _machine_field(),
         RawField("value", "memory_request"),
+    ),
+    _of_container(
+        "kube_pod_container_resource_limits_cpu_cores",
+        _machine_field(),
+        RawField("value", "cpu_limit"),
+    ),
+    _of_container(
+        "kube_pod_container_resource_limits_memory_bytes",
+        _machine_field(),
+        RawField("value", "memory_limit"),
     ),
     TERMINATED,
     CONTAINER_CPU,

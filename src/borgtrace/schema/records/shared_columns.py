@@ -13,10 +13,14 @@ TIME = (INTEGER_NOT_NEGATIVE, ColumnCheck("integer_out_of_range", "at_most", FUR
 """Rules of an instant, and of a length of time."""
 LENGTHS = ("wait", "run", "length")
 """Columns of times that are lengths, not instants."""
-CORES = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**9))
-"""Rules of an amount of CPU: all supercomputers together have fewer cores."""
-BYTES = (AMOUNT_NOT_NEGATIVE, amount_at_most(2**60))
-"""Rules of an amount of memory: 1 EiB, below what stands for "unlimited" (2⁶³)."""
+MOST_CORES = 10**9
+"""All supercomputers together have fewer cores."""
+MOST_BYTES = 2**60
+"""1 EiB, below what stands for "unlimited" (2⁶³)."""
+CORES = (AMOUNT_NOT_NEGATIVE, amount_at_most(MOST_CORES))
+"""Rules of an amount of CPU."""
+BYTES = (AMOUNT_NOT_NEGATIVE, amount_at_most(MOST_BYTES))
+"""Rules of an amount of memory."""
 CPU_SECONDS = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**15))
 """Rules of CPU time since the start of a task: a million cores for 31 years."""
 SHARE = (AMOUNT_NOT_NEGATIVE, amount_at_most(10**6))
@@ -49,3 +53,37 @@ TASK_OF_ROW = (
     ),
 )
 """Which task a row is about, and where that was."""
+
+WORKLOAD_OF_ROW = (
+    Column(
+        "cluster",
+        "string",
+        "id",
+        "Cluster of the container.",
+    ),
+    Column(
+        "namespace",
+        "string",
+        "id",
+        "Namespace of the container.",
+    ),
+    Column(
+        "pod",
+        "string",
+        "id",
+        "Pod of the container.",
+    ),
+    Column(
+        "container",
+        "string",
+        "id",
+        "Name of the container in its pod.",
+    ),
+    Column(
+        "owner_kind",
+        "string",
+        "id",
+        "Kind of its application, such as Deployment.",
+    ),
+)
+"""Where in a cluster of Kubernetes a row's task belongs: beside its name, which is of one piece."""

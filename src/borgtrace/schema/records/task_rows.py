@@ -9,6 +9,7 @@ from borgtrace.schema.records.shared_columns import (
     MEGAHERTZ,
     TASK_OF_ROW,
     TIME,
+    WORKLOAD_OF_ROW,
 )
 from borgtrace.schema.types import Column, Table
 
@@ -24,6 +25,7 @@ TASK_ROWS = Table(
             "id",
             "Application or deployment, which other tasks share.",
         ),
+        *WORKLOAD_OF_ROW,
         Column(
             "job",
             "string",
@@ -105,6 +107,12 @@ TASK_ROWS = Table(
             enum="event_type",
         ),
         Column(
+            "end_reason",
+            "string",
+            "id",
+            "Why it ended, in the words of its source.",
+        ),
+        Column(
             "cpu_request",
             "float64",
             "cores",
@@ -124,6 +132,18 @@ TASK_ROWS = Table(
             "bytes",
             "Requested memory.",
             checks=BYTES,
+        ),
+        Column(
+            "cpu_limit",
+            "float64",
+            "cores",
+            "Most CPU that it may take.",
+        ),
+        Column(
+            "memory_limit",
+            "float64",
+            "bytes",
+            "Most memory that it may take.",
         ),
         Column(
             "gpus",

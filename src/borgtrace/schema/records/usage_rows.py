@@ -9,6 +9,7 @@ from borgtrace.schema.records.shared_columns import (
     MEGAHERTZ,
     TASK_OF_ROW,
     TIME,
+    WORKLOAD_OF_ROW,
 )
 from borgtrace.schema.types import Column, Table
 
@@ -144,6 +145,7 @@ USAGE_ROWS = Table(
             "id",
             "Application or deployment of the task, which other tasks share.",
         ),
+        *WORKLOAD_OF_ROW,
         Column(
             "user",
             "string",
@@ -177,6 +179,18 @@ USAGE_ROWS = Table(
             "bytes",
             "Memory that the task requested at that time.",
             checks=BYTES,
+        ),
+        Column(
+            "cpu_limit",
+            "float64",
+            "cores",
+            "Most CPU that the task might take at that time.",
+        ),
+        Column(
+            "memory_limit",
+            "float64",
+            "bytes",
+            "Most memory that the task might take at that time.",
         ),
         *(
             Column(

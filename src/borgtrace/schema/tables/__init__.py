@@ -23,6 +23,8 @@ LAST_KNOWN_COLUMNS = (
     "memory_request",
     "disk_request",
     "gpu_request",
+    "cpu_limit",
+    "memory_limit",
 )
 """Columns of which each task carries what its last SCHEDULE says, else the last event that says anything."""
 

@@ -1,7 +1,7 @@
 """What happened to each job and alloc set."""
 
 from borgtrace.schema.checks import INTEGER_NOT_NEGATIVE
-from borgtrace.schema.tables.shared_columns import PROVENANCE, STATE, TIME
+from borgtrace.schema.tables.shared_columns import PROVENANCE, STATE, TIME, WORKLOAD
 from borgtrace.schema.types import Column, Table
 
 COLLECTION_EVENTS = Table(
@@ -31,6 +31,7 @@ COLLECTION_EVENTS = Table(
             "id",
             "Name without its run-specific parts (hash); runs of one program share it.",
         ),
+        *WORKLOAD,
         Column(
             "alloc_collection_id",
             "int64",

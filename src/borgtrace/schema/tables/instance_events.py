@@ -70,6 +70,26 @@ INSTANCE_EVENTS = Table(
             checks=(AMOUNT_NOT_NEGATIVE,),
         ),
         Column(
+            "cpu_limit",
+            "float32",
+            "fraction",
+            "Most CPU that it may take, as a fraction of the largest machine; what Google calls a limit is a request.",
+            checks=(AMOUNT_NOT_NEGATIVE,),
+        ),
+        Column(
+            "memory_limit",
+            "float32",
+            "fraction",
+            "Most memory that it may take, as a fraction of the largest machine.",
+            checks=(AMOUNT_NOT_NEGATIVE,),
+        ),
+        Column(
+            "end_reason",
+            "string",
+            "id",
+            "Why it ended, in the words of its source, such as OOMKilled.",
+        ),
+        Column(
             "needs_different_machine",
             "bool",
             "1",

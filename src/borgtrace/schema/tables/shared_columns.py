@@ -23,6 +23,40 @@ INSTANCE = (
 )
 """What identifies an instance."""
 
+WORKLOAD = (
+    Column(
+        "cluster",
+        "string",
+        "id",
+        "Cluster of its container.",
+    ),
+    Column(
+        "namespace",
+        "string",
+        "id",
+        "Namespace of its container.",
+    ),
+    Column(
+        "pod",
+        "string",
+        "id",
+        "Pod of its container.",
+    ),
+    Column(
+        "container",
+        "string",
+        "id",
+        "Name of the container in its pod; NULL where a pod was measured as a whole.",
+    ),
+    Column(
+        "owner_kind",
+        "string",
+        "id",
+        "Kind of the workload that collection_logical_name names, such as Deployment.",
+    ),
+)
+"""Where in a cluster of Kubernetes a collection belongs; NULL in all other traces."""
+
 # 0, "before the trace", is legal and common: 277,321 of the 450,146 rows of the first part of task_events.
 TIME = Column(
     "time",

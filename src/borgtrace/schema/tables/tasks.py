@@ -1,7 +1,7 @@
 """One row for each task and alloc instance: statistics of its usage, its last request, its events."""
 
 from borgtrace.schema.checks import INTEGER_NOT_NEGATIVE
-from borgtrace.schema.tables.shared_columns import COLLECTION_TYPE
+from borgtrace.schema.tables.shared_columns import COLLECTION_TYPE, WORKLOAD
 from borgtrace.schema.types import Column, Table
 
 TASKS = Table(
@@ -189,6 +189,18 @@ TASKS = Table(
             "GPU request on the last SCHEDULE, else the last known.",
         ),
         Column(
+            "cpu_limit",
+            "float32",
+            "fraction",
+            "CPU limit on the last SCHEDULE, else the last known.",
+        ),
+        Column(
+            "memory_limit",
+            "float32",
+            "fraction",
+            "Memory limit on the last SCHEDULE, else the last known.",
+        ),
+        Column(
             "user",
             "string",
             "id",
@@ -200,6 +212,7 @@ TASKS = Table(
             "id",
             "Logical name of its collection (hash).",
         ),
+        *WORKLOAD,
         Column(
             "n_submit",
             "int32",
