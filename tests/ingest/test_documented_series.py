@@ -19,6 +19,7 @@ from tests.ingest.prometheus_files import (
     APP,
     CPU,
     LIMITS,
+    OWNER,
     REQUESTS,
     START,
     answer,
@@ -235,6 +236,13 @@ EXAMPLES = {
     ],
     "`kube_pod_container_resource_limits`": [
         Example([answer(HALF, series(LIMITS, APP | {"resource": "cpu"}, [(0, "1")]))])
+    ],
+    "`kube_pod_owner` of a ReplicaSet or a Job": [
+        Example([answer(HALF, series(OWNER, POD | labels, [(0, "1")]))])
+        for labels in (
+            {"owner_kind": "ReplicaSet", "owner_name": "web-7d4b9c6f5"},
+            {"owner_kind": "Job", "owner_name": "backup-28394710"},
+        )
     ],
     "another metric": [Example([answer(HALF, series("up", APP, [(0, "1")]))])],
     "a native histogram": [

@@ -126,15 +126,18 @@ def test_a_request_that_has_two_readings_is_asked_for(tmp_path, names, values, c
     assert [tuple(each) for each in questions] == [question]
 
 
-def test_limits_are_named_as_not_stored(tmp_path):
+def test_a_limit_is_declared_where_its_unit_is_known_and_else_named(tmp_path):
     text = usage_with("cpu_limit,memory_limit", "1,2")
     drafted = draft(tmp_path, {"own.csv": text})
-    assert drafted.guesses[-1] == (
-        "columns cpu_limit, memory_limit: limits, which a store does not hold"
+    assert drafted.questions == []
+    assert drafted.declaration["usage"]["cpu_limit"] == {"column": "cpu_limit", "unit": "cores"}
+    assert "memory_limit" not in drafted.declaration["usage"]
+    remark = (
+        "column memory_limit: limit of memory, not read; to read it, add "
+        'memory_limit = { column = "memory_limit", unit = "…" }'
     )
-    assert drafted.text().endswith(
-        "\n# columns cpu_limit, memory_limit: limits, which a store does not hold\n"
-    )
+    assert drafted.guesses[-1] == remark
+    assert drafted.text().endswith(f"\n# {remark}\n")
 
 
 USAGE = """\
@@ -166,12 +169,18 @@ def test_usage_pods_and_nodes_are_one_declaration(tmp_path):
             "time": {"column": "time", "unit": "s"},
             "machine": "node",
             "cpu": {"column": "cpu_cores", "unit": "cores", "kind": "average"},
+            "namespace": "namespace",
+            "pod": "pod",
+            "container": "container",
         },
         "tasks": {
             "task": ["namespace", "pod"],
             "cpu_request": {"column": "cpu_request", "unit": "quantity"},
+            "cpu_limit": {"column": "cpu_limit", "unit": "cores"},
             "memory_request": {"column": "memory_request", "unit": "quantity"},
             "app": "owner_name",
+            "namespace": "namespace",
+            "pod": "pod",
         },
         "machines": {
             "machine": "name",
@@ -185,7 +194,7 @@ def test_usage_pods_and_nodes_are_one_declaration(tmp_path):
         "pods.csv has no container: what it says of a task goes to each of those in usage.csv, "
         "its request only where there is one"
     )
-    assert "column cpu_limit: limits, which a store does not hold" in drafted.guesses
+    assert "column cpu_limit: guessed to be the limit in cores" in drafted.guesses
 
 
 def test_usage_pods_and_nodes_are_one_store_without_a_capacity(tmp_path):
@@ -194,10 +203,12 @@ def test_usage_pods_and_nodes_are_one_store_without_a_capacity(tmp_path):
     store = borgtrace.open(tmp_path / "store")
     # The largest machine has 8 cores and 16 GiB.
     assert rows(
-        store, "tasks", "8 * cpu_request, 16 * memory_request, collection_logical_name"
+        store,
+        "tasks",
+        "8 * cpu_request, 16 * memory_request, 8 * cpu_limit, collection_logical_name, pod, container",
     ) == [
-        (0.5, 1.0, "web"),
-        (2.0, 4.0, "web"),
+        (0.5, 1.0, 1.0, "web", "web-0", "app"),
+        (2.0, 4.0, 4.0, "web", "web-1", "app"),
     ]
     assert rows(store, "machine_events", "8 * cpu_capacity, 16 * memory_capacity, platform_id") == [
         (4.0, 8.0, "small"),

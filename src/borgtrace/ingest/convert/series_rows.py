@@ -114,14 +114,12 @@ def _show_staged(
 ) -> None:
     """Show staged series, each once, with the kind of row and the column that its values fill; and samples."""
     series_paths = [part.path for part in staged.get("series", ())]
-    column_of_field = {}
-    for raw in dialect.tables.values():
-        for item in raw.fields:
-            column_of_field[raw.name, item.name] = (raw.table, item.column)
-    fields_sql = ", ".join(
-        f"({', '.join(map(literal, (*field, *column)))})"
-        for field, column in column_of_field.items()
-    )
+    fields = [
+        (raw.name, item.name, raw.table, item.column)
+        for raw in dialect.tables.values()
+        for item in raw.fields
+    ]
+    fields_sql = ", ".join(f"({', '.join(map(literal, names))})" for names in fields)
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE series AS
         SELECT s.*, f.kind_of_row, f."column"

@@ -210,11 +210,11 @@ def find_identity(columns: Sequence[SniffedColumn]) -> dict[str, str]:
 
 
 def find_workload(columns: Sequence[SniffedColumn]) -> dict[str, str]:
-    """Return the columns that say where in a cluster of Kubernetes a task belongs; none where no pod is named."""
+    """Return the columns that say where in a cluster of Kubernetes a task belongs; none where they name a pod alone."""
     identity = find_identity(columns)
     pod_pattern = next(level for level in IDENTITY if level.name == "task").patterns[0]
     pod = _first(columns, (pod_pattern,))
-    if not pod or identity.get("task") != pod:
+    if not pod or identity.get("task") != pod or len(identity) == 1:
         return {}
     levels = {
         "cluster": "cluster",

@@ -105,7 +105,6 @@ OWNERS_OF_OWNERS = {
 POD_LABELS = _of_container("kube_pod_labels", RawField("label", "app"))
 TERMINATED = _of_container(
     "kube_pod_container_status_last_terminated_reason",
-    RawField("reason", "end_reason"),
     RawField("reason", "status"),
 )
 CONTAINER_CPU = _usage("container_cpu_usage_seconds_total", "counter_cpu")
