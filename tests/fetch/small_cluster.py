@@ -49,7 +49,7 @@ def cluster(n_pods: int = 4, minutes: int = 120, seed: int = 0) -> list[Series]:
 
 
 def full_cluster() -> list[Series]:
-    """Return the small cluster with what else can be known: limits, labels, room for pods, and an end by OOM."""
+    """Return the small cluster with what else can be known: limits, owners of owners, labels, room for pods, an end."""
     series = cluster()
     times = [START + MINUTE * minute for minute in range(120)]
     for number in range(4):
@@ -67,6 +67,15 @@ def full_cluster() -> list[Series]:
     killed = {"namespace": "shop", "pod": "pod-0", "container": "app", "reason": "OOMKilled"}
     reasons = [(at, "1") for at in times[30:]]
     series.append(_series("kube_pod_container_status_last_terminated_reason", killed, reasons))
+    for namespace in ("shop", "web"):
+        own = {"namespace": namespace, "replicaset": f"{namespace}-5d9c"}
+        owner = {"owner_kind": "Deployment", "owner_name": namespace}
+        series.append(
+            _series("kube_replicaset_owner", {**own, **owner}, [(at, "1") for at in times])
+        )
+    job = {"namespace": "shop", "job_name": "night-28394710"}
+    owner = {"owner_kind": "CronJob", "owner_name": "night"}
+    series.append(_series("kube_job_owner", {**job, **owner}, [(at, "1") for at in times]))
     for node in ("n0", "n1"):
         about = {"namespace": "kube-system", "node": node, "resource": "cpu", "unit": "core"}
         room = [(at, "7.5") for at in times]
