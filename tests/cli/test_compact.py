@@ -325,7 +325,7 @@ def test_without_a_moment_it_is_when_most_is_requested(
     cell = store(tmp_path, machine_events=MACHINES, task_events=events, task_usage=usage)
     code, out, err = run(capsys, cell, "--what-if", "limits", "--json")
     assert code == 0, err
-    assert "At 15m: when most CPU is requested (--at names another time)." in err
+    assert "At 2011-05-01 19:05 EDT (0.08333 h): when most CPU is requested" in err
     (row,) = json.loads(out)["rows"]
     assert row["tasks"] == 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -45,28 +46,32 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
 def test_the_load_by_hour(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Five minutes of .0015 CPU and .067 memory are a twelfth of them in the hour.
     assert shown(capsys, store, 5) == [
-        "machine 5: up, CPU 0.12346, memory 0.2493, platform HofLGzk",
-        "        hour       n_tasks           cpu        memory",
-        "           0             1      0.000125     0.0055833",
-        "CPU 0.1% used; memory 2.2% used",
+        "machine 5 at the end: up, CPU 0.1235, memory 0.2493 of the largest machine, platform HofLGzk1",
+        "from                  hour  tasks       CPU    memory",
+        "2011-05-01 19:00 EDT     0      1  0.000125  0.005583",
+        "Amounts of CPU and memory are shares of the largest machine.",
+        "CPU 0.101 % used; memory 2.24 % used",
     ]
 
 
 def test_tasks_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, names, row, use = shown(capsys, store, 5, "--at", "650s")
-    assert dict(zip(names.split(), row.split(), strict=True)) == {
-        "collection_id": "10",
-        "instance_index": "0",
-        "since": "0",
+    first, names, row, _, use = shown(capsys, store, 5, "--at", "650s")
+    # 50 s after the start are 0.01389 h.
+    assert first.startswith("machine 5 at 2011-05-01 19:00 EDT (0.01389 h): up, ")
+    assert dict(
+        zip(re.split("  +", names.rstrip()), re.split("  +", row.rstrip()), strict=True)
+    ) == {
+        "task": "10:0",
+        "since": "before the trace",
         "priority": "9",
-        "scheduling_class": "3",
-        "cpu_request": "0.125",
-        "memory_request": "0.07446",
-        "average_cpu": "0.0015",
-        "maximum_cpu": "0.039",
-        "average_memory": "0.067",
+        "class": "3",
+        "CPU requested": "0.125",
+        "memory requested": "0.07446",
+        "CPU used": "0.0015",
+        "CPU peak": "0.039",
+        "memory used": "0.067",
     }
-    assert use == "CPU 1.2% used, 101.3% requested; memory 26.9% used, 29.9% requested"
+    assert use == "CPU 1.22 % used, 101 % requested; memory 26.9 % used, 29.9 % requested"
 
 
 def test_a_share_of_an_unknown_capacity_is_none(
@@ -74,7 +79,7 @@ def test_a_share_of_an_unknown_capacity_is_none(
 ) -> None:
     first, *_, last = shown(capsys, store, 6)
     assert (first, last) == (
-        "machine 6: up, CPU –, memory –, platform P",
+        "machine 6 at the end: up, CPU –, memory –, platform P",
         "its capacity is unknown",
     )
 
@@ -82,10 +87,10 @@ def test_a_share_of_an_unknown_capacity_is_none(
 @pytest.mark.parametrize(
     ("words", "state"),
     [
-        ((7,), "7: up"),
-        ((8,), "8: down"),
-        ((8, "--at", "699s"), "8: up"),
-        ((8, "--at", "700s"), "8: down"),
+        ((7,), "7 at the end: up"),
+        ((8,), "8 at the end: down"),
+        ((8, "--at", "699s"), "8 at 2011-05-01 19:01 EDT (0.0275 h): up"),
+        ((8, "--at", "700s"), "8 at 2011-05-01 19:01 EDT (0.02778 h): down"),
     ],
 )
 def test_a_machine_without_tasks(
@@ -94,6 +99,8 @@ def test_a_machine_without_tasks(
     state: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    first, _, last = shown(capsys, store, *words)
-    assert first.startswith(f"machine {state}, CPU 0.5, memory 0.5, platform ")
+    first, last = shown(capsys, store, *words)
+    assert first.startswith(
+        f"machine {state}, CPU 0.5, memory 0.5 of the largest machine, platform "
+    )
     assert last == "nothing is known to have run"

@@ -42,15 +42,11 @@ def test_json_has_null_for_what_is_not_finite(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("shape", "printed"),
     [
-        (
-            "table",
-            "  start_time   average_cpu\n         600        0.2493\n         900              \n",
-        ),
         ("csv", "start_time,average_cpu\n600,0.2493\n900,\n"),
         ("json", '{"start_time": [600, 900], "average_cpu": [0.2493, null]}\n'),
     ],
 )
-def test_columns_as_table_csv_and_json(shape: str, printed: str, capsys: Capture) -> None:
+def test_columns_as_csv_and_json(shape: str, printed: str, capsys: Capture) -> None:
     columns = {
         "start_time": np.array([600, 900]),
         "average_cpu": np.array([0.2493, np.nan], np.float32),

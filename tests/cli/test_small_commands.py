@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from borgtrace.cli import main
-from borgtrace.cli.commands.machine import used_share
-from borgtrace.cli.commands.overcommit import print_terms
+from borgtrace.cli.machine_text import used_share
 from borgtrace.errors import EngineError
 from borgtrace.forecast import FORECAST, PACKED, ForecastOptions
 from borgtrace.ingest import IngestOptions, ingest
@@ -234,22 +233,22 @@ def test_a_machine_is_told_by_its_shares(store: Path, capsys: Capture) -> None:
     """A task uses .0015 of .5 CPU and .067 of .2493 memory, and requests .125 and .07446 of them."""
     assert run("machine", store, 5, "--at", "650s") == 0
     last_line = capsys.readouterr().out.splitlines()[-1]
-    assert last_line == "CPU 0.3% used, 25.0% requested; memory 26.9% used, 29.9% requested"
+    assert last_line == "CPU 0.3 % used, 25 % requested; memory 26.9 % used, 29.9 % requested"
 
 
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        ([{"hour": 0, "cpu": 0.1}, {"hour": 1, "cpu": 0.2}], "CPU 30.0% used"),
+        ([{"hour": 0, "cpu": 0.1}, {"hour": 1, "cpu": 0.2}], "CPU 30 % used"),
         (
             [{"average_cpu": 0.1, "cpu_request": 0.25}, {"average_cpu": None, "cpu_request": 0.15}],
-            "CPU 20.0% used, 80.0% requested",
+            "CPU 20 % used, 80 % requested",
         ),
     ],
 )
 def test_use_of_a_machine(rows: list[dict[str, float]], text: str) -> None:
     # Half of the largest machine is its whole capacity; over hours the mean counts, at an instant the sum.
-    assert used_share("CPU", 0.5, rows) == text
+    assert used_share("cpu", 0.5, rows, at_time="hour" not in rows[0]) == text
 
 
 def test_a_question_that_was_refused_is_named(
@@ -272,16 +271,11 @@ def test_a_question_that_was_refused_is_named(
     ]
 
 
-def test_terms_have_five_digits(capsys: Capture) -> None:
-    print_terms([{"term": "peak", "value": 0.12345678}], as_json=False)
-    assert capsys.readouterr().out.splitlines()[1].split() == ["peak", "0.12346"]
-
-
 def test_how_much_disk_a_replay_takes_is_said_before_it_begins(
     store: Path, capsys: Capture
 ) -> None:
     run("overcommit", store)
-    assert capsys.readouterr().err.startswith("Sorting usage by machine: up to ")
+    assert "Sorting usage by machine: up to " in capsys.readouterr().err
 
 
 def test_experiments_are_listed_without_parameters_to_set(capsys: Capture) -> None:

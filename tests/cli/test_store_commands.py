@@ -116,7 +116,10 @@ def test_verify_and_machine(store):
     assert all(line.startswith("ok  ") for line in lines)
     assert {"files", "arrays"} <= {line.split()[1].removesuffix(":") for line in lines}
     shown = borgtrace("machine", store, 5, "--at", "650s").stdout
-    assert shown.splitlines()[0] == "machine 5: up, CPU 0.5, memory 0.2493, platform HofLGzk"
+    assert shown.splitlines()[0] == (
+        "machine 5 at 2011-05-01 19:00 EDT (0.01389 h): up, "
+        "CPU 0.5, memory 0.2493 of the largest machine, platform HofLGzk1"
+    )
     assert json.loads(borgtrace("machine", store, 5, "--json").stdout)["rows"][0]["n_tasks"] == 1
 
 

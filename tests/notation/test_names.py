@@ -57,3 +57,7 @@ def test_only_hashes_are_cut() -> None:
     assert short_name("a-very-long-name-of-a-deployment-in-production") == (
         "a-very-long-name-of-a-deployment-in-production"
     )
+
+
+def test_a_name_stays_on_its_line_and_harmless() -> None:
+    assert short_name("web\n7\t\x1b[2J") == "web\\n7\\t\\u001b[2J"

@@ -1,14 +1,11 @@
-"""Printing rows on stdout: aligned text, CSV and JSON."""
+"""Printing values on stdout as data: CSV and JSON."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from borgtrace.cli.terminal import data_stream
-
-NARROWEST = 12
-"""Narrowest column: numbers stay below one another when a table is printed piece by piece."""
 
 
 def print_json(value: Any, indent: int | None = None) -> None:
@@ -34,14 +31,6 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def print_aligned(names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows of text below their headings, all to the right."""
-    widths = [max(len(name), NARROWEST) for name in names]
-    for row in (names, *rows):
-        cells = [value.rjust(width) for value, width in zip(row, widths, strict=True)]
-        print("  ".join(cells))
-
-
 def print_csv(text: str) -> None:
     """Print CSV as it is: for a program that reads it, a control character is data."""
     out = data_stream()
@@ -50,7 +39,7 @@ def print_csv(text: str) -> None:
 
 
 def print_columns(columns: Mapping[str, Any], shape: str) -> None:
-    """Print equally long arrays; NaN is empty in CSV and tables, null in JSON."""
+    """Print equally long arrays as ``csv`` or ``json``; NaN is empty in CSV, null in JSON."""
     if shape == "json":
         plain = {}
         for name, values in columns.items():
@@ -58,27 +47,24 @@ def print_columns(columns: Mapping[str, Any], shape: str) -> None:
         print_json(plain)
         return
     lists = [values.tolist() for values in columns.values()]
-    rows = [[number(value) for value in row] for row in zip(*lists, strict=True)]
-    if shape == "csv":
-        # Inside: to import the engine takes longer than to print.
-        from borgtrace.engine.csv_text import csv_text
+    rows = [[csv_number(value) for value in row] for row in zip(*lists, strict=True)]
+    # Inside: to import the engine takes longer than to print.
+    from borgtrace.engine.csv_text import csv_text
 
-        print_csv(csv_text([list(columns), *rows]))
-    else:
-        print_aligned(list(columns), rows)
+    print_csv(csv_text([list(columns), *rows]))
 
 
-def number(value: Any, digits: int = 7, missing: str = "") -> str:
-    """Write a number with so many significant digits.
+def csv_number(value: Any) -> str:
+    """Write a number with the seven digits that a float32 has; nothing for NaN.
 
     Examples
     --------
-    >>> number(0.123456789), number(12), number(float("nan")), number(None, missing="–")
-    ('0.1234568', '12', '', '–')
+    >>> csv_number(0.123456789), csv_number(12), csv_number(float("nan"))
+    ('0.1234568', '12', '')
     """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return missing
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
 def plain_number(value: Any) -> Any:

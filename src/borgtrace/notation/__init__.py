@@ -5,12 +5,12 @@ amounts and times a manifest. What a user types is read by :mod:`borgtrace.notat
 Stored columns and files keep their units: this is about what is read.
 """
 
-from borgtrace.notation.amounts import ResourceAmounts
+from borgtrace.notation.amounts import ResourceAmounts, with_stored_sizes
 from borgtrace.notation.clock import WallClock
 from borgtrace.notation.lookup import find_job, find_machine, find_task, find_user
 from borgtrace.notation.names import Names, short_name
 from borgtrace.notation.notation import Notation
-from borgtrace.notation.numbers import NOTHING, integer, number, percent
+from borgtrace.notation.numbers import NOTHING, integer, number, percent, value_text
 
 __all__ = [
     "NOTHING",
@@ -26,4 +26,6 @@ __all__ = [
     "number",
     "percent",
     "short_name",
+    "value_text",
+    "with_stored_sizes",
 ]

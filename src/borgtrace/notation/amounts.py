@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from borgtrace.notation.numbers import number
 from borgtrace.store.manifest import Manifest
@@ -75,6 +75,18 @@ class ResourceAmounts:
         """Return the title of a column or an axis with its unit."""
         return f"{title} ({self.unit(resource)})"
 
+    def column(self, title: str, resource: str) -> str:
+        """Return the heading of a narrow column: with its unit if that is cores or GiB; `note` says the other."""
+        return self.heading(title, resource) if self.is_known(resource) else title
+
+    @property
+    def note(self) -> str:
+        """The sentence below a table of narrow columns that says what its amounts are of; empty where headings do."""
+        relative = [title for resource, title in RESOURCES.items() if not self.is_known(resource)]
+        if not relative:
+            return ""
+        return f"Amounts of {' and '.join(relative)} are shares {RELATIVE}."
+
     def value(self, fraction: float | None, resource: str) -> float | None:
         """Return a stored fraction in `unit`."""
         return None if fraction is None else fraction * self.factor(resource)
@@ -91,6 +103,30 @@ class ResourceAmounts:
             return written
         # One core, but one GiB.
         return f"{written} core" if (written, unit) == ("1", "cores") else f"{written} {unit}"
+
+    def size_text(self, cpu: float | None, memory: float | None) -> str:
+        """Write the size of a machine.
+
+        Parameters
+        ----------
+        cpu, memory
+            Stored fractions; None where not known.
+
+        Examples
+        --------
+        >>> ResourceAmounts(16, 64).size_text(0.5, 0.5), ResourceAmounts().size_text(0.5, None)
+        ('8 cores, 32 GiB', 'CPU 0.5 of the largest machine, memory –')
+        """
+        parts = []
+        for resource, fraction in (("cpu", cpu), ("memory", memory)):
+            text = self.text(fraction, resource)
+            # Cores are of the CPU, and GiB of memory.
+            says_resource = self.is_known(resource) and fraction is not None
+            parts.append(text if says_resource else f"{RESOURCES[resource]} {text}")
+        both_relative = all(part.endswith(RELATIVE) for part in parts)
+        if both_relative:
+            parts[0] = parts[0].removesuffix(f" {RELATIVE}")
+        return ", ".join(parts)
 
     def describe(self) -> str:
         """Return the size of the largest machine, as far as it is known; empty where it is not."""
@@ -112,6 +148,36 @@ def stored_size(manifest: Manifest) -> tuple[float | None, float | None]:
     cores = None if "cpu" in unknown else basis.get("cores")
     n_bytes = None if "memory" in unknown else basis.get("bytes")
     return cores or None, n_bytes / BYTES_PER_GIB if n_bytes else None
+
+
+class HasSizes(Protocol):
+    """Options with the size of the largest machine: a dataclass with these fields, 0 where not stated."""
+
+    @property
+    def cores(self) -> float:
+        """Its cores."""
+
+    @property
+    def gib(self) -> float:
+        """Its GiB."""
+
+
+Options = TypeVar("Options", bound=HasSizes)
+
+
+def with_stored_sizes(options: Options, manifest: Manifest) -> Options:
+    """Return options with the size of the largest machine, as far as a store knows what they leave open.
+
+    Parameters
+    ----------
+    options
+        A dataclass with the fields ``cores`` and ``gib``.
+    manifest
+        Of the store.
+    """
+    amounts = ResourceAmounts.of(manifest, options.cores, options.gib)
+    copy: Any = options
+    return cast(Options, replace(copy, cores=amounts.cores or 0.0, gib=amounts.gib or 0.0))
 
 
 def resource_of(column: str) -> str | None:

@@ -79,7 +79,9 @@ def find_task(store: Store, text: str, where: str = "task") -> tuple[int, int]:
         As for :func:`find_machine`.
     """
     match = _TASK.fullmatch(text)
-    if match is None:
+    # A name may end in digits behind a colon itself: host:9100.
+    is_name = any(candidate.is_whole for candidate in _candidates(store, _JOBS, text))
+    if match is None or is_name:
         return find_job(store, text, where), 0
     return find_job(store, match[1], where), int(match[2])
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
+from borgtrace.errors import harmless
 from borgtrace.store.store import Store
 
 SHORT = 8
@@ -15,14 +16,16 @@ _HASH = re.compile(r"[A-Za-z0-9+/]{43}=|[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 
 
 def short_name(name: str) -> str:
-    """Return a name as it is shown: the first letters of a hash, which nobody reads; any other name as it is.
+    """Return a name as it is shown, on one line: the first letters of a hash, which nobody reads; others whole.
 
     Examples
     --------
     >>> short_name("web-7"), short_name("KRTzcRzuT60cS+R7tXuLDIJxr6GYJE0d1mqVZzHsnCE=")
     ('web-7', 'KRTzcRzu')
     """
-    return name[:SHORT] if _HASH.fullmatch(name) else name
+    if _HASH.fullmatch(name):
+        return name[:SHORT]
+    return harmless(name).replace("\n", "\\n").replace("\t", "\\t")
 
 
 class Names:
@@ -98,6 +101,12 @@ class Names:
         first, end = self._store.rows_of_collection(collection_id)
         is_alone = end - first <= 1 and instance_index == 0 and self.are_own
         return job if is_alone else f"{job}:{instance_index}"
+
+    def task_and_ids(self, collection_id: int, instance_index: int) -> str:
+        """Return what a task is called, with its job's id and its index in brackets where that is another text."""
+        ids = f"{collection_id}:{instance_index}"
+        name = self.task(collection_id, instance_index)
+        return name if name == ids else f"{name} ({ids})"
 
     def machine_and_id(self, machine_id: int) -> str:
         """Return what a machine is called, with its id in brackets where that is another text."""

@@ -1,6 +1,7 @@
 """Numbers as people read them: four significant digits, and commas between thousands."""
 
 import math
+from typing import Any
 
 NOTHING = "–"
 """Stands for what is not known."""
@@ -63,3 +64,22 @@ def percent(share: float | None, digits: int = 3) -> str:
     if share is None or math.isnan(share):
         return NOTHING
     return f"{number(share * 100, digits)} %"
+
+
+def value_text(value: Any) -> str:
+    """Write a value of a row: numbers as above, texts as they are.
+
+    Examples
+    --------
+    >>> value_text(1234567), value_text(0.123456), value_text("web-7"), value_text(None), value_text(True)
+    ('1,234,567', '0.1235', 'web-7', '–', 'yes')
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return integer(value)
+    if isinstance(value, float):
+        return number(value)
+    return str(value)

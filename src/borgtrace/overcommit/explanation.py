@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from borgtrace.errors import UsageError
-from borgtrace.notation import find_machine
+from borgtrace.notation import find_machine, with_stored_sizes
 from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.oracle import oracle
@@ -49,6 +49,7 @@ def explain_prediction(
     UsageError
         Where nothing ran on the machine in that slot, or it is not in the store.
     """
+    options = with_stored_sizes(options, store.manifest)
     tables = EngineTables.of(store, memory=store.memory)
     replay_input = open_replay(
         store,

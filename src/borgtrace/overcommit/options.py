@@ -82,7 +82,8 @@ class ReplayOptions:
     is_literal
         Whether samples, history and oracle are those of Google's simulator.
     cores, gib
-        Cores and GiB of the largest machine, for policies whose buckets are cores and bytes; 0 where not known.
+        Cores and GiB of the largest machine, for policies whose buckets are cores and bytes; 0 for what the store
+        knows.
     target
         Violation rate that an advice must keep.
     period

@@ -8,6 +8,7 @@ import numpy as np
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import machine_usage
+from borgtrace.notation import with_stored_sizes
 from borgtrace.overcommit.options import ReplayOptions, policies_by_tasks
 from borgtrace.overcommit.policies import PeakPolicy
 from borgtrace.overcommit.pools import POOLS
@@ -142,6 +143,7 @@ class ReplayQuestion(StoreQuestion):
         self, store: Store, tables: EngineTables, options: ReplayOptions, /
     ) -> list[Row]:
         """Replay the machines of a store; see the base."""
+        options = with_stored_sizes(options, store.manifest)
         replay_input = open_replay(
             store,
             tables,

@@ -17,6 +17,7 @@ import pyarrow as pa
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.notation import with_stored_sizes
 from borgtrace.question import (
     Answer,
     Claim,
@@ -146,7 +147,7 @@ class CompactOptions:
         Estimator of what tasks take, such as ``gpa:0.01``, for the row `planned`; none where empty.  An overcommit
         policy, such as ``overcommit:average``, is what the rest reserves in the rows `reclaimed`, too.
     cores, gib
-        Cores and GiB of the largest machine; 0 where not known.
+        Cores and GiB of the largest machine; 0 for what the store knows.
     seeds
         How many orders of machines and jobs.
     seed
@@ -202,6 +203,7 @@ def compute(
         Where no task with a known start runs at the moment.
     """
     check_inside(store, options.at)
+    options = with_stored_sizes(options, store.manifest)
     machines = KnownMachines.at(tables, options.at)
     tasks = read_tasks(tables, at=options.at)
     NotApplicable.unless(len(tasks), f"no task with a known start runs at {write_time(options.at)}")

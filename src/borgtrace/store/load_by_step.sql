@@ -6,7 +6,7 @@ WITH windows AS (
     FROM instance_usage
 )
 SELECT
-    start_time // $step AS step,
+    greatest(start_time - $start, 0) // $step AS step,
     count(DISTINCT (collection_id, instance_index)) AS n_tasks,
     sum(average_cpu * duration) / $step AS cpu,
     sum(average_memory * duration) / $step AS memory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from borgtrace.errors import UsageError
 from borgtrace.schema import TERMINAL_EVENTS
-from borgtrace.schema.time import AFTER_TRACE, HOUR
+from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +86,7 @@ def running_on(store: Store, machine: int, time: int) -> pa.Table:
 
 
 def hourly_load(store: Store, machine: int) -> pa.Table:
-    """Return, per hour of the trace, what the machine's tasks used (means over the hour).
+    """Return, per hour since the start of the trace, what the machine's tasks used (means over the hour).
 
     Columns: hour (from 0), n_tasks, cpu, memory; see :func:`load_by_step`.
 
@@ -97,11 +97,16 @@ def hourly_load(store: Store, machine: int) -> pa.Table:
     machine
         Its id.
     """
-    load = load_by_step(store, machine, HOUR)
+    load = load_by_step(store, machine, HOUR, TRACE_START)
     return load.rename_columns(["hour", *load.column_names[1:]])
 
 
-def load_by_step(store: Store, machine: int, step: int) -> pa.Table:
+def load_by_step(
+    store: Store,
+    machine: int,
+    step: int,
+    start: int = 0,
+) -> pa.Table:
     """Return, per step of the trace, what the machine's tasks used (means over the step).
 
     Columns: step (from 0), n_tasks, cpu, memory. Windows are weighted by the time they cover; tasks inside an alloc are
@@ -116,10 +121,13 @@ def load_by_step(store: Store, machine: int, step: int) -> pa.Table:
         Its id.
     step
         Length of a step, µs; a window belongs to the step in which it starts.
+    start
+        Where the first step starts, on the trace's clock, µs; what is earlier belongs to it, too.
     """
     parameters = {
         "machine": machine,
         "step": step,
+        "start": start,
         "after": AFTER_TRACE,
     }
     return store.sql(_query("load_by_step"), parameters)

@@ -27,7 +27,7 @@ def compact(
         Option(
             "--at",
             metavar="TIME",
-            help="The moment, such as 12h or 2d3h; 0 is its start; by default when most CPU is requested.",
+            help="The moment, such as 12h or 2026-11-01T12:00; 0 is its start; by default when most CPU is requested.",
         ),
     ] = "",
     what_if: Annotated[
@@ -56,12 +56,20 @@ def compact(
     cores_per_unit: Annotated[
         float,
         UNIT_SIZE,
-        Option("--cores-per-unit", metavar="CORES", help="Cores of the largest machine."),
+        Option(
+            "--cores-per-unit",
+            metavar="CORES",
+            help="Cores of the largest machine, where the store does not know them.",
+        ),
     ] = 0.0,
     gib_per_unit: Annotated[
         float,
         UNIT_SIZE,
-        Option("--gib-per-unit", metavar="GIB", help="GiB of memory of the largest machine."),
+        Option(
+            "--gib-per-unit",
+            metavar="GIB",
+            help="GiB of the largest machine, where the store does not know them.",
+        ),
     ] = 0.0,
     seeds: Annotated[
         int,
@@ -89,17 +97,18 @@ def compact(
     from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import talk
+    from borgtrace.notation import WallClock
     from borgtrace.scheduling import COMPACT, CompactOptions, busiest_moment
     from borgtrace.scheduling.compact import ALL
-    from borgtrace.schema.time import parse_time, write_time
 
     if list_names:
         print_what_ifs()
         return
     check_png(png, out)
     opened = borgtrace.open(required_store(store), memory=memory)
+    clock = WallClock.of(opened.manifest)
     options = CompactOptions(
-        at=parse_time(at, "--at") if at else 0,
+        at=clock.parse(at, "--at") if at else 0,
         what_ifs=tuple(what_if or ALL),
         policy=policy,
         margin=margin,
@@ -114,7 +123,7 @@ def compact(
         moment = busiest_moment(opened)
         options = replace(options, at=moment)
         talk.print(
-            f"At {write_time(moment)}: when most CPU is requested (--at names another time)."
+            f"At {clock.text(moment)}: when most CPU is requested (--at names another time)."
         )
     ask(
         COMPACT,

@@ -53,8 +53,9 @@ def compare(
     import borgtrace
     from borgtrace.catalog import find
     from borgtrace.cli.grid import TextColumn, print_grid
-    from borgtrace.cli.printing import number, print_json
+    from borgtrace.cli.printing import print_json
     from borgtrace.errors import UsageError
+    from borgtrace.notation import value_text
     from borgtrace.question.job_distances import distances
     from borgtrace.schema.ranges import parse_words
 
@@ -77,7 +78,7 @@ def compare(
         return
     columns = []
     for name in distance_table.column_names:
-        cells = [number(row[name], 4, missing="–") for row in rows]
+        cells = [value_text(row[name]) for row in rows]
         columns.append(TextColumn(name, cells, is_number=name not in ("measure", "store")))
     print_grid(columns)
 

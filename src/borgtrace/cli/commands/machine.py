@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 @command(on_interrupt="the store is as it was")
 def machine(
     store: StoreArgument,
-    machine_name: Annotated[str, Argument(metavar="MACHINE", help="Id or name of the machine.")],
+    machine_name: Annotated[
+        str, Argument(metavar="MACHINE", help="Name of the machine, how it begins, or its id.")
+    ],
     at: Annotated[
         str,
         Option(
-            "--at", metavar="TIME", help="A time, such as 700s, 12h or 2d3h; each hour by default."
+            "--at",
+            metavar="TIME",
+            help="A time, such as 700s, 12h, 2d3h or 2026-11-01T12:00; each hour by default.",
         ),
     ] = "",
     as_json: JsonOption = False,
@@ -35,44 +39,40 @@ def machine(
     Example: borgtrace machine cell-2011 4155527081 --at 700s
     """
     import borgtrace
-    from borgtrace.cli.printing import number, print_aligned, print_json
-    from borgtrace.notation import find_machine
-    from borgtrace.schema.time import parse_time
+    from borgtrace.cli.machine_text import print_hours, print_machine, print_tasks, used_share
+    from borgtrace.cli.printing import print_json
+    from borgtrace.notation import Notation, find_machine
     from borgtrace.store.machine import capacity_at
 
     opened = borgtrace.open(store)
+    notation = Notation.of(opened)
     machine_id = find_machine(opened, machine_name)
-    time = parse_time(at, "--at") if at else None
+    time = notation.clock.parse(at, "--at") if at else None
     capacity = capacity_at(opened, machine_id, time)
-    table = load_of(opened, machine_id, time)
-    rows = table.to_pylist()
+    rows = load_of(opened, machine_id, time).to_pylist()
     if as_json:
         print_json(
             {
                 "machine": machine_id,
+                "name": notation.names.machine(machine_id),
                 "capacity": asdict(capacity),
                 "rows": rows,
             }
         )
         return
-
-    def text(value: object) -> str:
-        return number(value, 5, missing="–")
-
-    state = "up" if capacity.is_up else "down"
-    platform = (capacity.platform or "unknown")[:7]
-    amounts = f"CPU {text(capacity.cpu)}, memory {text(capacity.memory)}"
-    print(f"machine {machine_id}: {state}, {amounts}, platform {platform}")
-    print_aligned(table.column_names, [[text(value) for value in row.values()] for row in rows])
+    print_machine(notation, machine_id, capacity, time)
     if not rows:
         print("nothing is known to have run")
         return
+    if time is None:
+        print_hours(notation, rows)
+    else:
+        print_tasks(notation, rows)
     # A share of an unknown capacity is no number (32 ADD rows of 2011 have none).
     parts = []
-    if capacity.cpu:
-        parts.append(used_share("CPU", capacity.cpu, rows))
-    if capacity.memory:
-        parts.append(used_share("memory", capacity.memory, rows))
+    for resource, size in (("cpu", capacity.cpu), ("memory", capacity.memory)):
+        if size:
+            parts.append(used_share(resource, size, rows, at_time=time is not None))
     print("; ".join(parts) or "its capacity is unknown")
 
 
@@ -83,17 +83,3 @@ def load_of(store: Store, machine_id: int, time: int | None) -> pa.Table:
     if time is None:
         return hourly_load(store, machine_id)
     return running_on(store, machine_id, time)
-
-
-def used_share(name: str, capacity: float, rows: list[dict[str, float]]) -> str:
-    """Say which share of a capacity is used: its mean over hours, or at an instant beside the requested share."""
-    column = name.lower()
-
-    def share(key: str) -> float:
-        return sum(row[key] or 0 for row in rows) / capacity
-
-    if "hour" in rows[0]:
-        return f"{name} {share(column) / len(rows):.1%} used"
-    used = share(f"average_{column}")
-    requested = share(f"{column}_request")
-    return f"{name} {used:.1%} used, {requested:.1%} requested"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -127,7 +127,7 @@ def overcommit(
         Option(
             "--cores-per-unit",
             metavar="CORES",
-            help="Cores of the largest machine, for koordinator-prod and --recommend.",
+            help="Cores of the largest machine, where the store does not know them.",
         ),
     ] = 0.0,
     gib_per_unit: Annotated[
@@ -136,7 +136,7 @@ def overcommit(
         Option(
             "--gib-per-unit",
             metavar="GIB",
-            help="GiB of memory of the largest machine, for koordinator-prod and --recommend.",
+            help="GiB of memory of the largest machine, where the store does not know them.",
         ),
     ] = 0.0,
     target: Annotated[
@@ -179,11 +179,16 @@ def overcommit(
         Option(
             "--explain",
             metavar="MACHINE",
-            help="Show the terms of each policy for a machine (id or name), and stop; needs --at.",
+            help="Show the terms of each policy for a machine (its name or id), and stop; needs --at.",
         ),
     ] = "",
     at: Annotated[
-        str, Option("--at", metavar="TIME", help="With --explain: a time, such as 12h or 2d3h.")
+        str,
+        Option(
+            "--at",
+            metavar="TIME",
+            help="With --explain: a time, such as 12h, 2d3h or 2026-11-01T12:00.",
+        ),
     ] = "",
     seed: SeedOption = 0,
     jobs: ProcessesOption = 1,
@@ -255,8 +260,7 @@ def overcommit(
             raise UsageError("--explain", "not with --compat, which renumbers the slots")
         if not at:
             raise UsageError("--at", "no time named", way_out="--explain needs one: --at 12h")
-        terms = explanation(opened, options, explain, parse_time(at, "--at"))
-        print_terms(terms, as_json=as_json)
+        print_explanation(opened, options, explain, at, as_json=as_json)
         return
     if target is not None:
         options["target"] = target
@@ -293,17 +297,29 @@ def recommender_options(
     return RecommenderOptions(**options)
 
 
-def explanation(
-    store: Store, options: Mapping[str, Any], machine: str, time: int
-) -> Sequence[Mapping[str, object]]:
-    """Return the terms of policies at one machine and time, with a bar."""
+def print_explanation(
+    store: Store,
+    options: Mapping[str, Any],
+    machine: str,
+    at: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Print the terms of policies at one machine and time."""
     from borgtrace.cli.console import steps
+    from borgtrace.cli.policy_terms import print_terms
+    from borgtrace.cli.printing import print_json
     from borgtrace.forecast import walks
+    from borgtrace.notation import WallClock
     from borgtrace.overcommit import ReplayOptions, explain_prediction
 
-    replay_options = ReplayOptions(**options)
+    time = WallClock.of(store.manifest).parse(at, "--at")
     with steps() as report:
-        return explain_prediction(store, replay_options, machine, time, report, walks)
+        terms = explain_prediction(store, ReplayOptions(**options), machine, time, report, walks)
+    if as_json:
+        print_json(terms)
+    else:
+        print_terms(store, terms, machine, time)
 
 
 def question_of(*, reclaim: bool, has_target: bool) -> ReplayQuestion:
@@ -356,18 +372,3 @@ def print_kinds(kinds: Mapping[str, Any]) -> None:
         parameters = ", ".join(item.name for item in fields(kind))
         suffix = f" ({parameters})" if parameters else ""
         print(f"{name:<27}{kind.about}{suffix}")
-
-
-def print_terms(terms: Sequence[Mapping[str, object]], *, as_json: bool) -> None:
-    """Print the terms of policies at one machine and time."""
-    from borgtrace.cli.grid import TextColumn, print_grid
-    from borgtrace.cli.printing import number, print_json
-
-    if as_json:
-        print_json(list(terms))
-        return
-    columns = []
-    for name in terms[0]:
-        cells = [number(row[name], 5, missing="–") for row in terms]
-        columns.append(TextColumn(name, cells, is_number=name == "value"))
-    print_grid(columns)

@@ -11,7 +11,8 @@ from typer import Argument, Option
 from borgtrace.cli.command import command
 from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
-from borgtrace.cli.printing import number, print_json
+from borgtrace.cli.printing import print_json
+from borgtrace.notation import number, value_text
 from borgtrace.schema.bounds import (
     PROCESSES,
     SHARE,
@@ -245,12 +246,12 @@ def print_targets(rows: list[dict[str, Any]]) -> None:
     )
     for row in rows:
         deviation = "" if row["deviation"] is None else f"{row['deviation']:+.1%}"
-        interval = "" if row["low"] is None else f"{row['low']:.4g} … {row['high']:.4g}"
+        interval = "" if row["low"] is None else f"{number(row['low'])} … {number(row['high'])}"
         print(
             TARGET_LINE.format(
                 f"{row['measure']}, {row['tier']}",
-                number(row["published"], 4),
-                number(row["measured"], 4),
+                value_text(row["published"]),
+                value_text(row["measured"]),
                 deviation,
                 interval,
                 row["verdict"],

@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 @command(on_interrupt="the store is as it was", writes_here=["plot"])
 def trace(
     store: StoreArgument,
-    name: Annotated[str, Argument(metavar="COLLECTION", help="Job (collection) id, or its name.")],
-    instance: Annotated[int, ID, Argument(metavar="INSTANCE", help="Task (instance) index.")] = 0,
+    name: Annotated[
+        str, Argument(metavar="JOB", help="Name of the job, how it begins, or its id; NAME:INDEX.")
+    ],
+    instance: Annotated[
+        int | None,
+        ID,
+        Argument(metavar="INDEX", help="Index of the task in its job; 0 by default."),
+    ] = None,
     shape: Annotated[
         Literal["table", "csv", "json"], Option("--format", help="How to print it.")
     ] = "table",
@@ -45,18 +51,24 @@ def trace(
     """
     import borgtrace
     from borgtrace.cli.printing import print_columns
-    from borgtrace.notation import find_job
+    from borgtrace.cli.trace_text import print_windows
+    from borgtrace.notation import find_job, find_task
     from borgtrace.schema.ranges import parse_words
 
     opened = borgtrace.open(store)
-    collection = find_job(opened, name, "collection")
+    if instance is None:
+        collection, index = find_task(opened, name, "JOB")
+    else:
+        collection, index = find_job(opened, name, "JOB"), instance
     names = ("start_time", "duration", *parse_words(columns))
     # Before the page too: an unknown task is refused in the same words.
-    usage = opened.traces([(collection, instance)], names)
-    if plot is None:
-        print_columns(usage.columns, "json" if as_json else shape)
+    usage = opened.traces([(collection, index)], names)
+    if plot is not None:
+        _write_page(opened, collection, index, plot, as_json=as_json)
+    elif shape == "table" and not as_json:
+        print_windows(opened, collection, index, usage.columns)
     else:
-        _write_page(opened, collection, instance, plot, as_json=as_json)
+        print_columns(usage.columns, "json" if as_json else shape)
 
 
 def _write_page(

@@ -3,13 +3,14 @@
 from borgtrace.overcommit.policies.distributions import ConvolutionPolicy, SaddlepointPolicy
 from borgtrace.overcommit.policies.forecast import Forecast
 from borgtrace.overcommit.policies.gaussian import GpaPolicy, OnlineGpa
-from borgtrace.overcommit.policies.kubernetes import NodePolicy
+from borgtrace.overcommit.policies.kubernetes import RATIOS, NodePolicy
 from borgtrace.overcommit.policies.machines import NSigma
 from borgtrace.overcommit.policies.policy import HistoryPolicy, Limit, PeakPolicy, Prediction
 from borgtrace.overcommit.policies.registry import parse_policy, policies
 from borgtrace.overcommit.policies.tasks import Reservation, TaskPercentile
 
 __all__ = [
+    "RATIOS",
     "ConvolutionPolicy",
     "Forecast",
     "GpaPolicy",

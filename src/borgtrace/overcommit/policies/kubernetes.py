@@ -28,6 +28,10 @@ KOORDINATOR = {
     ),
 }
 """Histograms of its peak predictions; the margin is added to what is read."""
+LOAD = "usage ÷ request, bounded"
+RATIO = "overcommit ratio"
+RATIOS = frozenset((LOAD, RATIO))
+"""Terms that are ratios; all others are amounts of a resource."""
 
 
 class NodePolicy(PeakPolicy):
@@ -237,8 +241,8 @@ class KatalystRealtime(NodePolicy):
             "capacity": capacity,
             "used": used,
             "requested": requested,
-            "usage ÷ request, bounded": load,
-            "overcommit ratio": ratio,
+            LOAD: load,
+            RATIO: ratio,
             "predicted peak": requested / ratio,
         }
 

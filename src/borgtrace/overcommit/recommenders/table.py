@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from borgtrace.errors import check_names
 from borgtrace.kernels.arrays import Flags
+from borgtrace.notation import with_stored_sizes
 from borgtrace.overcommit.histogram import size_of_unit
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import Recommender
@@ -89,7 +90,7 @@ class RecommenderOptions:
     resources
         ``cpu``, ``memory`` or both.
     cores, gib
-        Cores and GiB of the largest machine; 0 where not stated.
+        Cores and GiB of the largest machine; 0 for what the store knows.
     """
 
     recommenders: Sequence[str] = tuple(recommenders())
@@ -101,7 +102,6 @@ class RecommenderOptions:
         check_fields(self, UNIT_OPTIONS)
         self.parsed()
         check_names("--resource", self.resources, RESOURCES)
-        self.units()
 
     def parsed(self) -> list[Recommender]:
         """Return the recommenders, each once; refuse unknown ones."""
@@ -130,14 +130,16 @@ def compute(
     tables, report
         Not used.
     options
-        Recommenders, and the size of the largest machine.
+        Recommenders, and the size of the largest machine where the store does not know it.
 
     Raises
     ------
+    UsageError
+        Where nobody says the size of the largest machine.
     NotApplicable
         Where no task has both usage and a request.
     """
-    units = options.units()
+    units = with_stored_sizes(options, store.manifest).units()
     backtest = RecommenderBacktest(options.parsed(), units)
     samples_of_each = [job_samples(store, resource, unit) for resource, unit in units.items()]
     # The same jobs of every resource at a time: a recommender may look at all of them.
