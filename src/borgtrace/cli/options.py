@@ -79,12 +79,18 @@ ListOption = Annotated[bool, Option("--list", help="List the names and stop.")]
 WhereOption = Annotated[
     str, Option("--where", metavar="SQL", help="SQL predicate that selects tasks.")
 ]
-JobsOption = Annotated[str, Option("--jobs", metavar="N,N-M", help="Job ids and ranges of them.")]
+JobsOption = Annotated[
+    str, Option("--jobs", metavar="A,N,N-M", help="Jobs: names, ids, ranges of ids.")
+]
 MachinesOption = Annotated[
-    str, Option("--machines", metavar="N,N-M", help="Machines a task ever was on: ids, ranges.")
+    str,
+    Option(
+        "--machines", metavar="A,N,N-M", help="Machines a task ever was on: names, ids, ranges."
+    ),
 ]
 TimeOption = Annotated[
-    str, Option("--time", metavar="A..B", help="Time range, such as 600s..24h, 1h30m.. or ..2d.")
+    str,
+    Option("--time", metavar="A..B", help="Time range, such as 600s..24h, ..2d or 2026-11-01.."),
 ]
 TierOption = Annotated[
     str,
@@ -100,7 +106,9 @@ PriorityOption = Annotated[
 SchedulingClassOption = Annotated[
     str, Option("--class", metavar="N,N-M", help="Scheduling classes, 0 to 3.")
 ]
-UserOption = Annotated[str, Option("--user", metavar="A,B", help="Users (hashes).")]
+UserOption = Annotated[
+    str, Option("--user", metavar="A,B", help="Users: names, or how they begin.")
+]
 EndTypeOption = Annotated[
     str, Option("--end-type", metavar="A,B", help="How tasks ended, such as FINISH,KILL.")
 ]

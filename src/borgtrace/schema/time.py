@@ -5,6 +5,7 @@ Source: 2011 format document ("Time"). Which instant that is, and in which time 
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -142,7 +143,11 @@ def write_time(time: int) -> str:
     return text or "0us"
 
 
-def parse_span(text: str, where: str = "time") -> tuple[int, int]:
+def parse_span(
+    text: str,
+    where: str = "time",
+    read: Callable[[str, str], int] = parse_time,
+) -> tuple[int, int]:
     """Return the times [from, to) in µs that ``A..B`` means; a side left out is that end of the trace.
 
     Parameters
@@ -151,6 +156,8 @@ def parse_span(text: str, where: str = "time") -> tuple[int, int]:
         Such as ``1h30m..2h``, ``600s..`` or ``..2d``.
     where
         The option or parameter, for the error.
+    read
+        Reads a side, as :func:`parse_time` does.
 
     Raises
     ------
@@ -174,8 +181,8 @@ def parse_span(text: str, where: str = "time") -> tuple[int, int]:
             expected="A..B, such as 600s..24h, 1h30m.. or ..2d",
             got=repr(text),
         )
-    start = parse_time(first, where) if first.strip() else BEFORE_TRACE
-    end = parse_time(last, where) if last.strip() else AFTER_TRACE
+    start = read(first, where) if first.strip() else BEFORE_TRACE
+    end = read(last, where) if last.strip() else AFTER_TRACE
     if start >= end:
         raise UsageError(
             where,

@@ -196,6 +196,7 @@ def dataset(
         "compat": compat,
     }
     criteria = parse_criteria(
+        store,
         jobs=jobs,
         machines=machines,
         time=time,

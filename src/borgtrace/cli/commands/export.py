@@ -132,6 +132,7 @@ def export(
     free: Any = key
     files = JobsLayout(output_format, parse_words(columns), granularity, free)
     criteria = parse_criteria(
+        store,
         jobs=jobs,
         machines=machines,
         time=time,

@@ -58,6 +58,7 @@ def subset(
     from borgtrace.ingest.subset import subset as copy_part
 
     criteria = parse_criteria(
+        store,
         jobs=jobs,
         machines=machines,
         time=time,
