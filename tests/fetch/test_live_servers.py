@@ -105,6 +105,20 @@ def test_a_server_is_a_source(run: Run, tmp_path: Path, rows_of_csv: Rows) -> No
     assert (kept / "container_cpu_usage_seconds_total").is_dir()
 
 
+def test_the_same_command_later_adds_what_is_new(run: Run, tmp_path: Path) -> None:
+    """An hour, then the next one: the store is that of both hours fetched at once."""
+    with prometheus(tmp_path / "server", cluster()) as url:
+        first = run("ingest", url, "--store", tmp_path / "store", *period(60))
+        assert first.returncode == 0, first.stderr
+        second = run("ingest", url, "--store", tmp_path / "store", *period(120))
+        assert second.returncode == 0, second.stderr
+        at_once = run("ingest", url, "--store", tmp_path / "at-once", *period(120))
+    assert "the store is made again of all, old and new" in second.stdout
+    assert second.stdout.splitlines()[-1].startswith("digest ")
+    assert second.stdout.splitlines()[-1] == at_once.stdout.splitlines()[-1]
+    assert first.stdout.splitlines()[-1] != at_once.stdout.splitlines()[-1]
+
+
 @pytest.mark.parametrize(
     "server", [prometheus, pytest.param(victoria_metrics, marks=pytest.mark.scale)]
 )

@@ -18,12 +18,14 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
+import borgtrace
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.notation import find_job, find_machine
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
+from borgtrace.store.verify import verify
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
 
 THREE_COLUMNS = "task,time,cpu\nweb,0,2\nweb,300,4\n7,0,1\nweb,550,8\n"
@@ -444,15 +446,29 @@ def test_what_cannot_be_right_is_asked_about(
     assert not list(tmp_path.glob("store/*"))
 
 
-def test_a_second_ingest_changes_nothing_and_no_file_is_added(tmp_path):
+def test_a_second_ingest_changes_nothing_and_no_file_is_added_alone(tmp_path):
     first = ingest_own(tmp_path, AVERAGES, {"own.csv": THREE_COLUMNS}).manifest
     assert ingest_own(tmp_path, AVERAGES, {"own.csv": THREE_COLUMNS}).manifest == first
     with pytest.raises(StoreError) as error:
-        ingest_own(tmp_path, AVERAGES, {"more.csv": THREE_COLUMNS})
+        ingest_own(tmp_path, AVERAGES, {"more.csv": "task,time,cpu\nlater,900,1\nlater,1200,2\n"})
     assert str(error.value) == (
-        f"{tmp_path / 'store'}: no files can be added to a store of a converted format: expected all of its files at "
-        "once, got a store of 1; ingest all files into a separate store"
+        f"{tmp_path / 'store'}: files are added to a store of a converted format only together with those that it was "
+        "made of: expected its 1 file as well, such as own.csv, got 0 of them; name all files, old and new, in one "
+        "command; the store is then made again of all"
     )
+    assert borgtrace.open(tmp_path / "store").manifest == first
+
+
+def test_a_store_is_made_again_of_old_and_new_files(tmp_path):
+    files = {"own.csv": THREE_COLUMNS, "more.csv": "task,time,cpu\nlater,900,1\nlater,1200,2\n"}
+    (tmp_path / "other").mkdir()
+    ingest_own(tmp_path, AVERAGES, {"own.csv": THREE_COLUMNS})
+    again = ingest_own(tmp_path, AVERAGES, files).manifest
+    at_once = ingest_own(tmp_path / "other", AVERAGES, files).manifest
+    assert (again.digest, again.tables) == (at_once.digest, at_once.tables)
+    assert [check.name for check in verify(tmp_path / "store") if not check.holds] == []
+    # The same once more changes nothing.
+    assert ingest_own(tmp_path, AVERAGES, files).manifest == again
 
 
 def test_a_format_is_guessed_and_says_so(tmp_path):

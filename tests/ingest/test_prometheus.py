@@ -170,3 +170,32 @@ def test_an_answer_that_is_none_says_why(tmp_path, answer, message):
     with pytest.raises(SourceError) as error:
         ingest([tmp_path / "answer.json"], tmp_path / "store", IngestOptions(jobs=1))
     assert str(error.value) == f"{tmp_path / 'answer.json'}: {message}"
+
+
+def _at(region, *samples):
+    return _answer(CPU, (WEB | {"region": region}, samples))
+
+
+def test_answers_that_came_later_make_the_store_again(tmp_path):
+    texts = {
+        "first.json": _at("a", (0, "10"), (60, "40")),
+        "later.json": _at("a", (60, "40"), (120, "100")),
+        "other.json": _at("b", (0, "5"), (60, "6"), (120, "7")),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    first, later, other = (tmp_path / name for name in texts)
+    options = IngestOptions(jobs=1, capacity="4cores")
+    ingest([first], tmp_path / "store", options)
+    again = ingest([first, later], tmp_path / "store", options)
+    at_once = ingest([first, later], tmp_path / "at-once", options)
+    assert (again.is_rebuilt, at_once.is_rebuilt) == (True, False)
+    assert again.manifest.digest == at_once.manifest.digest
+    # 30 s in a minute on 4 cores, then 60 s.
+    used = rows(borgtrace.open(tmp_path / "store"), "instance_usage", "average_cpu")
+    assert used == [(0.125,), (0.25,)]
+    # A version that cannot be made leaves the store as it was.
+    with pytest.raises(SourceError, match="two series at one time"):
+        ingest([first, later, other], tmp_path / "store", options)
+    assert borgtrace.open(tmp_path / "store").manifest == again.manifest
+    assert ingest([first, later], tmp_path / "store", options).manifest == again.manifest

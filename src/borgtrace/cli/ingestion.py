@@ -117,7 +117,10 @@ def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
     remainder = f" + {set_aside:,} set aside" if set_aside else ""
     # An own file may be read for several sections, each with a name of its table.
     files = {(source.sha256, source.name.partition("/")[2]) for source in result.staged}
-    print(f"Read {counted(len(files), 'file')}; {result.known} already in the store")
+    if result.is_rebuilt:
+        print(f"Read {counted(len(files), 'file')}: the store is made again of all, old and new")
+    else:
+        print(f"Read {counted(len(files), 'file')}; {result.known} already in the store")
     print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {quarantined:,}{remainder}")
     for line in lines_of_refusals(result.staged):
         print(line)
@@ -168,6 +171,7 @@ def facts_of(result: IngestResult, store: Path) -> dict[str, object]:
         "store": str(store),
         "read": [asdict(entry) for entry in result.staged],
         "known": result.known,
+        "is_rebuilt": result.is_rebuilt,
         "faults": [str(fault) for fault in result.faults],
         "tables": manifest.tables if manifest else None,
         "counters": manifest.counters if manifest else None,

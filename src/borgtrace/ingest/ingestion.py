@@ -55,12 +55,15 @@ class IngestResult:
         The files that could not be used; all others were.
     manifest
         Of the store; None after ``stage_only``.
+    is_rebuilt
+        Whether a store of a converted format was made again of all its files, old and new.
     """
 
     staged: tuple[SourceEntry, ...]
     known: int
     faults: tuple[SourceError, ...]
     manifest: Manifest | None
+    is_rebuilt: bool = False
 
 
 def ingest(
@@ -284,6 +287,9 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
         layout.staging,
         replace=options.replace,
     )
+    is_rebuilt = _is_to_be_rebuilt(pending, present, identity, layout)
+    if is_rebuilt:
+        pending = Pending((*pending.known, *pending.new), ())
     if pending.new:
         # Before the first part: a later run with no sources reads from it whose rows are staged.
         identity.write(layout)
@@ -295,8 +301,27 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
         _require_rows(layout, present, staged, faults)
         notes = (*raw_files.guesses, *discovery.notes)
         manifest = _build_store(layout, identity, present, notes, options, progress)
-        manifest = _declared(manifest, layout, faults, is_whole=options.whole)
-    return IngestResult(_as_stored(staged, manifest), len(pending.known), faults, manifest)
+        is_whole = options.whole or (present is not None and DECLARED_WHOLE in present.notes)
+        manifest = _declared(manifest, layout, faults, is_whole=is_whole)
+    return IngestResult(
+        _as_stored(staged, manifest), len(pending.known), faults, manifest, is_rebuilt
+    )
+
+
+def _is_to_be_rebuilt(
+    pending: Pending,
+    present: Manifest | None,
+    identity: Identity,
+    layout: Layout,
+) -> bool:
+    """Whether a store is made again of its files and new ones: that of a converted format takes none by themselves."""
+    if present is None or not dialect(identity.generation).conversion:
+        return False
+    # A run that was killed may have staged some of them.
+    if not pending.new and not staged_entries(layout.staging):
+        return False
+    names = {source.name for source in (*pending.known, *pending.new)}
+    return all(entry.name in names for entry in present.sources)
 
 
 def _declared(

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -392,19 +392,32 @@ def _medians_sql(paths: Sequence[Path], column: str) -> str:
     """
 
 
-def refuse_addition(layout: Layout, present: Manifest | None) -> None:
-    """Refuse to add files to a converted store: shares and counters need the rows that it was made of.
+def refuse_addition(layout: Layout, present: Manifest | None, read_again: Collection[str]) -> None:
+    """Refuse to add files to a converted store alone: shares and counters need the rows that it was made of.
+
+    Parameters
+    ----------
+    layout
+        The store.
+    present
+        Its manifest; None where there is no store yet.
+    read_again
+        Names of the sources of the next version.
 
     Raises
     ------
     StoreError
-        The store holds something.
+        The store was made of other files as well.
     """
-    if present is not None:
+    if present is None:
+        return
+    others = [entry for entry in present.sources if entry.name not in read_again]
+    if others:
+        n_sources = len(present.sources)
         raise StoreError(
             str(layout.root),
-            "no files can be added to a store of a converted format",
-            expected="all of its files at once",
-            got=f"a store of {len(present.sources)}",
-            way_out="ingest all files into a separate store",
+            "files are added to a store of a converted format only together with those that it was made of",
+            expected=f"its {n_sources} {'file' if n_sources == 1 else 'files'} as well, such as {others[0].file}",
+            got=f"{n_sources - len(others)} of them",
+            way_out="name all files, old and new, in one command; the store is then made again of all",
         )

@@ -99,7 +99,8 @@ def _divide(
         if same is None:
             divided.unknown.append(source)
         else:
-            divided.known.append(source)
+            # In the folder by which the store tells it from others of its name.
+            divided.known.append(dataclasses.replace(source, folder=folder_of(same.name)))
             divided.names_taken.add(same.name)
     return divided
 

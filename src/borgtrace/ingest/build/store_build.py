@@ -227,7 +227,7 @@ class StoreBuild:
 
     def _convert(self, trace: Dialect) -> dict[str, Any]:
         """Convert all files of a format together; return the fields of the manifest."""
-        refuse_addition(self.layout, self.inputs.present)
+        refuse_addition(self.layout, self.inputs.present, self.inputs.replaced)
         identity = self.inputs.identity
         converted = convert(
             self.connection,
