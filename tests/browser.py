@@ -57,3 +57,21 @@ def shape(driver: Any, width: int, *, dark: bool = False, paper: bool = False) -
         "Emulation.setEmulatedMedia",
         {"media": "print" if paper else "screen", "features": [scheme]},
     )
+
+
+def axe_violations(driver: Any) -> list[Any]:
+    """Return all that axe-core finds in the page: how bad, which rule, and where."""
+    axe = pytest.importorskip("axe_core_python", reason="axe-core is not installed (extra `test`)")
+    script = next(Path(axe.__path__[0]).rglob("axe.min.js")).read_text("utf-8")
+    summary = "result.violations.map(v => [v.impact, v.id, v.nodes.map(n => n.html.slice(0, 120))])"
+    # Through the debugger, which the page's policy does not reach.
+    answer = driver.execute_cdp_cmd(
+        "Runtime.evaluate",
+        {
+            "expression": f"{script}; axe.run().then(result => {summary})",
+            "awaitPromise": True,
+            "returnByValue": True,
+        },
+    )
+    violations: list[Any] = answer["result"]["value"]
+    return violations

@@ -8,7 +8,7 @@ import altair as alt
 import pyarrow as pa
 import pytest
 
-from borgtrace.question import charts
+from borgtrace.question import charts, colours
 
 ROWS = [
     {
@@ -67,7 +67,10 @@ def test_a_field_takes_its_kind_from_its_first_value() -> None:
 
 def test_tiers_have_their_colors_in_their_order() -> None:
     color = encoding(points(color=charts.tier_color(ROWS)))["color"]
-    assert color["scale"] == {"domain": ["free", "production"], "range": ["#88a", "#e4572e"]}
+    assert color["scale"] == {
+        "domain": ["free", "production"],
+        "range": [colours.TIERS["free"].light, colours.TIERS["production"].light],
+    }
     assert color["title"] == "tier"
 
 

@@ -28,7 +28,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
 def drawn(driver: Any) -> list[str]:
     """Open all questions, and wait until all charts are drawn."""
     driver.execute_script(
-        "document.querySelectorAll('details.question').forEach(item => { item.open = true; })"
+        "document.querySelectorAll('details.question, details.group').forEach(item => { item.open = true; })"
     )
     states: list[str] = wait_for(
         lambda: (
@@ -393,15 +393,15 @@ def test_print_opens_all_folds(browser: Browser, page: Path) -> None:
     driver = browser(page)
     drawn(driver)
     driver.execute_script(
-        "document.querySelectorAll('details.question').forEach(item => { item.open = false; })"
+        "document.querySelectorAll('#content details').forEach(item => { item.open = false; })"
     )
     opened = (
-        "return [...document.querySelectorAll('main details')].filter(item => item.open).length"
+        "return [...document.querySelectorAll('#content details')].filter(item => item.open).length"
     )
     assert driver.execute_script(opened) == 0
     driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     assert driver.execute_script(opened) == len(
-        driver.find_elements("css selector", "main details")
+        driver.find_elements("css selector", "#content details")
     )
     driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
     assert driver.execute_script(opened) == 0

@@ -97,3 +97,9 @@ def test_a_question_that_nobody_answers_has_reasons_and_no_chart() -> None:
     assert html.count("not applicable: the trace has &lt;no&gt; usage &amp; is short.") == 2
     assert "<figure>" not in html
     assert "<caption>" not in html
+
+
+def test_synthetic_stores_are_called_so() -> None:
+    assert "SYNTHETIC" not in page(1, 1)
+    one = page(1, 1, synthetic={"seed": 1})
+    assert "<strong>SYNTHETIC</strong> – q was generated, not recorded. Its numbers" in one

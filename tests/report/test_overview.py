@@ -141,7 +141,7 @@ def test_the_table_of_the_first_screen_has_the_highest_tier_first() -> None:
         "surprises": [],
         "sections": [],
     }
-    html = render("overview.html.j2", **values)
+    html = render("numbers.html.j2", **values)
     table = html.partition('<table class="levels">')[2].partition("</table>")[0]
     rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in table.split("<tr>")[1:]]
     assert rows == [

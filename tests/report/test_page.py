@@ -15,6 +15,7 @@ from borgtrace.errors import EngineError
 from borgtrace.question import Answer, Claim, EngineTables, Provenance
 from borgtrace.question import Column as AnswerColumn
 from borgtrace.question.criteria import equals
+from borgtrace.question.scopes import EXACT
 from borgtrace.report.charts import TooManyPointsError
 from borgtrace.report.holdings import counters, holdings, trace_name
 from borgtrace.report.page import javascript, report_html
@@ -25,6 +26,8 @@ from borgtrace.schema import TABLES, Column, Table
 
 from . import questions_of_tests as questions
 from .conftest import manifest
+
+EXACT_2011 = replace(EXACT, traces=("2011",))
 
 
 class _Elements(HTMLParser):
@@ -82,10 +85,37 @@ def test_text_is_escaped(html: str) -> None:
     assert "<em>one</em> for each shape of chart, with <code>code</code>" in html
 
 
-def test_claims_are_tallied(html: str) -> None:
+def of_google() -> str:
+    """The page of the test questions on rows of Google, with claims about the trace of 2011."""
+    tables = EngineTables({}, Provenance("store", "ab" * 32))
+    sections = []
+    for question in questions.QUESTIONS:
+        claims = [replace(claim, scope=EXACT_2011) for claim in question.claims]
+        sections.append(section(replace(question, claims=claims).run(tables)))
+    return report_html(manifest(), "store", sections)
+
+
+def test_claims_are_counted_for_the_trace_that_they_were_published_of(html: str) -> None:
     # Two more cannot be judged: they are in no number of the headline.
-    assert "<strong>1 of 3 judged published claims holds</strong>." in html
-    assert "<summary>2 cannot be judged on this store</summary>" in html
+    counted = of_google()
+    assert "<strong>1 of 3 judged published claims holds</strong>" in counted
+    assert "<summary>2 cannot be judged on this store</summary>" in counted
+    assert "<small>5 questions; 1 of 3 judged published claims holds</small>" in counted
+    assert '<span class="tally">' in counted
+    assert "What does not hold here" in counted
+
+
+def test_no_claims_are_counted_for_a_cell_that_nobody_published(html: str) -> None:
+    """A synthetic cell, and claims about no trace in particular on rows of Google."""
+    tables = EngineTables({}, Provenance("store", "ab" * 32))
+    sections = [section(question.run(tables)) for question in questions.QUESTIONS]
+    for page in (html, report_html(manifest(), "store", sections)):
+        assert "judged published claims" not in page
+        assert '<span class="tally">' not in page
+        assert "What does not hold here" not in page
+        assert '<a href="#claims">Published numbers beside those of this cell</a>' in page
+        # They stand there all the same, folded.
+        assert "<summary>Published: 1 holds</summary>" in page
 
 
 def test_same_input_same_bytes(html: str) -> None:
@@ -218,7 +248,7 @@ def test_questions_stand_under_their_heading() -> None:
         "Other questions": [own],
     }
     html = report_html(manifest(), "store", sections)
-    assert '<h2 class="group" id="group-other-questions">Other questions</h2>' in html
+    assert '<h2 id="group-other-questions">Other questions</h2>' in html
 
 
 def test_headings_of_a_table_are_words_and_its_method_names_the_columns(html: str) -> None:
@@ -244,9 +274,8 @@ def test_a_table_shows_the_columns_it_has_in_its_own_order() -> None:
 
 
 def test_groups_have_a_summary_and_what_does_not_apply_stands_once_by_reason(html: str) -> None:
-    body, _, refusals = html.partition('<section id="not-applicable"')
-    # Three claims of two questions; one of them is not judged.
-    assert '<p class="summary">5 questions; 1 of 3 judged published claims holds.</p>' in body
+    body, _, refusals = html.partition('<details class="part" id="not-applicable"')
+    assert "<small>5 questions</small></summary>" in body
     assert "<li>the trace has &lt;no&gt; usage &amp; is short:" in refusals
     assert (
         '<li id="no-answer">How large is the queue, and which shapes can a chart have? <small><code>no_answer'

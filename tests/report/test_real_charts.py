@@ -48,13 +48,17 @@ def _look_at(browser: Browser, summary: report.Summary) -> None:
     assert summary.size < 3_000_000
     for width, dark in ((1280, False), (390, True)):
         driver = browser(summary.path, width, dark=dark)
-        assert drawn(driver) == ["drawn"] * summary.n_charts
+        on_screen = len(driver.find_elements("css selector", ".screen .chart"))
+        assert drawn(driver) == ["drawn"] * (summary.n_charts + on_screen)
         assert driver.get_log("browser") == []
         assert driver.execute_script(BOXES) == []
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
-        bottom = "const cell = document.getElementById('cell'); return cell.getBoundingClientRect().bottom + scrollY"
-        # One screen: 1280 × 800, and 390 × 844.
-        assert driver.execute_script(bottom) <= {1280: 800, 390: 844}[width]
+        # One screen: 1280 × 800, and 390 × 844, where the charts stand below the tiles.
+        (what, height) = {1280: ("#cell", 800), 390: (".tiles", 844)}[width]
+        bottom = (
+            "return document.querySelector(arguments[0]).getBoundingClientRect().bottom + scrollY"
+        )
+        assert driver.execute_script(bottom, what) <= height
         empty = driver.execute_script(
             "return [...document.querySelectorAll('.chart')].filter(chart => "
             "!chart.querySelector('.role-mark path, .role-mark line, .role-mark text'))"

@@ -25,6 +25,7 @@ from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.pages import Pages
 from borgtrace.explore.span import TimeSpan, requested_span
 from borgtrace.explore.table_view import requested_view
+from borgtrace.question.colours import stylesheet
 from borgtrace.schema.time import parse_time
 from borgtrace.store.version import REPLACED
 
@@ -84,7 +85,8 @@ def of_one_version(explored: ExploredStore, routes: Sequence[Route]) -> list[Rou
 def routes_of_files() -> list[Route | Mount]:
     """Return the routes of styles and scripts."""
     # The report's own style: one visual system for both.
-    style = (files("borgtrace.report") / "templates" / "style.css").read_text("utf-8")
+    layout = (files("borgtrace.report") / "templates" / "style.css").read_text("utf-8")
+    style = stylesheet() + layout
     return [
         Route("/static/report.css", lambda request: Response(style, media_type="text/css")),
         Mount("/static", StaticFiles(directory=str(files(__package__) / "static"))),

@@ -18,7 +18,7 @@ from borgtrace.engine.csv_text import write_csv
 class DrawnSeries:
     """One column as it is drawn: ``style`` is ``stack``, ``line``, ``dash`` or ``band`` (to the column ``to``).
 
-    ``color`` is one of the page's colors, ``c1`` to ``c8``, or ``ink``, ``muted``.
+    ``color`` is one of the page's colors: of :mod:`borgtrace.question.colours`, or ``ink``, ``muted``.
     """
 
     column: str

@@ -11,13 +11,13 @@ A chart is plain Altair.  These functions return Altair objects, keyword argumen
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from itertools import cycle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.question import colours
 from borgtrace.question.answer import Row
 
 if TYPE_CHECKING:
@@ -28,34 +28,11 @@ Chart: TypeAlias = "alt.TopLevelMixin"
 WIDTH = 420
 HEIGHT = 240
 
-TIER_COLORS: Mapping[str, str] = {
-    "free": "#88a",
-    "beb": "#4c9be8",
-    "other": "#4c9be8",
-    "mid": "#2ca58d",
-    "production": "#e4572e",
-    "monitoring": "#7a4fb5",
-    "unknown": "#bbb",
-    "all": "#222",
-}
+TIER_COLORS: Mapping[str, str] = {name: colour.light for name, colour in colours.TIERS.items()}
 """One color per tier in every chart."""
-ESTIMATOR_COLORS: Mapping[str, str] = {
-    "average": "#4c78a8",
-    "percentile": "#72b7b2",
-    "cantelli": "#b279a2",
-    "gpa": "#e45756",
-    "gpa-calibrated": "#ff9da6",
-    "gpa-covariance": "#d67195",
-    "convolution": "#54a24b",
-    "saddlepoint": "#eeca3b",
-    "chernoff": "#9d755d",
-    "bernstein": "#bab0ac",
-    "hoeffding": "#888888",
-    "cornish-fisher": "#f58518",
-    "request": "#222222",
-}
+ESTIMATOR_COLORS = colours.ESTIMATORS
 """One color per estimator in every chart."""
-SPARE_COLORS = ("#d67195", "#17becf", "#b6992d", "#1f5f3f", "#6b4c9a", "#e377c2")
+SPARE_COLORS = colours.OTHER_NAMES
 """Colors of names that a chart does not list."""
 LABELS: Mapping[str, Mapping[str, str]] = {
     "resource": {"cpu": "CPU"},
@@ -265,9 +242,17 @@ def color(
     shown = {name: shade for name, shade in colors.items() if name in present}
     # A name without a color would be drawn without one, and left out of the legend.
     unlisted = sorted(present - set(colors))
-    shown |= zip(unlisted, cycle(SPARE_COLORS), strict=False)
+    shown |= zip(unlisted, spare_colors(colors.values()), strict=False)
     scale = alt.Scale(domain=list(shown), range=list(shown.values()))
     return alt.Color(f"{field}:N", title=title, scale=scale, legend=legend(field))
+
+
+def spare_colors(taken: Iterable[str]) -> Iterator[str]:
+    """Yield colors of names that a chart does not list, each another one, and none of those that are taken."""
+    taken = set(taken)
+    spare = [shade for shade in SPARE_COLORS if shade not in taken]
+    yield from spare
+    yield from colours.distinct([*taken, *spare])
 
 
 def tier_color(rows: Sequence[Row]) -> alt.Color:

@@ -18,7 +18,7 @@ from borgtrace.report.views import View, unit_views
 if TYPE_CHECKING:
     import altair as alt
 
-ROWS = 4000
+ROWS = 2500
 """Rows that a dataset is reduced to."""
 MAXIMUM_ROWS = 20_000
 """A dataset that cannot be reduced and is larger than this is not drawn."""

@@ -42,6 +42,7 @@ def comparison_html(
         "comparison.html.j2",
         stores=stores,
         names={label: trace_name(store.manifest) for label, store in stores.items()},
+        synthetic=[label for label, store in stores.items() if store.manifest.is_synthetic],
         has_one_unit=all(share_units(first, other) for other in others),
         distances=shown_table(distances, DISTANCES),
         questions=[side_by_side(results) for results in answers],

@@ -7,9 +7,12 @@ to write it, and a lone surrogate cannot be written at all.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from borgtrace.errors import harmless
+from borgtrace.question.colours import SERIES, distinct
+from borgtrace.report.views import View, unit_views
 
 if TYPE_CHECKING:
     import altair as alt
@@ -54,7 +57,33 @@ def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
     with alt.data_transformers.enable("default", max_rows=None):
         # Validation takes a second per 5,000 rows.
         spec: dict[str, Any] = drawable(chart.to_dict(validate=False))
-    return spec
+    return with_distinct_colours(spec)
+
+
+def with_distinct_colours(spec: dict[str, Any]) -> dict[str, Any]:
+    """Give a chart as many colours as its longest legend has names: Vega begins again after the tenth.
+
+    Examples
+    --------
+    >>> rows = [{"policy": f"policy {number}"} for number in range(30)]
+    >>> chart = {"data": {"values": rows}, "mark": "bar", "encoding": {"color": {"field": "policy", "type": "nominal"}}}
+    >>> len(set(with_distinct_colours(chart)["config"]["range"]["category"]))
+    30
+    """
+    n_names = max([len(SERIES), *(names_of_colours(view) for view in unit_views(spec))])
+    config = dict(spec.get("config", {}))
+    shades = {"category": list(islice(distinct(), n_names)), **config.get("range", {})}
+    return {**spec, "config": {**config, "range": shades}}
+
+
+def names_of_colours(view: View) -> int:
+    """Return how many names the colours of a view stand for; 0 where they stand for numbers."""
+    names = set()
+    for channel in ("color", "fill", "stroke"):
+        encoding = view.encoding.get(channel)
+        if isinstance(encoding, dict) and encoding.get("type") in ("nominal", "ordinal"):
+            names |= {row.get(str(encoding.get("field"))) for row in view.rows}
+    return len(names)
 
 
 def svg(spec: dict[str, Any]) -> str:

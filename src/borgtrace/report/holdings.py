@@ -2,10 +2,11 @@
 
 from typing import NamedTuple
 
+from borgtrace.question.scope import duration
 from borgtrace.report.values import MINUTES, instant
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.reasons import REASONS, SEVERITIES, Reason
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, TRACE_START
 from borgtrace.store.manifest import Manifest
 
 
@@ -37,6 +38,21 @@ def trace_name(manifest: Manifest) -> str:
     if manifest.made:
         return f"{manifest.made.capitalize()} cell in the format of {name}"
     return name
+
+
+def span_of_store(manifest: Manifest) -> str:
+    """Write from when to when the tables of a store speak about the trace, and how long that is; empty without rows."""
+    times = []
+    for bounds in manifest.time_range.values():
+        # What was there before the trace, or after it, has no time of its own.
+        times += [time for time in bounds if BEFORE_TRACE < time < AFTER_TRACE]
+    if not times:
+        return ""
+    first, last = max(min(times), TRACE_START), max(times)
+    if first >= last:
+        return instant(last, manifest, MINUTES)
+    ends = f"{instant(first, manifest, MINUTES)} to {instant(last, manifest, MINUTES)}"
+    return f"{duration(last - first)}, {ends}"
 
 
 def holdings(manifest: Manifest) -> list[Holding]:

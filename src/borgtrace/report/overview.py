@@ -1,11 +1,11 @@
-"""The first screen of the page: the cell in ten seconds, from the answers of questions that the page shows."""
+"""The cell in numbers: tiles and lines of the page, from the answers of questions that the page shows."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from borgtrace.first_screen import CONTENTS, LINES, RESOURCES, Amount, ScreenLine
+from borgtrace.first_screen import CONTENTS, LINES, RESOURCES, TILES, Amount, ScreenLine
 from borgtrace.question import Finding, NotApplicable
 from borgtrace.question.claims import KINDS
 from borgtrace.question.scope import duration
@@ -82,6 +82,23 @@ def facts(manifest: Manifest, sections: Iterable[PageSection]) -> list[Fact]:
     return lines
 
 
+def tiles(manifest: Manifest, sections: Iterable[PageSection]) -> list[Fact]:
+    """Return the tiles of the first screen in their order, but for those whose question the page leaves out.
+
+    Parameters
+    ----------
+    manifest, sections
+        As for :func:`facts`.
+    """
+    sections_by_question = {item.question.name: item for item in sections}
+    tiles_of_page = []
+    for tile in TILES:
+        if tile.question in sections_by_question:
+            section = sections_by_question[tile.question]
+            tiles_of_page.append(fact_of(tile, manifest, section))
+    return tiles_of_page
+
+
 def fact_of(line: ScreenLine, manifest: Manifest, section: PageSection | None) -> Fact:
     """Read a line from the answer of its question, or say why it is unknown."""
     if section is None:
@@ -98,7 +115,7 @@ def fact_of(line: ScreenLine, manifest: Manifest, section: PageSection | None) -
             name=line.name,
             title=line.title,
             anchor=section.anchor,
-            unknown=unknown(line, manifest),
+            unknown=unknown(line.needs, manifest),
             reason=str(reason),
         )
     values = tuple(written(amount, manifest) for amount in amounts)
@@ -126,13 +143,13 @@ def answer_of(section: PageSection) -> pa.Table:
     return section.result.table
 
 
-def unknown(line: ScreenLine, manifest: Manifest) -> str:
-    """Say what is needed to know a line."""
-    table = coverage(manifest).tables[line.needs]
+def unknown(table_name: str, manifest: Manifest) -> str:
+    """Say that something is unknown, and whether more rows of the table that it needs most would help."""
+    table = coverage(manifest).tables[table_name]
     # With all of it in the store, more of it is no way out.
     if table.rows and table.is_whole:
         return "unknown"
-    return f"unknown: needs {CONTENTS[line.needs]}"
+    return f"unknown: needs {CONTENTS[table_name]}"
 
 
 def written(amount: Amount, manifest: Manifest) -> Value:

@@ -13,10 +13,14 @@ from markupsafe import Markup
 
 from borgtrace.question import Finding
 from borgtrace.question.claims import KINDS, headline, unjudged
+from borgtrace.question.colours import stylesheet
 from borgtrace.report import holdings, overview
 from borgtrace.report.drawable import drawable_text
 from borgtrace.report.markup import inline, inline_script, json_script, paragraphs
+from borgtrace.report.packed_rows import packed_rows
 from borgtrace.report.papers import papers_cited
+from borgtrace.report.publisher import findings_of_publisher
+from borgtrace.report.screen import drawn_charts
 from borgtrace.report.sections import VERDICTS, PageSection, grouped, observed, refusals
 from borgtrace.report.values import environment
 from borgtrace.schema import TABLES
@@ -54,6 +58,7 @@ def report_html(
     references = [section.question.reference for section in sections]
     references += [finding.source for finding in findings]
     facts = overview.facts(manifest, sections)
+    of_publisher = findings_of_publisher(manifest, sections)
     return render(
         "report.html.j2",
         title=holdings.trace_name(manifest),
@@ -61,15 +66,18 @@ def report_html(
         manifest=manifest,
         theme=theme,
         width=width,
+        span=holdings.span_of_store(manifest),
+        tiles=overview.tiles(manifest, sections),
+        screen_charts=drawn_charts(manifest, sections),
         facts=facts,
         levels=overview.levels(facts),
         level_names=overview.LEVEL_NAMES,
-        surprises=overview.surprises(sections),
+        surprises=overview.surprises(sections) if of_publisher else [],
         groups=grouped(item for item in sections if item.not_applicable is None),
         not_applicable=refusals(sections),
         sections=sections,
         observed=observed(sections),
-        headline=headline(findings),
+        headline=headline(of_publisher) if of_publisher else "",
         kinds=KINDS,
         judged=findings_by_verdict(sections),
         unjudged=unjudged(findings),
@@ -97,7 +105,9 @@ def findings_by_verdict(
 def render(template: str, **values: Any) -> str:
     """Fill a template of this package, with the drawing library at hand."""
     page_template = _templates().get_template(template)
-    page = page_template.render(library=Markup(javascript()), **values)
+    page = page_template.render(
+        library=Markup(javascript()), colours=Markup(stylesheet()), **values
+    )
     # A NUL is lost on the way to what a browser shows, and a lone surrogate cannot be written to a file.
     return drawable_text(page)
 
@@ -109,6 +119,7 @@ def _templates() -> jinja2.Environment:
     templates.filters.update(
         headline=headline,
         json_script=json_script,
+        packed_rows=packed_rows,
         inline=inline,
         paragraphs=paragraphs,
     )

@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from borgtrace.question.colours import SERIES, VARIABLES
+
 INK = "var(--ink)"
 MUTED = "var(--muted)"
 PAPER = "var(--paper)"
@@ -13,7 +15,7 @@ SHADE = re.compile(r"#([0-9a-f]{1,2})\1\1")
 DARKEST_GREY = 0x45
 """Darker grays are meant as ink, lighter ones as something in the background."""
 WHITE = 0xFF
-COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
+COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "category", "condition"})
 DATA_KEYS = frozenset({"data", "datasets"})
 
 CONFIG: dict[str, Any] = {
@@ -25,18 +27,7 @@ CONFIG: dict[str, Any] = {
     "text": {"fill": INK},
     "rule": {"color": MUTED},
     "view": {"stroke": "transparent"},
-    "range": {
-        "category": [
-            "var(--c1)",
-            "var(--c2)",
-            "var(--c3)",
-            "var(--c4)",
-            "var(--c5)",
-            "var(--c6)",
-            "var(--c7)",
-            "var(--c8)",
-        ]
-    },
+    "range": {"category": [f"var(--{colour.name})" for colour in SERIES]},
     "axis": {
         "labelColor": INK,
         "titleColor": INK,
@@ -105,7 +96,9 @@ def recoloured(value: Any, key: str = "") -> Any:
 
 
 def on_any_background(colour: str) -> str:
-    """Replace an ink or a gray that a question has fixed, and that would vanish on the other background."""
+    """Replace what a question has fixed: colours of the page, and inks and grays that would vanish on dark ground."""
+    if colour.lower() in VARIABLES:
+        return VARIABLES[colour.lower()]
     shade = SHADE.fullmatch(colour.lower())
     if not shade:
         return NAMED_COLOURS.get(colour.lower(), colour)

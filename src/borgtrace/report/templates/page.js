@@ -1,6 +1,8 @@
 (() => {
   "use strict";
   const NARROW = 560;
+  // No panel is narrower, where the page has the room, and its axis takes so much beside it.
+  const PANEL = 280, AXIS = 75;
   // Log level 1: errors; warnings speak to the author of a chart, not to its reader.
   const OPTIONS = { mode: "vega-lite", renderer: "svg", actions: false, logLevel: 1 };
   const charts = [...document.querySelectorAll("[data-chart]")];
@@ -12,6 +14,20 @@
     const data = spec.data || root.data;
     if (!data) return [];
     return data.values || (root.datasets || {})[data.name] || [];
+  };
+
+  // Rows lie in the page column by column, texts as numbers of a list.
+  const rowsOfColumns = (columns) => {
+    const names = Object.keys(columns);
+    const values = names.map((name) => {
+      const { texts, numbers } = columns[name];
+      return texts ? numbers.map((number) => (number === null ? null : texts[number])) : columns[name];
+    });
+    return values[0].map((_, row) => Object.fromEntries(names.map((name, column) => [name, values[column][row]])));
+  };
+  const specOf = (element) => {
+    const text = document.getElementById("spec-" + element.dataset.chart).textContent;
+    return JSON.parse(text, (_, value) => (value && value.byColumn ? rowsOfColumns(value.byColumn) : value));
   };
 
   const distinct = (spec, root, field) => new Set(rowsOf(spec, root).map((row) => row[field])).size || 1;
@@ -54,7 +70,7 @@
   };
 
   // How many facets stand side by side.
-  const across = (wanted, count, width) => Math.max(1, Math.min(wanted || count, count, Math.floor(width / 200)));
+  const across = (wanted, count, width) => Math.max(1, Math.min(wanted || count, count, Math.floor(width / (PANEL + AXIS))));
 
   // Fits a part of a specification to a width: one view takes it all, several share it or stack.
   const shape = (part, spec, width, isTop) => {
@@ -116,25 +132,28 @@
     return spec;
   };
 
-  // A folded chart has no width of its own: all are as wide as their page, or as it asks for.
+  // A folded chart has no width of its own: all are as wide as their column, or as the page asks for.
   const asked = Number(document.documentElement.dataset.width) || Infinity;
-  const main = document.getElementById("main");
-  const widthOf = () => {
-    const { paddingLeft, paddingRight } = getComputedStyle(main);
-    return Math.min(asked, Math.floor(main.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)));
+  const content = document.getElementById("content") || document.getElementById("main");
+  const isOnScreen = (element) => Boolean(element.closest(".screen"));
+  const widthOf = (element) => {
+    if (isOnScreen(element)) return Math.floor(element.clientWidth);
+    const { paddingLeft, paddingRight } = getComputedStyle(content);
+    // A question is set in a little, below its heading.
+    const room = element.closest(".part") ? 16 : 0;
+    return Math.min(asked, Math.floor(content.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - room));
   };
   const views = new Map();
 
   const draw = async (element) => {
     if (element.dataset.state === "drawing") return;
     element.dataset.state = "drawing";
-    const text = document.getElementById("spec-" + element.dataset.chart).textContent;
-    const width = widthOf();
+    const width = widthOf(element);
     element.dataset.width = width;
     try {
       if (views.has(element)) views.get(element).finalize();
-      views.set(element, await vegaEmbed(element, fit(JSON.parse(text), width), OPTIONS));
-      offer(element);
+      views.set(element, await vegaEmbed(element, fit(specOf(element), width), OPTIONS));
+      if (!isOnScreen(element)) offer(element);
       element.dataset.state = "drawn";
     } catch (error) {
       element.dataset.state = "failed";
@@ -176,7 +195,7 @@
 
   // What is drawn: the rows of each of its data sets, below one heading.
   const chartCsv = (element) => {
-    const spec = JSON.parse(document.getElementById("spec-" + element.dataset.chart).textContent);
+    const spec = specOf(element);
     const sets = new Set();
     const gather = (part) => {
       if (part.data && part.data.values) sets.add(part.data.values);
@@ -228,6 +247,40 @@
     table.parentElement.after(buttons([["CSV", "Save these rows as CSV", () => save(name, "text/csv", text())]]));
   });
 
+  // Rows by a column: numbers by size, texts by the alphabet, what is missing last.
+  const valueOf = (cell) => {
+    const text = cell.textContent.trim();
+    const number = Number(text.replaceAll("\u202f", ""));
+    return text === "–" ? null : Number.isNaN(number) ? text : number;
+  };
+  const compare = (one, other) => {
+    if (one === null || other === null) return (one === null) - (other === null);
+    return typeof one === "number" && typeof other === "number" ? one - other : String(one).localeCompare(String(other));
+  };
+  const sortBy = (table, heading) => {
+    // Numbers begin with the largest: that is what is looked for.
+    const first = heading.classList.contains("n") ? "descending" : "ascending";
+    const other = first === "descending" ? "ascending" : "descending";
+    const order = heading.getAttribute("aria-sort") === first ? other : first;
+    [...heading.parentElement.cells].forEach((cell) => cell.removeAttribute("aria-sort"));
+    heading.setAttribute("aria-sort", order);
+    const body = table.tBodies[0], sign = order === "ascending" ? 1 : -1;
+    const rows = [...body.rows].map((row) => [valueOf(row.cells[heading.cellIndex]), row]);
+    rows.sort(([a], [b]) => (a === null || b === null ? compare(a, b) : sign * compare(a, b)));
+    body.append(...rows.map(([, row]) => row));
+  };
+  document.querySelectorAll("table.data").forEach((table) => {
+    if (table.tBodies[0].rows.length < 2) return;
+    for (const heading of table.tHead.rows[0].cells) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.append(...heading.childNodes);
+      button.addEventListener("click", () => sortBy(table, heading));
+      heading.append(button);
+    }
+  });
+
   // Charts in sight first, the others when the browser has time.
   const idle = window.requestIdleCallback || ((work) => setTimeout(work, 30));
   const watch = new IntersectionObserver((entries) => {
@@ -248,7 +301,7 @@
     timer = setTimeout(() => {
       for (const element of charts) {
         const before = Number(element.dataset.width);
-        if (element.dataset.state === "drawn" && Math.abs(widthOf() - before) > 8) draw(element);
+        if (element.dataset.state === "drawn" && Math.abs(widthOf(element) - before) > 8) draw(element);
       }
     }, 200);
   });
@@ -261,10 +314,13 @@
   // A link to a question opens it, whatever the filter says.
   const reveal = () => {
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const fold = target && target.closest("details.question");
+    let fold = target && target.closest("#content details");
     if (!fold) return;
-    fold.hidden = fold.parentElement.hidden = false;
-    fold.open = true;
+    while (fold) {
+      fold.hidden = false;
+      fold.open = true;
+      fold = fold.parentElement.closest("#content details");
+    }
     target.scrollIntoView();
   };
   window.addEventListener("hashchange", reveal);
@@ -283,6 +339,7 @@
       if (!said.has(item)) said.set(item, [...item.querySelectorAll(parts)].map((part) => part.textContent).join(" ").toLowerCase());
       return said.get(item);
     };
+    const groups = [...document.querySelectorAll("details.group")];
     const { topic, verdict, text, fold } = filter.elements;
     const apply = () => {
       const sought = text.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -291,13 +348,19 @@
           (!verdict.value || item.dataset.verdicts.split(" ").includes(verdict.value));
         item.hidden = !(isOf && sought.every((word) => words(item).includes(word)));
       }
-      document.querySelectorAll("section.group").forEach((group) => { group.hidden = !group.querySelector(".question:not([hidden])"); });
+      const isSought = Boolean(topic.value || verdict.value || sought.length);
+      groups.forEach((group) => {
+        group.hidden = !group.querySelector(".question:not([hidden])");
+        // What is sought is shown: a folded topic would hide it.
+        group.open = isSought;
+      });
       filter.querySelector("output").textContent = `${questions.filter((item) => !item.hidden).length} of ${questions.length} questions`;
     };
     filter.addEventListener("input", apply);
     filter.addEventListener("submit", (event) => event.preventDefault());
     fold.addEventListener("click", () => {
       const open = fold.textContent === "Open all";
+      groups.forEach((group) => { group.open = open; });
       questions.forEach((item) => { item.open = open && !item.hidden; });
       fold.textContent = open ? "Fold all" : "Open all";
     });

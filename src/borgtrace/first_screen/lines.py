@@ -1,7 +1,4 @@
-"""The cell in ten seconds: the few numbers with which a report begins, each read from the answer of a question.
-
-The report shows whatever stands in `LINES`; this module alone knows from which questions they come.
-"""
+"""The cell in numbers: lines of a few amounts each, every one read from the answer of a question."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -176,18 +173,39 @@ def busiest_hour(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
     yield Amount("busiest-hour", busiest["hour"], "hour")
 
 
+def cell_level(rows: Iterable[Row], resource: str, measure: str) -> float | None:
+    """Return the mean share of the capacity over some hours of the cell; None where it was measured in none."""
+    known = [row for row in rows if row[f"{resource}_{measure}"] is not None]
+    if not known:
+        return None
+    amount = sum(row[f"{resource}_{measure}"] for row in known)
+    return float(amount / sum(row[f"{resource}_capacity"] for row in known))
+
+
 def queue(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
     """Read how many tasks are pending, within the trace."""
+    steps = check_queue(answer, manifest)
+    middle = median(steps["pending"].to_pylist())
+    peak = max(steps["pending_max"].to_pylist())
+    yield Amount("pending-median", middle, "number", "pending (median)")
+    yield Amount("pending-peak", peak, "count", "at the peak")
+
+
+def check_queue(answer: pa.Table, manifest: Manifest) -> pa.Table:
+    """Return the steps of the queue within the trace.
+
+    Raises
+    ------
+    NotApplicable
+        The store does not know who waits, or no step lies inside the trace.
+    """
     check_completeness(manifest, "instance_events")
     NotApplicable.unless(
         DERIVED_EVENTS not in manifest.notes, "events are derived from usage: nobody waits"
     )
     steps = queue_length.inside_trace(answer)
     NotApplicable.unless(steps.num_rows, "no step lies inside the trace")
-    middle = median(steps["pending"].to_pylist())
-    peak = max(steps["pending_max"].to_pylist())
-    yield Amount("pending-median", middle, "number", "pending (median)")
-    yield Amount("pending-peak", peak, "count", "at the peak")
+    return steps
 
 
 def overcommit(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
