@@ -139,9 +139,9 @@
   const widthOf = (element) => {
     if (isOnScreen(element)) return Math.floor(element.clientWidth);
     const { paddingLeft, paddingRight } = getComputedStyle(content);
-    // A question is set in a little, below its heading.
-    const room = element.closest(".part") ? 16 : 0;
-    return Math.min(asked, Math.floor(content.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - room));
+    const question = element.closest(".question");
+    const inset = question ? parseFloat(getComputedStyle(question).marginLeft) : 0;
+    return Math.min(asked, Math.floor(content.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - inset));
   };
   const views = new Map();
 
