@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,10 +61,76 @@ def test_lines_are_to_be_copied_whatever_the_folder_is_called(
         "2/6 Check every row, sort and index: a store",
         f"    $ borgtrace ingest '{folder}/raw' --store '{folder}/store'",
     ]
-    # Three lines a step, and the report.
-    assert (len(lines), lines[-1]) == (19, f"{folder}/report.html")
+    # Three lines a step, the report, and how to look around.
+    assert len(lines) == 20
+    assert lines[-2:] == [
+        f"The report: {folder}/report.html",
+        f"To look around in a browser: borgtrace explore '{folder}/store'",
+    ]
     numbered = [f"{number}-{name}.txt" for number, name in enumerate(NAMES, 1)]
     assert logs == [folder / "log" / name for name in numbered]
+
+
+AT_A_TERMINAL = """
+import sys
+from borgtrace.cli.commands import demo
+demo.run_step = lambda step, log: 1.0
+explored = []
+demo.subprocess.run = lambda command, check: explored.append(command[2:])
+from borgtrace.cli import main
+try:
+    main(["demo", *sys.argv[1:]])
+except SystemExit as ended:
+    print("ENDED", ended.code, explored)
+"""
+"""A demo whose steps do nothing, and that says what it would run in the end."""
+
+
+def at_a_terminal(typed: str, *arguments: str, **variables: str) -> str:
+    """Run a demo at a terminal where somebody types an answer; return all that the terminal shows."""
+    parent, child = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "CI"} | variables
+    process = subprocess.Popen(
+        [sys.executable, "-c", AT_A_TERMINAL, *arguments],
+        stdin=child,
+        stdout=child,
+        stderr=child,
+        env=environment,
+    )
+    os.close(child)
+    os.write(parent, typed.encode())
+    shown = b""
+    # A terminal whose other end is closed raises instead of returning nothing.
+    with suppress(OSError):
+        while block := os.read(parent, 4096):
+            shown += block
+    process.wait()
+    os.close(parent)
+    return shown.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "variables", "is_asked", "is_explored"),
+    [
+        ("y\n", {}, True, True),
+        ("n\n", {}, True, False),
+        ("\n", {}, True, False),
+        ("y\n", {"CI": "true"}, False, False),
+    ],
+)
+def test_a_terminal_is_asked_whether_to_look_around(
+    tmp_path: Path,
+    typed: str,
+    variables: dict[str, str],
+    is_asked: bool,
+    is_explored: bool,
+) -> None:
+    shown = at_a_terminal(
+        typed, str(tmp_path / "d"), "--machines", "10", "--hours", "1", **variables
+    )
+    assert ("Open it now?" in shown) == is_asked
+    assert (f"['borgtrace', 'explore', '{tmp_path}/d/store']" in shown) == is_explored
+    assert "ENDED 0" in shown or "ENDED None" in shown
 
 
 def test_json_alone(tmp_path: Path, logs: list[Path], capsys: Capture) -> None:
@@ -79,6 +149,7 @@ def test_json_alone(tmp_path: Path, logs: list[Path], capsys: Capture) -> None:
     facts = json.loads(out)
     assert out == json.dumps(facts, indent=1) + "\n"
     assert facts["report"] == f"{tmp_path}/d/report.html"
+    assert facts["explore"] == f"borgtrace explore {tmp_path}/d/store"
     assert len(facts["steps"]) == 6
     assert facts["steps"][1] == {
         "title": "Check every row, sort and index: a store",

@@ -1,5 +1,6 @@
 """``borgtrace demo``: from nothing to a report, with the commands that anyone would type, shown, run and timed."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, Option, confirm
 
 from borgtrace.cli.command import command
+from borgtrace.cli.guesses import can_ask
 from borgtrace.cli.options import JsonOption, SeedOption
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import BorgtraceError, UsageError
@@ -45,7 +47,8 @@ def demo(
     """Run every step on a synthetic cell, and write its report.
 
     The steps are: raw files, store, analyses, dataset, packing, report. Each step prints the command that it runs, so
-    that you can repeat it on a trace of your own. The last line is the path of the report.
+    that you can repeat it on a trace of your own. The last lines are the path of the report, and the command that shows
+    the cell in a browser; on a terminal you are asked whether to run it.
 
     Example: borgtrace demo demo-out
     """
@@ -55,9 +58,28 @@ def demo(
     steps = steps_of_demo(folder, machines, hours, seed)
     say = HarmlessConsole(quiet=as_json, soft_wrap=True).print
     finished = run_steps(steps, folder / "log", say)
-    say(folder / "report.html")
+    explore = f"explore {quoted_path(folder, 'store')}"
+    say(f"The report: {folder / 'report.html'}")
+    say(f"To look around in a browser: borgtrace {explore}")
     if as_json:
-        print_json({"report": str(folder / "report.html"), "steps": finished}, indent=1)
+        facts = {"report": str(folder / "report.html"), "explore": f"borgtrace {explore}"}
+        print_json({**facts, "steps": finished}, indent=1)
+    elif can_offer():
+        offer_to_explore(explore)
+
+
+def can_offer() -> bool:
+    """Whether somebody sits at a terminal: neither a pipe, nor a machine that builds and tests."""
+    return can_ask() and sys.stdout.isatty() and not os.environ.get("CI")
+
+
+def offer_to_explore(explore: str) -> None:
+    """Ask whether to open the cell in a browser, and do so until Ctrl-C ends it."""
+    if confirm("Open it now?", default=False):
+        command = [sys.executable, "-m", "borgtrace", *shlex.split(explore)]
+        # Its exit code is nothing that the demo has to answer for.
+        with suppress(KeyboardInterrupt):
+            subprocess.run(command, check=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +168,7 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
         DemoStep(
             title="Write the report: everything on one page",
             command=f"report {store} {quoted_path(folder, 'report.html')}",
-            next=f"borgtrace explore {store}   (the same cell in your browser)",
+            next=f"borgtrace report {store} paper.html --theme paper   (light, for print)",
         ),
     ]
 
