@@ -90,9 +90,9 @@ def times_for_span(span: Microseconds) -> StudyTimes:
 
     Examples
     --------
-    >>> [write_time(times_for_span(span).horizon) for span in (10 * MINUTE, 2 * HOUR, DAY, 7 * DAY)]
+    >>> [in_words(times_for_span(span).horizon) for span in (10 * MINUTE, 2 * HOUR, DAY, 7 * DAY)]
     ['5m', '10m', '2h', '1d']
-    >>> [write_time(times_for_span(span).warmup) for span in (10 * MINUTE, 2 * HOUR, DAY, 7 * DAY)]
+    >>> [in_words(times_for_span(span).warmup) for span in (10 * MINUTE, 2 * HOUR, DAY, 7 * DAY)]
     ['5m', '30m', '1h50m', '1h50m']
     """
     longest_horizon = span // _HORIZONS_IN_SPAN
