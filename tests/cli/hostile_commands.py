@@ -92,6 +92,12 @@ def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandL
         # Of these, only messages hold foreign text.
         "compact": [["compact", nowhere]],
         "overcommit": [["overcommit", nowhere]],
+        "overcommit target": [["overcommit", "target", nowhere]],
+        "overcommit reclaim": [["overcommit", "reclaim", nowhere]],
+        "overcommit recommend": [
+            ["overcommit", "recommend", nowhere, "--cores-per-unit=64", "--gib-per-unit=256"]
+        ],
+        "overcommit explain": [["overcommit", "explain", nowhere, TEXT, "--at=20m"]],
         "report": [["report", nowhere, work / "report.html"]],
     }
 
@@ -112,8 +118,14 @@ def _commands_of_files(raw: Path, work: Path) -> dict[str, list[CommandLine]]:
         ],
         "dialect": [["dialect", "sniff", own], ["dialect", "sniff", no_table]],
         "colocate": [
-            ["colocate", "--usage", own, CAPACITY, "--placement", work / "of-usage.csv"],
-            ["colocate", "--moments", moments, "--placement", work / "of-moments.csv"],
+            ["colocate", "--usage", own, CAPACITY, "--experiment=packing_base", "--instances=1"]
+        ],
+        "colocate place": [
+            ["colocate", "place", "--usage", own, CAPACITY, "--placement", work / "of-usage.csv"],
+            ["colocate", "place", "--moments", moments, "--placement", work / "of-moments.csv"],
+        ],
+        "colocate pool": [
+            ["colocate", "pool", "--usage", own, CAPACITY, "--out", work / "own.pool"]
         ],
     }
 

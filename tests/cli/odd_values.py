@@ -125,6 +125,11 @@ class Places:
             "fetch": ["--base-url", "http://127.0.0.1:9/", "--dry-run"],
             "forecast": ["--forecaster", "persistence"],
             "overcommit": ["--policy", "limit"],
+            "overcommit target": ["--policy", "limit"],
+            "overcommit explain": ["--policy", "limit"],
+            "overcommit recommend": ["--cores-per-unit", "64", "--gib-per-unit", "256"],
+            "colocate place": ["--synthetic", "30"],
+            "colocate pool": ["--synthetic", "30"],
             "simulate": ["--policy", "recorded"],
             "compact": ["--what-if", "limits", "--seeds", "1"],
             "subset": ["--time", "0s..9d"],
@@ -138,14 +143,15 @@ class Places:
         }
         """Optional arguments that do so."""
         self.needed: dict[tuple[str, str], list[str]] = {
-            ("overcommit", "--recommender"): ["--recommend", "--cores-per-unit", "64"],
-            ("overcommit", "--explain"): ["--at", "700s"],
-            ("overcommit", "--at"): ["--explain", "5"],
             ("export", "--capacity"): ["--layout", "swf"],
         }
         """Options that another one is for."""
         sources = ("[STORE]", "--pool", "--usage", "--moments")
-        self.instead = {("colocate", source): "--synthetic" for source in sources}
+        self.instead = {
+            (command, source): "--synthetic"
+            for command in ("colocate", "colocate place", "colocate pool")
+            for source in sources
+        }
         """Options that stand in the place of another one."""
 
 
@@ -250,19 +256,16 @@ def parameter_cases(places: Places) -> Iterator[Case]:
                 is_text = isinstance(default, str)
                 wrong = {*VALUES} if is_text else ALWAYS_WRONG
                 yield Case(words, f"--set {parameter}", value, kind in wrong)
-    for option, kinds, extra in (
-        ("--policy", policies(), ()),
-        (
-            "--recommender",
-            recommenders(),
-            ("--recommend", "--resource", "cpu", "--cores-per-unit", "64"),
-        ),
-    ):
-        yield from rule_cases(option, kinds, extra, store)
+    yield from rule_cases(("overcommit", "--policy"), policies(), (), store)
+    of_cpu = ("--resource", "cpu", "--cores-per-unit", "64")
+    yield from rule_cases(
+        ("overcommit", "recommend", "--recommender"), recommenders(), of_cpu, store
+    )
     yield from plan_cases(store)
     for name in estimators():
         for kind, value in VALUES.items():
-            words = ("colocate", "--moments", str(places.moments), "--estimator", f"{name}:{value}")
+            moments = str(places.moments)
+            words = ("colocate", "place", "--moments", moments, "--estimator", f"{name}:{value}")
             wrong = {*WRONG_NUMBERS, "zero", "minus one", "no time", "a microsecond", "unit alone"}
             yield Case(words, name, value, kind in wrong - {"huge"})
 
@@ -279,14 +282,15 @@ def plan_cases(store: str) -> Iterator[Case]:
 
 
 def rule_cases(
-    option: str, kinds: Mapping[str, Any], extra: Sequence[str], store: str
+    begin: Sequence[str], kinds: Mapping[str, Any], extra: Sequence[str], store: str
 ) -> Iterator[Case]:
-    """Yield the parameters of policies or recommenders."""
+    """Yield the parameters of policies or recommenders; `begin` is a command and the option that names them."""
+    option = begin[-1]
     for name, rule in kinds.items():
         for parameter in fields(rule):
             is_text = isinstance(parameter.default, str)
             for kind, value in VALUES.items():
-                words = ("overcommit", option, f"{name}:{parameter.name}={value}", *extra, store)
+                words = (*begin, f"{name}:{parameter.name}={value}", *extra, store)
                 wrong = ALWAYS_WRONG
                 if parameter.name == "most":
                     wrong = wrong - {"inf", "huge", "2^63"}

@@ -44,12 +44,16 @@ WORDS = {
 """What makes a command short, or is needed beside its arguments."""
 NEEDED = {
     ("colocate", "out"): ["--synthetic", "20", "--experiment", "packing_base", "--instances", "1"],
-    ("colocate", "placement"): ["--moments", "{moments}"],
-    ("colocate", "export_pool"): ["--synthetic", "20"],
+    ("colocate place", "placement"): ["--moments", "{moments}"],
+    ("colocate place", "dialect"): ["--usage", "{usage}"],
+    ("colocate pool", "out"): ["--synthetic", "20"],
+    ("colocate pool", "dialect"): ["--usage", "{usage}"],
     ("colocate", "dialect"): ["--usage", "{usage}"],
     ("forecast", "save"): ["--forecaster", "persistence"],
     ("simulate", "event_log"): ["--policy", "recorded"],
     ("overcommit", "model"): ["--policy", "forecast"],
+    ("overcommit target", "model"): ["--policy", "forecast"],
+    ("overcommit explain", "model"): ["--policy", "forecast"],
     ("merge", "out"): ["{store}", "{other}"],
 }
 """What one parameter needs."""
@@ -100,7 +104,7 @@ def command_line(place: PlaceOfCommand, path: str, things: Mapping[str, object])
             if parameter.name == place.parameter:
                 arguments.append("{path}")
             # `colocate` has one source of tasks.
-            elif parameter.name in ARGUMENTS and place.command != "colocate":
+            elif parameter.name in ARGUMENTS and place.command.split()[0] != "colocate":
                 arguments.append(ARGUMENTS[parameter.name])
     if place.command == "merge":
         arguments = ["{store}", "{other}", "{path}"]

@@ -205,15 +205,8 @@ def test_a_terminal_gets_tables_and_a_pipe_gets_csv(
         "recipe,id,kind,statement,published,tolerance,measured,verdict,"
     )
     assert "," not in shown[True][0].splitlines()[0]
-    claims = shown[True][1].splitlines()
-    assert not claims or claims[0].split() == [
-        "recipe",
-        "id",
-        "published",
-        "tolerance",
-        "measured",
-        "verdict",
-    ]
+    headings = shown[True][1].splitlines()[0].split()
+    assert set(headings) >= {"id", "measured", "verdict"}
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ from tests.ingest.raw import write_cell
 WRITERS = {
     "analyze": "analyze {store} job_durations --out {out}",
     "colocate": "colocate --synthetic 200 --experiment packing_base --instances 1 --size 50 --out {out}",
-    "colocate --export-pool": "colocate --synthetic 2000 --export-pool {out}/pool.parquet",
-    "colocate --placement": "colocate --moments {moments} --placement {out}/placement.csv",
+    "colocate place": "colocate place --moments {moments} --placement {out}/placement.csv",
+    "colocate pool": "colocate pool --synthetic 2000 --out {out}/pool.parquet",
     "compact": "compact {store} --at 1h --what-if limits --seeds 1 --out {out}",
     "compare": "compare {store} {other} --out {out}",
     "dataset": "dataset {store} {out} --format npz --min-length 1",
@@ -46,6 +46,9 @@ WRITERS = {
     "ingest": "ingest {raw} --store {out} --jobs 1",
     "merge": "merge {store} {part} {out}",
     "overcommit": "overcommit {store} --policy borg --out {out}",
+    "overcommit reclaim": "overcommit reclaim {store} --out {out}",
+    "overcommit recommend": "overcommit recommend {store} --cores-per-unit 64 --gib-per-unit 256 --out {out}",
+    "overcommit target": "overcommit target {store} --policy borg --out {out}",
     "report": "report {store} {out}/page.html job_durations",
     "simulate": "simulate {store} --policy recorded --out {out}",
     "simulate --event-log": "simulate {store} --policy best-fit --event-log {out}",
@@ -54,7 +57,17 @@ WRITERS = {
     "trace": "trace {store} {job} --plot {out}/life.html",
 }
 """A command line for each thing that a command writes."""
-READERS = {"dialect", "doctor", "explore", "info", "machine", "sql", "verify", "views"}
+READERS = {
+    "dialect",
+    "doctor",
+    "explore",
+    "info",
+    "machine",
+    "overcommit explain",
+    "sql",
+    "verify",
+    "views",
+}
 """Commands that write nothing but what they print, or what may be computed again."""
 KEPT = {
     "demo": "folder of the demo",
@@ -210,7 +223,7 @@ def test_the_family_is_whole() -> None:
     assert writers | READERS == set(COMMANDS)
 
 
-@pytest.mark.parametrize("writer", ["subset", "export", "dataset", "colocate --placement"])
+@pytest.mark.parametrize("writer", ["subset", "export", "dataset", "colocate place"])
 def test_a_full_disk_is_named(
     run: Run, small: dict[str, object], tmp_path: Path, writer: str
 ) -> None:

@@ -75,14 +75,6 @@ def test_options_without_an_effect_are_errors() -> None:
             "Invalid value for '--forecaster': no effect with --model; leave it out",
         ),
         (
-            "overcommit somewhere --reclaim --policy max",
-            "Invalid value for '--policy': no effect with --reclaim; leave it out",
-        ),
-        (
-            "overcommit somewhere --recommender vpa",
-            "Invalid value for '--recommender': no effect without --recommend; leave it out",
-        ),
-        (
             "export somewhere out --layout raw --key task",
             "Invalid value for '--key': no effect with --layout raw, but with jobs; leave it out",
         ),
@@ -97,7 +89,6 @@ def test_the_error_names_both_options(line: str, message: str) -> None:
 def test_options_that_have_an_effect_are_taken() -> None:
     # The folder is missing, which only the command itself finds out.
     for line in (
-        "overcommit somewhere --recommend --recommender vpa",
         "export somewhere out --key task",
         "forecast somewhere --model F --pack",
     ):

@@ -265,7 +265,7 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
             ("--tasks", "gold"),
             "--tasks: no such tier: expected all, high, free, other, production, got gold",
         ),
-        (("--explain", "9", "--at", "700s"), "--explain: no usage on such a machine: got 9"),
+        (("--explain", "9", "--at", "700s"), "MACHINE: no usage on such a machine: got 9"),
         (("--explain", "8", "--at", "1500s"), "--at: nothing ran on machine 8 then: got 25m"),
         (
             ("--explain", "8", "--at", "1h", "--compat", "crf"),
@@ -291,7 +291,8 @@ def test_the_list_says_what_each_policy_does_and_takes(
     code, out, err = run(capsys, tmp_path, "--list")
     assert (code, err) == (0, "")
     policies, recommenders = (
-        block.splitlines() for block in out.split("\nrecommenders (--recommend):\n")
+        block.splitlines()
+        for block in out.split("\nrecommenders (borgtrace overcommit recommend):\n")
     )
     for lines in (policies, recommenders):
         assert lines == sorted(lines, key=lambda line: line.split()[0])

@@ -17,7 +17,7 @@ from borgtrace.errors import SourceError
 from borgtrace.schema.dialects import dialect
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
-WAY_OUT = "; write one with `borgtrace colocate STORE --export-pool FILE`"
+WAY_OUT = "; write one with `borgtrace colocate pool STORE --out FILE`"
 
 
 def full() -> TaskPool:

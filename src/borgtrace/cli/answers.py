@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.cli.answer_files import claim_rows, claims_csv, write_result
+from borgtrace.cli.answer_table import print_answer, print_rows
 from borgtrace.cli.console import counted, steps, talk
 from borgtrace.cli.grid import TextColumn, print_grid
 from borgtrace.cli.parameters import own_parameters
 from borgtrace.cli.printing import print_csv, print_json
-from borgtrace.cli.query_rows import print_table
 from borgtrace.cli.terminal import data_stream
 from borgtrace.engine.csv_text import write_csv
 from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
@@ -19,9 +19,6 @@ from borgtrace.question.claims import UNMEASURED
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.storage import write_file
 from borgtrace.store import Store
-
-SHOWN_ROWS = 40
-"""Rows of a single answer on a terminal; files and pipes get all."""
 
 
 def run(
@@ -76,6 +73,7 @@ def ask(
         png=png,
         as_json=as_json,
         raw=raw,
+        is_table=True,
     )
 
 
@@ -99,6 +97,7 @@ def publish(
     png: bool,
     as_json: bool,
     raw: bool = False,
+    is_table: bool = False,
 ) -> list[Result]:
     """Write files into `out`; print tables or claims; return the results.
 
@@ -114,6 +113,8 @@ def publish(
         Print one JSON object a line.
     raw
         Whether texts of CSV stay as they are, those that a spreadsheet takes for formulas included.
+    is_table
+        Whether a single answer is printed as its table beside files, too, and not as its claims.
     """
     results = []
     for result in answers:
@@ -128,7 +129,9 @@ def publish(
     if as_json:
         return results
     # Several tables one after the other would be no CSV, so then the claims are the data.
-    if out is None and len(results) == 1:
+    if len(results) == 1 and (out is None or is_table):
+        if out is not None:
+            print(f"Files: {out / results[0].question.name}.*", file=sys.stderr)
         print_result(results[0], raw=raw)
         return results
     if sys.stdout.isatty():
@@ -162,17 +165,24 @@ def sentence(result: Result) -> str | None:
 
 
 def print_result(result: Result, *, raw: bool = False) -> None:
-    """Print the table, for people or as data (`raw` as for `publish`), and the claims on stderr."""
-    if result.not_applicable is None:
-        if sys.stdout.isatty():
-            print_table(result.table.to_reader(), SHOWN_ROWS)
-        else:
-            write_csv(result.table, data_stream(), raw=raw)
+    """Print the claims on stderr, the table, for people or as data (`raw` as for `publish`), and the answer in words.
+
+    The answer comes last: that is what a terminal still shows.
+    """
     for finding in result.findings:
         if finding.is_measured:
             print(finding, file=sys.stderr)
     print_headline(result.findings)
     print_reasons(finding for finding in result.findings if not finding.is_measured)
+    if result.not_applicable is not None:
+        return
+    if sys.stdout.isatty():
+        print_rows(result)
+    else:
+        write_csv(result.table, data_stream(), raw=raw)
+    words = sentence(result) if result.table.num_rows else None
+    if words:
+        print_answer(words)
 
 
 def print_measured_claims(results: Sequence[Result]) -> None:
@@ -183,7 +193,7 @@ def print_measured_claims(results: Sequence[Result]) -> None:
     columns = []
     for name in ("recipe", "id", "published", "tolerance", "measured", "verdict"):
         columns.append(TextColumn(name, [str(row[name]) for row in rows]))
-    print_grid(columns)
+    print_grid(columns, ("id", "measured", "verdict", "published", "recipe"))
 
 
 def print_headline(findings: Sequence[Finding]) -> None:

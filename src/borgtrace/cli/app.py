@@ -6,41 +6,29 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from borgtrace.cli.old_spellings import in_new_spelling
 from borgtrace.version import __version__
 
-COMMANDS = (
-    # Get data.
-    "demo",
-    "fetch",
-    "fetch prometheus",
-    "synth",
-    "ingest",
-    "dialect",
-    # Look at it.
-    "info",
-    "sql",
-    "trace",
-    "machine",
-    "explore",
-    # Ask questions.
-    "analyze",
-    "compare",
-    "views",
-    "dataset",
-    "export",
-    "colocate",
-    "overcommit",
-    "forecast",
-    "compact",
-    "simulate",
-    # Keep results and stores.
-    "report",
-    "subset",
-    "merge",
-    "verify",
-    "doctor",
-)
-"""Commands in the order a user meets them, one or two words each; :func:`command_function` finds their functions."""
+PANELS = {
+    "Get data": ("demo", "fetch", "fetch prometheus", "synth", "ingest", "dialect"),
+    "Look": ("info", "sql", "trace", "machine", "explore", "analyze", "compare", "report"),
+    "Learn": ("dataset", "forecast", "export"),
+    "Decide": (
+        "overcommit",
+        "overcommit target",
+        "overcommit reclaim",
+        "overcommit recommend",
+        "overcommit explain",
+        "colocate",
+        "colocate place",
+        "colocate pool",
+    ),
+    "Simulate": ("compact", "simulate"),
+    "Maintain": ("subset", "merge", "verify", "views", "doctor"),
+}
+"""Commands by what they are for, in the order a user meets them, one or two words each."""
+COMMANDS = tuple(name for names in PANELS.values() for name in names)
+""":func:`command_function` finds their functions."""
 
 
 class LazyGroup(TyperGroup):
@@ -55,12 +43,45 @@ class LazyGroup(TyperGroup):
         """Import one command; None for an unknown name."""
         return load_command(cmd_name) if cmd_name in COMMANDS else None
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands of each panel with the first sentence of their help; modes are left to their command."""
+        modes = {mode for name in COMMANDS for mode in modes_of(name)} - {"fetch prometheus"}
+        width = max(len(name) for name in COMMANDS if name not in modes)
+        for panel, names in PANELS.items():
+            rows = []
+            for name in names:
+                if name not in modes:
+                    sentence = first_sentence(self.get_command(ctx, name))
+                    # The first column of all panels has one width.
+                    rows.append((name.ljust(width), sentence))
+            with formatter.section(panel):
+                formatter.write_dl(rows)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that the first words name: two of them may be one."""
+        """Find the command that the first words name: two of them may be one, and old spellings lead to new ones."""
+        args = in_new_spelling(args)
         two_words = " ".join(args[:2])
         if len(args) > 1 and two_words in COMMANDS:
             return two_words, self.get_command(ctx, two_words), args[2:]
         return super().resolve_command(ctx, args)
+
+
+def modes_of(name: str) -> list[str]:
+    """Return the commands of two words that begin with a command.
+
+    Examples
+    --------
+    >>> modes_of("fetch")
+    ['fetch prometheus']
+    """
+    return [command for command in COMMANDS if command.startswith(f"{name} ")]
+
+
+def first_sentence(command: Any) -> str:
+    """Return the first sentence of the help of a command, without its full stop."""
+    help_text = " ".join((command.help or "").partition("\n\n")[0].split())
+    sentence, _, _ = help_text.partition(". ")
+    return sentence.rstrip(".")
 
 
 def command_function(name: str) -> Any:
@@ -84,7 +105,13 @@ def load_command(name: str) -> Any:
     single.command(name, cls=CheckedCommand)(function)
     command = typer.main.get_command(single)
     document_bounds(command, function)
+    command.modes = [(mode, mode_sentence) for mode, mode_sentence in sentences_of_modes(name)]
     return command
+
+
+def sentences_of_modes(name: str) -> list[tuple[str, str]]:
+    """Return the commands of two words that begin with a command, each with its first sentence."""
+    return [(mode, first_sentence(load_command(mode))) for mode in modes_of(name)]
 
 
 app = typer.Typer(

@@ -11,6 +11,9 @@ from typer.models import ArgumentInfo, OptionInfo
 from borgtrace.cli.option_effects import EffectRule, check_effects, rules_of
 from borgtrace.schema.bounds import check_value, declarations_of
 
+DOZEN = 12
+"""Options that are read at a glance."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
@@ -34,10 +37,38 @@ class CheckedCommand(TyperCommand):
         What numbers may be, in words, by the name of the parameter.
     effects
         Which options have no effect beside others, or without them.
+    modes
+        Commands that begin with its name, and what they do.
     """
 
     bounds: Mapping[str, str]
     effects: Sequence[EffectRule]
+    modes: Sequence[tuple[str, str]] = ()
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options; those of a command with more than a dozen in panels."""
+        arguments = []
+        options_by_panel: dict[str, list[tuple[str, str]]] = {}
+        parameters = self.get_params(ctx)
+        n_options = sum(item.param_type_name == "option" for item in parameters)
+        for parameter in parameters:
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append(record)
+                continue
+            panel = getattr(parameter, "rich_help_panel", None) if n_options > DOZEN else None
+            options_by_panel.setdefault(panel or "Options", []).append(record)
+        if self.modes:
+            with formatter.section("Modes, each with options of its own"):
+                formatter.write_dl(self.modes)
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        for panel, records in options_by_panel.items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words after the name of the command.

@@ -4,13 +4,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from borgtrace import catalog
 from borgtrace.cli.answers import publish, run, sentence
 from borgtrace.cli.guesses import can_ask, show_guess
+from borgtrace.cli.printing import print_json
 from borgtrace.colocation import (
     ColocationOptions,
     Study,
@@ -257,8 +258,8 @@ def names_of_collections(study: Study) -> dict[int, str]:
     return dict(zip(ids, names, strict=True))
 
 
-def export_pool(study: Study, path: Path, **options: Any) -> None:
-    """Write the prepared pool to a file; say what the preparation did.
+def export_pool(study: Study, path: Path, *, as_json: bool = False, **options: Any) -> None:
+    """Write the prepared pool to a file; say on stderr what the preparation did, or print it as JSON.
 
     Raises
     ------
@@ -267,6 +268,9 @@ def export_pool(study: Study, path: Path, **options: Any) -> None:
     """
     pool = pool_of(study, ColocationOptions(**options))
     write_pool(pool, path)
+    if as_json:
+        steps = [asdict(step) for step in pool.steps]
+        print_json({"pool": str(path), "tasks": len(pool), "steps": steps}, indent=1)
     for step in pool.steps:
         print(f"{step.name}: {step.count:,} of {step.of:,} {step.unit}", file=sys.stderr)
     print(f"{path}: {len(pool):,} tasks, {len(pool.inst):,} windows", file=sys.stderr)

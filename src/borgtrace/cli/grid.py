@@ -1,5 +1,6 @@
 """A table for people: as wide as the terminal, with "…" where something is left out."""
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ GAP = 2
 """Blanks between two columns."""
 WIDEST = 40
 """A text takes no more while others need the room: ids and hashes have 44 characters."""
+NARROWEST_FOLD = 28
+"""A text that is folded has room for a name and a parameter in a line."""
 NARROWEST = 16
 """A heading or a text that is cut further is unreadable."""
 LONGEST = 10_000
@@ -25,11 +28,22 @@ LONGEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """A column as text; what is cut is a text or a heading, never a number."""
+    """A column as text; what is cut is a text or a heading, never a number.
+
+    Attributes
+    ----------
+    name, cells
+        Its heading, and its rows.
+    is_number
+        Whether it is set to the right, and never cut.
+    is_folded
+        Whether a text that does not fit goes on in the next line: of a policy every parameter counts.
+    """
 
     name: str
     cells: Sequence[str]
     is_number: bool = False
+    is_folded: bool = False
 
     @property
     def whole(self) -> int:
@@ -43,7 +57,7 @@ class TextColumn:
         longest = max((cell_len(cell) for cell in self.cells), default=0)
         if self.is_number:
             return max(heading, longest)
-        return max(heading, min(longest, NARROWEST))
+        return max(heading, min(longest, NARROWEST_FOLD if self.is_folded else NARROWEST))
 
 
 class ShownColumn(NamedTuple):
@@ -53,15 +67,22 @@ class ShownColumn(NamedTuple):
     width: int
 
 
-def print_grid(columns: Sequence[TextColumn]) -> int:
+def print_grid(columns: Sequence[TextColumn], most_important: Sequence[str] = ()) -> int:
     """Print columns of equal length on stdout, cut to the width of the terminal; return how many are shown.
 
-    Where not all columns fit, those in the middle are left out: the first ones say what a row is, and what a query
-    computes stands last.
+    Where not all columns fit, the most important ones stay. Where nobody says which these are, those in the middle are
+    left out: the first ones say what a row is, and what a query computes stands last.
+
+    Parameters
+    ----------
+    columns
+        All columns, in their order.
+    most_important
+        Names of columns, the most important first.
     """
     # A pipe or a file has no edge.
     width = HarmlessConsole().width if sys.stdout.isatty() else None
-    shown = fitted(columns, width)
+    shown = fitted(columns, width, most_important)
     grid = Grid(
         box=None,
         pad_edge=False,
@@ -71,13 +92,17 @@ def print_grid(columns: Sequence[TextColumn]) -> int:
     )
     n_rows = len(columns[0].cells) if columns else 0
     texts: list[Sequence[str]] = []
-    for column in shown:
-        if column.position is None:
+    for shown_column in shown:
+        if shown_column.position is None:
             grid.add_column("…", width=1)
             texts.append(["…"] * n_rows)
-        else:
-            add_column(grid, columns[column.position], column.width)
-            texts.append(columns[column.position].cells)
+            continue
+        column = columns[shown_column.position]
+        add_column(grid, column, shown_column.width)
+        cells = column.cells
+        if column.is_folded:
+            cells = [folded(cell, shown_column.width) for cell in cells]
+        texts.append(cells)
     for row in range(n_rows):
         grid.add_row(*(cells[row] for cells in texts))
     total = sum(column.width + GAP for column in shown)
@@ -86,18 +111,46 @@ def print_grid(columns: Sequence[TextColumn]) -> int:
 
 
 def add_column(grid: Grid, column: TextColumn, width: int) -> None:
-    """Add a column of a width to a grid: numbers to the right, what is too long cut."""
+    """Add a column of a width to a grid: numbers to the right, what is too long cut or folded."""
     justify: Any = "right" if column.is_number else "left"
     grid.add_column(
         column.name,
         justify=justify,
         width=width,
-        no_wrap=True,
-        overflow="ellipsis",
+        no_wrap=not column.is_folded,
+        overflow="fold" if column.is_folded else "ellipsis",
     )
 
 
-def fitted(columns: Sequence[TextColumn], width: int | None) -> list[ShownColumn]:
+def folded(text: str, width: int) -> str:
+    """Return a name with parameters in lines of a width, broken after commas and before a plus where that is possible.
+
+    Parameters
+    ----------
+    text
+        Such as ``nsigma:n=5,history=2h+max``.
+    width
+        Characters of a line.
+
+    Examples
+    --------
+    >>> print(folded("nsigma:n=5,history=2h,warmup=1h50m+max", 24))
+    nsigma:n=5,history=2h,
+    warmup=1h50m+max
+    """
+    lines = [""]
+    for part in re.split(r"(?<=,)|(?=\+)", text):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
+
+
+def fitted(
+    columns: Sequence[TextColumn],
+    width: int | None,
+    most_important: Sequence[str] = (),
+) -> list[ShownColumn]:
     """Return which columns are shown, and how wide.
 
     Parameters
@@ -106,6 +159,8 @@ def fitted(columns: Sequence[TextColumn], width: int | None) -> list[ShownColumn
         All columns.
     width
         Characters of a line; None where there is no edge.
+    most_important
+        Names of the columns that stay, the most important first; where empty, the outer ones stay.
 
     Examples
     --------
@@ -118,11 +173,19 @@ def fitted(columns: Sequence[TextColumn], width: int | None) -> list[ShownColumn
     [(0, 26), (1, 16), (2, 16), (3, 16)]
     >>> widths(40)
     [(0, 19), (None, 1), (3, 16)]
+    >>> columns = [TextColumn(name, ["x" * 30]) for name in "abcd"]
+    >>> [tuple(column) for column in fitted(columns, 40, ["b", "c"])]
+    [(None, 1), (1, 19), (2, 16)]
     """
     whole_widths = [column.whole for column in columns]
     if width is None or total_width(whole_widths) <= width:
         return [ShownColumn(position, whole) for position, whole in enumerate(whole_widths)]
-    positions = positions_that_fit([column.least for column in columns], width)
+    least_widths = [column.least for column in columns]
+    if most_important:
+        order = by_importance([column.name for column in columns], most_important)
+        positions = important_that_fit(least_widths, order, width)
+    else:
+        positions = positions_that_fit(least_widths, width)
     is_cut = len(positions) < len(columns)
     widths = {position: columns[position].least for position in positions}
     used = [*widths.values(), 1] if is_cut else list(widths.values())
@@ -153,6 +216,25 @@ def positions_that_fit(least_widths: Sequence[int], width: int) -> list[int]:
         if total_width([1, *widths]) <= width:
             return positions
     return [0]
+
+
+def by_importance(names: Sequence[str], most_important: Sequence[str]) -> list[int]:
+    """Return the positions of columns, the most important first; those that are not named follow in their order."""
+    rank = {name: place for place, name in enumerate(most_important)}
+    return sorted(range(len(names)), key=lambda position: rank.get(names[position], len(rank)))
+
+
+def important_that_fit(least_widths: Sequence[int], order: Sequence[int], width: int) -> list[int]:
+    """Return which columns fit, ascending: by importance, with room for the "…" of those left out; at least one."""
+    if total_width(least_widths) <= width:
+        return list(range(len(least_widths)))
+    positions = [order[0]]
+    for position in order[1:]:
+        widths = [1, *(least_widths[each] for each in (*positions, position))]
+        # A wide text that does not fit gives way to a number behind it.
+        if total_width(widths) <= width:
+            positions.append(position)
+    return sorted(positions)
 
 
 def first_gap(positions: Sequence[int]) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from borgtrace.cli.checked_command import CheckedText
+from borgtrace.cli.completion import complete_questions, complete_tables
 from borgtrace.errors import UsageError
 from borgtrace.schema.bounds import POSITIVE_SHARE, PROCESSES, SEED, Bounds, check_number
 from borgtrace.schema.time import DAY, SECOND, parse_time
@@ -25,7 +26,15 @@ def read_memory(text: str, where: str) -> int:
     return parse_memory(text)
 
 
-JsonOption = Annotated[bool, Option("--json", help="Print JSON instead of text.")]
+OUTPUT_PANEL = "Output"
+RUN_PANEL = "How it runs"
+USAGE_PANEL = "Usage and machines"
+SELECTION_PANEL = "Which tasks"
+"""Headings of the help of commands with many options, for those that are not about the question itself."""
+
+JsonOption = Annotated[
+    bool, Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT_PANEL)
+]
 StoreArgument = Annotated[
     Path, Argument(metavar="STORE", help="The store: a folder, or a URL such as s3://bucket/store.")
 ]
@@ -39,12 +48,22 @@ StoreOrListArgument = Annotated[
 SeedOption = Annotated[
     int,
     SEED,
-    Option("--seed", metavar="N", help="Random seed; the same seed gives the same result."),
+    Option(
+        "--seed",
+        metavar="N",
+        help="Random seed; the same seed gives the same result.",
+        rich_help_panel=RUN_PANEL,
+    ),
 ]
 MemoryOption = Annotated[
     str,
     CheckedText(read_memory),
-    Option("--memory", metavar="SIZE", help="Memory budget; larger work spills to disk."),
+    Option(
+        "--memory",
+        metavar="SIZE",
+        help="Memory budget; larger work spills to disk.",
+        rich_help_panel=RUN_PANEL,
+    ),
 ]
 OutOption = Annotated[
     Path | None,
@@ -52,45 +71,87 @@ OutOption = Annotated[
         "--out",
         metavar="DIR",
         help="Folder or URL for NAME.parquet, .csv, .svg, .vl.json and claims.csv.",
+        rich_help_panel=OUTPUT_PANEL,
     ),
 ]
-PngOption = Annotated[bool, Option("--png", help="With --out: also write NAME.png.")]
+PngOption = Annotated[
+    bool,
+    Option("--png", help="With --out: also write NAME.png.", rich_help_panel=OUTPUT_PANEL),
+]
 RawOption = Annotated[
     bool,
     Option(
         "--raw",
         help="CSV: keep texts that a spreadsheet takes for formulas; by default an apostrophe goes before them.",
+        rich_help_panel=OUTPUT_PANEL,
     ),
 ]
 CellOption = Annotated[str, Option("--cell", metavar="CELL", help="Cell of 2019: a … h.")]
 TablesOption = Annotated[
-    str, Option("--tables", metavar="A,B", help="Tables, separated by commas; all by default.")
+    str,
+    Option(
+        "--tables",
+        metavar="A,B",
+        help="Tables, separated by commas; all by default.",
+        autocompletion=complete_tables,
+    ),
 ]
 TimeoutOption = Annotated[
     str, Option("--timeout", metavar="TIME", help="Stop what takes longer, such as 30s or 5m.")
 ]
 NamesArgument = Annotated[
-    list[str] | None, Argument(metavar="[NAME…]", help="Questions; all of them by default.")
+    list[str] | None,
+    Argument(
+        metavar="[NAME…]",
+        help="Questions; all of them by default.",
+        autocompletion=complete_questions,
+    ),
 ]
 EngineOption = Annotated[
-    str, Option("--engine", metavar="ENGINE", help="duckdb, local[N] or spark://HOST:PORT.")
+    str,
+    Option(
+        "--engine",
+        metavar="ENGINE",
+        help="duckdb, local[N] or spark://HOST:PORT.",
+        rich_help_panel=RUN_PANEL,
+    ),
 ]
 ListOption = Annotated[bool, Option("--list", help="List the names and stop.")]
 WhereOption = Annotated[
-    str, Option("--where", metavar="SQL", help="SQL predicate that selects tasks.")
+    str,
+    Option(
+        "--where",
+        metavar="SQL",
+        help="SQL predicate that selects tasks.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
 ]
 JobsOption = Annotated[
-    str, Option("--jobs", metavar="A,N,N-M", help="Jobs: names, ids, ranges of ids.")
+    str,
+    Option(
+        "--jobs",
+        metavar="A,N,N-M",
+        help="Jobs: names, ids, ranges of ids.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
 ]
 MachinesOption = Annotated[
     str,
     Option(
-        "--machines", metavar="A,N,N-M", help="Machines a task ever was on: names, ids, ranges."
+        "--machines",
+        metavar="A,N,N-M",
+        help="Machines a task ever was on: names, ids, ranges.",
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 TimeOption = Annotated[
     str,
-    Option("--time", metavar="A..B", help="Time range, such as 600s..24h, ..2d or 2026-11-01.."),
+    Option(
+        "--time",
+        metavar="A..B",
+        help="Time range, such as 600s..24h, ..2d or 2026-11-01..",
+        rich_help_panel=SELECTION_PANEL,
+    ),
 ]
 TierOption = Annotated[
     str,
@@ -98,21 +159,50 @@ TierOption = Annotated[
         "--tier",
         metavar="A,B",
         help="Tiers: production,beb; of 2011 also monitoring (10, 11), which papers count as production (9 to 11).",
+        rich_help_panel=SELECTION_PANEL,
     ),
 ]
 PriorityOption = Annotated[
-    str, Option("--priority", metavar="N,N-M", help="Priorities, such as 0,9-11.")
+    str,
+    Option(
+        "--priority",
+        metavar="N,N-M",
+        help="Priorities, such as 0,9-11.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
 ]
 SchedulingClassOption = Annotated[
-    str, Option("--class", metavar="N,N-M", help="Scheduling classes, 0 to 3.")
+    str,
+    Option(
+        "--class",
+        metavar="N,N-M",
+        help="Scheduling classes, 0 to 3.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
 ]
 UserOption = Annotated[
-    str, Option("--user", metavar="A,B", help="Users: names, or how they begin.")
+    str,
+    Option(
+        "--user",
+        metavar="A,B",
+        help="Users: names, or how they begin.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
 ]
 EndTypeOption = Annotated[
-    str, Option("--end-type", metavar="A,B", help="How tasks ended, such as FINISH,KILL.")
+    str,
+    Option(
+        "--end-type",
+        metavar="A,B",
+        help="How tasks ended, such as FINISH,KILL.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
 ]
-ProcessesOption = Annotated[int, PROCESSES, Option("--jobs", metavar="N", help="Processes.")]
+ProcessesOption = Annotated[
+    int,
+    PROCESSES,
+    Option("--jobs", metavar="N", help="Processes.", rich_help_panel=RUN_PANEL),
+]
 SinceOption = Annotated[
     str,
     Option(
@@ -143,7 +233,12 @@ StepOption = Annotated[
 FractionOption = Annotated[
     float | None,
     POSITIVE_SHARE,
-    Option("--fraction", metavar="F", help="Share of the collections, chosen by hash."),
+    Option(
+        "--fraction",
+        metavar="F",
+        help="Share of the collections, chosen by hash.",
+        rich_help_panel=SELECTION_PANEL,
+    ),
 ]
 
 

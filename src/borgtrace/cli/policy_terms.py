@@ -1,4 +1,4 @@
-"""What ``overcommit --explain`` prints: the terms of policies at one machine and time."""
+"""What ``overcommit explain`` prints: the terms of policies at one machine and time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,7 +45,7 @@ def print_terms(
         heading = notation.amounts.heading(title, resource)
         print_grid(
             [
-                TextColumn("policy", [row["policy"] for row in rows]),
+                TextColumn("policy", [row["policy"] for row in rows], is_folded=True),
                 TextColumn("term", [row["term"] for row in rows]),
                 TextColumn(heading, values, is_number=True),
             ]

@@ -24,7 +24,9 @@ from borgtrace.forecast.forecasters import Forecaster
 from borgtrace.forecast.series import Examples
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
+from borgtrace.question.shares import percent
 from borgtrace.question.store_question import Report
+from borgtrace.question.study_times import in_words
 from borgtrace.schema.time import HOUR, WINDOW
 from borgtrace.store import Store
 
@@ -56,6 +58,7 @@ ANSWER = Answer(
         ),
         Column("width", "float64", "fraction", "Mean width of that interval."),
     ],
+    most_important=["forecaster", "horizon", "rmse", "skill", "coverage", "resource", "mean_error"],
 )
 
 
@@ -178,6 +181,34 @@ def rows_of(
     return rows
 
 
+def least_error(answer: pa.Table) -> str:
+    """Return a sentence for each resource: which forecaster errs least, the furthest ahead.
+
+    Parameters
+    ----------
+    answer
+        Rows of this question.
+    """
+    rows_by_resource: dict[str, list[Row]] = {}
+    for row in answer.to_pylist():
+        rows_by_resource.setdefault(row["resource"], []).append(row)
+    sentences = []
+    for resource, rows in rows_by_resource.items():
+        furthest = max(row["horizon"] for row in rows)
+        compared = [row for row in rows if row["horizon"] == furthest]
+        best = min(compared, key=lambda row: row["rmse"])
+        skill = ""
+        if best["skill"] is not None:
+            comparison = "less" if best["skill"] >= 0 else "more"
+            skill = f", {percent(abs(best['skill']))} {comparison} than if nothing changed"
+        sentences.append(
+            f"{resource}, {in_words(round(furthest * HOUR))} ahead: of {len(compared)} forecasters "
+            f"{best['forecaster']} errs least: rmse {best['rmse']:.3g} of the largest machine{skill}; "
+            f"its 90 % interval held {percent(best['coverage'])} of {best['forecasts']:,} forecasts."
+        )
+    return "\n".join(sentences)
+
+
 def chart(answer: pa.Table) -> charts.Chart:
     """Draw the error of forecasters by horizon."""
     import altair as alt
@@ -209,6 +240,7 @@ FORECAST = BacktestQuestion(
     answer=ANSWER,
     compute=compute,
     chart=chart,
+    sentence=least_error,
     reference="Cortez et al., SOSP'17 (Resource Central); Janus & Rzadca, SoCC'17",
 )
 """The errors of forecasters: ``FORECAST.run(store, forecasters=("seasonal",))``."""

@@ -28,6 +28,7 @@ from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.question.promises import is_kept, keeps
+from borgtrace.question.shares import percent, with_interval
 from borgtrace.schema.time import HOUR, WINDOW
 
 ANSWER = Answer(
@@ -101,6 +102,16 @@ ANSWER = Answer(
             "Whether the period kept the target, by that interval; NULL where it cannot tell.",
             nullable=True,
         ),
+    ],
+    most_important=[
+        "policy",
+        "rate",
+        "savings",
+        "begin",
+        "resource",
+        "tasks",
+        "is_kept",
+        "rate_high",
     ],
 )
 
@@ -341,12 +352,44 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
 
 
+def advice_in_words(answer: pa.Table) -> str:
+    """Return a sentence for each resource and group of tasks: what is advised now, and how earlier advice did.
+
+    Parameters
+    ----------
+    answer
+        Rows of this question.
+    """
+    rows_by_part: dict[tuple[str, str], list[Row]] = {}
+    for row in answer.to_pylist():
+        rows_by_part.setdefault((row["resource"], row["tasks"]), []).append(row)
+    sentences = []
+    for (resource, tasks), rows in rows_by_part.items():
+        last = rows[-1]
+        n_kept = sum(row["is_kept"] is True for row in rows)
+        n_broken = sum(row["is_kept"] is False for row in rows)
+        periods = "1 period" if len(rows) == 1 else f"{len(rows):,} periods"
+        advised = "nothing tested keeps the target"
+        if last["policy"] == Limit().label:
+            advised = "nothing tested but the limits surely keeps the target"
+        elif last["policy"] is not None:
+            savings = "" if last["savings"] is None else f" saves {percent(last['savings'])},"
+            rate = with_interval(last["rate"], last["rate_low"], last["rate_high"])
+            advised = f"{last['policy']} was best;{savings} violation rate {rate} on it"
+        sentences.append(
+            f"{resource}, {tasks} tasks: before the last period, {advised}. Of {periods} judged, "
+            f"{n_kept:,} kept the target, {n_broken:,} broke it; the rest cannot tell."
+        )
+    return "\n".join(sentences)
+
+
 ADVICE = ReplayQuestion(
     name="overcommit_advice",
     doc=__doc__,
     answer=ANSWER,
     compute=compute,
     chart=chart,
+    sentence=advice_in_words,
     reference="Bashir et al., EuroSys'21 (Take it to the limit)",
     too_short="no period has one before it whose horizon has ended",
 )

@@ -60,11 +60,11 @@ def explain_prediction(
     )
     machine_id = machine
     if isinstance(machine, str):
-        machine_id = find_machine(store, machine, "--explain")
+        machine_id = find_machine(store, machine, "MACHINE")
     machines = replay_input.usage.machines
     place = int(np.searchsorted(machines, machine_id))
     if place == len(machines) or machines[place] != machine_id:
-        raise UsageError("--explain", "no usage on such a machine", got=str(machine))
+        raise UsageError("MACHINE", "no usage on such a machine", got=str(machine))
     slot = int((time - TRACE_START) // WINDOW)
     rows = []
     for resource in options.resources:

@@ -29,6 +29,7 @@ from borgtrace.overcommit.rates import SLOTS_PER_DAY, share
 from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import Answer, Column, NotApplicable, Row, charts, query_answer
+from borgtrace.question.shares import percent
 from borgtrace.schema.time import HOUR, WINDOW
 
 ANSWER = Answer(
@@ -95,6 +96,15 @@ ANSWER = Answer(
             "Evictions per admitted task and day; NULL where none is admitted.",
             nullable=True,
         ),
+    ],
+    most_important=[
+        "policy",
+        "exceeded",
+        "saved",
+        "evictions",
+        "resource",
+        "admitted",
+        "reclaimed",
     ],
 )
 
@@ -455,6 +465,48 @@ def evictions_per_day(total: Numbers) -> float | None:
     return float(total[EVICTIONS] / total[TASK_SLOTS] * SLOTS_PER_DAY)
 
 
+def most_saved(answer: pa.Table) -> str:
+    """Return a sentence for each resource: what reserving usage instead of limits saves, and its price.
+
+    From the policy that production exceeds least to the one that saves most: what lies between is a choice.
+
+    Parameters
+    ----------
+    answer
+        Rows of this question.
+    """
+    rows_by_resource: dict[str, list[Row]] = {}
+    for row in answer.to_pylist():
+        rows_by_resource.setdefault(row["resource"], []).append(row)
+    sentences = []
+    for resource, rows in rows_by_resource.items():
+        saving = [row for row in rows if row["saved"] > 0 and row["evictions"] is not None]
+        if not saving:
+            sentences.append(f"{resource}: reserving usage instead of limits saves no machine.")
+            continue
+        safest = min(saving, key=lambda row: row["exceeded"])
+        most = max(saving, key=lambda row: row["saved"])
+        sentences.append(
+            f"{resource}: of {safest['machines']:,} machines, room for best-effort work of {price_of(safest)}"
+            + (f", to {price_of(most)}." if most is not safest else ".")
+        )
+    return "\n".join(sentences)
+
+
+def price_of(row: Row) -> str:
+    """Say how many machines a policy saves, how often production exceeds it, and what is evicted.
+
+    Parameters
+    ----------
+    row
+        Of the answer.
+    """
+    return (
+        f"{row['saved']:.3g} ({row['policy']}: production uses more than it reserves in "
+        f"{percent(row['exceeded'])} of the slots, {row['evictions']:.3g} evictions per task and day)"
+    )
+
+
 def chart(answer: pa.Table) -> charts.Chart:
     """Draw evictions over what best-effort work in reclaimed resources saves: a curve for each half-life."""
     import altair as alt
@@ -496,6 +548,7 @@ RECLAIMED = ReplayQuestion(
     answer=ANSWER,
     compute=compute,
     chart=chart,
+    sentence=most_saved,
     reference=(
         "Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation). "
         "The price is our simulation"

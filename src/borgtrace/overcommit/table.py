@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.overcommit.best_policy import best_policies
 from borgtrace.overcommit.metrics import SEVERITIES
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.policies import PeakPolicy
@@ -184,6 +185,19 @@ ANSWER = Answer(
             "1",
             "Whether no other policy saves as much with fewer violations.",
         ),
+    ],
+    most_important=[
+        "policy",
+        "rate",
+        "savings",
+        "resource",
+        "tasks",
+        "rate_high",
+        "shape",
+        "is_on_front",
+        "rate_worst",
+        "machines",
+        "rate_low",
     ],
 )
 
@@ -422,6 +436,7 @@ REPLAY = ReplayQuestion(
     compute=compute,
     chart=chart,
     claims=CLAIMS,
+    sentence=best_policies,
     reference=(
         "Bashir et al., EuroSys'21 (Take it to the limit); googleinterns/cluster-resource-forecast"
     ),

@@ -44,6 +44,8 @@ class Answer:
         Columns that identify a row; rows are sorted by them.
     columns
         The other columns, in the order of the file.
+    most_important
+        What a narrow terminal shows, the most important first; all columns by the order of the file where empty.
 
     Examples
     --------
@@ -59,6 +61,12 @@ class Answer:
     grain: str
     key: Sequence[Column] = ()
     columns: Sequence[Column] = ()
+    most_important: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        unknown = set(self.most_important) - set(self.names)
+        if unknown:
+            raise ValueError(f"most_important: no such columns: {', '.join(sorted(unknown))}")
 
     @property
     def names(self) -> tuple[str, ...]:

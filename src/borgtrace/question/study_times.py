@@ -91,9 +91,9 @@ def times_for_span(span: Microseconds) -> StudyTimes:
     Examples
     --------
     >>> [in_words(times_for_span(span).horizon) for span in (10 * MINUTE, 2 * HOUR, DAY, 7 * DAY)]
-    ['5m', '10m', '2h', '1d']
+    ['5 min', '10 min', '2 h', '1 d']
     >>> [in_words(times_for_span(span).warmup) for span in (10 * MINUTE, 2 * HOUR, DAY, 7 * DAY)]
-    ['5m', '30m', '1h50m', '1h50m']
+    ['5 min', '30 min', '1 h 50 min', '1 h 50 min']
     """
     longest_horizon = span // _HORIZONS_IN_SPAN
     fitting = [horizon for horizon in _ROUND_HORIZONS if horizon <= longest_horizon]

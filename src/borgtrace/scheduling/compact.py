@@ -30,6 +30,7 @@ from borgtrace.question import (
     charts,
     sql,
 )
+from borgtrace.question.shares import percent
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.scheduling.compaction import CellWorkload, bound, needed
 from borgtrace.scheduling.machines import Demand
@@ -119,6 +120,17 @@ ANSWER = Answer(
             "id",
             "What must be known to read the row, or why it is not applicable.",
         ),
+    ],
+    most_important=[
+        "what_if",
+        "machines",
+        "change",
+        "beside",
+        "published",
+        "tasks",
+        "note",
+        "least",
+        "most",
     ],
 )
 
@@ -419,6 +431,25 @@ def describe_moment(
     return "; ".join(notes)
 
 
+def machines_in_words(answer: pa.Table) -> str:
+    """Return how many machines hold the tasks by their limits, and by what saves most of them.
+
+    Parameters
+    ----------
+    answer
+        Rows of this question.
+    """
+    rows = [row for row in answer.to_pylist() if row["machines"] is not None]
+    if not rows:
+        return "No what-if of those asked for is applicable: the table says why."
+    first = rows[0]
+    text = f"{first['tasks']:,} tasks need {first['machines']:,.0f} machines ({first['what_if']})"
+    saving = [row for row in rows[1:] if row["change"] is not None and row["change"] < 0]
+    for row in sorted(saving, key=lambda row: row["change"])[:2]:
+        text += f"; {row['machines']:,.0f} with {row['what_if']} ({percent(row['change'])})"
+    return f"{text}."
+
+
 def chart(answer: pa.Table) -> charts.Chart:
     """Draw the machines of each what-if."""
     import altair as alt
@@ -479,6 +510,7 @@ COMPACT = StoreQuestion(
     options=CompactOptions,
     chart=chart,
     claims=CLAIMS,
+    sentence=machines_in_words,
     reads=["machine_events", "instance_events"],
     reference=(
         "Verma et al., EuroSys'15 (Large-scale cluster management at Google with Borg), section 5.1"

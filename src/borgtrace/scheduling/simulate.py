@@ -170,6 +170,16 @@ ANSWER = Answer(
             nullable=True,
         ),
     ],
+    most_important=[
+        "policy",
+        "tier",
+        "wait_mean",
+        "pending_end",
+        "evicted",
+        "starts",
+        "machines",
+        "wait_p90",
+    ],
 )
 
 
@@ -292,6 +302,27 @@ ROOM_SERIES = {
 }
 
 
+def waits_in_words(answer: pa.Table) -> str:
+    """Return how long the tasks of the cell wait by each policy, the shortest first.
+
+    Parameters
+    ----------
+    answer
+        Rows of this question.
+    """
+    waiting: dict[str, float] = {}
+    pending: dict[str, int] = {}
+    for row in answer.to_pylist():
+        policy = row["policy"]
+        waiting[policy] = waiting.get(policy, 0.0) + row["waiting_hours"]
+        pending[policy] = pending.get(policy, 0) + row["pending_end"]
+    parts = []
+    for policy in sorted(waiting, key=lambda policy: (waiting[policy], policy)):
+        hours = f"{waiting[policy]:,.0f}" if waiting[policy] >= 100 else f"{waiting[policy]:.3g}"
+        parts.append(f"{policy} {hours} h, {pending[policy]:,} pending at the end")
+    return f"Waits of all tasks together: {'; '.join(parts)}."
+
+
 def chart(answer: pa.Table) -> charts.Chart:
     """Draw the tasks that wait at the end beside the room of machines."""
     import altair as alt
@@ -370,6 +401,7 @@ SIMULATE = ScheduleQuestion(
     answer=ANSWER,
     compute=compute,
     chart=chart,
+    sentence=waits_in_words,
     reference=(
         "Verma et al., EuroSys'15 (Borg), section 3.2; 2011 trace, resubmission after evictions"
     ),

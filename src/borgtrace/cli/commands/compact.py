@@ -87,7 +87,9 @@ def compact(
         bool, Option("--list", help="List the what-ifs and policies, and stop.")
     ] = False,
 ) -> None:
-    """Pack the workload of one moment onto fewer and fewer machines: Borg's cell compaction, with what-ifs.
+    """Show how few machines hold the workload of a moment.
+
+    Borg's cell compaction: it is packed onto fewer and fewer machines, as it is and under what-ifs.
 
     Example: borgtrace compact cell-2011 --at 1h --what-if limits --what-if segregated
     """

@@ -42,7 +42,7 @@ def compare(
     raw: RawOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare stores: cells, years, before and after, real and synthetic.
+    """Compare stores: cells, years, real and synthetic ones.
 
     It prints how far the distributions over jobs lie apart, with intervals by blocks of jobs. With --questions, their
     answers stand side by side in --out. Amounts of different units are never added or subtracted: of capacities of

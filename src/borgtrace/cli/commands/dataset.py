@@ -171,7 +171,7 @@ def dataset(
     fraction: FractionOption = None,
     seed: SeedOption = 0,
 ) -> None:
-    """Build a learning dataset: select, split, standardize, shard.
+    """Build a learning dataset: select, split, scale, shard.
 
     It writes sharded files, meta.json and README.md. The same options always give the same bytes. What is left out is
     counted in traces and windows, and what training, validation and testing have in common is reported.

@@ -23,10 +23,10 @@ def dialect(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a first draft of the format of files, which says what was guessed; or list the known formats.
+    """Draft the format of files, or list the known formats.
 
-    Correct the draft, then: borgtrace ingest FILE --dialect own.toml --store STORE. Several files are of one cluster:
-    usage, the requests and lives of its tasks, and its machines.
+    The draft says what was guessed. Correct the draft, then: borgtrace ingest FILE --dialect own.toml --store STORE.
+    Several files are of one cluster: usage, the requests and lives of its tasks, and its machines.
 
     Example: borgtrace dialect sniff own.csv > own.toml
     """

@@ -26,7 +26,9 @@ BROWSERS = ("chromium", "google-chrome", "firefox")
 
 @command()
 def doctor(as_json: JsonOption = False) -> None:
-    """Show versions, memory, disk and the optional programs, for a bug report or before a large job.
+    """Show versions, memory, disk and the optional programs.
+
+    For a bug report, or before a large job.
 
     Example: borgtrace doctor
     """

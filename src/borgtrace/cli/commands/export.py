@@ -105,11 +105,12 @@ def export(
     fraction: FractionOption = None,
     seed: SeedOption = 0,
 ) -> None:
-    """Write one CSV or SQLite file per job and an index, or files that simulators read.
+    """Write a file for each job, or files for simulators.
 
-    Layout opendc is a workload for OpenDC (tasks and fragments, Parquet), swf a log in the Standard Workload Format,
-    cloudsim the files of 2011 as CloudSim Plus reads them, omega distributions of jobs for Google's
-    cluster-scheduler-simulator, raw the files of the store's own trace (2011 or 2019).
+    Layout jobs is one CSV or SQLite file per job and an index. Layout opendc is a workload for OpenDC (tasks and
+    fragments, Parquet), swf a log in the Standard Workload Format, cloudsim the files of 2011 as CloudSim Plus reads
+    them, omega distributions of jobs for Google's cluster-scheduler-simulator, raw the files of the store's own trace
+    (2011 or 2019).
 
     Of layout jobs, index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those
     of google-cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.

@@ -105,7 +105,9 @@ def fetch_prometheus(
         Option("--seed", metavar="N", help="Seed of the jitter in waiting times."),
     ] = 0,
 ) -> None:
-    """Fetch the usage of containers from a live Prometheus, Thanos, Mimir, Cortex or VictoriaMetrics.
+    """Fetch the usage of containers from a live Prometheus.
+
+    Thanos, Mimir, Cortex and VictoriaMetrics answer alike.
 
     CPU, memory, requests, limits, owners and labels of pods and sizes of nodes come in queries small enough for the
     server; its answers are kept as they are, packed, to be ingested as often as you like. Run the command again

@@ -86,7 +86,7 @@ def forecast(
     as_json: JsonOption = False,
     list_names: Annotated[bool, Option("--list", help="List the forecasters, and stop.")] = False,
 ) -> None:
-    """Train forecasters of the tasks' usage on earlier hours, and judge them on later ones.
+    """Train forecasters of usage, and judge them on later hours.
 
     Example: borgtrace forecast cell-2011 --forecaster persistence --forecaster boosting --folds 2
     """

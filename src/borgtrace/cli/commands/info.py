@@ -20,7 +20,7 @@ def info(
         bool, Option("--schema", help="Describe every table and column; needs no store.")
     ] = False,
 ) -> None:
-    """Show the tables, time range, sources and quality of a store.
+    """Show tables, time range, sources and quality of a store.
 
     Example: borgtrace info cell-2011
     """

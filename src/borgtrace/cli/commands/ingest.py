@@ -107,7 +107,7 @@ def ingest(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check raw files row by row and build a sorted, columnar store.
+    """Check raw files row by row, and build a columnar store.
 
     Partial traces are fine. Ingesting the same files again changes nothing, a killed ingest resumes, and more files
     are merged in. Rejected rows are kept in STORE/quarantine with their reasons.

@@ -38,7 +38,7 @@ def report(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write one self-contained page with all answers about a store.
+    """Write one self-contained page with all answers.
 
     It shows what the store holds, its quality, and each question with its chart and claims. The page needs no network.
     The same store and version give the same page, byte for byte.

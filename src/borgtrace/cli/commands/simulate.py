@@ -101,7 +101,9 @@ def simulate(
     as_json: JsonOption = False,
     list_names: Annotated[bool, Option("--list", help="List the policies, and stop.")] = False,
 ) -> None:
-    """Schedule the trace again: its arrivals, run times, machines and priorities, under other policies.
+    """Schedule the trace again, under other policies.
+
+    Arrivals, run times, machines and priorities are those of the trace.
 
     Example: borgtrace simulate cell-2011 --policy recorded --policy least-stranded+preempt
     """

@@ -19,7 +19,9 @@ def views(
     cell: CellOption = "a",
     as_json: JsonOption = False,
 ) -> None:
-    """Print views on BigQuery over Google's tables of 2019, with the tables and columns of a store.
+    """Print views on BigQuery over Google's tables of 2019.
+
+    They have the tables and columns of a store.
 
     The statements of `borgtrace analyze --show-sql bigquery` read these views.
 

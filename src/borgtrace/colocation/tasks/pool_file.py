@@ -45,7 +45,7 @@ _TASK_COLUMNS = {
     "retried": np.int64,
 }
 _METADATA_FIELDS = ("generation", "source", "is_synthetic", "is_weighted")
-_WAY_OUT = "write one with `borgtrace colocate STORE --export-pool FILE`"
+_WAY_OUT = "write one with `borgtrace colocate pool STORE --out FILE`"
 
 
 def write_pool(pool: TaskPool, path: str | Path) -> None:

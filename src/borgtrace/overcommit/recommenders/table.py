@@ -25,6 +25,7 @@ from borgtrace.overcommit.recommenders.registry import parse_recommender, recomm
 from borgtrace.overcommit.recommenders.samples import JobSamples, job_samples
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
+from borgtrace.question.shares import percent
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.schema.bounds import UNIT_OPTIONS, UNIT_SIZE, check_fields
 from borgtrace.store import Store
@@ -76,7 +77,19 @@ ANSWER = Answer(
         ),
         Column("changes_p99", "float64", "1/d", "99th percentile of the changes of a job-day."),
     ],
+    most_important=[
+        "recommender",
+        "short",
+        "slack_mean",
+        "resource",
+        "tasks",
+        "machines",
+        "short_task_days",
+    ],
 )
+
+ACCEPTED_SHORTAGE = 0.01
+"""Share of task time above the limit that the sentence is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +270,35 @@ def summarize(
     }
 
 
+def least_slack(answer: pa.Table) -> str:
+    """Return a sentence for each resource: which recommender wastes least within a shortage that people accept.
+
+    Parameters
+    ----------
+    answer
+        Rows of this question.
+    """
+    rows_by_resource: dict[str, list[Row]] = {}
+    for row in answer.to_pylist():
+        if row["tasks"] == "all" and row["slack_mean"] is not None:
+            rows_by_resource.setdefault(row["resource"], []).append(row)
+    sentences = []
+    accepted = percent(ACCEPTED_SHORTAGE)
+    for resource, rows in rows_by_resource.items():
+        keeping = [row for row in rows if row["short"] <= ACCEPTED_SHORTAGE]
+        if keeping:
+            best = min(keeping, key=lambda row: row["slack_mean"])
+            lead = f"of {len(rows)}, least is wasted, with at most {accepted} of the time above the limit, by"
+        else:
+            best = min(rows, key=lambda row: row["short"])
+            lead = f"none of {len(rows)} recommenders keeps {accepted}; the safest is"
+        sentences.append(
+            f"{resource}: {lead} {best['recommender']}: {percent(best['slack_mean'])} of the limits not used, "
+            f"{percent(best['short'])} of the time above them."
+        )
+    return "\n".join(sentences)
+
+
 def chart(answer: pa.Table) -> charts.Chart:
     """Draw slack against shortage of recommended limits."""
     import altair as alt
@@ -287,6 +329,7 @@ RECOMMENDERS = StoreQuestion(
     compute=compute,
     options=RecommenderOptions,
     chart=chart,
+    sentence=least_slack,
     reads=["instance_usage", "tasks"],
     reference=(
         "Rzadca et al., EuroSys'20 (Autopilot); kubernetes/autoscaler; koordinator; "

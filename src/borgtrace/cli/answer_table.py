@@ -1,0 +1,91 @@
+"""An answer on a terminal: its most important columns, as many as fit, and the answer in words below."""
+
+import sys
+import textwrap
+from typing import Any
+
+import pyarrow as pa
+
+from borgtrace.cli.console import talk
+from borgtrace.cli.grid import TextColumn, grid_text, is_number, line_of, print_grid
+from borgtrace.question import Result
+
+SHOWN_ROWS = 40
+"""Rows of a single answer on a terminal; files and pipes get all."""
+FOLDED = frozenset({"policy", "recommender", "estimator"})
+"""Columns whose texts are names with parameters: cut ones could not be used."""
+
+
+def print_rows(result: Result) -> None:
+    """Print the first rows of an answer for people, and say on stderr what is left out and where it is.
+
+    Parameters
+    ----------
+    result
+        The answer.
+    """
+    table = result.table
+    columns = [text_column(table, name) for name in table.column_names]
+    n_shown = print_grid(columns, result.question.answer.most_important)
+    left_out = []
+    if table.num_rows > SHOWN_ROWS:
+        left_out.append(f"{SHOWN_ROWS:,} of {table.num_rows:,} rows")
+    if n_shown < len(columns):
+        left_out.append(f"{n_shown} of {len(columns)} columns")
+    if left_out:
+        print(
+            f"{', '.join(left_out)}; all of them: add --out DIR, or > answer.csv", file=sys.stderr
+        )
+
+
+def text_column(table: pa.Table, name: str) -> TextColumn:
+    """Return a column of an answer as text: numbers with four digits, names with parameters whole.
+
+    Parameters
+    ----------
+    table, name
+        The answer, and the name of the column.
+    """
+    values = table[name].slice(0, SHOWN_ROWS).to_pylist()
+    return TextColumn(
+        line_of(name),
+        [cell_of(value) for value in values],
+        is_number=is_number(table.schema.field(name).type),
+        is_folded=name in FOLDED,
+    )
+
+
+def cell_of(value: Any) -> str:
+    """Return a value as people read it in a table.
+
+    Examples
+    --------
+    >>> cell_of(0.09999999999999996), cell_of(12345.678), cell_of(123456), cell_of(None), cell_of(True)
+    ('0.1', '12,346', '123,456', '–', 'True')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+    # Ids of jobs and machines are numbers, too, and are copied.
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**8:
+        return f"{value:,}"
+    return grid_text(value)
+
+
+def print_answer(words: str) -> None:
+    """Print the answer in words on stderr, in lines of the terminal.
+
+    Parameters
+    ----------
+    words
+        Sentences, one a line.
+    """
+    # Rows of the table that wait in a buffer would come after it.
+    sys.stdout.flush()
+    for line in words.splitlines():
+        # A file has no edge, and long names are never torn apart.
+        wrapped = textwrap.fill(
+            line, talk.width - 1, break_long_words=False, break_on_hyphens=False
+        )
+        print(wrapped if talk.is_terminal else line, file=sys.stderr)

@@ -1,0 +1,72 @@
+"""``borgtrace overcommit recommend``: which limits recommenders would have set, back-tested."""
+
+from typing import Annotated, Any
+
+from typer import Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_recommenders
+from borgtrace.cli.options import (
+    JsonOption,
+    MemoryOption,
+    OutOption,
+    PngOption,
+    RawOption,
+    StoreOrListArgument,
+    required_store,
+)
+from borgtrace.cli.replay_options import CoresOption, GibOption, ResourceOption
+
+
+@command()
+def overcommit_recommend(
+    store: StoreOrListArgument = None,
+    recommender: Annotated[
+        list[str] | None,
+        Option(
+            "--recommender",
+            metavar="NAME",
+            help="One of them, such as autopilot:margin=0.1; repeatable; all by default.",
+            autocompletion=complete_recommenders,
+        ),
+    ] = None,
+    resource: ResourceOption = None,
+    cores_per_unit: CoresOption = 0.0,
+    gib_per_unit: GibOption = 0.0,
+    memory: MemoryOption = "4GB",
+    out: OutOption = None,
+    png: PngOption = False,
+    raw: RawOption = False,
+    as_json: JsonOption = False,
+    list_names: Annotated[bool, Option("--list", help="List the recommenders, and stop.")] = False,
+) -> None:
+    """Back-test recommenders of limits: what they waste, throttle and kill.
+
+    Example: borgtrace overcommit recommend cell-2011 --recommender vpa --cores-per-unit 64 --gib-per-unit 256
+    """
+    import borgtrace
+    from borgtrace.cli.answer_files import check_png
+    from borgtrace.cli.answers import ask
+    from borgtrace.cli.replays import print_kinds
+    from borgtrace.overcommit.recommenders import RECOMMENDERS, recommenders
+    from borgtrace.overcommit.recommenders.table import RecommenderOptions
+
+    if list_names:
+        print_kinds(recommenders())
+        return
+    check_png(png, out)
+    options: dict[str, Any] = {"cores": cores_per_unit, "gib": gib_per_unit}
+    # What was not set is left to the library.
+    if recommender:
+        options["recommenders"] = tuple(recommender)
+    if resource:
+        options["resources"] = tuple(resource)
+    ask(
+        RECOMMENDERS,
+        borgtrace.open(required_store(store), memory=memory),
+        RecommenderOptions(**options),
+        out=out,
+        png=png,
+        as_json=as_json,
+        raw=raw,
+    )
