@@ -13,7 +13,7 @@ from borgtrace.cli import main
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[str, str]:
     """Return what the command prints on stdout and stderr."""
     with pytest.raises(SystemExit) as ended:
-        main(["colocate", *map(str, arguments)])
+        main(["colocate", "place", *map(str, arguments)])
     out, err = capsys.readouterr()
     assert ended.value.code == 0, err
     return out, err
@@ -107,13 +107,3 @@ def test_a_placement_is_rebalanced_on_request(
         in err
     )
     assert (tmp_path / "placed.csv").read_text() == "task,machine\nt0,2\nt1,0\nt2,1\nt3,1\nt4,2\n"
-
-
-def test_rebalancing_without_a_placement_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["colocate", "--synthetic", "100", "--rebalancing"])
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == (
-        "borgtrace: --rebalancing: nothing is placed: expected --placement FILE or --moments FILE; "
-        "the experiment packing_rebalancing measures what it is worth\n"
-    )

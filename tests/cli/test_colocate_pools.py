@@ -34,7 +34,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_percentiles(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = run(store, "--percentiles", "--export-pool", tmp_path / "pool")
+    code = run("pool", store, "--percentiles", "--out", tmp_path / "pool")
     talk = capsys.readouterr().err
     if store.name == "store2011":
         message = "2011 publishes no percentiles of CPU usage; take the sampled second"
@@ -57,7 +57,7 @@ def test_short_and_failing_tasks_are_in_the_file_where_they_are_included(
     sizes = {}
     for words in ("", "short", "short,failing"):
         included = ("--include", words) if words else ()
-        assert run(store, *included, "--export-pool", tmp_path / "pool") == 0
+        assert run("pool", store, *included, "--out", tmp_path / "pool") == 0
         pool = read_pool(tmp_path / "pool")
         sizes[words] = len(pool)
         assert (pool.retried is None) == ("failing" not in words)
@@ -102,7 +102,7 @@ def test_a_store_without_long_tasks(
     out, err = capsys.readouterr()
     assert "packing_advice: not applicable: no long task is left of " in err
     assert "nan" not in out.lower()
-    assert run(short, "--export-pool", tmp_path / "pool") == 5
+    assert run("pool", short, "--out", tmp_path / "pool") == 5
     assert capsys.readouterr().err.startswith(
         f"borgtrace: {short}: no pool: no long task is left of "
     )
@@ -114,7 +114,7 @@ def test_a_store_without_usage(
     raw = short.parent / "raw"
     sources = [part for part in raw.rglob("part-*") if "task_usage" not in part.parts]
     ingest(sources, tmp_path / "store", IngestOptions(jobs=1))
-    assert run(tmp_path / "store", "--export-pool", tmp_path / "pool") == 5
+    assert run("pool", tmp_path / "store", "--out", tmp_path / "pool") == 5
     message = "no pool: no task has usage; colocation needs a longer trace with usage"
     assert capsys.readouterr().err == f"borgtrace: {tmp_path / 'store'}: {message}\n"
     assert run(tmp_path / "store", "--experiment", "packing_base") == 0

@@ -32,8 +32,8 @@ def _lines() -> Iterator[tuple[list[str], str, str]]:
         parameters = {item.name: item for item in command.params}
         arguments: list[str] = []
         for item in command.params:
-            if item.param_type_name == "argument" and item.required:
-                arguments.append("somewhere")
+            if item.required:
+                arguments += _words(item)
         for rule in command.effects:
             for option in rule.options:
                 # A wrong name of a parameter is a KeyError here.

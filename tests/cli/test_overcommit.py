@@ -136,7 +136,7 @@ def test_a_machine_is_explained_by_its_name(
     for name in ("m9", str(2**63)):
         code, out, err = run(capsys, tmp_path / "store", *chosen, "--explain", name)
         assert (code, out) == (2, "")
-        assert "borgtrace: --explain: nothing has this name: expected an id, " in err
+        assert "borgtrace: MACHINE: nothing has this name: expected an id, " in err
         assert f", got {name}\n" in err
 
 
@@ -267,10 +267,6 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
         ),
         (("--explain", "9", "--at", "700s"), "MACHINE: no usage on such a machine: got 9"),
         (("--explain", "8", "--at", "1500s"), "--at: nothing ran on machine 8 then: got 25m"),
-        (
-            ("--explain", "8", "--at", "1h", "--compat", "crf"),
-            "--explain: not with --compat, which renumbers the slots",
-        ),
     ],
 )
 def test_what_is_refused(

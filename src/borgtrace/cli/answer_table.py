@@ -8,10 +8,13 @@ import pyarrow as pa
 
 from borgtrace.cli.console import talk
 from borgtrace.cli.grid import TextColumn, grid_text, is_number, line_of, print_grid
+from borgtrace.notation.numbers import value_text
 from borgtrace.question import Result
 
 SHOWN_ROWS = 40
 """Rows of a single answer on a terminal; files and pipes get all."""
+SMALLEST_ID = 10**8
+"""Counts of rows and tasks are smaller; of the ids of a trace most are larger."""
 FOLDED = frozenset({"policy", "recommender", "estimator"})
 """Columns whose texts are names with parameters: cut ones could not be used."""
 
@@ -61,16 +64,12 @@ def cell_of(value: Any) -> str:
     Examples
     --------
     >>> cell_of(0.09999999999999996), cell_of(12345.678), cell_of(123456), cell_of(None), cell_of(True)
-    ('0.1', '12,346', '123,456', '–', 'True')
+    ('0.1', '12,346', '123,456', '–', 'yes')
     """
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
     # Ids of jobs and machines are numbers, too, and are copied.
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**8:
-        return f"{value:,}"
-    return grid_text(value)
+    is_id = isinstance(value, int) and abs(value) >= SMALLEST_ID
+    is_plain = value is None or isinstance(value, float | int)
+    return value_text(value) if is_plain and not is_id else grid_text(value)
 
 
 def print_answer(words: str) -> None:

@@ -1,7 +1,7 @@
 """The command group: finds commands by name, and imports one when it is called."""
 
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -105,7 +105,8 @@ def load_command(name: str) -> Any:
     single.command(name, cls=CheckedCommand)(function)
     command = typer.main.get_command(single)
     document_bounds(command, function)
-    command.modes = [(mode, mode_sentence) for mode, mode_sentence in sentences_of_modes(name)]
+    # Typer makes it of the class above, and types it as its base.
+    cast(CheckedCommand, command).modes = sentences_of_modes(name)
     return command
 
 

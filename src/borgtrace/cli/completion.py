@@ -111,7 +111,7 @@ def names_of_placements() -> Iterable[str]:
 
 def names_of_schedules() -> Iterable[str]:
     """Return what ``simulate --policy`` takes."""
-    from borgtrace.scheduling.schedule_question import RECORDED
+    from borgtrace.scheduling.replay import RECORDED
 
     return [RECORDED, *names_of_placements()]
 

@@ -23,8 +23,8 @@ from borgtrace.forecast.backtest import (
 from borgtrace.forecast.forecasters import Forecaster
 from borgtrace.forecast.series import Examples
 from borgtrace.kernels.arrays import Flags, Numbers
+from borgtrace.notation import percent
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
-from borgtrace.question.shares import percent
 from borgtrace.question.store_question import Report
 from borgtrace.question.study_times import in_words
 from borgtrace.schema.time import HOUR, WINDOW

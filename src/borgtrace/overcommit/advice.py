@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.notation import percent
 from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.metrics import is_short
 from borgtrace.overcommit.options import ReplayOptions
@@ -28,7 +29,7 @@ from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.question.promises import is_kept, keeps
-from borgtrace.question.shares import percent, with_interval
+from borgtrace.question.shares import with_interval
 from borgtrace.schema.time import HOUR, WINDOW
 
 ANSWER = Answer(

@@ -5,8 +5,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.notation import percent
 from borgtrace.question.promises import keeps
-from borgtrace.question.shares import percent, with_interval
+from borgtrace.question.shares import with_interval
 from borgtrace.schema.time import HOUR, WINDOW
 
 ACCEPTED_RATE = 0.01

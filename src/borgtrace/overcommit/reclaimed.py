@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.notation import percent
 from borgtrace.overcommit.block import MachineBlock, SampleColumns, Samples, continues_run
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.oracle import SLACK
@@ -29,7 +30,6 @@ from borgtrace.overcommit.rates import SLOTS_PER_DAY, share
 from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import Answer, Column, NotApplicable, Row, charts, query_answer
-from borgtrace.question.shares import percent
 from borgtrace.schema.time import HOUR, WINDOW
 
 ANSWER = Answer(

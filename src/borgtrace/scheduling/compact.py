@@ -17,7 +17,7 @@ import pyarrow as pa
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.notation import with_stored_sizes
+from borgtrace.notation import percent, with_stored_sizes
 from borgtrace.question import (
     Answer,
     Claim,
@@ -30,7 +30,6 @@ from borgtrace.question import (
     charts,
     sql,
 )
-from borgtrace.question.shares import percent
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.scheduling.compaction import CellWorkload, bound, needed
 from borgtrace.scheduling.machines import Demand

@@ -163,7 +163,7 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
                 f"colocate {store} --experiment packing_base {packing_size} "
                 f"--out {quoted_path(folder, 'packing')}"
             ),
-            next="borgtrace colocate --synthetic 20000 --estimators",
+            next="borgtrace colocate --estimators",
         ),
         DemoStep(
             title="Write the report: everything on one page",

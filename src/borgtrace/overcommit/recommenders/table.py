@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from borgtrace.errors import check_names
 from borgtrace.kernels.arrays import Flags
-from borgtrace.notation import with_stored_sizes
+from borgtrace.notation import percent, with_stored_sizes
 from borgtrace.overcommit.histogram import size_of_unit
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import Recommender
@@ -25,7 +25,6 @@ from borgtrace.overcommit.recommenders.registry import parse_recommender, recomm
 from borgtrace.overcommit.recommenders.samples import JobSamples, job_samples
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
-from borgtrace.question.shares import percent
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.schema.bounds import UNIT_OPTIONS, UNIT_SIZE, check_fields
 from borgtrace.store import Store
