@@ -2,15 +2,24 @@
 
 import hashlib
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from pathlib import Path
 
+from borgtrace.cli.clock_times import utc
 from borgtrace.cli.live import LiveFetch, plan_query, print_query_plan
 from borgtrace.cli.server_access import access_of
-from borgtrace.errors import UsageError
-from borgtrace.fetch.prometheus import PrometheusServer, QueryPlan, parse_address
+from borgtrace.errors import UsageError, harmless
+from borgtrace.fetch.prometheus import (
+    PrometheusServer,
+    QueryPlan,
+    UnfinishedFetch,
+    parse_address,
+    unfinished_fetch,
+)
 from borgtrace.storage import RemotePath, user_cache
 
 JOBS = 2
@@ -137,3 +146,46 @@ def _url_of(path: Path) -> str:
     # Of "//" pathlib has left one slash.
     scheme, _, rest = str(path).partition(":")
     return f"{scheme}://{rest.lstrip('/')}"
+
+
+def notes_on_missing(sources: Sequence[Path]) -> list[str]:
+    """Say of folders of answers, or folders of such folders, what is missing in them and how to complete it.
+
+    Parameters
+    ----------
+    sources
+        Sources of an ingest.
+    """
+    notes = []
+    for source in sources:
+        if isinstance(source, RemotePath) or not source.is_dir():
+            continue
+        for folder in (source, *sorted(source.iterdir())):
+            unfinished = unfinished_fetch(folder) if folder.is_dir() else None
+            if unfinished is not None:
+                notes.append(_note_on(unfinished))
+    return notes
+
+
+def _note_on(unfinished: UnfinishedFetch) -> str:
+    period = unfinished.period
+    query = unfinished.query
+    words = [query.server, str(unfinished.folder)]
+    # The first time is no last one.
+    first = period.first if period.first < period.last else period.first - query.step
+    words += ["--since", _iso(first), "--until", _iso(period.last), "--step", f"{query.step}s"]
+    if query.tenant:
+        words += ["--header", f"X-Scope-OrgID: {query.tenant}"]
+    if query.selector:
+        words += ["--selector", f"{{{query.selector}}}"]
+    command = shlex.join(["borgtrace", "fetch", "prometheus", *words])
+    metric, *others = unfinished.metrics
+    metrics = f"{metric} and {len(others)} more" if others else metric
+    return harmless(
+        f"The fetch into {unfinished.folder} was interrupted: {unfinished.share:.0%} of what it asked for is missing, "
+        f"of {metrics}, from {utc(period.first)} to {utc(period.last)}. To complete it: {command}; then ingest again."
+    )
+
+
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -115,6 +115,7 @@ def prepare_ingest(
     sources: Sequence[str | Path],
     store: str | Path,
     options: IngestOptions | None = None,
+    notes: Sequence[str] = (),
 ) -> PreparedIngest:
     """Find the raw files of an ingest, whose plan can then be read before it runs.
 
@@ -122,6 +123,8 @@ def prepare_ingest(
     ----------
     sources, store, options
         As for `ingest`.
+    notes
+        Sentences about the sources, which the store keeps.
 
     Raises
     ------
@@ -150,7 +153,7 @@ def prepare_ingest(
         options.dialect,
         time_zone=options.time_zone,
     )
-    return PreparedIngest(raw_files, target, options)
+    return PreparedIngest(raw_files, target, options, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -165,11 +168,14 @@ class PreparedIngest:
         Where the store goes: a folder, or a place in a bucket.
     options
         See `IngestOptions`.
+    notes
+        Sentences about the sources, which the store keeps.
     """
 
     raw_files: RawFiles
     store: Path
     options: IngestOptions
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def plan(self) -> IngestPlan:
@@ -299,7 +305,7 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
     manifest = None
     if not options.stage_only:
         _require_rows(layout, present, staged, faults)
-        notes = (*raw_files.guesses, *discovery.notes)
+        notes = (*raw_files.guesses, *discovery.notes, *prepared.notes)
         manifest = _build_store(layout, identity, present, notes, options, progress)
         is_whole = options.whole or (present is not None and DECLARED_WHOLE in present.notes)
         manifest = _declared(manifest, layout, faults, is_whole=is_whole)

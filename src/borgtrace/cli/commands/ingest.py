@@ -124,7 +124,12 @@ def ingest(
     from borgtrace.cli.console import talk
     from borgtrace.cli.guesses import confirm_guess, show_guess
     from borgtrace.cli.ingestion import announce, bars, print_outcome, print_plan
-    from borgtrace.cli.live_sources import LiveOptions, fetch_all, print_query_plans
+    from borgtrace.cli.live_sources import (
+        LiveOptions,
+        fetch_all,
+        notes_on_missing,
+        print_query_plans,
+    )
     from borgtrace.errors import SchemaError
     from borgtrace.ingest import IngestOptions, prepare_ingest
 
@@ -149,7 +154,9 @@ def ingest(
         return
     answers = fetch_all(servers, store, live)
     files = [source for source in sources if not is_server(source)]
-    prepared = prepare_ingest([*files, *answers], store, options)
+    prepared = prepare_ingest(
+        [*files, *answers], store, options, notes_on_missing([*files, *answers])
+    )
     if dry_run:
         show_guess(prepared.raw_files)
         print_plan(prepared.plan, as_json=as_json)

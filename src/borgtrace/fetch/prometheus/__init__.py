@@ -22,6 +22,7 @@ from borgtrace.fetch.prometheus.run import ReceivedAnswer, fetch_answers
 from borgtrace.fetch.prometheus.selector import parse_selector
 from borgtrace.fetch.prometheus.server import PrometheusServer
 from borgtrace.fetch.prometheus.stretches import Stretch
+from borgtrace.fetch.prometheus.unfinished import UnfinishedFetch, unfinished_fetch
 
 __all__ = [
     "Credentials",
@@ -32,10 +33,12 @@ __all__ = [
     "PrometheusServer",
     "QueryPlan",
     "ReceivedAnswer",
+    "UnfinishedFetch",
     "fetch_answers",
     "make_query_plan",
     "parse_address",
     "parse_headers",
     "parse_selector",
     "read_secret",
+    "unfinished_fetch",
 ]

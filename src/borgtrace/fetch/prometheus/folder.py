@@ -190,6 +190,27 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, _DIGEST).hexdigest()
 
 
+def read_query(path: Path) -> FolderQuery | None:
+    """Return what the answers of a folder have in common; None for a folder without answers.
+
+    Raises
+    ------
+    SourceError
+        The folder does not say it.
+    """
+    file = path / QUERY
+    if not file.exists():
+        return None
+    try:
+        return FolderQuery(**json.loads(read_regular(file)))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise SourceError(
+            str(file),
+            "does not say what the answers beside it are",
+            way_out="fetch to another folder",
+        ) from error
+
+
 def require_same_query(path: Path, query: FolderQuery) -> None:
     """Refuse a folder that holds the answers to other queries: together they would be ingested as one cluster.
 
@@ -198,18 +219,8 @@ def require_same_query(path: Path, query: FolderQuery) -> None:
     UsageError
         It names what differs.
     """
-    file = path / QUERY
-    if not file.exists():
-        return
-    try:
-        earlier = FolderQuery(**json.loads(read_regular(file)))
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise SourceError(
-            str(file),
-            "does not say what the answers beside it are",
-            way_out="fetch to another folder",
-        ) from error
-    if earlier == query:
+    earlier = read_query(path)
+    if earlier is None or earlier == query:
         return
     differences = [
         (name, before, now)

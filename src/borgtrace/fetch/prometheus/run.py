@@ -12,6 +12,7 @@ from borgtrace.fetch.prometheus.plan import PlannedMetric, QueryPlan
 from borgtrace.fetch.prometheus.refusals import Overloaded, is_about_size
 from borgtrace.fetch.prometheus.server import PrometheusServer
 from borgtrace.fetch.prometheus.stretches import RemainingTime, Stretch
+from borgtrace.fetch.prometheus.unfinished import note_wanted
 from borgtrace.fetch.prometheus.verdicts import BusyServer, MissingApi
 from borgtrace.fetch.retry import BrokenTransfer, Fault
 
@@ -64,6 +65,7 @@ def fetch_answers(
         The server does not answer, or refuses the smallest query; what has come is kept.
     """
     with AnswerFolder.open(plan.request.folder, plan.query) as folder, server.threads(jobs) as pool:
+        note_wanted(folder, [metric.name for metric in plan.metrics], plan.request.period)
         for metric in plan.metrics:
             query = _MetricQuery(server, folder, metric, plan.request.step, on_halving)
             running: set[Future[ReceivedAnswer | None]] = set()
