@@ -206,7 +206,7 @@ def every_path(app: Starlette) -> list[str]:
         if isinstance(route, Mount):
             paths.append(f"{route.path}/explore.js")
         elif isinstance(route, Route):
-            paths.append(re.sub(r"\{(\w+)\}", lambda place: VALUES[place[1]], route.path))
+            paths.append(re.sub(r"\{(\w+)(?::path)?\}", lambda place: VALUES[place[1]], route.path))
     return paths
 
 

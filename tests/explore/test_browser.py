@@ -136,7 +136,7 @@ def test_from_the_cell_to_a_window_by_keys_alone(driver: Any, base: str, width: 
     drawn(driver)
     press(driver, "[data-draw=heat] .canvas", Keys.ARROW_DOWN, Keys.ARROW_UP, Keys.ARROW_RIGHT)
     assert (
-        "machine 8, 1 May, 19:05: 12.5 % used"
+        "platform PLATFORM), 1 May, 19:05: 12.5 % used"
         in driver.find_element("css selector", "[data-told]").text
     )
     press(driver, "[data-draw=heat] .canvas", Keys.ENTER)
@@ -220,12 +220,143 @@ def test_sql_completes_and_answers(driver: Any, base: str) -> None:
     quiet(driver)
 
 
+def drag(driver: Any, selector: str, pixels: int, *, is_shifted: bool = False) -> None:
+    """Drag with the mouse from the middle of an element to the right."""
+    from selenium.webdriver import ActionChains, Keys
+
+    element = driver.find_element("css selector", selector)
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    hand = ActionChains(driver).move_to_element(element)
+    if is_shifted:
+        hand = hand.key_down(Keys.SHIFT)
+    hand = hand.click_and_hold().move_by_offset(pixels, 0).release()
+    if is_shifted:
+        hand = hand.key_up(Keys.SHIFT)
+    hand.perform()
+
+
+def span_of(driver: Any) -> tuple[float, float]:
+    """The range of the address, in seconds."""
+    query = driver.execute_script("return Object.fromEntries(new URLSearchParams(location.search))")
+    return int(query["from"]) / 1e6, int(query["to"]) / 1e6
+
+
+@pytest.mark.parametrize(
+    ("selector", "is_shifted"),
+    [
+        ("[data-source$=cpu] .u-over", True),
+        ("[data-source$=cpu] .u-axis", False),
+        (".lanes canvas", False),
+    ],
+)
+def test_dragging_pans(driver: Any, base: str, selector: str, is_shifted: bool) -> None:
+    # Five minutes of twenty are shown: there is room on both sides.
+    show(driver, f"{base}/machine/7?from=900000000&to=1200000000")
+    drawn(driver)
+    drag(driver, selector, 120, is_shifted=is_shifted)
+    wait_for(lambda: "from=900000000" not in path(driver))
+    start, end = span_of(driver)
+    assert path(driver).startswith("/machine/7")
+    assert end - start == pytest.approx(300)
+    assert 600 <= start < 900
+    driver.back()
+    wait_for(lambda: span_of(driver) == (900, 1200))
+    quiet(driver)
+
+
+def test_the_wheel_zooms_at_the_pointer(driver: Any, base: str) -> None:
+    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+    show(driver, f"{base}/machine/7")
+    drawn(driver)
+    over = driver.find_element("css selector", "[data-source$=cpu] .u-over")
+    origin = ScrollOrigin.from_element(over)
+    ActionChains(driver).key_down(Keys.CONTROL).scroll_from_origin(origin, 0, -100).key_up(
+        Keys.CONTROL
+    ).perform()
+    wait_for(lambda: "from=" in path(driver))
+    start, end = span_of(driver)
+    # Twenty minutes from 600 s on, to four fifths around their middle.
+    assert (start, end) == (pytest.approx(720, abs=15), pytest.approx(1680, abs=15))
+
+
+def test_the_time_under_the_pointer_is_said_for_charts_and_lanes(driver: Any, base: str) -> None:
+    from selenium.webdriver import ActionChains
+
+    show(driver, f"{base}/machine/7")
+    drawn(driver)
+    for selector in ("[data-source$=cpu] .u-over", ".lanes canvas"):
+        ActionChains(driver).move_to_element(
+            driver.find_element("css selector", selector)
+        ).perform()
+        pointer = driver.find_element("css selector", "[data-pointer]")
+        wait_for(lambda pointer=pointer: pointer.text.startswith("Pointer: 1 May, 19:"))
+        # In hours since the start: the whole trace lasts a third of one.
+        hours = float(pointer.text.partition("(")[2].partition(" h")[0])
+        assert 0 < hours < 0.34
+    # A chart says what it has where the pointer is in the lanes.
+    values = driver.find_elements("css selector", "[data-source$=cpu] .legend b")
+    wait_for(lambda: any(value.text for value in values))
+    ActionChains(driver).move_to_element(driver.find_element("css selector", "h1")).perform()
+    wait_for(lambda: driver.find_element("css selector", "[data-pointer]").text == "")
+
+
+@pytest.mark.parametrize("chart", ["cpu", "tasks"])
+def test_a_chart_is_saved_as_a_picture(driver: Any, base: str, tmp_path: Path, chart: str) -> None:
+    show(driver, f"{base}/machine/7")
+    drawn(driver)
+    driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
+    driver.find_element("css selector", f"[data-source$={chart}] [data-png]").click()
+    file = tmp_path / f"machine-7-{chart}.png"
+    wait_for(file.exists)
+    assert file.read_bytes().startswith(b"\x89PNG")
+    width = int.from_bytes(file.read_bytes()[16:20])
+    canvas = driver.find_element("css selector", f"[data-source$={chart}] canvas")
+    assert width == int(canvas.get_attribute("width")) + 24
+    quiet(driver)
+
+
+def test_queries_are_kept_as_links(driver: Any, base: str) -> None:
+    query = "select+1+as+one"
+    show(driver, f"{base}/sql?q={query}")
+    wait_for(lambda: driver.find_element("css selector", "[data-save]").is_displayed())
+    driver.find_element("css selector", "[data-save]").click()
+    driver.get(f"{base}/sql")
+    (link,) = driver.find_elements("css selector", "[data-saved] a")
+    assert link.text == "select 1 as one"
+    link.click()
+    wait_for(lambda: path(driver) == f"/sql?q={query}")
+    driver.find_element("css selector", "[data-saved] li button").click()
+    assert not driver.find_element("css selector", "[data-saved]").is_displayed()
+    quiet(driver)
+
+
+def test_the_pointer_in_the_map_names_the_machine(driver: Any, base: str) -> None:
+    from selenium.webdriver import ActionChains
+
+    show(driver, base)
+    drawn(driver)
+    over = driver.find_element("css selector", "[data-draw=heat] .u-over")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", over)
+    ActionChains(driver).move_to_element_with_offset(over, 0, -over.size["height"] // 4).perform()
+    told = driver.find_element("css selector", "[data-told]")
+    wait_for(lambda: told.text.startswith("machine 8 (CPU 1 of the largest machine, memory 1 "))
+
+
 VIEWS = (
     "/",
     "/machine/7",
     "/job/100",
     "/task/200/0?window=900000000",
     "/facets",
+    "/machines",
+    "/jobs?sort=-n_tasks",
+    "/tables",
+    "/tables/instance_events?filter=type:is:SUBMIT",
+    "/machine/7?at=20m",
     "/sql?q=select+1",
     "/nothing",
 )

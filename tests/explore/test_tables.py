@@ -222,10 +222,10 @@ def test_the_python_of_a_table_gives_its_rows(
 
 
 def test_jobs_machines_groups_and_answers_sort(cell: TestClient) -> None:
-    assert column(cell, "/jobs", "collection ID") == ["100", "200"]
-    assert column(cell, "/jobs?sort=-user", "collection ID") == ["200", "100"]
-    assert column(cell, "/machines?sort=-cpu_capacity", "machine ID") == ["8", "7"]
-    assert column(cell, "/machines?sort=percent_cpu_used", "machine ID") == ["7", "8"]
+    assert column(cell, "/jobs", "job") == ["100", "200"]
+    assert column(cell, "/jobs?sort=-user", "job") == ["200", "100"]
+    assert column(cell, "/machines?sort=-cpu_capacity", "machine") == ["8", "7"]
+    assert column(cell, "/machines?sort=percent_cpu_used", "machine") == ["7", "8"]
     query = quote("SELECT priority FROM tasks -- all")
     assert column(cell, f"/sql?q={query}&sort=-priority", "priority") == ["9", "9", "0"]
     users = cell.get("/facets?sort-users=n_tasks").text.partition('id="priorities"')[0]

@@ -23,8 +23,9 @@ from borgtrace.explore.charts import TimeChart, to_csv, to_json
 from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.pages import Pages
-from borgtrace.explore.span import TimeSpan, requested_span
+from borgtrace.explore.span import RequestedTimes, TimeSpan, requested_span, requested_times
 from borgtrace.explore.table_view import requested_view
+from borgtrace.notation import find_job, find_machine
 from borgtrace.question.colours import stylesheet
 from borgtrace.schema.time import parse_time
 from borgtrace.store.version import REPLACED
@@ -32,6 +33,8 @@ from borgtrace.store.version import REPLACED
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
 CRITERIA = ("user", "priority", "name", "relation", "value")
 """Parameters of an address that choose jobs."""
+NAMELESS = "nothing has this name"
+"""What :mod:`borgtrace.notation.lookup` says of a name of nothing."""
 FORM_OF_TABLE = ("do", "column", "operator", "value")
 """Parameters of the form that adds a condition to a table."""
 LARGEST_ID = 2**63 - 1
@@ -100,10 +103,27 @@ def routes_of_views(pages: Pages) -> list[Route]:
         # A plain function, which Starlette runs in a thread: DuckDB blocks.
         return Route(path, lambda request: HTMLResponse(make(request)))
 
+    store = pages.explored.store
+
+    def times(request: Request) -> RequestedTimes:
+        read_time = pages.explored.notation.clock.parse
+        return requested_times(request.query_params, pages.explored.span, read_time)
+
+    def cell(request: Request) -> str:
+        return pages.cell(resource_of(request), times(request))
+
+    def machine(request: Request) -> str:
+        machine_id = find_machine(store, request.path_params["machine"])
+        return pages.machine(machine_id, times(request))
+
+    def job(request: Request) -> str:
+        return pages.job(find_job(store, request.path_params["job"]), times(request))
+
     def task(request: Request) -> str:
         window = request.query_params.get("window")
         start = parse_time(window, "window") if window else None
-        return pages.task(id_of(request, "job"), id_of(request, "task"), start)
+        job_id = find_job(store, request.path_params["job"])
+        return pages.task(job_id, id_of(request, "task"), start, times(request))
 
     def table(request: Request) -> Response:
         query = parameters_of(request)
@@ -111,7 +131,6 @@ def routes_of_views(pages: Pages) -> list[Route]:
         added = with_form(query)
         if added is not None:
             return RedirectResponse(f"{request.url.path}?{urlencode(added)}", 303)
-        store = pages.explored.store
         name = request.path_params["table"]
         return HTMLResponse(pages.table(requested_view(store, name, query)))
 
@@ -124,10 +143,11 @@ def routes_of_views(pages: Pages) -> list[Route]:
         return HTMLResponse(pages.search(words, matches))
 
     return [
-        view("/", lambda request: pages.cell(resource_of(request))),
-        view("/machine/{machine}", lambda request: pages.machine(id_of(request, "machine"))),
-        view("/job/{job}", lambda request: pages.job(id_of(request, "job"))),
-        view("/task/{job}/{task}", task),
+        view("/", cell),
+        # Names may hold slashes, as shop/web-7/app does.
+        view("/machine/{machine:path}", machine),
+        view("/job/{job:path}", job),
+        view("/task/{job:path}/{task}", task),
         view("/machines", lambda request: pages.machines(parameters_of(request))),
         view("/facets", lambda request: pages.facets(parameters_of(request))),
         view("/jobs", lambda request: pages.jobs(criteria_of(request), parameters_of(request))),
@@ -167,7 +187,8 @@ class DataViews:
 
     def span(self, request: Request) -> TimeSpan:
         """Return the span of an address."""
-        return requested_span(request.query_params, self.explored.span)
+        read_time = self.explored.notation.clock.parse
+        return requested_span(request.query_params, self.explored.span, read_time)
 
     def of_cell(self, request: Request, name: str) -> Data:
         """Return a chart of the cell, or its machines as a heat map."""
@@ -176,16 +197,18 @@ class DataViews:
         if name == "machines":
             first = number_of(request.query_params.get("first") or "0", "first")
             last = number_of(request.query_params.get("last") or str(LARGEST_ID), "last")
-            return cell.heat(
+            heat = cell.heat(
                 pyramid,
                 resource_of(request),
                 self.span(request),
                 first,
                 last,
             )
+            return heat | machine.labels(self.explored, map(int, heat["machines"]))
         if name in ("pending", "running"):
             return cell.queue(pyramid, name, self.span(request))
-        return cell.load(pyramid, self.explored.dialect, name, self.span(request))
+        amounts = self.explored.notation.amounts
+        return cell.load(pyramid, self.explored.dialect, name, self.span(request), amounts)
 
     def of_machine(self, request: Request, name: str) -> Data:
         """Return a chart of a machine, or its tasks."""
@@ -210,7 +233,8 @@ class DataViews:
 
         check_name("chart", name, (*RESOURCES, "events"))
         life = read_life(self.explored.store, id_of(request, "job"), id_of(request, "task"))
-        return life.events if name == "events" else task.usage(life, name)
+        amounts = self.explored.notation.amounts
+        return life.events if name == "events" else task.usage(life, name, amounts)
 
     def of_facet(self, request: Request, name: str) -> Data:
         """Return the groups of a facet."""
@@ -382,7 +406,7 @@ def answer_refusal(pages: Pages, request: Request, error: Any) -> Response:
 
 def status_of(error: BorgtraceError) -> int:
     """Return the HTTP status of an error."""
-    if error.what.endswith("in this store"):
+    if error.what.endswith("in this store") or error.what == NAMELESS:
         return 404
     if error.what == REPLACED:
         return 409

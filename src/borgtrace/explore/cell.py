@@ -10,8 +10,9 @@ from borgtrace.explore.charts import DrawnSeries, TimeChart
 from borgtrace.explore.grid import ABSENT, PER_HOUR, STEPS, coarser
 from borgtrace.explore.pyramid import Pyramid
 from borgtrace.explore.span import TimeSpan
-from borgtrace.explore.tiers import tier_colors
+from borgtrace.explore.tiers import label_of_tier, tier_colors
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.notation import ResourceAmounts
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
 
@@ -20,6 +21,7 @@ POINTS = 600
 ROWS = 160
 COLUMNS = 360
 """Cells of the heat map: two or three pixels each on a screen of 1280."""
+IN_LARGEST_MACHINES = ResourceAmounts()
 RESOURCE_NAMES = {"cpu": "CPU", "memory": "Memory"}
 
 
@@ -28,8 +30,9 @@ def load(
     dialect: Dialect,
     resource: str,
     span: TimeSpan,
+    amounts: ResourceAmounts = IN_LARGEST_MACHINES,
 ) -> TimeChart:
-    """Return what each tier used, what all were allocated, and the capacity, in largest machines.
+    """Return what each tier used, what all were allocated, and the capacity.
 
     Parameters
     ----------
@@ -41,6 +44,8 @@ def load(
         ``"cpu"`` or ``"memory"``.
     span
         What is shown; a point is the mean of whole slots.
+    amounts
+        How they are drawn.
     """
     cell = pyramid.cell
     colors = tier_colors(dialect)
@@ -59,11 +64,17 @@ def load(
     any_tier = tiers[0] if tiers else ""
     capacity = levels_of_tier(cell, any_tier, f"{resource}_capacity", span)
     columns["capacity"] = means_of_blocks(capacity, block)
-    series = [DrawnSeries(tier, tier, "stack", colors[tier]) for tier in tiers]
+    series = [DrawnSeries(tier, label_of_tier(tier), "stack", colors[tier]) for tier in tiers]
     series.append(DrawnSeries("allocated", "requested, all tiers", "dash", "ink"))
     series.append(DrawnSeries("capacity", "capacity", "line", "ink"))
-    title = f"{RESOURCE_NAMES[resource]} used by tier, in largest machines"
-    return TimeChart(pa.table(columns), series, title, block * WINDOW)
+    title = amounts.heading(f"{RESOURCE_NAMES[resource]} used by tier", resource)
+    return TimeChart(
+        pa.table(columns),
+        series,
+        title,
+        step=block * WINDOW,
+        factor=amounts.factor(resource),
+    )
 
 
 def levels_of_tier(

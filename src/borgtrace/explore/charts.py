@@ -42,12 +42,15 @@ class TimeChart:
         Heading, with the unit.
     step
         Length of a step, µs; 0 where rows are instants.
+    factor
+        What makes the values of the table, which are fractions of the largest machine, those that are drawn.
     """
 
     table: pa.Table
     series: Sequence[DrawnSeries]
     title: str
     step: int = 0
+    factor: float = 1.0
 
     def to_json(self) -> bytes:
         """Return what the page's script draws."""
@@ -55,6 +58,7 @@ class TimeChart:
             {
                 "title": self.title,
                 "step": self.step,
+                "factor": self.factor,
                 "series": [asdict(series) for series in self.series],
                 "columns": self.table.to_pydict(),
             }

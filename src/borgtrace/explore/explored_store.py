@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,27 @@ from borgtrace.explore.span import TimeSpan, whole_span
 from borgtrace.explore.sql_box import SqlBox
 from borgtrace.explore.tiers import UNKNOWN, tier_colors
 from borgtrace.kernels.arrays import Index
+from borgtrace.notation import Notation, short_name
 from borgtrace.schema import Dialect
 from borgtrace.store import Store
+
+SIZES = """
+    SELECT machine_id,
+        arg_max(platform_id, (time, source_part, source_row)) AS platform_id,
+        arg_max(cpu_capacity, (time, source_part, source_row)) AS cpu_capacity,
+        arg_max(memory_capacity, (time, source_part, source_row)) AS memory_capacity
+    FROM machine_events
+    WHERE type <> 'REMOVE'
+    GROUP BY machine_id
+"""
+
+
+class MachineSize(NamedTuple):
+    """What a machine is: capacities as fractions of the largest, None where not known."""
+
+    platform_id: str | None
+    cpu_capacity: float | None
+    memory_capacity: float | None
 
 
 class TaskColumns:
@@ -81,6 +101,35 @@ class ExploredStore:
     def span(self) -> TimeSpan:
         """All that happened within the trace."""
         return whole_span(self.store.manifest)
+
+    @cached_property
+    def notation(self) -> Notation:
+        """How its machines, tasks, amounts and times are written."""
+        return Notation.of(self.store)
+
+    @cached_property
+    def machine_sizes(self) -> dict[int, MachineSize]:
+        """What each machine was when it last was there, by its id."""
+        sizes = {}
+        for row in self.store.sql(SIZES).to_pylist():
+            machine_id = row.pop("machine_id")
+            sizes[machine_id] = MachineSize(**row)
+        return sizes
+
+    def describe_machine(self, machine_id: int) -> str:
+        """Return what a machine is, such as ``8 cores, 32 GiB``; empty where nothing is known of it."""
+        size = self.machine_sizes.get(machine_id)
+        if size is None:
+            return ""
+        amounts = self.notation.amounts
+        parts = []
+        if size.cpu_capacity is not None:
+            parts.append(f"CPU {amounts.text(size.cpu_capacity, 'cpu')}")
+        if size.memory_capacity is not None:
+            parts.append(f"memory {amounts.text(size.memory_capacity, 'memory')}")
+        if size.platform_id:
+            parts.append(f"platform {short_name(size.platform_id)}")
+        return ", ".join(parts)
 
     @cached_property
     def tasks(self) -> TaskColumns:

@@ -97,8 +97,15 @@ def load(
         DrawnSeries("used", "used", "stack", "c1"),
         DrawnSeries("requested", "requested", "dash", "ink"),
     ]
-    title = f"{RESOURCE_NAMES[resource]} of all instances, in largest machines"
-    return TimeChart(pa.table(columns), series, title, WINDOW)
+    amounts = explored.notation.amounts
+    title = amounts.heading(f"{RESOURCE_NAMES[resource]} of all instances", resource)
+    return TimeChart(
+        pa.table(columns),
+        series,
+        title,
+        step=WINDOW,
+        factor=amounts.factor(resource),
+    )
 
 
 def bars(explored: ExploredStore, collection_id: int) -> dict[str, Any]:

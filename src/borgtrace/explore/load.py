@@ -8,7 +8,7 @@ import numpy as np
 from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.lives import AFTER, Attempts, Seconds
 from borgtrace.explore.span import TimeSpan
-from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.kernels.arrays import Flags, Index, Numbers, ShortIndex
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 
 START_SECONDS = TRACE_START // SECOND
@@ -141,6 +141,7 @@ def lanes(explored: ExploredStore, attempts: Attempts) -> dict[str, Any]:
     tasks = explored.tasks
     collection_ids, instance_indexes = explored.store.task_ids(attempts.task)
     return {
+        "name": names_of_tasks(explored, collection_ids, instance_indexes),
         "collection_id": collection_ids.tolist(),
         "instance_index": instance_indexes.tolist(),
         "tier": [tasks.tiers[code] for code in tasks.tier[attempts.task].tolist()],
@@ -152,6 +153,20 @@ def lanes(explored: ExploredStore, attempts: Attempts) -> dict[str, Any]:
         "cpu_request": tasks.request("cpu")[attempts.task].tolist(),
         "memory_request": tasks.request("memory")[attempts.task].tolist(),
     }
+
+
+def names_of_tasks(
+    explored: ExploredStore,
+    collection_ids: Index,
+    instance_indexes: ShortIndex,
+) -> list[str]:
+    """Return what tasks are called, each once looked up however many attempts it has."""
+    names = explored.notation.names
+    # All at once: one by one each would be a query.
+    names.jobs(np.unique(collection_ids).tolist())
+    tasks = list(zip(collection_ids.tolist(), instance_indexes.tolist(), strict=True))
+    name_of_task = {task: names.task(*task) for task in set(tasks)}
+    return [name_of_task[task] for task in tasks]
 
 
 def ids_of_machines(machines: Index, places: Index) -> list[int | None]:

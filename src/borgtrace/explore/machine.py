@@ -1,5 +1,6 @@
 """One machine over time: what its tasks used and had requested under its capacity, and when each of them ran."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from borgtrace.explore.lives import AFTER, Attempts
 from borgtrace.explore.load import lanes, requested, used
 from borgtrace.explore.pyramid import Pyramid
 from borgtrace.explore.span import TimeSpan
-from borgtrace.explore.tiers import tier_colors
+from borgtrace.explore.tiers import label_of_tier, tier_colors
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.schema.time import WINDOW
 
@@ -47,13 +48,20 @@ def load(
     for tier, values in zip(explored.tasks.tiers, used_load.by_tier, strict=True):
         if values.any():
             columns[tier] = np.where(used_load.n_windows, values, np.nan)
-            series.append(DrawnSeries(tier, tier, "stack", colors[tier]))
+            series.append(DrawnSeries(tier, label_of_tier(tier), "stack", colors[tier]))
     columns["requested"] = requested(explored, attempts, resource, span)
     columns["capacity"] = capacity(explored, machine_id, resource, span)
     series.append(DrawnSeries("requested", "requested", "dash", "ink"))
     series.append(DrawnSeries("capacity", "capacity", "line", "ink"))
-    title = f"{RESOURCE_NAMES[resource]} used by tier, in largest machines"
-    return TimeChart(pa.table(columns), series, title, WINDOW)
+    amounts = explored.notation.amounts
+    title = amounts.heading(f"{RESOURCE_NAMES[resource]} used by tier", resource)
+    return TimeChart(
+        pa.table(columns),
+        series,
+        title,
+        step=WINDOW,
+        factor=amounts.factor(resource),
+    )
 
 
 def capacity(
@@ -118,6 +126,16 @@ def measured_attempts(explored: ExploredStore, place: int, tasks_of_events: Inde
         left=np.minimum(np.maximum.reduceat(end, first_rows), AFTER),
         end=[None] * len(tasks),
     )
+
+
+def labels(explored: ExploredStore, machine_ids: Iterable[int]) -> dict[str, list[str]]:
+    """Return what machines are called, and what each is, as columns: ``names`` and ``about``."""
+    names = []
+    about = []
+    for machine_id in machine_ids:
+        names.append(explored.notation.names.machine(machine_id))
+        about.append(explored.describe_machine(machine_id))
+    return {"names": names, "about": about}
 
 
 def fullest(pyramid: Pyramid, resource: str, limit: int = 12) -> pa.Table:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.explore.explored_store import ExploredStore
+from borgtrace.explore.explored_store import ExploredStore, MachineSize
 from borgtrace.explore.order import TableOrder
 
 COLUMNS = (
@@ -17,16 +17,7 @@ COLUMNS = (
     "percent_cpu_used",
     "percent_memory_used",
 )
-# What a machine was when it last was there.
-CAPACITIES = """
-    SELECT machine_id,
-        arg_max(platform_id, (time, source_part, source_row)) AS platform_id,
-        arg_max(cpu_capacity, (time, source_part, source_row)) AS cpu_capacity,
-        arg_max(memory_capacity, (time, source_part, source_row)) AS memory_capacity
-    FROM machine_events
-    WHERE type <> 'REMOVE'
-    GROUP BY machine_id
-"""
+UNKNOWN = MachineSize(None, None, None)
 
 
 def machines(explored: ExploredStore, order: TableOrder, start: int, n_rows: int) -> pa.Table:
@@ -60,11 +51,14 @@ def machines(explored: ExploredStore, order: TableOrder, start: int, n_rows: int
 def described_machines(explored: ExploredStore) -> pa.Table:
     """Return a row for each machine, with `COLUMNS`."""
     pyramid = explored.pyramid
-    used = {"machine_id": pyramid.machines}
+    machine_ids = pyramid.machines.tolist()
+    columns = {"machine_id": pa.array(machine_ids, pa.int64())}
     for resource, mean in pyramid.means.items():
         is_known = ~np.isnan(mean)
         percent = np.round(np.where(is_known, mean, 0) * 100, 1)
-        used[f"percent_{resource}_used"] = pa.array(percent, mask=~is_known)
-    capacities = explored.store.sql(CAPACITIES)
-    joined = pa.table(used).join(capacities, "machine_id", join_type="left outer")
-    return joined.select(COLUMNS).sort_by("machine_id")
+        columns[f"percent_{resource}_used"] = pa.array(percent, mask=~is_known)
+    sizes = [explored.machine_sizes.get(machine, UNKNOWN) for machine in machine_ids]
+    for position, column in enumerate(MachineSize._fields):
+        kind = pa.string() if column == "platform_id" else pa.float64()
+        columns[column] = pa.array([size[position] for size in sizes], kind)
+    return pa.table(columns).select(COLUMNS)

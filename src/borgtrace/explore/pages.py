@@ -1,7 +1,7 @@
 """The views as HTML: one template each, around data that the page's script fetches."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
@@ -11,22 +11,22 @@ import jinja2
 import pyarrow as pa
 
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
-from borgtrace.explore import facets, job, machine, machine_list, sql_box
+from borgtrace.explore import facets, job, machine, machine_list, snippets, sql_box
 from borgtrace.explore.charts import to_json
 from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.facets import Match
 from borgtrace.explore.filters import OPERATORS
 from borgtrace.explore.order import page_links, requested_order, requested_start
 from borgtrace.explore.rows import LinkedText, PageTable, page_table, text
-from borgtrace.explore.snippets import python_of_query
-from borgtrace.explore.span import span_of_life
+from borgtrace.explore.span import RequestedTimes, span_of_life
 from borgtrace.explore.table_view import ROWS_OF_A_PAGE, TableView, is_enumeration
 from borgtrace.explore.tiers import tier_colors
+from borgtrace.notation import Notation, integer
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import cell, environment
 from borgtrace.schema import TABLES, Column
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.store.machine import capacity_at
+from borgtrace.store.machine import capacity_at, running_on
 
 VIEWS = {
     "/": "Cell",
@@ -37,6 +37,7 @@ VIEWS = {
     "/sql": "SQL",
 }
 KNOWN_PATHS = ("/machine/", "/job/", "/task/", "/search", *VIEWS)
+WHOLE = RequestedTimes()
 Parameters = Sequence[tuple[str, str]]
 """Parameters of an address in their order."""
 
@@ -65,12 +66,14 @@ class Pages:
         clock = {
             "epoch": start.timestamp() - TRACE_START / SECOND,
             "zone": manifest.time_zone,
+            # A trace of times since its start has none.
+            "calendar": self.explored.notation.clock.start is not None,
             "start": self.explored.span.start,
             "end": self.explored.span.end,
             "tiers": tier_colors(manifest.dialect),
         }
         filling = environment("borgtrace.explore")
-        filling.filters.update(plain=text, value=cell, query=urlencode)
+        filling.filters.update(plain=text, value=cell, query=urlencode, integer=integer)
         filling.globals.update(
             views=VIEWS,
             manifest=manifest,
@@ -84,7 +87,7 @@ class Pages:
         """Fill a template."""
         return self._environment.get_template(f"{template}.html.j2").render(**values)
 
-    def cell(self, resource: str) -> str:
+    def cell(self, resource: str, times: RequestedTimes = WHOLE) -> str:
         """Return the first page: the cell over time and its machines."""
         pyramid = self.explored.pyramid
         return self.render(
@@ -92,11 +95,17 @@ class Pages:
             title="The cell",
             here="/",
             resource=resource,
-            busiest=page_table(machine.fullest(pyramid, resource)),
+            times=times,
+            sql=snippets.SQL_OF_CELL,
+            python=snippets.python_of_cell(self.explored.store.path),
+            busiest=page_table(
+                machine.fullest(pyramid, resource),
+                notation=self.explored.notation,
+            ),
             n=len(pyramid.machines),
         )
 
-    def machine(self, machine_id: int) -> str:
+    def machine(self, machine_id: int, times: RequestedTimes = WHOLE) -> str:
         """Return the page of a machine."""
         # Refuses an unknown one.
         self.explored.place(machine_id)
@@ -105,15 +114,26 @@ class Pages:
         # Known by its usage alone.
         except UsageError:
             capacity = None
+        names = self.explored.notation.names
+        running = None
+        if times.at is not None:
+            table = running_on(self.explored.store, machine_id, times.at)
+            running = page_table(table, notation=self.explored.notation)
         return self.render(
             "machine",
-            title=f"Machine {machine_id}",
+            title=f"Machine {names.machine_and_id(machine_id)}",
             here="",
             id=machine_id,
             capacity=capacity,
+            about=self.explored.describe_machine(machine_id),
+            times=times,
+            running=running,
+            moment=self.explored.notation.clock.text(times.at),
+            sql=snippets.sql_of_machine(machine_id),
+            python=snippets.python_of_machine(self.explored.store.path, machine_id, names),
         )
 
-    def job(self, collection_id: int) -> str:
+    def job(self, collection_id: int, times: RequestedTimes = WHOLE) -> str:
         """Return the page of a job."""
         first, last = self.explored.job_rows(collection_id)
         facts = job.facts(self.explored, collection_id)
@@ -121,24 +141,32 @@ class Pages:
         kind = "Alloc set" if facts.get("collection_type") == "ALLOC_SET" else "Job"
         return self.render(
             "job",
-            title=f"{kind} {collection_id}",
+            title=f"{kind} {self.explored.notation.names.job_and_id(collection_id)}",
+            times=times,
             here="",
             id=collection_id,
+            sql=snippets.sql_of_job(collection_id),
+            python=snippets.python_of_job(self.explored.store.path, collection_id),
             n=last - first,
-            facts=linked_facts(facts),
-            siblings=page_table(siblings),
+            facts=linked_facts(facts, self.explored.notation),
+            siblings=page_table(siblings, notation=self.explored.notation),
             home=job.life_span(self.explored, collection_id),
         )
 
-    def task(self, collection_id: int, instance_index: int, start: int | None) -> str:
+    def task(
+        self,
+        collection_id: int,
+        instance_index: int,
+        start: int | None,
+        times: RequestedTimes = WHOLE,
+    ) -> str:
         """Return the page of a task; with the window that starts at `start` in full, where that is given."""
         # Inside: charts of tasks come with the questions' tools, which take half a second to import.
         from borgtrace.explore import task
-        from borgtrace.report import task_page
-        from borgtrace.report.task_life import read_life, times
+        from borgtrace.report import task_life, task_page
 
         store = self.explored.store
-        life = read_life(store, collection_id, instance_index)
+        life = task_life.read_life(store, collection_id, instance_index)
         window = None if start is None else task.window(self.explored, life, start)
         if start is not None and window is None:
             raise UsageError(
@@ -157,10 +185,13 @@ class Pages:
             after = starts[position + 1 : position + 2]
         return self.render(
             "task",
-            title=f"Task {collection_id}:{instance_index}",
+            title=self._title_of_task(collection_id, instance_index),
             here="",
             life=life,
-            home=span_of_life(self.explored.span, times(life)),
+            sql=snippets.sql_of_task(collection_id, instance_index),
+            python=snippets.python_of_task(store.path, collection_id, instance_index),
+            times=times,
+            home=span_of_life(self.explored.span, task_life.times(life)),
             facts=task_page.facts(life),
             span=task_page.span(store.manifest, life),
             tables=task_page.tables(life),
@@ -170,6 +201,11 @@ class Pages:
             before=before,
             after=after,
         )
+
+    def _title_of_task(self, collection_id: int, instance_index: int) -> str:
+        name = self.explored.notation.names.task(collection_id, instance_index)
+        id_ = f"{collection_id}:{instance_index}"
+        return f"Task {name}" if name == id_ else f"Task {name} ({id_})"
 
     def facets(self, query: Parameters = ()) -> str:
         """Return the page of users, priorities and constraints."""
@@ -190,7 +226,7 @@ class Pages:
         address = "/jobs?" + "&".join(parameters)
         order = facets.order_of_groups(name, query)
         rows = facets.groups(self.explored, name, order)
-        return page_table(rows, {"n_jobs": address}, order)
+        return page_table(rows, {"n_jobs": address}, order, notation=self.explored.notation)
 
     def machines(self, query: Parameters = ()) -> str:
         """Return all machines."""
@@ -202,7 +238,11 @@ class Pages:
             title="Machines",
             here="/machines",
             n_all=len(self.explored.pyramid.machines),
-            rows=page_table(rows.slice(0, ROWS_OF_A_PAGE), order=order),
+            rows=page_table(
+                rows.slice(0, ROWS_OF_A_PAGE),
+                order=order,
+                notation=self.explored.notation,
+            ),
             start=start,
             links=page_links(query, start, ROWS_OF_A_PAGE, rows.num_rows),
         )
@@ -218,7 +258,11 @@ class Pages:
             here="/jobs",
             chosen=criteria,
             query=urlencode(criteria),
-            jobs=page_table(rows.slice(0, ROWS_OF_A_PAGE), order=order),
+            jobs=page_table(
+                rows.slice(0, ROWS_OF_A_PAGE),
+                order=order,
+                notation=self.explored.notation,
+            ),
             start=start,
             links=page_links(query, start, ROWS_OF_A_PAGE, rows.num_rows),
         )
@@ -273,7 +317,7 @@ class Pages:
             operators=OPERATORS,
             links=page_links(view.parameters, view.start, ROWS_OF_A_PAGE, rows.num_rows),
             all_rows=view.sql_of_all,
-            python=python_of_query(store.path, view.sql),
+            python=snippets.python_of_query(store.path, view.sql),
         )
 
     def search(self, words: str, matches: Sequence[Match]) -> str:
@@ -315,7 +359,7 @@ class Pages:
             error=error,
             names=to_json(sql_box.WORDS).decode(),
             tables=self._described_tables(),
-            python=python_of_query(self.explored.store.path, query),
+            python=snippets.python_of_query(self.explored.store.path, query),
         )
 
     def refusal(
@@ -386,7 +430,10 @@ def similar_paths(path: str) -> list[str]:
     return similar
 
 
-def linked_facts(facts: Mapping[str, Any]) -> list[tuple[str, LinkedText]]:
+def linked_facts(facts: Mapping[str, Any], notation: Notation) -> list[tuple[str, LinkedText]]:
     """Return known values with the pages they lead to."""
-    table = page_table(pa.Table.from_pylist([dict(facts)]))
-    return list(zip(table.columns, table.rows[0], strict=True))
+    table = page_table(pa.Table.from_pylist([dict(facts)]), notation=notation)
+    known = []
+    for name, value, unit in zip(table.columns, table.rows[0], table.units, strict=True):
+        known.append((name, replace(value, text=f"{value.text} {unit}") if unit else value))
+    return known

@@ -1,7 +1,7 @@
 """Tables of a page: values as the report writes them, and ids that lead to what they stand for."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from borgtrace.engine.answer_text import cell_text
 from borgtrace.explore.order import TableOrder
-from borgtrace.report.values import integer
+from borgtrace.notation import Notation, ResourceAmounts, integer, short_name
+from borgtrace.notation.amounts import resource_of
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
 PAGE_OF_COLUMN = {
@@ -21,6 +22,12 @@ PAGE_OF_COLUMN = {
     "priority": "/jobs?priority={}",
 }
 """The page that a value leads to, by its column."""
+ID_COLUMNS = ("machine_id", "collection_id")
+"""Ids of what may have names."""
+HEADINGS = {"machine_id": "machine", "collection_id": "job", "instance_index": "task"}
+"""What columns of names are called."""
+HASHED_COLUMNS = ("user", "collection_logical_name", "collection_name", "platform_id")
+"""Texts of which Google publishes hashes."""
 NAME_SUFFIXES = ("_id", "_index", "priority", "scheduling_class")
 """Integers that name something and count nothing: written without commas."""
 LONGEST = 10_000
@@ -31,18 +38,24 @@ EDGES = {BEFORE_TRACE: "before the trace", AFTER_TRACE: "after the trace"}
 
 @dataclass(frozen=True, slots=True)
 class LinkedText:
-    """One value as text, and the page it leads to."""
+    """One value as text, the page it leads to, and what a pointer that rests on it is told."""
 
     text: str
     href: str | None = None
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table as a page shows it: names of columns, which of them are numbers, rows of values, and how it is sorted."""
+    """A table as a page shows it: names of columns, which are numbers, headings, units, rows of values, and the order.
+
+    Headings are empty where the name of a column says enough.
+    """
 
     columns: tuple[str, ...]
     is_number: tuple[bool, ...]
+    headings: tuple[str, ...]
+    units: tuple[str, ...]
     rows: tuple[tuple[LinkedText, ...], ...]
     order: TableOrder = UNSORTABLE
 
@@ -52,6 +65,7 @@ def page_table(
     addresses: Mapping[str, str] | None = None,
     order: TableOrder = UNSORTABLE,
     link: Callable[[str, Any], str | None] | None = None,
+    notation: Notation | None = None,
 ) -> PageTable:
     """Return a table as a page shows it.
 
@@ -65,18 +79,86 @@ def page_table(
         How it is sorted, and can be.
     link
         Returns the address for a value of a column that leads nowhere else, or None.
+    notation
+        Writes names, times and amounts as the store's people do; as they are stored where None.
     """
+    all_rows = table.to_pylist()
+    if notation is not None and "collection_id" in table.column_names:
+        # All at once: one by one each would be a query.
+        notation.names.jobs(row["collection_id"] for row in all_rows)
     rows = []
-    for row in table.to_pylist():
-        cells = [linked(name, row, addresses or {}) for name in table.column_names]
-        if link is not None:
-            cells = [
-                cell if cell.href else LinkedText(cell.text, link(name, row[name]))
-                for name, cell in zip(table.column_names, cells, strict=True)
-            ]
+    for row in all_rows:
+        cells = []
+        for name in table.column_names:
+            cell = linked(name, row, addresses or {})
+            if notation is not None:
+                cell = in_own_words(cell, name, row[name], notation)
+            if link is not None and not cell.href:
+                cell = replace(cell, href=link(name, row[name]))
+            cells.append(cell)
         rows.append(tuple(cells))
-    is_number = tuple(is_number_type(field.type) for field in table.schema)
-    return PageTable(tuple(table.column_names), is_number, tuple(rows), order)
+    names = tuple(table.column_names)
+    return PageTable(
+        columns=names,
+        is_number=tuple(is_number_type(field.type) for field in table.schema),
+        headings=tuple(HEADINGS.get(name, "") if notation else "" for name in names),
+        units=tuple(unit_of(name, notation.amounts) if notation else "" for name in names),
+        rows=tuple(rows),
+        order=order,
+    )
+
+
+def in_own_words(
+    cell: LinkedText,
+    name: str,
+    value: Any,
+    notation: Notation,
+) -> LinkedText:
+    """Return a cell with the name, the wall clock, or the cores and GiB that a value means.
+
+    Parameters
+    ----------
+    cell
+        The value as it is stored.
+    name
+        Of the column.
+    value
+        Of the cell.
+    notation
+        Of the store.
+    """
+    if value is None:
+        return cell
+    if name in ID_COLUMNS:
+        names = notation.names
+        own_name = names.machine(value) if name == "machine_id" else names.job(value)
+        title = None if own_name == cell.text else cell.text
+        return replace(cell, text=own_name, title=title)
+    if name in HASHED_COLUMNS:
+        shown = short_name(value)
+        return replace(cell, text=shown, title=None if shown == value else value)
+    if is_time(name):
+        return replace(cell, text=notation.clock.text(value))
+    resource = amount_of(name)
+    if resource is not None:
+        return replace(cell, text=notation.amounts.number(value, resource))
+    return cell
+
+
+def amount_of(name: str) -> str | None:
+    """Return the resource that a column is an amount of; None for shares and all else."""
+    return None if name.startswith("percent_") else resource_of(name)
+
+
+def unit_of(name: str, amounts: ResourceAmounts) -> str:
+    """Return the unit of a column of amounts; empty for all else."""
+    resource = amount_of(name)
+    if resource is None:
+        return ""
+    unit = amounts.unit(resource)
+    if not name.endswith("_hours"):
+        return unit
+    return "core-hours" if amounts.is_known(resource) else f"hours {unit}"
 
 
 def is_number_type(kind: pa.DataType) -> bool:
@@ -107,11 +189,16 @@ def text(name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int):
         shown = cell_text(value, "{:.6g}".format)
         return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…"
-    if name.endswith("time"):
+    if is_time(name):
         return EDGES.get(value) or f"{value / HOUR:.4f} h"
     if name.endswith(NAME_SUFFIXES):
         return str(value)
     return integer(value)
+
+
+def is_time(name: str) -> bool:
+    """Whether a column is a time of the trace, by its name."""
+    return name.endswith("time") or name == "since"
 
 
 def quoted(value: Any) -> str:

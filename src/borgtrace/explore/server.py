@@ -1,9 +1,11 @@
 """Serves the application on this machine alone, until it is interrupted."""
 
+import hashlib
 import secrets
 import socket
 import webbrowser
 from collections.abc import Callable
+from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
@@ -14,6 +16,9 @@ from borgtrace.explore.application import application
 from borgtrace.explore.explored_store import ExploredStore
 
 HOST = "127.0.0.1"
+FIRST_PORT = 20_000
+N_PORTS = 10_000
+"""Below those that systems hand out by themselves."""
 
 
 def serve(
@@ -31,7 +36,7 @@ def serve(
     explored
         What is explored.
     port
-        Port on 127.0.0.1; a free one where 0.
+        Port on 127.0.0.1; where 0, the store's own while it is free.
     browser
         Whether to open one.
     ready
@@ -52,7 +57,7 @@ def serve(
             got=repr(at),
         )
     token = secrets.token_urlsafe(32)
-    listening = listen(port)
+    listening = listen(port) if port else listen_as_before(explored.store.path)
     actual_port = listening.getsockname()[1]
     separator = "&" if "?" in at else "?"
     address = f"http://{HOST}:{actual_port}{at}{separator}token={token}"
@@ -98,6 +103,26 @@ class AnnouncingServer(uvicorn.Server):
         """Start, then announce it."""
         await super().startup(sockets=sockets)
         self._announce()
+
+
+def listen_as_before(store: Path) -> socket.socket:
+    """Open the port that belongs to a store, or a free one: links and saved queries of its explorer stay right.
+
+    Parameters
+    ----------
+    store
+        Its path.
+    """
+    try:
+        return listen(port_of(store))
+    except UsageError:
+        return listen(0)
+
+
+def port_of(store: Path) -> int:
+    """Return the port that belongs to a store, by its path."""
+    digest = hashlib.sha256(str(store.absolute()).encode()).digest()
+    return FIRST_PORT + int.from_bytes(digest[:8]) % N_PORTS
 
 
 def listen(port: int) -> socket.socket:

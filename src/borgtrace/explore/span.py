@@ -1,6 +1,6 @@
 """The part of a trace that a view shows: two times in the address, cut to what the store holds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,11 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from borgtrace.errors import UsageError
-from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW, parse_time
+from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START, WINDOW, parse_time
 from borgtrace.store.manifest import Manifest
 
 BLOCK_SIZES = (1, 2, 3, 4, 6, 12, 24, 36, 72, 144, 288)
 """Slots of 300 s that one point of a chart may stand for: whole parts of an hour, then of a day."""
+
+AROUND = HOUR
+"""What a page shows before and after a moment that its address names."""
+ReadTime = Callable[[str, str], int]
+"""Returns the µs of the trace that a text means; also takes the parameter, for the error."""
 
 
 class Slots(NamedTuple):
@@ -86,16 +91,29 @@ def span_of_life(whole: TimeSpan, times: Iterable[int]) -> TimeSpan:
     return TimeSpan(max(start, whole.start), min(end, whole.end))
 
 
-def requested_span(query: Mapping[str, str], whole: TimeSpan) -> TimeSpan:
-    """Return the span of an address: ``from`` and ``to``, as 2h, 1d12h or µs.
+def requested_span(
+    query: Mapping[str, str],
+    whole: TimeSpan,
+    read_time: ReadTime = parse_time,
+) -> TimeSpan:
+    """Return the span of an address: ``from`` and ``to``, as dates, 2h, 1d12h or µs.
+
+    Parameters
+    ----------
+    query
+        Parameters of the address.
+    whole
+        The span of the store.
+    read_time
+        Returns the µs that a text means.
 
     Raises
     ------
     UsageError
         Where one is no time, or the end is not after the start.
     """
-    start = parse_time(query["from"], "from") if query.get("from") else whole.start
-    end = parse_time(query["to"], "to") if query.get("to") else whole.end
+    start = read_time(query["from"], "from") if query.get("from") else whole.start
+    end = read_time(query["to"], "to") if query.get("to") else whole.end
     start = max(start, whole.start)
     end = min(end, whole.end)
     if start >= end:
@@ -103,3 +121,50 @@ def requested_span(query: Mapping[str, str], whole: TimeSpan) -> TimeSpan:
             "to", "the end is not after the start", expected="from < to, within the trace"
         )
     return TimeSpan(start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedTimes:
+    """What an address says of times: the span to open with, and a moment to mark; None for what it does not say."""
+
+    span: TimeSpan | None = None
+    at: int | None = None
+
+
+def requested_times(
+    query: Mapping[str, str],
+    whole: TimeSpan,
+    read_time: ReadTime = parse_time,
+) -> RequestedTimes:
+    """Return the times of a page's address: ``from`` and ``to``, or the hours around ``at``.
+
+    Parameters
+    ----------
+    query
+        Parameters of the address.
+    whole
+        The span of the store.
+    read_time
+        Returns the µs that a text means.
+
+    Raises
+    ------
+    UsageError
+        One is no time, the end is not after the start, or the moment lies outside the trace.
+
+    Examples
+    --------
+    >>> requested_times({"at": "3h"}, TimeSpan(TRACE_START, 5 * HOUR))
+    RequestedTimes(span=TimeSpan(start=7200000000, end=14400000000), at=10800000000)
+    """
+    span = None
+    if query.get("from") or query.get("to"):
+        span = requested_span(query, whole, read_time)
+    if not query.get("at"):
+        return RequestedTimes(span)
+    at = read_time(query["at"], "at")
+    if not whole.start <= at <= whole.end:
+        raise UsageError("at", "outside of the trace", expected="a time within it", got=query["at"])
+    if span is None:
+        span = TimeSpan(max(at - AROUND, whole.start), min(at + AROUND, whole.end))
+    return RequestedTimes(span, at)

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.explore.cell import IN_LARGEST_MACHINES, RESOURCE_NAMES
 from borgtrace.explore.charts import DrawnSeries, TimeChart
 from borgtrace.explore.explored_store import ExploredStore
+from borgtrace.notation import ResourceAmounts
 from borgtrace.report.task_life import BANDS, USAGE_SERIES, Life
 
 BANDS_LABEL = "percentiles of each window: 0 to 100, 10 to 90 … 40 to 60"
@@ -29,7 +31,11 @@ WINDOW = """
 """
 
 
-def usage(life: Life, resource: str) -> TimeChart:
+def usage(
+    life: Life,
+    resource: str,
+    amounts: ResourceAmounts = IN_LARGEST_MACHINES,
+) -> TimeChart:
     """Return the windows of a task: each measured column, the request, and the fan of percentiles where there is one.
 
     Parameters
@@ -38,6 +44,8 @@ def usage(life: Life, resource: str) -> TimeChart:
         The task, from `borgtrace.report.task_life.read_life`.
     resource
         ``"cpu"`` or ``"memory"``.
+    amounts
+        How they are drawn.
     """
     columns: dict[str, Any] = {"time": life.usage["start_time"], "end": life.usage["end_time"]}
     series: list[DrawnSeries] = []
@@ -53,8 +61,8 @@ def usage(life: Life, resource: str) -> TimeChart:
     if request is not None:
         columns["request"] = np.full(len(life.usage), request)
         series.append(DrawnSeries("request", "request", "dash", "ink"))
-    name = "CPU" if resource == "cpu" else "Memory"
-    return TimeChart(pa.table(columns), series, f"{name}, in largest machines")
+    title = amounts.heading(RESOURCE_NAMES[resource], resource)
+    return TimeChart(pa.table(columns), series, title, factor=amounts.factor(resource))
 
 
 def series_of_bands() -> list[DrawnSeries]:

@@ -18,3 +18,8 @@ def tier_colors(dialect: Dialect) -> dict[str, str]:
     by_priority = sorted(dialect.tiers, key=lambda tier: tier[1])
     names = [*(name for name, _, _ in by_priority), UNKNOWN]
     return {name: colours.tier(name).name for name in names}
+
+
+def label_of_tier(tier: str) -> str:
+    """Return what a legend calls what a tier used: in many clusters nobody knows of tiers."""
+    return "used, tier unknown" if tier == UNKNOWN else tier

@@ -19,11 +19,19 @@ def explore(
     port: Annotated[
         int,
         PORT,
-        Option("--port", metavar="PORT", help="Port on 127.0.0.1; a free one by default."),
+        Option(
+            "--port",
+            metavar="PORT",
+            help="Port on 127.0.0.1; by default a store has one of its own, while that is free.",
+        ),
     ] = 0,
     at: Annotated[
         str,
-        Option("--at", metavar="PAGE", help="Page to begin with, such as /machine/7 or /job/3."),
+        Option(
+            "--at",
+            metavar="PAGE",
+            help="Page to begin with, such as /machine/node-01?at=12h or /job/3.",
+        ),
     ] = "/",
     browser: Annotated[bool, Option("--browser/--no-browser", help="Open a browser.")] = True,
     memory: MemoryOption = "1GB",

@@ -1,7 +1,7 @@
 // The SQL box: colors and completion by CodeMirror; without it the plain box works as well.
 export const edit = (area) => {
   const { CodeMirror } = window;
-  if (!CodeMirror) return;
+  if (!CodeMirror) return null;
   const tables = JSON.parse(area.dataset.names);
   const submit = () => area.form.requestSubmit();
   const editor = CodeMirror.fromTextArea(area, {
@@ -12,4 +12,5 @@ export const edit = (area) => {
   });
   editor.getInputField().setAttribute("aria-label", "One SELECT over the tables of the store");
   editor.on("inputRead", (_, change) => { if (/^[\w.]$/.test(change.text[0])) editor.showHint(); });
+  return editor;
 };

@@ -4,6 +4,9 @@ import { drawLanes } from "./lanes.js";
 import { drawSeries } from "./series.js";
 import { Range } from "./range.js";
 import { edit } from "./editor.js";
+import { element } from "./look.js";
+import { copy, savePicture } from "./export.js";
+import { offerSaving } from "./saved.js";
 
 const DRAW = { series: drawSeries, heat: drawHeat, lanes: drawLanes };
 const range = new Range(JSON.parse(document.body.dataset.clock));
@@ -56,6 +59,20 @@ const bring = (figure) => {
 };
 
 document.querySelectorAll("[data-draw]").forEach(bring);
+document.querySelectorAll("[data-png]").forEach((button) => {
+  button.hidden = false;
+  button.addEventListener("click", () => savePicture(button.closest("figure"), range));
+});
+document.querySelectorAll("[data-link]").forEach((button) => {
+  button.hidden = false;
+  button.addEventListener("click", () => copy(location.href, button));
+});
+document.querySelectorAll("[data-copy]").forEach((code) => {
+  const button = element("button", "copy", "Copy");
+  button.type = "button";
+  button.addEventListener("click", () => copy(code.textContent, button));
+  code.after(button);
+});
 range.show();
 const query = document.getElementById("query");
-if (query) edit(query);
+if (query) offerSaving(query, edit(query));

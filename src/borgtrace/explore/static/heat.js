@@ -1,9 +1,13 @@
 // Machines over time as colors: one image, drawn behind the axes of a chart, with a cell that the keys can move.
 import uPlot from "./vendor/uPlot.js";
+import { attach } from "./hand.js";
 import { LEFT, axis, css, shared, timeAxis } from "./look.js";
 
 const plots = new WeakMap();
 const STOPS = 5;
+const MOST_NAMED = 12, LONGEST = 18;
+const cut = (name) => (name.length > LONGEST ? `…${name.slice(1 - LONGEST)}` : name);
+const wide = (names) => Math.max(LEFT, Math.min(Math.max(...names.map((name) => cut(name).length)) * 7 + 16, 150));
 const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 
 const image = ({ cells, percent: unit, absent }) => {
@@ -25,7 +29,7 @@ const image = ({ cells, percent: unit, absent }) => {
 };
 
 export const drawHeat = (figure, canvas, data, range) => {
-  const { cells, times, step, machines, per_row: perRow, first, n_machines: all } = data;
+  const { cells, times, step, machines, names, about, per_row: perRow, first, n_machines: all } = data;
   const rows = machines.length, last = Math.min(first + rows * perRow, all);
   const picture = image(data);
   const told = document.querySelector("[data-told]");
@@ -34,10 +38,12 @@ export const drawHeat = (figure, canvas, data, range) => {
   figure.querySelector("h2").textContent = perRow > 1
     ? `How full each machine was: ${perRow} machines a row, the fullest first` : "How full each machine was, the fullest first";
 
-  const options = shared(range, canvas.clientWidth, Math.max(160, Math.min(420, rows * 4)), uPlot);
+  // Few machines have room for their names.
+  const isNamed = perRow === 1 && rows <= MOST_NAMED;
+  const options = shared(range, canvas.clientWidth, Math.max(160, Math.min(420, rows * (isNamed ? 22 : 4))), uPlot);
   options.series = [{}, { stroke: "transparent", points: { show: false } }];
   options.scales.y = { dir: -1, range: () => [first, Math.max(last, first + 1)] };
-  options.axes = [timeAxis(range, { grid: { show: false } }), axis({ size: LEFT, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] })];
+  options.axes = [timeAxis(range, { grid: { show: false } }), axis({ size: isNamed ? wide(names) : LEFT, grid: { show: false }, space: isNamed ? 10 : 30, ...(isNamed && { splits: () => names.map((_, i) => first + i + 0.5), values: (plot, middles) => middles.map((middle) => cut(names[middle - first - 0.5] ?? "")), ticks: { show: false } }), incrs: isNamed ? [1] : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000] })];
   options.cursor.points = { show: false };
   options.hooks.drawClear = [(plot) => {
     if (!cells.length || !times.length) return;
@@ -64,7 +70,8 @@ export const drawHeat = (figure, canvas, data, range) => {
   const tell = () => {
     const value = cells[row]?.[column];
     if (value === undefined || !told) return;
-    const who = perRow > 1 ? `${Math.min(perRow, all - first - row * perRow)} machines from ${machines[row]}` : `machine ${machines[row]}`;
+    const what = about[row] && perRow === 1 ? ` (${about[row]})` : "";
+    const who = perRow > 1 ? `${Math.min(perRow, all - first - row * perRow)} machines from ${names[row]}` : `machine ${names[row]}${what}`;
     // The largest step stands for all that is fuller.
     const percent = `${value * data.percent} %${value === data.absent - 1 ? " or more" : ""} used`;
     told.textContent = `${who}, ${range.text(times[column])}: ${value === data.absent ? "not there, or not measured" : percent}`;
@@ -88,6 +95,7 @@ export const drawHeat = (figure, canvas, data, range) => {
   canvas.replaceChildren();
   const plot = new uPlot(options, [times.map((time) => range.seconds_of(time)), times.map(() => null)], canvas);
   const keys = new AbortController();
+  attach(plot, range, keys.signal);
   const on = (target, name, work) => target.addEventListener(name, work, { signal: keys.signal });
   on(plot.over, "mouseenter", () => { isMine = true; });
   on(plot.over, "mouseleave", () => { isMine = false; });

@@ -1,5 +1,6 @@
 // Values over time: stacked areas, steps, lines, and bands between two columns.
 import uPlot from "./vendor/uPlot.js";
+import { attach } from "./hand.js";
 import { LEFT, axis, css, element, number, shared, timeAxis } from "./look.js";
 
 const plots = new WeakMap();
@@ -73,8 +74,15 @@ const legend = (figure, data, columns) => {
   });
 };
 
+// Values as they are drawn: the data have fractions of the largest machine.
+const scaled = ({ time, end, ...columns }, factor) => ({
+  time, ...(end && { end }),
+  ...Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values.map((value) => (value === null ? null : value * factor))])),
+});
+
 export const drawSeries = (figure, canvas, data, range) => {
-  const columns = data.columns.end ? withGaps(data.columns) : data.columns;
+  const amounts = data.factor === 1 ? data.columns : scaled(data.columns, data.factor);
+  const columns = amounts.end ? withGaps(amounts) : amounts;
   figure.querySelector("h2").textContent = data.title;
   const say = legend(figure, data, columns);
   const { series, bands, values } = build(data, columns);
@@ -85,10 +93,19 @@ export const drawSeries = (figure, canvas, data, range) => {
   options.scales.y = { range: (plot, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.05] };
   options.axes = [timeAxis(range), axis({ size: LEFT, values: (plot, ticks) => ticks.map(number) })];
   options.hooks.setCursor = [(plot) => say(plot.cursor.idx)];
-  plots.get(canvas)?.destroy();
+  const before = plots.get(canvas);
+  before?.plot.destroy();
+  before?.hands.abort();
   canvas.replaceChildren();
   const plot = new uPlot(options, [seconds, ...values.slice(1)], canvas);
-  plots.set(canvas, plot);
+  const hands = new AbortController();
+  plots.set(canvas, { plot, hands });
+  attach(plot, range, hands.signal);
+  // The pointer in the lanes is shown here, too.
+  range.addEventListener("pointer", () => {
+    if (plot.over.matches(":hover")) return;
+    say(range.pointer === null ? null : plot.valToIdx(range.seconds_of(range.pointer)));
+  }, { signal: hands.signal });
   const windows = canvas.closest("[data-windows]");
   if (windows) plot.over.addEventListener("click", () => openWindow(plot, data.columns, windows.dataset.windows, range));
 };
