@@ -155,6 +155,48 @@ def test_every_metric_that_is_asked_for_is_read() -> None:
     assert {*ALL_NAMES} <= {*DIALECT.tables}
 
 
+RULE = "node_namespace_pod_container:container_cpu_usage_seconds_total:sum_irate"
+RULE_OF_MEMORY = "node_namespace_pod_container:container_memory_working_set_bytes"
+
+
+@pytest.mark.parametrize("has_raw", [False, True])
+@SERVERS
+def test_recording_rules_are_fetched_where_the_metrics_are_not(
+    server: Server, run: Run, tmp_path: Path, has_raw: bool
+) -> None:
+    labels = {"namespace": "shop", "pod": "web", "container": "app", "node": "n0"}
+    times = [START + MINUTE * minute for minute in range(20)]
+    samples = {
+        RULE: tuple((at, "1.5") for at in times),
+        RULE_OF_MEMORY: tuple((at, str(2**30)) for at in times),
+    }
+    if has_raw:
+        counts = tuple((at, str(2 * (at - START))) for at in times)
+        samples["container_cpu_usage_seconds_total"] = counts
+    known = []
+    for name, values in samples.items():
+        image = {"image": "web:1"} if name.startswith("container_") else {}
+        known.append(Series({"__name__": name, **labels, **image}, values))
+    # Rules have no such label: the condition is left out for them.
+    words = [*period(60), "--selector", '{image!=""}', "--json"]
+    with server(tmp_path / "server", known) as url:
+        done = run("fetch", "prometheus", url, tmp_path / "live", *words)
+        again = run("fetch", "prometheus", url, tmp_path / "live", *words)
+    assert done.returncode == 0, done.stderr
+    metrics = [one["metric"] for one in json.loads(done.stdout)["metrics"]]
+    cpu = "container_cpu_usage_seconds_total" if has_raw else RULE
+    assert metrics == [cpu, RULE_OF_MEMORY]
+    assert json.loads(again.stdout)["queries"] == 0
+    ingested = run(
+        "ingest", tmp_path / "live", "--store", tmp_path / "store", "--capacity", "8cores,16GiB"
+    )
+    assert ingested.returncode == 0, ingested.stderr
+    used = borgtrace.open(tmp_path / "store").sql(
+        "select distinct 8 * average_cpu as cores, 16 * average_memory as gib from instance_usage"
+    )
+    assert used.to_pylist() == [{"cores": 2.0 if has_raw else 1.5, "gib": 1.0}]
+
+
 @SERVERS
 def test_a_gap_stays_a_gap(server: Server, run: Run, tmp_path: Path) -> None:
     """A sample is taken once: the lookback of five minutes repeats none where a scrape is missing."""

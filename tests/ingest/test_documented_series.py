@@ -25,11 +25,13 @@ from tests.ingest.prometheus_files import (
     answer,
     core_seconds,
     left_out,
+    level,
     series,
     steady,
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "jobs" / "public-traces.md"
+CPU_RULE = "node_namespace_pod_container:container_cpu_usage_seconds_total"
 HALF = series(CPU, APP, steady(0.5))
 POD = {"namespace": "shop", "pod": "web-0", "node": "n1"}
 LABELS = 'container="app",namespace="shop",node="n1",pod="web-0"'
@@ -243,6 +245,13 @@ EXAMPLES = {
             {"owner_kind": "ReplicaSet", "owner_name": "web-7d4b9c6f5"},
             {"owner_kind": "Job", "owner_name": "backup-28394710"},
         )
+    ],
+    "`node_namespace_pod_container:container_cpu_usage_seconds_total:sum_irate`, `…:sum_rate5m`, `…:sum_rate`": [
+        Example([answer(series(f"{CPU_RULE}:{ending}", APP, level(0.5)))])
+        for ending in ("sum_irate", "sum_rate5m", "sum_rate")
+    ],
+    "a recording rule beside the metric that it is recorded from": [
+        Example([answer(HALF, series(f"{CPU_RULE}:sum_irate", APP, level(3)))])
     ],
     "another metric": [Example([answer(HALF, series("up", APP, [(0, "1")]))])],
     "a native histogram": [

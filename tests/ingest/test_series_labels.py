@@ -115,6 +115,11 @@ LEFT_OUT = [
     ("state_not_read", OWNER, POD | {"owner_kind": "<none>", "owner_name": "<none>"}),
     ("state_not_read", OWNER, POD | {"owner_kind": "Node", "owner_name": "n1"}),
     ("pod_total", CPU, POD),
+    (
+        "recorded_series",
+        "node_namespace_pod_container:container_cpu_usage_seconds_total:sum_irate",
+        APP,
+    ),
 ]
 
 

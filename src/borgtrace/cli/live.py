@@ -29,6 +29,7 @@ from borgtrace.fetch.prometheus import (
     ReceivedAnswer,
     Stretch,
     fetch_answers,
+    is_rule,
     make_query_plan,
     parse_selector,
 )
@@ -168,12 +169,12 @@ def missing_metrics(plan: QueryPlan) -> list[str]:
             "container has ended, its last sample is repeated for up to 5 min"
         )
     for wanted in plan.unknown:
-        names = " or ".join(group[0] for group in wanted.names)
+        names = " or ".join(group[0] for group in wanted.names if not is_rule(group[0]))
         lines.append(f"Not on the server: {wanted.title} ({names})")
     for name in plan.unmatched:
         lines.append(f"No series for the selector: {name}")
     for metric in plan.metrics:
-        labels = metric.wanted.lacking(plan.request.matchers)
+        labels = metric.wanted.lacking(metric.name, plan.request.matchers)
         if labels:
             lines.append(
                 f"Without the condition on {' and '.join(labels)}, which it lacks: {metric.name}"

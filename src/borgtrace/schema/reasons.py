@@ -192,6 +192,11 @@ _LEFT_OUT = (
         "The series is of the pause container, which only holds the network of a pod.",
     ),
     Reason(
+        "recorded_series",
+        "info",
+        "The series is recorded from another that is read already.",
+    ),
+    Reason(
         "cgroup_series",
         "info",
         "The series is of the whole machine, a service, or a container of which nothing says the pod.",

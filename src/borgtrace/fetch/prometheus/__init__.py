@@ -16,6 +16,7 @@ Example
 from borgtrace.fetch.prometheus.address import parse_address
 from borgtrace.fetch.prometheus.credentials import Credentials, parse_headers, read_secret
 from borgtrace.fetch.prometheus.folder import AnswerFolder
+from borgtrace.fetch.prometheus.metrics import is_rule
 from borgtrace.fetch.prometheus.plan import FetchRequest, PlannedMetric, QueryPlan
 from borgtrace.fetch.prometheus.planning import make_query_plan
 from borgtrace.fetch.prometheus.run import ReceivedAnswer, fetch_answers
@@ -35,6 +36,7 @@ __all__ = [
     "ReceivedAnswer",
     "UnfinishedFetch",
     "fetch_answers",
+    "is_rule",
     "make_query_plan",
     "parse_address",
     "parse_headers",

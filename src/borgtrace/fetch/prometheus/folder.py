@@ -21,7 +21,7 @@ from borgtrace.storage import INCOMPLETE, open_regular, read_regular, write_file
 QUERY = ".fetch.json"
 _TIME = "%Y%m%dT%H%M%SZ"
 _NAME = re.compile(
-    r"(?P<metric>[a-z0-9_]+)/(?P=metric)_(?P<first>\d{8}T\d{6}Z)_(?P<last>\d{8}T\d{6}Z)\.json\.gz"
+    r"(?P<metric>[a-z0-9_.]+)/(?P=metric)_(?P<first>\d{8}T\d{6}Z)_(?P<last>\d{8}T\d{6}Z)\.json\.gz"
 )
 _DIGEST = "sha256"
 
@@ -64,6 +64,8 @@ def file_of(metric: str, interval: Stretch) -> str:
     >>> file_of("kube_pod_owner", Stretch(1_793_491_200, 1_793_494_740))
     'kube_pod_owner/kube_pod_owner_20261101T000000Z_20261101T005900Z.json.gz'
     """
+    # No system of files forbids a dot, and no metric has one.
+    metric = metric.replace(":", ".")
     first = datetime.fromtimestamp(interval.first, UTC).strftime(_TIME)
     last = datetime.fromtimestamp(interval.last, UTC).strftime(_TIME)
     return f"{metric}/{metric}_{first}_{last}.json.gz"
@@ -72,7 +74,10 @@ def file_of(metric: str, interval: Stretch) -> str:
 def kept_answer(path: str) -> KeptAnswer | None:
     """Return what a file of the folder answers; None for other names."""
     match = _NAME.fullmatch(path)
-    if match is None or match["metric"] not in ALL_NAMES:
+    if match is None:
+        return None
+    metric = match["metric"].replace(".", ":")
+    if metric not in ALL_NAMES:
         return None
     try:
         first, last = (
@@ -81,7 +86,7 @@ def kept_answer(path: str) -> KeptAnswer | None:
         )
     except ValueError:
         return None
-    return KeptAnswer(match["metric"], Stretch(first, last))
+    return KeptAnswer(metric, Stretch(first, last))
 
 
 @dataclass

@@ -11,6 +11,8 @@ from borgtrace.fetch.prometheus.selector import Matcher, Matchers, write_series
 
 OF_CONTAINERS = frozenset({"namespace", "pod", "container", "uid"})
 OF_PODS = frozenset({"namespace", "pod", "uid"})
+OF_RULES = OF_CONTAINERS | frozenset({"node"})
+"""Of what kube-prometheus records of containers."""
 OF_REPLICASETS = frozenset({"namespace", "replicaset"})
 OF_JOBS = frozenset({"namespace", "job_name"})
 OF_NODES = frozenset({"node"})
@@ -39,6 +41,17 @@ LABELS_OF_EXPORTERS = frozenset(
 """Labels that cAdvisor, kube-state-metrics or scraping give; all others, such as ``cluster``, are on all series."""
 LATER_NAMES = {"pod_name": "pod", "container_name": "container"}
 """What labels are called since Kubernetes 1.16, and always were in kube-state-metrics."""
+
+
+def is_rule(name: str) -> bool:
+    """Return whether a metric is recorded by a rule, which by convention has a colon in its name.
+
+    Examples
+    --------
+    >>> is_rule("namespace_workload_pod:kube_pod_owner:relabel"), is_rule("kube_pod_owner")
+    (True, False)
+    """
+    return ":" in name
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +91,19 @@ class Wanted:
         """Return the series of a metric in PromQL, without conditions that its labels cannot meet."""
         conditions = []
         for matcher in matchers:
-            if self.has_label(matcher.label):
+            if self.has_label(name, matcher.label):
                 conditions.append(self._renamed(matcher))
         return write_series(name, conditions)
 
-    def lacking(self, matchers: Matchers) -> list[str]:
-        """Return the labels of conditions that the metric cannot meet."""
-        return [matcher.label for matcher in matchers if not self.has_label(matcher.label)]
+    def lacking(self, name: str, matchers: Matchers) -> list[str]:
+        """Return the labels of conditions that a metric cannot meet."""
+        return [matcher.label for matcher in matchers if not self.has_label(name, matcher.label)]
 
-    def has_label(self, label: str) -> bool:
-        """Return whether the metric may have a label, under its name of today."""
+    def has_label(self, name: str, label: str) -> bool:
+        """Return whether a metric may have a label, under its name of today."""
         current = LATER_NAMES.get(label, label)
-        return current in self.labels or label not in LABELS_OF_EXPORTERS
+        labels = OF_RULES if is_rule(name) else self.labels
+        return current in labels or label not in LABELS_OF_EXPORTERS
 
     def _renamed(self, matcher: Matcher) -> Matcher:
         if self.is_usage:
@@ -98,8 +112,24 @@ class Wanted:
 
 
 WANTED = (
-    Wanted("CPU time", (("container_cpu_usage_seconds_total",),), is_usage=True),
-    Wanted("memory", (("container_memory_working_set_bytes",),), is_usage=True),
+    Wanted(
+        "CPU time",
+        (
+            ("container_cpu_usage_seconds_total",),
+            ("node_namespace_pod_container:container_cpu_usage_seconds_total:sum_rate5m",),
+            ("node_namespace_pod_container:container_cpu_usage_seconds_total:sum_irate",),
+            ("node_namespace_pod_container:container_cpu_usage_seconds_total:sum_rate",),
+        ),
+        is_usage=True,
+    ),
+    Wanted(
+        "memory",
+        (
+            ("container_memory_working_set_bytes",),
+            ("node_namespace_pod_container:container_memory_working_set_bytes",),
+        ),
+        is_usage=True,
+    ),
     Wanted(
         "requests",
         (
@@ -107,6 +137,10 @@ WANTED = (
             (
                 "kube_pod_container_resource_requests_cpu_cores",
                 "kube_pod_container_resource_requests_memory_bytes",
+            ),
+            (
+                "cluster:namespace:pod_cpu:active:kube_pod_container_resource_requests",
+                "cluster:namespace:pod_memory:active:kube_pod_container_resource_requests",
             ),
         ),
         is_lasting=True,
@@ -120,11 +154,20 @@ WANTED = (
                 "kube_pod_container_resource_limits_cpu_cores",
                 "kube_pod_container_resource_limits_memory_bytes",
             ),
+            (
+                "cluster:namespace:pod_cpu:active:kube_pod_container_resource_limits",
+                "cluster:namespace:pod_memory:active:kube_pod_container_resource_limits",
+            ),
         ),
         is_lasting=True,
         labels=OF_CONTAINERS | OF_NODES,
     ),
-    Wanted("owners of pods", (("kube_pod_owner",),), is_lasting=True, labels=OF_PODS),
+    Wanted(
+        "owners of pods",
+        (("kube_pod_owner",), ("namespace_workload_pod:kube_pod_owner:relabel",)),
+        is_lasting=True,
+        labels=OF_PODS,
+    ),
     Wanted(
         "owners of ReplicaSets",
         (("kube_replicaset_owner",),),

@@ -159,9 +159,7 @@ class _Planner:
                 got=f"{{{self.query.selector}}}",
                 way_out="check --selector and --since",
             )
-        names = [
-            name for wanted in WANTED if wanted.is_usage for group in wanted.names for name in group
-        ]
+        names = [name for wanted in WANTED if wanted.is_usage for name in wanted.names[0]]
         return SourceError(
             self.server.address,
             "the server knows no usage of containers in this period",

@@ -15,6 +15,7 @@ from borgtrace.ingest.convert.series_tasks import COLUMNS_OF_TASKS, make_tasks
 from borgtrace.ingest.convert.series_usage import write_usage
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import Dialect
+from borgtrace.schema.dialects.prometheus import USAGE_METRICS
 from borgtrace.schema.records import RECORDS
 
 ONLY_ALLOCATABLE = (
@@ -72,6 +73,8 @@ def show_series(
     result.counters.update(_show_usage_series(connection))
     usage = write_usage(connection, work)
     result.counters.update(usage.counters)
+    if usage.rated_tasks:
+        result.notes = (_note_on_rates(len(usage.rated_tasks)),)
     usage_sql = ""
     if usage.path:
         columns = {"task", "machine", "time", "end", *usage.columns}
@@ -86,6 +89,14 @@ def show_series(
     if not result.fills.keys() & {"usage_rows", "machine_rows"}:
         raise _nothing_to_store(has_usage=bool(usage.counters["lone_sample"]))
     return result
+
+
+def _note_on_rates(n_tasks: int) -> str:
+    containers = "1 container" if n_tasks == 1 else f"{n_tasks:,} containers"
+    return (
+        f"CPU of {containers} is that of recording rules: means over up to five minutes before each sample, in which "
+        "shorter peaks are not seen."
+    )
 
 
 def _nothing_to_store(*, has_usage: bool) -> SourceError:
@@ -139,13 +150,25 @@ def _show_staged(
 
 
 def _show_usage_series(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    """Show the series of usage by task; return how many series of pods repeat those of containers."""
-    ((n_totals,),) = connection.execute("""
-        SELECT count(*)
-        FROM series
-        WHERE kind_of_row = 'usage_rows' AND kind = 'pod' AND pod IN (
-            SELECT pod FROM series WHERE kind_of_row = 'usage_rows' AND kind = 'container'
+    """Show the series of usage by task; return how many are left out because others say the same, by reason."""
+    metrics_sql = ", ".join(map(literal, USAGE_METRICS))
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE ranked_series AS
+        SELECT
+            *,
+            kind = 'pod' AND pod IN (
+                SELECT pod FROM series WHERE kind_of_row = 'usage_rows' AND kind = 'container'
+            ) AS is_total,
+            rank > min(rank) OVER (PARTITION BY task, ends_with("column", 'cpu')) AS is_recorded
+        FROM (
+            SELECT *, list_position([{metrics_sql}], metric) AS rank
+            FROM series
+            WHERE kind_of_row = 'usage_rows'
         )
+    """)
+    ((n_totals, n_recorded),) = connection.execute("""
+        SELECT count(*) FILTER (is_total), count(*) FILTER (is_recorded AND NOT is_total)
+        FROM ranked_series
     """).fetchall()
     connection.execute("""
         CREATE OR REPLACE TEMP TABLE usage_series AS
@@ -158,20 +181,17 @@ def _show_usage_series(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
         ),
         named AS (
             SELECT
-                series.* REPLACE (
+                r.* EXCLUDE (rank, is_total, is_recorded) REPLACE (
                     CASE WHEN is_ambiguous THEN machine || '/' || task ELSE task END AS task
                 )
-            FROM series
+            FROM ranked_series r
             LEFT JOIN docker_names USING (task)
-            WHERE kind_of_row = 'usage_rows' AND NOT (
-                kind = 'pod' AND pod IN (
-                    SELECT pod FROM series WHERE kind_of_row = 'usage_rows' AND kind = 'container'
-                )
-            )
+            WHERE NOT is_total AND NOT is_recorded
         )
         SELECT *, row_number() OVER (ORDER BY task, "column", series) - 1 AS place FROM named
     """)
-    return {"pod_total": n_totals} if n_totals else {}
+    counts = {"pod_total": n_totals, "recorded_series": n_recorded}
+    return {reason: n for reason, n in counts.items() if n}
 
 
 def _show(connection: duckdb.DuckDBPyConnection, name: str, rows_sql: str) -> None:

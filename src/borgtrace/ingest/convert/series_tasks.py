@@ -5,7 +5,12 @@ from typing import NamedTuple
 import duckdb
 
 from borgtrace.engine.identifiers import literal
-from borgtrace.schema.dialects.prometheus import JOB_OWNER, POD_OWNER, REPLICASET_OWNER
+from borgtrace.schema.dialects.prometheus import (
+    JOB_OWNER,
+    POD_OWNER,
+    POD_OWNER_RULE,
+    REPLICASET_OWNER,
+)
 
 COLUMNS_OF_TASKS = (
     "task",
@@ -85,7 +90,7 @@ _OWNERS_SQL = f"""
             pod,
             cluster,
             namespace,
-            metric = {literal(POD_OWNER.name)} AS is_owner,
+            list_position([{literal(POD_OWNER.name)}, {literal(POD_OWNER_RULE.name)}], metric) AS rank,
             time,
             CASE WHEN field = 'owner'
                 THEN struct_pack(kind := split_part(text, '/', 1), name := split_part(text, '/', 2))
@@ -94,12 +99,12 @@ _OWNERS_SQL = f"""
         WHERE "column" = 'app'
     ),
     owners AS (
-        -- What owns a pod says more than its labels.
+        -- What owns a pod says more than its labels, and its workload more than that.
         SELECT
             pod,
             min(cluster) AS cluster,
             min(namespace) AS namespace,
-            arg_max(owner, (is_owner, time, owner)) AS owner
+            arg_max(owner, (coalesce(rank, 0), time, owner)) AS owner
         FROM texts
         WHERE kind IN ('container', 'pod')
         GROUP BY pod

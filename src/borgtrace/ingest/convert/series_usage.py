@@ -23,7 +23,8 @@ _SLICE = 1 << 19
 """Samples that are sorted together."""
 _MOST_SLICES = 64
 """Times that all samples are looked through, at most."""
-_CPU = "counter_cpu"
+_COUNTER = "counter_cpu"
+_RATE = "instant_cpu"
 _OF_LIFE = "id", "image", "name"
 _MOST_LABELS = 3
 """Labels that a message shows of a series."""
@@ -55,12 +56,15 @@ class UsageOfSeries:
         The usual time between samples, in µs; 0 where there are no two.
     counters
         What is left out, by reason.
+    rated_tasks
+        Tasks whose CPU is known as a rate that was recorded.
     """
 
     path: Path | None = None
     columns: set[str] = field(default_factory=set)
     step: int = 0
     counters: Counter[str] = field(default_factory=Counter)
+    rated_tasks: set[str] = field(default_factory=set)
 
 
 class _SeriesOfPlace(NamedTuple):
@@ -216,19 +220,22 @@ def _rows_of_task(
     usage: UsageOfSeries,
 ) -> _Rows:
     """Return windows of CPU with the memory at their ends; those of memory alone where there is no CPU."""
-    cpu = _joined(
-        task, [one.series for one in series if one.column == _CPU], usage, is_counter=True
-    )
-    memory = _joined(
-        task, [one.series for one in series if one.column != _CPU], usage, is_counter=False
-    )
+    rates = [one.series for one in series if one.column == _RATE]
+    counters = [one.series for one in series if one.column == _COUNTER]
+    others = [one.series for one in series if one.column not in (_RATE, _COUNTER)]
+    cpu = _joined(task, rates or counters, usage, is_counter=not rates)
+    memory = _joined(task, others, usage, is_counter=False)
     if len(memory.stops):
         usage.columns.add("instant_memory")
     if not len(cpu.stops):
         nothing = np.full(len(memory.stops), np.nan)
         return _Rows(memory, nothing, memory.amounts)
     usage.columns.add("average_cpu")
-    cores = cpu.amounts / ((cpu.stops - cpu.starts) / 1e6)
+    cores = cpu.amounts
+    if rates:
+        usage.rated_tasks.add(task)
+    else:
+        cores = cpu.amounts / ((cpu.stops - cpu.starts) / 1e6)
     return _Rows(cpu, cores, _at_ends(cpu, memory))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from borgtrace.schema import RawTable
-from borgtrace.schema.dialects.prometheus import OWNER_LABELS, OWNERS_OF_OWNERS
+from borgtrace.schema.dialects.prometheus import KINDS_OF_WORKLOADS, OWNER_LABELS, OWNERS_OF_OWNERS
 
 Labels = Mapping[str, str]
 
@@ -305,6 +305,11 @@ def text_of_state(labels: Labels, raw: RawTable) -> tuple[str, str]:
 
 def _owner_text(labels: Labels, raw: RawTable) -> str:
     """Return kind and name of an owner, which never have a slash; empty where nothing owns a pod."""
+    workload = labels.get("workload")
+    if workload:
+        kind = labels.get("workload_type", "").lower()
+        kind = KINDS_OF_WORKLOADS.get(kind, kind)
+        return f"{kind}/{workload}" if kind else ""
     kind = labels.get("owner_kind", "")
     name = labels.get("owner_name", "")
     # A pod that the kubelet itself runs is owned by its node, which owns all of these.

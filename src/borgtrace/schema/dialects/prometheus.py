@@ -109,6 +109,41 @@ TERMINATED = _of_container(
 )
 CONTAINER_CPU = _usage("container_cpu_usage_seconds_total", "counter_cpu")
 CONTAINER_MEMORY = _usage("container_memory_working_set_bytes", "instant_memory")
+_OF_CONTAINERS = "node_namespace_pod_container"
+CPU_RULES = tuple(
+    _usage(f"{_OF_CONTAINERS}:container_cpu_usage_seconds_total:{ending}", "instant_cpu")
+    for ending in ("sum_rate5m", "sum_irate", "sum_rate")
+)
+"""Recordings of the CPU of containers by kube-prometheus: rates in cores, over up to five minutes before a sample."""
+MEMORY_RULE = _usage(f"{_OF_CONTAINERS}:container_memory_working_set_bytes", "average_memory")
+"""Recording of their memory; it is of a moment, but is told from the metric itself by its column."""
+USAGE_METRICS = tuple(
+    metric.name for metric in (CONTAINER_CPU, *CPU_RULES, CONTAINER_MEMORY, MEMORY_RULE)
+)
+"""Metrics of usage: of those of one resource that a container has, the first alone is read."""
+POD_OWNER_RULE = _of_container("namespace_workload_pod:kube_pod_owner:relabel", *_OWNER)
+KINDS_OF_WORKLOADS = {
+    "deployment": "Deployment",
+    "replicaset": "ReplicaSet",
+    "statefulset": "StatefulSet",
+    "daemonset": "DaemonSet",
+    "job": "Job",
+    "cronjob": "CronJob",
+    # These own themselves.
+    "pod": "",
+    "barepod": "",
+    "staticpod": "",
+}
+"""What that rule calls the kinds of workloads."""
+_BOUND_RULES = tuple(
+    _of_container(
+        f"cluster:namespace:pod_{resource}:active:kube_pod_container_resource_{bound}s",
+        _machine_field(),
+        RawField("value", f"{resource}_{bound}"),
+    )
+    for bound in ("request", "limit")
+    for resource in ("cpu", "memory")
+)
 
 _METRICS = (
     NODE_CAPACITY,
@@ -144,8 +179,12 @@ _METRICS = (
         RawField("value", "memory_limit"),
     ),
     TERMINATED,
+    POD_OWNER_RULE,
+    *_BOUND_RULES,
     CONTAINER_CPU,
     CONTAINER_MEMORY,
+    *CPU_RULES,
+    MEMORY_RULE,
 )
 
 DIALECT = Dialect(
