@@ -239,7 +239,7 @@ def test_pages_show_every_type(ask: Ask) -> None:
     cells = cells_of(ask(QUERY, "/sql").decode())
     six_digits = {"true": "True", "1234.123456789": "1234.12"}
     expected = [six_digits.get(value.text, value.text) for value in VALUES]
-    assert [text.replace("\u202f", "") for text in cells] == expected + ["–"] * len(VALUES)
+    assert [text.replace(",", "") for text in cells] == expected + ["–"] * len(VALUES)
 
 
 def test_parquet_holds_every_type(ask: Ask) -> None:

@@ -178,9 +178,9 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
             "borgtrace: --time: not a time range: expected A..B, such as 600s..24h, 1h30m.. or ..2d, got '5'",
         ),
         (
-            ("subset", "STORE", "out", "--jobs", "ten"),
+            ("subset", "STORE", "out", "--priority", "ten"),
             2,
-            "borgtrace: --jobs: not a list of numbers: "
+            "borgtrace: --priority: not a list of numbers: "
             "expected numbers and ranges such as 5, 0-9,12 or 500-, or all, got ten",
         ),
     ],

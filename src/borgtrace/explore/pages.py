@@ -21,7 +21,7 @@ from borgtrace.explore.rows import LinkedText, PageTable, page_table, text
 from borgtrace.explore.span import RequestedTimes, span_of_life
 from borgtrace.explore.table_view import ROWS_OF_A_PAGE, TableView, is_enumeration
 from borgtrace.explore.tiers import tier_colors
-from borgtrace.notation import Notation, integer
+from borgtrace.notation import Notation
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import cell, environment
 from borgtrace.schema import TABLES, Column
@@ -73,7 +73,7 @@ class Pages:
             "tiers": tier_colors(manifest.dialect),
         }
         filling = environment("borgtrace.explore")
-        filling.filters.update(plain=text, value=cell, query=urlencode, integer=integer)
+        filling.filters.update(plain=text, value=cell, query=urlencode)
         filling.globals.update(
             views=VIEWS,
             manifest=manifest,
@@ -164,6 +164,7 @@ class Pages:
         # Inside: charts of tasks come with the questions' tools, which take half a second to import.
         from borgtrace.explore import task
         from borgtrace.report import task_life, task_page
+        from borgtrace.report.own_units import OwnUnits
 
         store = self.explored.store
         life = task_life.read_life(store, collection_id, instance_index)
@@ -176,6 +177,8 @@ class Pages:
                 way_out="choose one in the table of usage",
             )
         starts = life.usage["start_time"].to_pylist()
+        # Its machines are linked by their ids.
+        own_units = OwnUnits(self.explored.notation, keeps=frozenset(("machine_id",)))
         # Neighbors in time; where no window is shown there are none.
         before: list[int] = []
         after: list[int] = []
@@ -192,9 +195,9 @@ class Pages:
             python=snippets.python_of_task(store.path, collection_id, instance_index),
             times=times,
             home=span_of_life(self.explored.span, task_life.times(life)),
-            facts=task_page.facts(life),
+            facts=task_page.facts(life, own_units),
             span=task_page.span(store.manifest, life),
-            tables=task_page.tables(life),
+            tables=task_page.tables(life, own_units),
             starts=starts,
             window=window,
             columns=TABLES["instance_usage"].columns,

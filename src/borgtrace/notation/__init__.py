@@ -8,7 +8,7 @@ Stored columns and files keep their units: this is about what is read.
 from borgtrace.notation.amounts import ResourceAmounts, with_stored_sizes
 from borgtrace.notation.clock import WallClock
 from borgtrace.notation.lookup import find_job, find_machine, find_task, find_user
-from borgtrace.notation.names import Names, short_name
+from borgtrace.notation.names import Names, is_hash, short_name
 from borgtrace.notation.notation import Notation
 from borgtrace.notation.numbers import NOTHING, integer, number, percent, value_text
 
@@ -23,6 +23,7 @@ __all__ = [
     "find_task",
     "find_user",
     "integer",
+    "is_hash",
     "number",
     "percent",
     "short_name",

@@ -15,6 +15,11 @@ _HASH = re.compile(r"[A-Za-z0-9+/]{43}=|[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 """The texts that Google publishes for names, and what SHA-1 and SHA-256 look like."""
 
 
+def is_hash(name: str) -> bool:
+    """Whether a name is a hash, which nobody reads."""
+    return _HASH.fullmatch(name) is not None
+
+
 def short_name(name: str) -> str:
     """Return a name as it is shown, on one line: the first letters of a hash, which nobody reads; others whole.
 
@@ -23,7 +28,7 @@ def short_name(name: str) -> str:
     >>> short_name("web-7"), short_name("KRTzcRzuT60cS+R7tXuLDIJxr6GYJE0d1mqVZzHsnCE=")
     ('web-7', 'KRTzcRzu')
     """
-    if _HASH.fullmatch(name):
+    if is_hash(name):
         return name[:SHORT]
     return harmless(name).replace("\n", "\\n").replace("\t", "\\t")
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from borgtrace.first_screen import CONTENTS, LINES, RESOURCES, TILES, Amount, ScreenLine
+from borgtrace.notation import integer, numbers
 from borgtrace.question import Finding, NotApplicable
 from borgtrace.question.claims import KINDS
 from borgtrace.question.scope import duration
 from borgtrace.report.sections import PageSection
-from borgtrace.report.values import MINUTES, instant, integer, words
+from borgtrace.report.values import MINUTES, instant, words
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.coverage import Coverage, coverage
 from borgtrace.store.manifest import Manifest
@@ -232,6 +233,7 @@ def level_columns() -> dict[str, str]:
     return columns
 
 
+THREE_DIGITS = 3
 LEVEL_COLUMNS = level_columns()
 LEVEL_NAMES = tuple(LEVEL_COLUMNS.values())
 MeanAndPeak = tuple[Value, Value]
@@ -276,16 +278,14 @@ def short_percent(share: float) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number with three digits, or as an integer.
+    """Write a number with three digits.
 
     Examples
     --------
     >>> number(3.0), number(12.345), number(100.4)
     ('3', '12.3', '100')
     """
-    if value >= 100 or value == round(value):
-        return integer(round(value))
-    return f"{value:.3g}"
+    return numbers.number(value, THREE_DIGITS)
 
 
 def percent(share: float) -> str:
@@ -296,12 +296,12 @@ def percent(share: float) -> str:
     >>> percent(0.4567), percent(0.0012), percent(1.25)
     ('45.7 %', '0.12 %', '125 %')
     """
-    return f"{share * 100:.3g} %"
+    return numbers.percent(share, THREE_DIGITS)
 
 
 def factor(value: float) -> str:
     """Write a factor with three digits."""
-    return f"{value:.3g}"
+    return numbers.number(value, THREE_DIGITS)
 
 
 def count(value: float) -> str:

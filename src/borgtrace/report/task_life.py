@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from borgtrace.engine.identifiers import quoted
+from borgtrace.notation import Notation, ResourceAmounts
 from borgtrace.question import charts
+from borgtrace.report.own_units import OwnUnits, scaled
 from borgtrace.report.reduction import reduce_rows
-from borgtrace.schema import PERCENTILES
+from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from borgtrace.store import Store
 
 Rows = list[dict[str, Any]]
+IN_LARGEST_MACHINES = ResourceAmounts()
 
 USAGE_SERIES: Mapping[str, Mapping[str, str]] = {
     "cpu": {
@@ -146,12 +149,52 @@ def percentiles(
     return {name: windows[name] for name in PERCENTILES}
 
 
-def chart(life: Life) -> alt.TopLevelMixin | None:
-    """Draw events as marks over usage as lines, on one time axis; None where there is neither."""
+def in_own_units(life: Life, notation: Notation) -> Life:
+    """Return a life with amounts in cores and GiB where these are known, and machines by their names.
+
+    Parameters
+    ----------
+    life
+        As the store has it.
+    notation
+        Of the store.
+    """
+    own_units = OwnUnits(notation, keeps=frozenset(("us",)))
+    task = {}
+    for name, value in life.task.items():
+        column = TABLES["tasks"].column(name)
+        task[name] = None if value is None else own_units.writer(column)(value)
+    factor = notation.amounts.factor("cpu")
+    return replace(
+        life,
+        events=own_units.rows(life.events, TABLES["instance_events"])[0],
+        usage=own_units.rows(life.usage, TABLES["instance_usage"])[0],
+        task=task,
+        percentiles={
+            name: pa.chunked_array([scaled(values.to_pylist(), factor)])
+            for name, values in life.percentiles.items()
+        },
+    )
+
+
+def chart(life: Life, amounts: ResourceAmounts = IN_LARGEST_MACHINES) -> alt.TopLevelMixin | None:
+    """Draw events as marks over usage as lines, on one time axis; None where there is neither.
+
+    Parameters
+    ----------
+    life
+        The task.
+    amounts
+        What its amounts are in.
+    """
     import altair as alt
 
     panels = []
-    for panel in (event_panel(life), usage_panel(life, "cpu"), usage_panel(life, "memory")):
+    for panel in (
+        event_panel(life),
+        usage_panel(life, "cpu", amounts),
+        usage_panel(life, "memory", amounts),
+    ):
         if panel is not None:
             panels.append(panel)
     if not panels:
@@ -237,7 +280,11 @@ def event_panel(life: Life) -> charts.Chart | None:
     )
 
 
-def usage_panel(life: Life, resource: str) -> charts.Chart | None:
+def usage_panel(
+    life: Life,
+    resource: str,
+    amounts: ResourceAmounts,
+) -> charts.Chart | None:
     """Draw windows as steps, and the request where one is known; None where nothing was measured."""
     import altair as alt
 
@@ -246,7 +293,7 @@ def usage_panel(life: Life, resource: str) -> charts.Chart | None:
         return None
     bands = band_rows(life) if resource == "cpu" else []
     series = list(dict.fromkeys(row["series"] for row in (*bands, *rows)))
-    encoding = usage_encoding(life, series)
+    encoding = usage_encoding(life, series, amounts.unit(resource))
     layers: list[alt.Chart] = []
     if bands:
         # Behind the lines, the widest band first.
@@ -274,14 +321,18 @@ def usage_panel(life: Life, resource: str) -> charts.Chart | None:
     return panel.properties(title="CPU" if resource == "cpu" else "Memory")
 
 
-def usage_encoding(life: Life, series: list[str]) -> dict[str, Any]:
+def usage_encoding(
+    life: Life,
+    series: list[str],
+    unit: str,
+) -> dict[str, Any]:
     """Return the axes of usage, and the color of each series, the same for lines and bands."""
     import altair as alt
 
     colors = [SERIES_COLORS[name] for name in series]
     return {
         "x": hour_axis(life),
-        "y": alt.Y("value:Q", title="of the largest machine"),
+        "y": alt.Y("value:Q", title=unit),
         "color": alt.Color(
             "series:N",
             title=None,

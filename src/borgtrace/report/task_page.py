@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from borgtrace.notation import Notation
 from borgtrace.report.charts import figure
 from borgtrace.report.holdings import trace_name
+from borgtrace.report.own_units import OwnUnits
 from borgtrace.report.page import render
-from borgtrace.report.task_life import Life, chart, read_life, times
+from borgtrace.report.task_life import Life, chart, in_own_units, read_life, times
 from borgtrace.report.values import ShownTable, cell, instant, shown_table
 from borgtrace.schema import TABLES, Column
 from borgtrace.storage import as_local_path, write_file
@@ -75,8 +78,10 @@ def write(
         Where the store has no such task.
     """
     life = read_life(store, collection_id, instance_index)
-    name = f"Task {collection_id}:{instance_index}"
-    life_chart = chart(life)
+    notation = Notation.of(store)
+    own_units = OwnUnits(notation)
+    name = f"Task {notation.names.task_and_ids(collection_id, instance_index)}"
+    life_chart = chart(in_own_units(life, notation), notation.amounts)
     title = f"The life of {name.lower()}."
     drawing = None if life_chart is None else figure(life_chart, title)
     html = render(
@@ -87,8 +92,9 @@ def write(
         manifest=store.manifest,
         life=life,
         figure=drawing,
-        facts=facts(life),
-        tables=tables(life),
+        facts=facts(life, own_units),
+        tables=tables(life, own_units),
+        note=notation.amounts.note,
         span=span(store.manifest, life),
     )
     path = as_local_path(path)
@@ -96,29 +102,49 @@ def write(
     return path
 
 
-def tables(life: Life, limit: int = SHOWN_WINDOWS) -> tuple[tuple[str, ShownTable, str], ...]:
+def tables(
+    life: Life,
+    own_units: OwnUnits,
+    limit: int = SHOWN_WINDOWS,
+) -> tuple[tuple[str, ShownTable, str], ...]:
     """Return the events and the windows of a task as tables: heading, rows, anchor.
 
     Parameters
     ----------
     life
-        The task.
+        The task, as the store has it.
+    own_units
+        Of the store.
     limit
         Rows of each.
     """
-    return (
-        ("Events", shown_table(life.events, TABLES["instance_events"], limit), "events"),
-        ("Usage", shown_table(life.usage, TABLES["instance_usage"], limit), "usage"),
-    )
+    shown = []
+    for name, rows, declared in (
+        ("Events", life.events, TABLES["instance_events"]),
+        ("Usage", life.usage, TABLES["instance_usage"]),
+    ):
+        first_rows, columns = own_units.rows(rows.slice(0, limit), declared)
+        first = shown_table(first_rows, columns, limit)
+        shown.append((name, replace(first, n_rows=rows.num_rows), name.lower()))
+    return tuple(shown)
 
 
-def facts(life: Life) -> list[tuple[Column, str]]:
-    """Return what the index says of the task, known values only."""
+def facts(life: Life, own_units: OwnUnits) -> list[tuple[Column, str]]:
+    """Return what the index says of the task, known values only.
+
+    Parameters
+    ----------
+    life
+        The task, as the store has it.
+    own_units
+        Of the store.
+    """
     known = []
     for column in TABLES["tasks"].columns:
         value = life.task.get(column.name)
         if column.name in SHOWN_COLUMNS and value is not None:
-            known.append((column, cell(value, column)))
+            shown = own_units.column(column)
+            known.append((shown, cell(own_units.writer(column)(value), shown)))
     return known
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.notation import NOTHING, WallClock, integer, is_hash, number
 from borgtrace.schema import Column, Table
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
+from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.manifest import Manifest
 
-NOTHING = "–"
 SHOWN_UNITS = {
     "us": "µs",
     "fraction": "",
@@ -88,9 +88,9 @@ def cell(value: Any, column: Column) -> str:
     Examples
     --------
     >>> cell(1234567, Column("n", "int64", "count", "A count."))
-    '1\u202f234\u202f567'
+    '1,234,567'
     >>> cell(0.123456789, Column("x", "float64", "1", "X.")), cell(None, Column("x", "float64", "1", "X."))
-    ('0.123457', '–')
+    ('0.1235', '–')
     >>> cell(6251812952, Column("job", "int64", "id", "An id."))
     '6251812952'
     """
@@ -100,29 +100,23 @@ def cell(value: Any, column: Column) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         # Ids, ranks and hours are names, and spaces would make them hard to copy.
-        return str(value) if column.unit in ("id", "rank", "class", "h") else integer(value)
+        return str(value) if column.unit in ("id", "rank", "class", "h") else whole_number(value)
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return number(value)
     if isinstance(value, list):
         return ", ".join(cell(item, column) for item in value)
     return str(value)
 
 
-def integer(value: int) -> str:
-    """Write an integer with narrow spaces between thousands.
+def whole_number(value: int) -> str:
+    """Write an integer of a result, any column of which may hold the sentinel of times.
 
     Examples
     --------
-    >>> integer(144648288)
-    '144\u202f648\u202f288'
+    >>> whole_number(144648288), whole_number(AFTER_TRACE)
+    ('144,648,288', 'after the trace')
     """
-    # Any integer column of a result may hold this sentinel.
-    if value == AFTER_TRACE:
-        return "after the trace"
-    # Narrow spaces, as the comma means something else in half of the world; years and other four digits stay whole.
-    if abs(value) < 10_000:
-        return str(value)
-    return f"{value:,}".replace(",", "\u202f")
+    return "after the trace" if value == AFTER_TRACE else integer(value)
 
 
 def words(name: str) -> str:
@@ -148,7 +142,7 @@ def is_number(column: Column) -> bool:
 
 
 def instant(time: int, manifest: Manifest, form: str) -> str:
-    """Write a trace time as the cell's wall clock, in the form of ``strftime``.
+    """Write a trace time as the cell's wall clock, in the form of ``strftime``; as hours where it has no calendar.
 
     Parameters
     ----------
@@ -166,11 +160,26 @@ def instant(time: int, manifest: Manifest, form: str) -> str:
     >>> instant(600_000_000, cell, "%H:%M"), instant(0, cell, "%H:%M")
     ('03:00', 'before the trace')
     """
-    if time == BEFORE_TRACE:
-        return "before the trace"
-    if time == AFTER_TRACE:
-        return "after the trace"
-    return manifest.dialect.wall_clock(time, manifest.cell).strftime(form)
+    clock = WallClock.of(manifest)
+    return clock.wall(time, form) or f"{number(clock.hours(time))} h"
+
+
+def short_hash(text: str) -> Any:
+    """Return HTML of a name: of a hash only the first letters are seen, but all of it is copied.
+
+    Examples
+    --------
+    >>> from markupsafe import Markup
+    >>> short_hash("a<b")
+    Markup('a&lt;b')
+    >>> short_hash(40 * "0") == Markup(f'<span class="hash" title="{40 * "0"}">{40 * "0"}</span>')
+    True
+    """
+    from markupsafe import Markup, escape
+
+    if not is_hash(text):
+        return escape(text)
+    return Markup('<span class="hash" title="{0}">{0}</span>').format(text)
 
 
 def environment(package: str) -> Any:
@@ -187,7 +196,8 @@ def environment(package: str) -> Any:
         autoescape=True,
     )
     filling.filters.update(
-        integer=integer,
+        integer=whole_number,
+        short_hash=short_hash,
         words=words,
         unit=unit,
     )

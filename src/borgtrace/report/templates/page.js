@@ -241,9 +241,11 @@
     ]));
   };
 
+  // Numbers without the commas between thousands, as programs read them.
+  const plain = (text) => (/^-?\d{1,3}(,\d{3})+(\.\d+)?$/.test(text) ? text.replaceAll(",", "") : text);
   document.querySelectorAll("table.data").forEach((table) => {
     const section = table.closest("[id].question, body"), name = (section.id || "table") + "-table.csv";
-    const text = () => [...table.rows].map((row) => line([...row.cells].map((cell) => cell.textContent.trim().replaceAll("\u202f", "")))).join("");
+    const text = () => [...table.rows].map((row) => line([...row.cells].map((cell) => plain(cell.textContent.trim())))).join("");
     table.parentElement.after(buttons([["CSV", "Save these rows as CSV", () => save(name, "text/csv", text())]]));
   });
 
