@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.notation import Names, short_name
+from borgtrace.notation import Names, line_of_name, short_name
 from borgtrace.store import Store
 from tests.ingest.own_data import hashed, ingest_own
 from tests.ingest.raw import EVENTS, JOBS, MACHINES, write_part
@@ -60,4 +60,4 @@ def test_only_hashes_are_cut() -> None:
 
 
 def test_a_name_stays_on_its_line_and_harmless() -> None:
-    assert short_name("web\n7\t\x1b[2J") == "web\\n7\\t\\u001b[2J"
+    assert line_of_name("web\n7\t\x1b[2J") == "web\\n7\\t\\u001b[2J"

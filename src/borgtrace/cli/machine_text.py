@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from borgtrace.cli.grid import TextColumn, print_grid
-from borgtrace.notation import Notation, ResourceAmounts, integer, percent, short_name
+from borgtrace.notation import Notation, ResourceAmounts, integer, line_of_name, percent
 from borgtrace.notation.amounts import RESOURCES, resource_of
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.machine import MachineCapacity
@@ -44,7 +44,7 @@ def print_machine(
     when = "at the end" if time is None else f"at {notation.clock.text(time)}"
     state = "up" if capacity.is_up else "down"
     size = notation.amounts.size_text(capacity.cpu, capacity.memory)
-    platform = short_name(capacity.platform or "unknown")
+    platform = line_of_name(capacity.platform or "unknown")
     name = notation.names.machine_and_id(machine_id)
     print(f"machine {name} {when}: {state}, {size}, platform {platform}")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from borgtrace.cli.grid import TextColumn, print_grid
 from borgtrace.cli.machine_text import print_note
-from borgtrace.notation import Notation, integer, number, short_name
+from borgtrace.notation import Notation, integer, line_of_name, number
 from borgtrace.notation.amounts import resource_of
 from borgtrace.notation.clock import SECONDS
 from borgtrace.schema import PERCENTILES
@@ -77,7 +77,7 @@ def task_line(
     parameters = {"job": collection_id, "index": instance_index}
     (user,) = store.sql(query, parameters).column("user").to_pylist()
     name = notation.names.task_and_ids(collection_id, instance_index)
-    of_user = f" of {short_name(user)}" if user else ""
+    of_user = f" of {line_of_name(user)}" if user else ""
     noun = "window" if n_windows == 1 else "windows"
     return f"task {name}{of_user}: {integer(n_windows)} {noun}"
 

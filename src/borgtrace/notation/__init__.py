@@ -8,7 +8,7 @@ Stored columns and files keep their units: this is about what is read.
 from borgtrace.notation.amounts import ResourceAmounts, with_stored_sizes
 from borgtrace.notation.clock import WallClock
 from borgtrace.notation.lookup import find_job, find_machine, find_task, find_user
-from borgtrace.notation.names import Names, is_hash, short_name
+from borgtrace.notation.names import Names, is_hash, line_of_name, short_name
 from borgtrace.notation.notation import Notation
 from borgtrace.notation.numbers import NOTHING, integer, number, percent, value_text
 
@@ -24,6 +24,7 @@ __all__ = [
     "find_user",
     "integer",
     "is_hash",
+    "line_of_name",
     "number",
     "percent",
     "short_name",

@@ -21,16 +21,25 @@ def is_hash(name: str) -> bool:
 
 
 def short_name(name: str) -> str:
-    """Return a name as it is shown, on one line: the first letters of a hash, which nobody reads; others whole.
+    """Return a name as it is shown: the first letters of a hash, which nobody reads; any other name whole.
 
     Examples
     --------
     >>> short_name("web-7"), short_name("KRTzcRzuT60cS+R7tXuLDIJxr6GYJE0d1mqVZzHsnCE=")
     ('web-7', 'KRTzcRzu')
     """
-    if is_hash(name):
-        return name[:SHORT]
-    return harmless(name).replace("\n", "\\n").replace("\t", "\\t")
+    return name[:SHORT] if is_hash(name) else name
+
+
+def line_of_name(name: str) -> str:
+    r"""Return a name as it is shown within a line of text: one that others chose may break it.
+
+    Examples
+    --------
+    >>> print(line_of_name("web\n7"), line_of_name("KRTzcRzuT60cS+R7tXuLDIJxr6GYJE0d1mqVZzHsnCE="))
+    web\n7 KRTzcRzu
+    """
+    return harmless(short_name(name)).replace("\n", "\\n").replace("\t", "\\t")
 
 
 class Names:
@@ -87,14 +96,14 @@ class Names:
                 GROUP BY collection_id
             """
             for row in self._store.sql(query, {"ids": missing}).to_pylist():
-                self._jobs[row["id"]] = short_name(row["name"])
+                self._jobs[row["id"]] = line_of_name(row["name"])
         for job in missing:
             self._jobs.setdefault(job, str(job))
         return {job: self._jobs[job] for job in wanted}
 
     def machine(self, machine_id: int) -> str:
         """Return what a machine is called."""
-        return short_name(self.machines.get(machine_id, str(machine_id)))
+        return line_of_name(self.machines.get(machine_id, str(machine_id)))
 
     def job(self, collection_id: int) -> str:
         """Return what a job is called."""
