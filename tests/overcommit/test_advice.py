@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from borgtrace.overcommit import MachineBlock, Samples, parse_policy
-from borgtrace.overcommit.advice import ADVICE, SUMS, sum_by_period, walk_forward
+from borgtrace.overcommit.advice import ADVICE, rows_of_periods
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import PeakPolicy
+from borgtrace.overcommit.walk_forward import SUMS, sum_by_period
 from tests.cli.test_compact import store
 from tests.overcommit.rows import assert_row
 
@@ -66,7 +67,7 @@ def test_a_walk_by_hand() -> None:
     # The second policy fails on day 1, and from then on no interval of it is within 1 %; the third fails always.
     sums["violations"][0, 1, 1] = 360
     sums["violations"][:, 2] = 900
-    first, second = walk_forward(sums, policies, 12, 0.01)
+    first, second = rows_of_periods(sums, policies, 12, 0.01)
     # Day 2 knows day 0 alone: the instants of day 1 reach into it.
     assert (first["day"], first["policy"]) == (2, "borg:phi=0.9")
     assert (first["rate"], first["is_kept"]) == (0.0, True)
@@ -85,12 +86,12 @@ def test_no_violation_in_too_few_trials_is_no_promise() -> None:
     """One instant less, and the second policy could violate more than 1 %: 3 x 12 / 3,599 = .010003."""
     policies, sums = by_hand(1_800)
     sums["instants"][0, :, 0] -= 1
-    assert walk_forward(sums, policies, 12, 0.01)[0]["policy"] == "limit"
+    assert rows_of_periods(sums, policies, 12, 0.01)[0]["policy"] == "limit"
 
 
 def test_the_limits_alone_are_advised_where_nothing_else_is_asked_for() -> None:
     policies, sums = by_hand(10)
-    first, _ = walk_forward(
+    first, _ = rows_of_periods(
         sums[:, :1],
         policies[:1],
         12,
@@ -123,7 +124,7 @@ def test_a_day_keeps_the_target_by_its_interval(
 ) -> None:
     policies, sums = by_hand(1_800)
     sums["violations"][:, 2, 2] = violations
-    row = walk_forward(sums, policies, 12, 0.01)[0]
+    row = rows_of_periods(sums, policies, 12, 0.01)[0]
     assert_row(
         row,
         policy="borg:phi=0.5",
@@ -136,14 +137,14 @@ def test_where_even_the_limits_are_exceeded_nothing_is_advised() -> None:
     """Usage above its limit is seen with --uncapped."""
     policies, sums = by_hand(1_800)
     sums["violations"][0, :, 0] = 1
-    first, second = walk_forward(sums, policies, 12, 0.0001)
+    first, second = rows_of_periods(sums, policies, 12, 0.0001)
     unknown = ("policy", "learned", "learned_high", "rate", "rate_low", "rate_high", "savings")
     for row in (first, second):
         assert {row[name] for name in (*unknown, "is_kept")} == {None}
         assert row["instants"] == 3_600
     # Exceeded within the target, they keep it as any policy does: 1 % ± 12.7062 x 36 / 3,600.
     sums["violations"][0, :, 0] = 36
-    (first, _) = walk_forward(sums, policies, 12, 0.14)
+    (first, _) = rows_of_periods(sums, policies, 12, 0.14)
     assert first["policy"] == "borg:phi=0.5"
     assert first["learned_high"] <= 0.14
 
@@ -152,7 +153,7 @@ def test_a_day_without_instants_teaches_nothing_and_is_not_judged() -> None:
     for empty_day, judged_day in ((3, 2), (0, 3)):
         policies, sums = by_hand(1_800)
         sums[:, :, empty_day] = 0
-        (row,) = walk_forward(sums, policies, 12, 0.01)
+        (row,) = rows_of_periods(sums, policies, 12, 0.01)
         assert row["day"] == judged_day
 
 
@@ -251,8 +252,15 @@ def test_the_advice_keeps_the_rate_on_the_following_days(
     sums = []
     for block in cell:
         predictions = [policy.predict(block) for policy in policies]
-        sums.append(sum_by_period(block, horizon, predictions))
-    rows = walk_forward(
+        sums.append(
+            sum_by_period(
+                block,
+                horizon,
+                predictions,
+                slots_per_period=DAY,
+            )
+        )
+    rows = rows_of_periods(
         np.stack(sums),
         policies,
         horizon,

@@ -17,7 +17,8 @@ from borgtrace.colocation.packing.advice import TrialPlan, advise
 from borgtrace.colocation.packing.intervals import ConfidenceInterval
 from borgtrace.colocation.packing.trial import Evidence, JudgedPacking, PackingTrial
 from borgtrace.overcommit import parse_policy
-from borgtrace.overcommit.advice import SUMS, walk_forward
+from borgtrace.overcommit.advice import rows_of_periods
+from borgtrace.overcommit.walk_forward import SUMS
 from borgtrace.placement import Estimator, Gpa, Percentile, Request
 from borgtrace.question.promises import keeps
 from tests.colocation.known import instances_with
@@ -126,7 +127,7 @@ def test_overcommit_advice_never_contradicts_its_interval() -> None:
         sums["limit"] = 100
         sums["peak"] = np.array([100.0, 90.0, 50.0])[:, None]
         sums["violations"] = rng.choice([0, 1, 18, 36], (3, 3, 4), p=[0.7, 0.1, 0.1, 0.1])
-        for row in walk_forward(sums, policies, 12, TARGET):
+        for row in rows_of_periods(sums, policies, 12, TARGET):
             known = sums[:, :, : row["day"] - 1]
             if row["policy"] is None:
                 n_nothing += 1

@@ -10,7 +10,6 @@ trials before any policy but the limits can be advised: 300 machine-days for 1 %
 trace are alike, so a rate on few days says little about another month, and one on few hours little about another day.
 """
 
-import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -19,16 +18,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.notation import percent
-from borgtrace.overcommit.block import MachineBlock
-from borgtrace.overcommit.metrics import is_short
 from borgtrace.overcommit.options import ReplayOptions
-from borgtrace.overcommit.oracle import oracle
-from borgtrace.overcommit.policies import Limit, PeakPolicy, Prediction
-from borgtrace.overcommit.rates import SLOTS_PER_DAY, RatioEstimate, ratio
+from borgtrace.overcommit.policies import Limit, PeakPolicy
+from borgtrace.overcommit.rates import SLOTS_PER_DAY
 from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.overcommit.replay_question import ReplayQuestion
+from borgtrace.overcommit.walk_forward import (
+    Choice,
+    limits_first,
+    savings,
+    sum_by_period,
+    violation_rate,
+    walk_forward,
+)
 from borgtrace.question import Answer, Column, Row, charts
-from borgtrace.question.promises import is_kept, keeps
+from borgtrace.question.promises import is_kept
 from borgtrace.question.shares import with_interval
 from borgtrace.schema.time import HOUR, WINDOW
 
@@ -128,15 +132,6 @@ ADVISED = (
     "is_kept",
 )
 """Columns about the policy that is advised."""
-SUMS = np.dtype(
-    [
-        ("instants", "f8"),
-        ("violations", "f8"),
-        ("limit", "f8"),
-        ("peak", "f8"),
-    ]
-)
-"""Of one policy, period and machine: judged instants, violations, Σ limits and Σ predictions."""
 
 
 def compute(
@@ -155,176 +150,84 @@ def compute(
     options
         Horizon, target, and length of a period.
     """
-    # The limits come first: they are what is left where no policy keeps the target.
-    candidates: list[PeakPolicy] = [Limit()]
-    candidates += [policy for policy in policies if policy != Limit()]
-    horizon = options.horizon_slots
+    candidates = limits_first(policies)
     period = options.period_slots
-    sums = part.replay(candidates, horizon, partial(sum_by_period, period=period))
-    rows = []
-    for advice in walk_forward(
-        sums,
+    sums = part.replay(
         candidates,
-        horizon,
-        options.target,
-        period,
-    ):
-        rows.append(
-            {
-                "resource": part.resource,
-                "tasks": part.tasks,
-                **advice,
-            }
-        )
-    return rows
+        options.horizon_slots,
+        partial(sum_by_period, slots_per_period=period),
+    )
+    subject = {"resource": part.resource, "tasks": part.tasks}
+    rows = rows_of_periods(sums, candidates, options.horizon_slots, options.target, period)
+    return [{**subject, **row} for row in rows]
 
 
-def sum_by_period(
-    block: MachineBlock,
-    horizon: int,
-    predictions: Sequence[Prediction],
-    *,
-    period: int = SLOTS_PER_DAY,
-) -> npt.NDArray[np.void]:
-    """Return the sums of each policy and period: `SUMS` of shape (policies, periods).
-
-    Parameters
-    ----------
-    block, horizon, predictions
-        As for :func:`borgtrace.overcommit.metrics.scores`.
-    period
-        Its length in slots; the first one begins with the trace.
-    """
-    actual = oracle(block, horizon)
-    n = len(actual)
-    n_periods = math.ceil(block.n_slots / period)
-    place = block.all.slots[:n] // period
-    limits = block.limits[:n]
-    out = np.empty((len(predictions), n_periods), SUMS)
-    for sums, prediction in zip(out, predictions, strict=True):
-        promised = prediction.peak[:n]
-        sums["instants"] = np.bincount(place, np.ones(n), minlength=n_periods)
-        sums["violations"] = np.bincount(place, is_short(actual, promised), minlength=n_periods)
-        sums["limit"] = np.bincount(place, limits, minlength=n_periods)
-        sums["peak"] = np.bincount(place, promised, minlength=n_periods)
-    return out
-
-
-def walk_forward(
+def rows_of_periods(
     sums: npt.NDArray[np.void],
     policies: Sequence[PeakPolicy],
     horizon: int,
     target: float,
-    period: int = SLOTS_PER_DAY,
+    slots_per_period: int = SLOTS_PER_DAY,
 ) -> list[Row]:
-    """Return a row for each period that has periods before it: the policy that is advised, and how it did.
+    """Return a row for each period that has periods before it.
 
     Parameters
     ----------
-    sums
-        What :func:`sum_by_period` returns, of each machine: `SUMS` of shape (machines, policies, periods).
+    sums, horizon, target, slots_per_period
+        As for :func:`borgtrace.overcommit.walk_forward.walk_forward`.
     policies
-        Their policies.
-    horizon
-        In slots: so long before a period the instants end that the advice may know.
-    target
-        Violation rate that is asked for.
-    period
-        Length of a period in slots.
+        The policies of the sums.
     """
-    lag = math.ceil(horizon / period)
-    n_periods = sums.shape[2]
+    choices = walk_forward(
+        sums,
+        horizon,
+        target,
+        slots_per_period=slots_per_period,
+    )
     rows = []
-    for place in range(1 + lag, n_periods):
-        known = add_periods(sums[:, :, : place - lag])
-        judged = sums[:, :, place]
-        has_known = known["instants"][:, 0].sum() > 0
-        has_judged = judged["instants"][:, 0].sum() > 0
-        if not (has_known and has_judged):
-            continue
-        row: Row = dict.fromkeys(ADVISED) | {
-            "begin": place * period * WINDOW / HOUR,
-            "day": place * period // SLOTS_PER_DAY,
-            "length": period * WINDOW / HOUR,
-            "instants": int(judged["instants"][:, 0].sum()),
+    for choice in choices:
+        row: Row = {
+            "begin": choice.period * slots_per_period * WINDOW / HOUR,
+            "day": choice.period * slots_per_period // SLOTS_PER_DAY,
+            "length": slots_per_period * WINDOW / HOUR,
         }
-        rows.append(row)
-        best = best_policy(known, target, horizon)
-        if best is None:
-            continue
-        k, learned = best
-        advised = judged[:, k]
-        rate = violation_rate(advised, horizon)
-        limit = advised["limit"].sum()
-        peak = advised["peak"].sum()
-        row |= {
-            "policy": policies[k].label,
-            "learned": learned.value,
-            "learned_high": learned.high,
-            "rate": rate.value,
-            "rate_low": rate.low,
-            "rate_high": rate.high,
-            "savings": float(1 - peak / limit) if limit > 0 else None,
-            "is_kept": is_kept(rate.low, rate.high, target),
-        }
+        rows.append(row | judged_choice(choice, policies, horizon, target))
     return rows
 
 
-def add_periods(sums: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return the sums over the periods: `SUMS` of shape (machines, policies)."""
-    # All columns at once, so that periods are added one after the other.
-    columns = sums.view(np.float64).reshape(*sums.shape, -1)
-    return columns.sum(axis=2).view(SUMS)[:, :, 0]
-
-
-def best_policy(
-    known: npt.NDArray[np.void],
-    target: float,
+def judged_choice(
+    choice: Choice,
+    policies: Sequence[PeakPolicy],
     horizon: int,
-) -> tuple[int, RatioEstimate] | None:
-    """Return the policy that saves most within the target, and its rate; None where nothing keeps the target.
+    target: float,
+) -> Row:
+    """Return the policy that is advised for a period, and how it did.
 
     Parameters
     ----------
-    known
-        Sums of the periods before: `SUMS` of shape (machines, policies).
+    choice
+        The period, as a walk through the trace has it.
+    policies
+        The policies that were chosen among.
+    horizon
+        In slots.
     target
         Violation rate that is asked for.
-    horizon
-        In slots.
     """
-    rates = [violation_rate(known[:, k], horizon) for k in range(known.shape[1])]
-    promised = known["peak"].sum(axis=0)
-    keeping = [k for k, rate in enumerate(rates) if keeps(rate.high, target)]
-    # The first policy is the limits.  Until they are exceeded they need no trials: with them nothing is overcommitted.
-    if rates[0].value == 0 and 0 not in keeping:
-        keeping.insert(0, 0)
-    if not keeping:
-        return None
-    # Of equal ones the first.
-    best = min(keeping, key=lambda k: promised[k])
-    return best, rates[best]
-
-
-def violation_rate(sums: npt.NDArray[np.void], horizon: int) -> RatioEstimate:
-    """Return the violation rate of machines and its interval, which never ends below the rule of three.
-
-    Parameters
-    ----------
-    sums
-        Of each machine: `SUMS` of shape (machines,).
-    horizon
-        In slots.
-    """
-    judged = sums[sums["instants"] > 0]
-    rate = ratio(judged["violations"], judged["instants"])
-    # Instants of one horizon share most of their peak: together they are one trial.
-    unseen = 3.0 * max(horizon, 1) / judged["instants"].sum()
-    return RatioEstimate(
-        value=rate.value,
-        low=None if rate.low is None else max(rate.low, 0.0),
-        high=min(max(rate.high or 0.0, unseen, rate.value), 1.0),
-    )
+    row: Row = dict.fromkeys(ADVISED) | {"instants": choice.instants}
+    if choice.policy is None:
+        return row
+    rate = violation_rate(choice.judged, horizon)
+    return row | {
+        "policy": policies[choice.policy].label,
+        "learned": choice.learned.value,
+        "learned_high": choice.learned.high,
+        "rate": rate.value,
+        "rate_low": rate.low,
+        "rate_high": rate.high,
+        "savings": savings(choice.judged),
+        "is_kept": is_kept(rate.low, rate.high, target),
+    }
 
 
 def chart(answer: pa.Table) -> charts.Chart:
