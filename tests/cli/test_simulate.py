@@ -397,7 +397,10 @@ def test_upgrades_that_are_none_are_refused(text: str) -> None:
 def test_a_plan_that_is_no_room_test_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", plan=text)
-    expected = "average, cantelli, percentile, request, reservation, reclaimed, overcommit:POLICY, or gpa up to 0.5"
+    expected = (
+        "average, cantelli, percentile, request, reservation, reclaimed, share:CPU,MEMORY, "
+        "overcommit:POLICY, or gpa up to 0.5"
+    )
     assert (
         str(caught.value) == f"--plan: no room test of a scheduler: expected {expected}, got {text}"
     )

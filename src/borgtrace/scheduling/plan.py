@@ -4,6 +4,8 @@ A size (average, cantelli, percentile, request, reservation) replaces the reques
 variances of the tasks of a machine are summed, and mean + z·√variance may be at most its capacity, z = Φ⁻¹(1 − ρ).
 CPU and memory are tested each by itself.  All windows of a task count, later ones too: a perfect forecast.
 
+With share:CPU,MEMORY a task takes these shares of what it asks for, as on machines that promise no more.
+
 With overcommit:POLICY a task takes what a policy of `borgtrace.overcommit` predicts for it after its last slot, or
 after the last one that had ended at a moment; at most what it asks for.
 
@@ -26,7 +28,7 @@ from borgtrace.question import NotApplicable, Tables
 from borgtrace.scheduling.machines import EXTENDED, NOTHING, UNIT, Demand, to_units
 from borgtrace.scheduling.neighbors import slowdown
 from borgtrace.scheduling.workload import TaskAttempts, values_of
-from borgtrace.schema.bounds import MARGIN, check_number
+from borgtrace.schema.bounds import MARGIN, POSITIVE_SHARE, check_number
 
 if TYPE_CHECKING:
     from borgtrace.placement import Estimator
@@ -36,6 +38,8 @@ RESERVATION = "reservation"
 """Usage and a margin, at most what a task asks for."""
 RECLAIMED = "reclaimed"
 """The same after a while, beside production by its limits: Verma et al., EuroSys'15, section 5.5."""
+SHARE = "share"
+"""Shares of what a task asks for, of CPU and of memory: what machines promise of it."""
 OVERCOMMIT = "overcommit"
 """What a policy of that command predicts for a task by itself."""
 COVERED = 0.9
@@ -60,6 +64,8 @@ class Planner:
         Whether it takes more CPU where its neighbors slow it down.
     policy
         What predicts for each task what stands for its mean; None: its windows tell.
+    shares
+        Shares of CPU and memory of the requests that a task takes, whatever it uses; None: an estimator says it.
     """
 
     label: str
@@ -68,6 +74,7 @@ class Planner:
     is_decaying: bool = False
     is_cpi_aware: bool = False
     policy: Any = None
+    shares: tuple[float, float] | None = None
 
     @property
     def is_gpa(self) -> bool:
@@ -203,6 +210,12 @@ def _parse_planner(text: str) -> Planner:
             is_limited=True,
             policy=policy,
         )
+    if name == SHARE:
+        return Planner(
+            label=f"{name} {parameter}",
+            estimator=parse_estimator("request:1"),
+            shares=parse_shares(text, parameter),
+        )
     if name in (RESERVATION, RECLAIMED):
         margin = parse_margin(text, name, parameter)
         return Planner(
@@ -215,7 +228,7 @@ def _parse_planner(text: str) -> Planner:
     check_number("--plan", estimator.parameter, MARGIN)
     is_gpa = estimator.name == "gpa" and estimator.parameter <= LARGEST_RHO
     if estimator.name not in SIZES and not is_gpa:
-        others = f"{RESERVATION}, {RECLAIMED}, {OVERCOMMIT}:POLICY, or gpa up to {LARGEST_RHO:g}"
+        others = f"{RESERVATION}, {RECLAIMED}, {SHARE}:CPU,MEMORY, {OVERCOMMIT}:POLICY, or gpa up to {LARGEST_RHO:g}"
         raise UsageError(
             "--plan",
             "no room test of a scheduler",
@@ -241,6 +254,22 @@ def parse_margin(text: str, name: str, parameter: str) -> float:
     return margin
 
 
+def parse_shares(text: str, parameter: str) -> tuple[float, float]:
+    """Read what machines promise of CPU and of memory, such as ``0.57,0.8``."""
+    try:
+        cpu, memory = (float(part) for part in parameter.split(","))
+    except ValueError:
+        cpu = memory = -1.0
+    if not (POSITIVE_SHARE.contain(cpu) and POSITIVE_SHARE.contain(memory)):
+        raise UsageError(
+            "--plan",
+            "no shares of requests",
+            expected=f"{SHARE}:CPU,MEMORY, each {POSITIVE_SHARE.describe()}",
+            got=text,
+        )
+    return cpu, memory
+
+
 def plan_of(
     planner: Planner,
     tables: Tables,
@@ -259,6 +288,8 @@ def plan_of(
     until
         A policy sees what has ended by then, µs; None: it sees all, as estimators do.
     """
+    if planner.shares:
+        return plan_by_shares(planner, tasks)
     predicted = None
     if planner.policy:
         from borgtrace.overcommit.reservations import reservations
@@ -285,6 +316,20 @@ def plan_of(
     if planner.is_cpi_aware:
         plan = plan.slowed_by(slowdown(tables, tasks))
     return plan
+
+
+def plan_by_shares(planner: Planner, tasks: TaskAttempts) -> TaskPlan:
+    """Return the plan by which tasks take shares of what they ask for."""
+    # Rounded up: what is promised is never less than the share.
+    sizes = np.ceil(tasks.sizes * np.array(planner.shares)).astype(np.int64)
+    return TaskPlan(
+        label=planner.label,
+        sizes=sizes,
+        variances=np.zeros_like(sizes),
+        safety=0.0,
+        unmeasured=0,
+        lasting=sizes,
+    )
 
 
 class EstimatedSizes(NamedTuple):
