@@ -150,6 +150,33 @@ def oracle(block: MachineBlock, horizon: int) -> Numbers:
     return judge(block, horizon, no_predictions).peaks
 
 
+def usage_ahead(
+    block: MachineBlock,
+    place: int,
+    horizon: int,
+) -> Numbers:
+    """Return what the tasks of one slot use together in each slot of the horizon after it: float64 (slots ahead,).
+
+    As for :func:`oracle`, tasks that come later do not count, and each counts at most its limit of the slot.
+
+    Parameters
+    ----------
+    block
+        A machine.
+    place
+        Position of the slot among the judged ones.
+    horizon
+        Slots to come.
+    """
+    columns = block.all.columns
+    now = int(columns.slots[place])
+    last = int(horizon_ends(block, horizon)[place]) - 1
+    sums = np.zeros(int(columns.slots.max(initial=0)) + 2)
+    for i in columns.order[columns.offsets[place] : columns.offsets[place + 1]]:
+        _add_future(columns, i, last, sums)
+    return sums[now + 1 : last + 1]
+
+
 class Judgement(NamedTuple):
     """The oracle's peaks, and by how much predictions are exceeded.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.overcommit.priorities import LOWEST, serving
@@ -14,8 +15,12 @@ _CHUNK = 1 << 21
 """Windows that are read at a time; a larger job is read whole."""
 BITS_OF_TIME = 32
 """Of a moment."""
-COLUMNS = {"cpu": "average_cpu", "memory": "maximum_memory"}
-"""What recommenders learn from: 5-minute means of CPU, and peaks of memory, which cannot be taken back."""
+COLUMNS = {
+    "cpu": ("average_cpu",),
+    "memory": ("maximum_memory", "average_memory"),
+}
+"""What recommenders learn from: 5-minute means of CPU, and peaks of memory, which cannot be taken back; means where a
+store has no peaks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +108,11 @@ def job_samples(
     priority = tasks["priority"].to_numpy().astype(np.float64)
     is_serving = np.nan_to_num(priority, nan=LOWEST) >= serving(store.manifest.dialect)
     request = tasks[request_column].to_numpy().astype(np.float64) * unit
+    values = usage_of(store, resource)
     for first, end in ranges_of_jobs(store.offsets, collection):
         offsets = store.offsets[first : end + 1]
         windows = slice(int(offsets[0]), int(offsets[-1]))
-        value = np.asarray(store.array(COLUMNS[resource])[windows], np.float64) * unit
+        value = np.asarray(values[windows], np.float64) * unit
         start = np.asarray(store.array("start_time")[windows], np.int64) * SECOND
         task = np.repeat(np.arange(first, end), np.diff(offsets))
         is_known = ~np.isnan(value) & ~np.isnan(request[task])
@@ -126,6 +132,23 @@ def job_samples(
             resource=resource,
             size=unit,
         )
+
+
+def usage_of(store: Store, resource: str) -> npt.NDArray[np.generic]:
+    """Return what recommenders learn from, of all windows in the order of tasks: the first of `COLUMNS` with a value.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    resource
+        ``"cpu"`` or ``"memory"``.
+    """
+    arrays = [store.array(column) for column in COLUMNS[resource]]
+    for array in arrays:
+        if not np.isnan(np.asarray(array, np.float32)).all():
+            return array
+    return arrays[-1]
 
 
 def ranges_of_jobs(
