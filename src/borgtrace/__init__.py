@@ -25,6 +25,7 @@ from borgtrace.version import __version__
 
 if TYPE_CHECKING:
     from borgtrace import colocation, datasets, ingest, overcommit, synth
+    from borgtrace.advice import make_advice as advise
     from borgtrace.interactive import Store, Trace, compare, open
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Trace",
     "UsageError",
     "__version__",
+    "advise",
     "colocation",
     "compare",
     "datasets",
@@ -55,6 +57,10 @@ def __getattr__(name: str) -> Any:
     """Import a public name on its first use."""
     if name in PACKAGES:
         return import_module(f"borgtrace.{name}")
+    if name == "advise":
+        from borgtrace.advice import make_advice
+
+        return make_advice
     if name in NAMES_OF_INTERACTIVE:
         from borgtrace import interactive
 

@@ -12,7 +12,6 @@ import altair as alt
 import pyarrow as pa
 import pytest
 
-from borgtrace.cli.answer_files import claims_csv, with_provenance, write_result
 from borgtrace.cli.answers import print_headline, publish
 from borgtrace.cli.bigquery import print_sql
 from borgtrace.question import (
@@ -27,6 +26,7 @@ from borgtrace.question import (
     Tables,
 )
 from borgtrace.question.criteria import near
+from borgtrace.report.answer_files import claims_csv, with_provenance, write_result
 
 Capture = pytest.CaptureFixture[str]
 JUDGED = Finding("A-1", "many", "> 1", "2", "holds")

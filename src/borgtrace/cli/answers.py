@@ -6,7 +6,6 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from borgtrace.cli.answer_files import claim_rows, claims_csv, write_result
 from borgtrace.cli.answer_table import print_answer, print_rows
 from borgtrace.cli.console import counted, steps, talk
 from borgtrace.cli.grid import TextColumn, print_grid
@@ -17,6 +16,7 @@ from borgtrace.engine.csv_text import write_csv
 from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
 from borgtrace.question.claims import UNMEASURED
 from borgtrace.question.store_question import StoreQuestion
+from borgtrace.report.answer_files import claim_rows, claims_csv, write_result
 from borgtrace.storage import write_file
 from borgtrace.store import Store
 

@@ -14,6 +14,7 @@ PANELS = {
     "Look": ("info", "sql", "trace", "machine", "explore", "analyze", "compare", "report"),
     "Learn": ("dataset", "forecast", "export"),
     "Decide": (
+        "advise",
         "overcommit",
         "overcommit target",
         "overcommit reclaim",

@@ -133,6 +133,7 @@ CHART_WIDTH = Bounds(200, 10_000)
 """In pixels."""
 SHOWN_ROWS = Bounds(1, 1_000_000)
 
+TASKS_PER_NODE = Bounds(1, 100_000)
 HORIZON = Bounds(WINDOW, 366 * DAY)
 """How far ahead is predicted, in µs."""
 

@@ -35,6 +35,7 @@ Unit = Literal[
     "us",
     "s",
     "h",
+    "min",
     "d",
     # Amounts of resources; a fraction is one of the largest machine.
     "fraction",
@@ -43,6 +44,7 @@ Unit = Literal[
     "cores",
     "MHz",
     "bytes",
+    "GiB",
     "machines",
     # Rates, and the square of a time.
     "s/s",

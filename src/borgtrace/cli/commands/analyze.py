@@ -67,7 +67,6 @@ def analyze(
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
     from borgtrace.catalog import find, questions
-    from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import publish, run
     from borgtrace.cli.bigquery import print_sql
     from borgtrace.cli.options import seconds_of
@@ -75,6 +74,7 @@ def analyze(
     from borgtrace.engine.stoppable import within
     from borgtrace.errors import UsageError
     from borgtrace.question import EngineTables
+    from borgtrace.report.answer_files import check_png
 
     needs_store = not list_names and show_sql is None
     if needs_store:

@@ -96,10 +96,10 @@ def compact(
     from dataclasses import replace
 
     import borgtrace
-    from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import talk
     from borgtrace.notation import WallClock
+    from borgtrace.report.answer_files import check_png
     from borgtrace.scheduling import COMPACT, CompactOptions, busiest_moment
     from borgtrace.scheduling.compact import ALL
 

@@ -93,9 +93,9 @@ def forecast(
     from dataclasses import replace
 
     import borgtrace
-    from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
     from borgtrace.forecast import FORECAST, PACKED, ForecastOptions
+    from borgtrace.report.answer_files import check_png
 
     if list_names:
         print_forecasters()

@@ -68,10 +68,10 @@ def overcommit(
     """
     import borgtrace
     from borgtrace.cli import replays
-    from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import publish, say
     from borgtrace.errors import check_names
     from borgtrace.overcommit import REPLAY, ReplayOptions
+    from borgtrace.report.answer_files import check_png
 
     if list_names:
         replays.print_policies_and_recommenders()

@@ -45,11 +45,11 @@ def overcommit_recommend(
     Example: borgtrace overcommit recommend cell-2011 --recommender vpa --cores-per-unit 64 --gib-per-unit 256
     """
     import borgtrace
-    from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
     from borgtrace.cli.replays import print_kinds
     from borgtrace.overcommit.recommenders import RECOMMENDERS, recommenders
     from borgtrace.overcommit.recommenders.table import RecommenderOptions
+    from borgtrace.report.answer_files import check_png
 
     if list_names:
         print_kinds(recommenders())

@@ -68,10 +68,10 @@ def overcommit_target(
     """
     import borgtrace
     from borgtrace.cli import replays
-    from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import publish, say
     from borgtrace.errors import check_names
     from borgtrace.overcommit import ADVICE
+    from borgtrace.report.answer_files import check_png
 
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
     check_png(png, out)

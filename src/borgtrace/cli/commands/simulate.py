@@ -110,9 +110,9 @@ def simulate(
     from dataclasses import replace
 
     import borgtrace
-    from borgtrace.cli.answer_files import check_png
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import talk
+    from borgtrace.report.answer_files import check_png
     from borgtrace.scheduling import POLICIES, SIMULATE, SIMULATE_HOURS, SimulateOptions
     from borgtrace.scheduling.schedule_question import DEFAULTS
 

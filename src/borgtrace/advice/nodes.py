@@ -1,0 +1,359 @@
+"""How many nodes hold the workload when machines promise less than is requested?
+
+The tasks that run at the busiest moment of the judged time are packed again from nothing (cell compaction, Verma et
+al., EuroSys'15, §5.1; the 90th percentile of 11 orders): with what they request, and with the shares of it that the
+chosen policies promised (each task alike). Where the cores and GiB of the largest machine are known, the same tasks are
+packed on each type of a table of prices, and on the cheapest mix that is found: best fit, with a share of each node
+left free, room on each node for what runs on nearly every machine (daemonsets), and at most so many tasks a node.
+Placement constraints name machines that a new fleet does not have, and are dropped there; jobs whose tasks must be
+apart stay apart. Disks, networks and failures of nodes are not looked at: keep spare nodes as you do today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.advice.fleets import Fleet, FleetPacker
+from borgtrace.advice.node_types import BUILT_IN_SOURCE, NodeType, read_node_types
+from borgtrace.advice.options import AdviceOptions
+from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Flags
+from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Question, Row, charts
+from borgtrace.question.store_question import Report
+from borgtrace.scheduling.compact import COMPACT, CompactOptions
+from borgtrace.scheduling.compact import compute as compact
+from borgtrace.scheduling.compaction import CellWorkload
+from borgtrace.scheduling.machines import EXTENDED, UNIT, Demand
+from borgtrace.scheduling.plan import parse_plan, plan_of
+from borgtrace.scheduling.whatifs import LIMITS
+from borgtrace.scheduling.workload import KnownMachines, TaskAttempts, eligible, read_tasks
+from borgtrace.store import Store
+
+ANSWER = Answer(
+    grain="fleet",
+    key=[Column("place", "int64", "count", "Place in the table.")],
+    columns=[
+        Column(
+            "fleet",
+            "string",
+            "id",
+            "today; requests and policy: machines of today's shapes; a node type; or cheapest mix.",
+        ),
+        Column("at", "int64", "us", "The moment whose tasks are packed."),
+        Column("tasks", "int64", "count", "Tasks that are packed; of today, those that run."),
+        Column(
+            "nodes",
+            "int64",
+            "count",
+            "Nodes; NULL where a task fits none.",
+            nullable=True,
+        ),
+        Column("cores", "float64", "cores", "Cores of all; NULL where not known.", nullable=True),
+        Column("gib", "float64", "GiB", "Memory of all; NULL where not known.", nullable=True),
+        Column(
+            "price_per_hour",
+            "float64",
+            "1/h",
+            "Of all nodes, in the currency of the table of prices; NULL where there is none.",
+            nullable=True,
+        ),
+        Column("mix", "string", "id", "Nodes by type, where there are several."),
+        Column("note", "string", "id", "What was assumed, or why there is no number."),
+    ],
+)
+
+MIX = "cheapest mix"
+NEARLY_EVERY_MACHINE = 0.8
+"""A job with a task on so many of the machines, and two on none, is one of every node (a daemonset)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedMoment:
+    """What runs at the busiest moment.
+
+    Attributes
+    ----------
+    at
+        µs on the trace's clock.
+    machines, tasks
+        What is there.
+    promised
+        Shares of CPU and memory requests that are promised.
+    """
+
+    at: int
+    machines: KnownMachines
+    tasks: TaskAttempts
+    promised: tuple[float, float]
+
+    @property
+    def plan(self) -> str:
+        """What tasks take, as ``borgtrace compact --plan`` reads it."""
+        cpu, memory = self.promised
+        return f"share:{cpu:.4g},{memory:.4g}"
+
+
+def compute(
+    store: Store,
+    tables: EngineTables,
+    at: int,
+    promised: tuple[float, float],
+    options: AdviceOptions,
+    report: Report,
+) -> list[Row]:
+    """Return a row for each fleet.
+
+    Parameters
+    ----------
+    store, tables
+        The cell.
+    at
+        The moment, µs.
+    promised
+        Shares of CPU and memory requests that are promised.
+    options
+        Prices, headroom, pods a node.
+    report
+        Called with the progress.
+
+    Raises
+    ------
+    NotApplicable
+        Where no machine with a capacity is there, or no task runs.
+    """
+    moment = PackedMoment(
+        at=at,
+        machines=KnownMachines.at(tables, at),
+        tasks=read_tasks(tables, at=at),
+        promised=promised,
+    )
+    NotApplicable.unless(len(moment.tasks), "no task with a known start runs at the busiest moment")
+    rows = [with_price_of_today(row_of_today(moment, options), moment.machines, options)]
+    rows += rows_of_shapes(store, tables, moment, options, report)
+    rows += rows_of_types(store, tables, moment, options, report)
+    return [{"place": place, **row} for place, row in enumerate(rows, 1)]
+
+
+def row_of_today(moment: PackedMoment, options: AdviceOptions) -> Row:
+    """Return the machines that are there."""
+    capacity = moment.machines.capacity[:, :EXTENDED].sum(axis=0) / UNIT
+    note = ""
+    if moment.machines.without_capacity:
+        note = f"{moment.machines.without_capacity:,} machines without a capacity left out"
+    return {
+        "fleet": "today",
+        "at": moment.at,
+        "tasks": len(moment.tasks),
+        "nodes": len(moment.machines.ids),
+        "cores": float(capacity[0] * options.cores) if options.cores else None,
+        "gib": float(capacity[1] * options.gib) if options.gib else None,
+        "price_per_hour": None,
+        "mix": "",
+        "note": note,
+    }
+
+
+def with_price_of_today(row: Row, machines: KnownMachines, options: AdviceOptions) -> Row:
+    """Return today's machines with what as large nodes of the table would cost; as they are where one is too large."""
+    types = sorted(read_node_types(options.prices), key=lambda kind: (kind.price, kind.name))
+    if not (options.cores and options.gib):
+        return row
+    amounts = machines.capacity[:, :EXTENDED] / UNIT * [options.cores, options.gib]
+    offered = np.array([[kind.cores, kind.gib] for kind in types])
+    # Capacities are counted in parts of the largest machine, and rounded.
+    is_as_large: Flags = np.all(offered[None] >= amounts[:, None] * (1 - 1e-6), axis=2)
+    if not np.any(is_as_large, axis=1).all():
+        return row
+    prices = np.array([kind.price for kind in types])[is_as_large.argmax(axis=1)]
+    return {
+        **row,
+        "price_per_hour": round(float(prices.sum()), 6),
+        "note": "; ".join(filter(None, [row["note"], "price of the cheapest types as large"])),
+    }
+
+
+def rows_of_shapes(
+    store: Store,
+    tables: EngineTables,
+    moment: PackedMoment,
+    options: AdviceOptions,
+    report: Report,
+) -> Iterator[Row]:
+    """Yield how many machines of today's shapes hold the requests, and what is promised of them."""
+    compaction = CompactOptions(
+        at=moment.at,
+        what_ifs=(LIMITS, "planned"),
+        plan=moment.plan,
+        seed=options.seed,
+        jobs=options.jobs,
+    )
+    empty: Row = {
+        "at": moment.at,
+        "tasks": len(moment.tasks),
+        "nodes": None,
+        "cores": None,
+        "gib": None,
+        "price_per_hour": None,
+        "mix": "",
+    }
+    names = {LIMITS: "requests", "planned": "policy"}
+    try:
+        rows = compact(store, tables, compaction, report)
+    except UsageError as error:
+        # Some tasks of the trace are larger than its machines: that says nothing about the other fleets.
+        for name in names.values():
+            yield {**empty, "fleet": name, "note": f"{error.what}"}
+        return
+    for row in rows:
+        nodes = row["machines"]
+        yield {
+            **empty,
+            "fleet": names[row["what_if"]],
+            "nodes": None if nodes is None else int(np.ceil(nodes)),
+            "note": f"as {COMPACT.name}: {row['note']}"
+            if row["what_if"] == LIMITS
+            else moment.plan,
+        }
+
+
+def rows_of_types(
+    store: Store,
+    tables: EngineTables,
+    moment: PackedMoment,
+    options: AdviceOptions,
+    report: Report,
+) -> Iterator[Row]:
+    """Yield the fleets that can be bought; nothing where the size of the largest machine is not known."""
+    # A wrong table of prices is said in any case.
+    types = read_node_types(options.prices)
+    if not (options.cores and options.gib):
+        return
+    packer, assumed = packer_of(store, tables, moment, options)
+    source = options.prices.name if options.prices else BUILT_IN_SOURCE
+    note = f"{assumed}; {source}"
+    by_name = {kind.name: kind for kind in types}
+    for number, kind in enumerate(types):
+        report(f"packing on {kind.name}", number, len(types) + 1)
+        fleet = packer.fleet_of(kind)
+        yield row_of_fleet(kind.name, fleet, by_name, moment, packer, note)
+    report(f"packing on the {MIX}", len(types), len(types) + 1)
+    yield row_of_fleet(MIX, packer.cheapest_mix(types), by_name, moment, packer, note)
+
+
+def packer_of(
+    store: Store,
+    tables: EngineTables,
+    moment: PackedMoment,
+    options: AdviceOptions,
+) -> tuple[FleetPacker, str]:
+    """Return what packs the promised shares on nodes, and what it assumes, in words."""
+    tasks = moment.tasks
+    demand = Demand(
+        sizes=plan_of(parse_plan(moment.plan), tables, tasks, store, moment.at).sizes,
+        groups=tasks.groups,
+        sets=tasks.sets,
+        allowed=eligible(tables, tasks, moment.machines, moment.at).allowed,
+    )
+    workload = CellWorkload(demand, tasks.priority, tasks.jobs, tasks.is_production)
+    everywhere = on_nearly_every_machine(tasks, len(moment.machines.ids))
+    on_each_node = np.zeros(EXTENDED, np.int64)
+    jobs = np.unique(tasks.jobs[everywhere])
+    for job in jobs:
+        on_each_node += demand.sizes[everywhere & (tasks.jobs == job)].max(axis=0)
+    packer = FleetPacker(
+        workload=workload.of(~everywhere),
+        cores=options.cores,
+        gib=options.gib,
+        headroom=options.headroom,
+        on_each_node=on_each_node,
+        pods_per_node=options.pods_per_node,
+        n_on_each_node=len(jobs),
+        seed=options.seed,
+    )
+    assumed = [f"{options.headroom:.0%} of each node free"]
+    if len(jobs):
+        cpu, memory = on_each_node / UNIT * [options.cores, options.gib]
+        assumed.append(f"{len(jobs)} on each node: {cpu:.3g} cores, {memory:.3g} GiB")
+    assumed.append(f"at most {options.pods_per_node} tasks a node")
+    return packer, ", ".join(assumed)
+
+
+def on_nearly_every_machine(tasks: TaskAttempts, n_machines: int) -> Flags:
+    """Return which tasks are of jobs with one on nearly every machine, and two on none: bool (n,)."""
+    is_placed = tasks.machine >= 0
+    pairs = np.unique(np.column_stack([tasks.jobs, tasks.machine])[is_placed], axis=0)
+    n_jobs = int(tasks.jobs.max(initial=-1)) + 1
+    n_machines_of_job = np.bincount(pairs[:, 0], minlength=n_jobs)
+    n_tasks_of_job = np.bincount(tasks.jobs, minlength=n_jobs)
+    is_everywhere = (n_machines_of_job == n_tasks_of_job) & (
+        n_machines_of_job >= max(NEARLY_EVERY_MACHINE * n_machines, 2)
+    )
+    return np.asarray(is_everywhere[tasks.jobs])
+
+
+def row_of_fleet(
+    name: str,
+    fleet: Fleet | None,
+    types: Mapping[str, NodeType],
+    moment: PackedMoment,
+    packer: FleetPacker,
+    note: str,
+) -> Row:
+    """Return a fleet of node types as a row."""
+    row: Row = {
+        "fleet": name,
+        "at": moment.at,
+        "tasks": len(packer.workload.jobs),
+        "nodes": None,
+        "cores": None,
+        "gib": None,
+        "price_per_hour": None,
+        "mix": "",
+        "note": "a task fits no such node",
+    }
+    if fleet is None:
+        return row
+    nodes = fleet.nodes
+    return row | {
+        "nodes": fleet.n_nodes,
+        "cores": sum(types[kind].cores * n for kind, n in nodes.items()),
+        "gib": sum(types[kind].gib * n for kind, n in nodes.items()),
+        "price_per_hour": round(fleet.price, 6),
+        "mix": ", ".join(f"{n} {kind}" for kind, n in nodes.items()) if name == MIX else "",
+        "note": note,
+    }
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw how many nodes each fleet has."""
+    import altair as alt
+
+    rows = [row for row in answer.to_pylist() if row["nodes"] is not None]
+    names = ("fleet", "nodes", "cores", "gib", "price_per_hour", "mix")
+    return (
+        charts.base(rows, title="Nodes that hold the workload", height=24 * len(rows))
+        .mark_bar()
+        .encode(
+            x=alt.X("nodes:Q", title="nodes", axis=alt.Axis(tickMinStep=1, format=",d")),
+            y=alt.Y("fleet:N", title=None, sort=None),
+            tooltip=charts.tooltips(rows, *names),
+        )
+    )
+
+
+NODES = Question(
+    name="advice_nodes",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    reads=["machine_events", "instance_events"],
+    reference=(
+        "Verma et al., EuroSys'15 (Large-scale cluster management at Google with Borg), section 5.1"
+    ),
+)
+"""How many nodes it takes."""

@@ -1,0 +1,86 @@
+"""What a user may say about an advice; everything has a default that suits most clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from borgtrace.errors import check_names
+from borgtrace.overcommit.replay import RESOURCES
+from borgtrace.schema.bounds import (
+    HORIZON,
+    PROBABILITY,
+    PROCESSES,
+    SAMPLE_OR_ALL,
+    SEED,
+    SHARE,
+    TASKS_PER_NODE,
+    UNIT_OPTIONS,
+    UNIT_SIZE,
+    check_fields,
+)
+from borgtrace.schema.time import Microseconds
+
+TARGETS = (0.001, 0.01, 0.05)
+"""Risks that are aimed at where none is named: the smallest that the data can show."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceOptions:
+    """Options of an advice.
+
+    Attributes
+    ----------
+    target
+        Share of the 5-minute windows of a machine in which a promise may be broken; None: the smallest of `TARGETS`
+        that so much data can show.
+    horizon
+        How long a promise holds, µs; None: derived from the length of the trace.
+    resources
+        ``cpu``, ``memory`` or both.
+    policies
+        Overcommit policies to choose among; none: a list that suits the length of the trace.
+    machines
+        Judge policies on a random sample of so many machines; 0 takes all.
+    by
+        What a workload is: ``owner``, ``name`` (its pattern), ``job`` or ``user``; empty: the first of them that the
+        store has.
+    recommender
+        What recommends requests of workloads; empty: the one that does best in a back-test.
+    below_peak
+        Whether memory may be recommended below what was seen at its highest.
+    prices
+        File of node types with their prices, of which the cheapest mix is sought; None: the built-in table.
+    headroom
+        Share of each node that is left free.
+    pods_per_node
+        Most tasks on a node.
+    cores, gib
+        Cores and GiB of the largest machine; 0: as the store knows them.
+    seed
+        Of the sample, and of the orders of packing.
+    jobs
+        Processes.
+    """
+
+    target: Annotated[float, PROBABILITY] | None = None
+    horizon: Annotated[Microseconds, HORIZON] | None = None
+    resources: Sequence[str] = RESOURCES
+    policies: Sequence[str] = ()
+    machines: Annotated[int, SAMPLE_OR_ALL] = 0
+    by: str = ""
+    recommender: str = ""
+    below_peak: bool = False
+    prices: Path | None = None
+    headroom: Annotated[float, SHARE] = 0.05
+    pods_per_node: Annotated[int, TASKS_PER_NODE] = 110
+    cores: Annotated[float, UNIT_SIZE] = 0.0
+    gib: Annotated[float, UNIT_SIZE] = 0.0
+    seed: Annotated[int, SEED] = 0
+    jobs: Annotated[int, PROCESSES] = 1
+
+    def __post_init__(self) -> None:
+        check_names("--resource", self.resources, RESOURCES)
+        check_fields(self, UNIT_OPTIONS)

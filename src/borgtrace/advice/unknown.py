@@ -1,0 +1,211 @@
+"""What is not known: what an advice could not see, and what that may cost.
+
+Gaps in the usage, short series, requests and limits that are missing, usage above requests, and peaks that are shorter
+than a measurement. The margin for short peaks is our extrapolation: how much higher the highest five minutes of a
+machine are than its highest ten, the median of the machines; the same again is what shorter peaks may add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.advice.judging import Replay
+from borgtrace.advice.options import AdviceOptions
+from borgtrace.notation import ResourceAmounts, integer, percent
+from borgtrace.notation.amounts import RESOURCES
+from borgtrace.overcommit.block import MachineBlock
+from borgtrace.question import Answer, Column, Question, Row
+from borgtrace.store import Store
+
+ANSWER = Answer(
+    grain="thing that is not known",
+    key=[Column("place", "int64", "count", "Place in the list.")],
+    columns=[
+        Column("subject", "string", "id", "What it is about, in a word or two."),
+        Column("sentence", "string", "id", "What is not known, and what that means."),
+    ],
+)
+PEAK_MACHINES = 200
+"""Machines whose peaks are looked at, the first ones."""
+WORTH_SAYING = 0.005
+"""Shares below this are not said."""
+
+Unknown = tuple[str, str]
+"""A subject and a sentence."""
+
+
+def compute(
+    store: Store,
+    replay: Replay | None,
+    options: AdviceOptions,
+    assumed_sizes: bool,
+) -> list[Row]:
+    """Return a row for each thing that is not known.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    replay
+        The cell, where it could be replayed.
+    options
+        What was asked for.
+    assumed_sizes
+        Whether the cores or GiB of the largest machine were assumed.
+    """
+    unknowns: list[Unknown] = []
+    unknowns += of_trace(store, assumed_sizes)
+    unknowns += of_tasks(store)
+    if replay is not None:
+        unknowns += of_usage(replay, options)
+    rows = []
+    for place, (subject, sentence) in enumerate(unknowns, 1):
+        rows.append({"place": place, "subject": subject, "sentence": sentence})
+    return rows
+
+
+def of_trace(store: Store, assumed_sizes: bool) -> Iterator[Unknown]:
+    """Say what kind of data it is."""
+    if store.manifest.is_synthetic:
+        yield (
+            "synthetic",
+            "The trace is synthetic: a generator made it, and no real cell stands behind it.",
+        )
+    if assumed_sizes:
+        amounts = ResourceAmounts.of(store.manifest)
+        unknown = [RESOURCES[name] for name in RESOURCES if not amounts.is_known(name)]
+        yield (
+            "sizes",
+            f"The {' and '.join(unknown)} of the largest machine are not known: requests of workloads are recommended "
+            "as if it had 64 cores and 256 GiB; state them with --cores-per-unit and --gib-per-unit.",
+        )
+
+
+def of_tasks(store: Store) -> Iterator[Unknown]:
+    """Say what the tasks lack: windows, a history, requests."""
+    counts = store.sql("""
+        SELECT
+            count(*) AS tasks,
+            count(*) FILTER (WHERE n_windows = 0) AS without_usage,
+            count(*) FILTER (WHERE cpu_request IS NULL) AS without_cpu,
+            count(*) FILTER (WHERE memory_request IS NULL) AS without_memory,
+            count(*) FILTER (WHERE n_windows > 0 AND seconds < 3600) AS short,
+            coalesce(sum(n_gaps), 0) AS gaps,
+            count(*) FILTER (WHERE n_gaps > 0) AS with_gaps
+        FROM tasks
+        WHERE collection_type IS DISTINCT FROM 'ALLOC_SET'
+    """).to_pylist()[0]
+    n_tasks = counts["tasks"]
+
+    def share_of_tasks(n: int) -> str:
+        return f"{integer(n)} of {integer(n_tasks)} tasks ({percent(n / n_tasks, 2)})"
+
+    if not n_tasks:
+        return
+    if counts["without_usage"] > WORTH_SAYING * n_tasks:
+        n = share_of_tasks(counts["without_usage"])
+        yield (
+            "no usage",
+            f"{n} have no measured usage: they count as if they used all they request.",
+        )
+    missing = []
+    for resource, title in RESOURCES.items():
+        n_missing = counts[f"without_{resource}"]
+        if n_missing:
+            missing.append(f"{share_of_tasks(n_missing)} no request of {title}")
+    if missing:
+        yield (
+            "no requests",
+            f"{'; '.join(missing)}: what they use is in no promise, and comes on top of it.",
+        )
+    if counts["gaps"]:
+        n = share_of_tasks(counts["with_gaps"])
+        yield "gaps", f"{n} have gaps in their usage, {integer(counts['gaps'])} in all."
+    if counts["short"] > WORTH_SAYING * n_tasks:
+        n = share_of_tasks(counts["short"])
+        yield "short series", f"{n} were measured for less than an hour: too short to learn from."
+
+
+def of_usage(replay: Replay, options: AdviceOptions) -> Iterator[Unknown]:
+    """Say what the usage of machines does not show: usage above requests, machines left out, peaks that are short."""
+    facts = replay.input.usage.facts
+    n_rows = facts["n_rows"]
+    without_machine = facts["without_machine"]
+    if without_machine > WORTH_SAYING * n_rows:
+        yield (
+            "no machine",
+            f"{integer(without_machine)} windows name no machine, or lie within an alloc set: they are not judged.",
+        )
+    n_machines = len(replay.input.usage.machines)
+    if len(replay.places) < n_machines:
+        n_judged = integer(len(replay.places))
+        yield (
+            "sample",
+            f"Policies were judged on {n_judged} of {integer(n_machines)} machines, drawn at random.",
+        )
+    for resource in options.resources:
+        blocks = [replay.input.block(place, resource) for place in replay.places[:PEAK_MACHINES]]
+        above = share_above_requests(blocks)
+        if above > WORTH_SAYING:
+            title = RESOURCES[resource]
+            yield (
+                "above requests",
+                f"{percent(above, 2)} of the {title} that is used lies above the request of its task: "
+                "promises count it only up to the request.",
+            )
+    margin = margin_for_short_peaks(replay, options)
+    if margin is not None:
+        yield (
+            "short peaks",
+            "CPU is a mean of 5 minutes: shorter peaks are not seen. The highest 5 minutes of a machine are "
+            f"{percent(margin, 2)} above its highest 10 (median); shorter peaks may add as much again "
+            "(our extrapolation).",
+        )
+
+
+def share_above_requests(blocks: Sequence[MachineBlock]) -> float:
+    """Return which share of what is used lies above the limits of the tasks."""
+    used = 0.0
+    above = 0.0
+    for block in blocks:
+        known = block.known
+        used += float(known.usage.sum())
+        above += float(np.maximum(known.usage - known.limit, 0.0).sum())
+    return above / used if used > 0 else 0.0
+
+
+def margin_for_short_peaks(replay: Replay, options: AdviceOptions) -> float | None:
+    """Return how much higher the highest slot of a machine is than its highest two; None where nothing tells."""
+    if "cpu" not in options.resources:
+        return None
+    ratios = []
+    for place in replay.places[:PEAK_MACHINES]:
+        block = replay.input.block(place, "cpu")
+        known = block.known
+        if len(known) < 2:
+            continue
+        by_slot = np.bincount(known.slot, known.usage)
+        pairs = (by_slot[1:] + by_slot[:-1]) / 2
+        highest = pairs.max(initial=0.0)
+        if highest > 0:
+            ratios.append(by_slot.max() / highest - 1)
+    return float(np.median(ratios)) if ratios else None
+
+
+def chart(answer: pa.Table) -> None:
+    """Draw nothing: these are sentences."""
+
+
+UNKNOWN = Question(
+    name="advice_unknown",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    reads=["tasks"],
+    reference="our own arithmetic",
+)
+"""What an advice could not see."""

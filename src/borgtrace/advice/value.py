@@ -1,0 +1,196 @@
+"""How far may requests be overcommitted, and at what risk?
+
+For each period of the trace the policy is chosen that saved most in the periods before it among those whose rate of
+broken promises there, at the upper end of its 95 % interval, is within the target; it is then judged on that period,
+which it has not seen. The rate is the share of the 5-minute windows of a machine after which its tasks, within the
+horizon, use more together than was promised; each counts at most its request. Where nothing but the requests
+themselves keeps the target, that is what is said, with the safest policy that was tried. Intervals take machines as
+what varies; none ends below 3 ÷ trials, where a trial is one machine for one horizon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from borgtrace.advice.judging import JudgedPolicies
+from borgtrace.overcommit.walk_forward import savings, violation_rate
+from borgtrace.question import Answer, Column, Question, Row, charts
+from borgtrace.question.promises import is_kept
+from borgtrace.schema.time import HOUR, TRACE_START
+
+ANSWER = Answer(
+    grain="resource",
+    key=[Column("resource", "string", "id", "Resource: cpu or memory.")],
+    columns=[
+        Column("target", "float64", "fraction", "Rate of broken promises that is aimed at."),
+        Column("horizon", "float64", "h", "How long a promise holds."),
+        Column("period", "float64", "h", "How often the policy is chosen anew."),
+        Column("machines", "int64", "count", "Machines with judged windows."),
+        Column("windows", "int64", "count", "Judged windows of machines, of 5 minutes."),
+        Column("judged_from", "int64", "us", "Begin of the first judged period."),
+        Column("judged_to", "int64", "us", "End of the last judged period."),
+        Column("periods", "int64", "count", "Judged periods."),
+        Column("periods_kept", "int64", "count", "Those that kept the target by their value."),
+        Column(
+            "requested",
+            "float64",
+            "machines",
+            "Requests of the tasks that run, mean over the judged time, in largest machines.",
+        ),
+        Column("promised", "float64", "machines", "What was promised in their place."),
+        Column(
+            "savings", "float64", "fraction", "Share of the requests that need not be promised."
+        ),
+        Column("rate", "float64", "fraction", "Rate of broken promises in the judged periods."),
+        Column(
+            "rate_low",
+            "float64",
+            "fraction",
+            "Lower end of its interval; NULL with fewer than two machines.",
+            nullable=True,
+        ),
+        Column("rate_high", "float64", "fraction", "Upper end of its interval."),
+        Column(
+            "is_kept",
+            "bool",
+            "1",
+            "Whether the target was kept, by that interval; NULL where it cannot tell.",
+            nullable=True,
+        ),
+        Column(
+            "policy",
+            "string",
+            "id",
+            "Policy that all periods advise for what comes after them; NULL where nothing keeps the target.",
+            nullable=True,
+        ),
+        Column(
+            "policy_savings",
+            "float64",
+            "fraction",
+            "What it saved in all periods.",
+            nullable=True,
+        ),
+        Column(
+            "safest",
+            "string",
+            "id",
+            "Policy other than the requests that was safest in all periods; NULL without one.",
+            nullable=True,
+        ),
+        Column("safest_savings", "float64", "fraction", "What it saved there.", nullable=True),
+        Column("safest_rate", "float64", "fraction", "Its rate there.", nullable=True),
+        Column("safest_low", "float64", "fraction", "Lower end of its interval.", nullable=True),
+        Column("safest_high", "float64", "fraction", "Upper end of its interval.", nullable=True),
+    ],
+)
+
+
+def compute(judged: Sequence[JudgedPolicies]) -> list[Row]:
+    """Return a row for each resource.
+
+    Parameters
+    ----------
+    judged
+        What a walk through the trace shows of each.
+    """
+    return [row_of(one) for one in judged]
+
+
+def row_of(judged: JudgedPolicies) -> Row:
+    """Return what the walk of one resource comes to."""
+    schedule = judged.schedule
+    horizon = schedule.horizon_slots
+    walked = judged.walked
+    rate = violation_rate(walked, horizon)
+    n_windows = sum(choice.instants for choice in judged.choices)
+    first = judged.choices[0].period
+    last = judged.choices[-1].period
+    n_kept = 0
+    for choice in judged.choices:
+        n_broken = choice.judged["violations"].sum()
+        n_kept += bool(n_broken <= judged.target * choice.instants)
+    row: Row = {
+        "resource": judged.resource,
+        "target": judged.target,
+        "horizon": schedule.horizon / HOUR,
+        "period": schedule.period / HOUR,
+        "machines": int((walked["instants"] > 0).sum()),
+        "windows": n_windows,
+        "judged_from": TRACE_START + first * schedule.period,
+        "judged_to": TRACE_START + (last + 1) * schedule.period,
+        "periods": len(judged.choices),
+        "periods_kept": n_kept,
+        "requested": float(walked["limit"].sum() / judged.n_judged_slots),
+        "promised": float(walked["peak"].sum() / judged.n_judged_slots),
+        "savings": savings(walked) or 0.0,
+        "rate": rate.value,
+        "rate_low": rate.low,
+        "rate_high": rate.high,
+        "is_kept": is_kept(rate.low, rate.high, judged.target),
+    }
+    return row | row_of_next(judged) | row_of_safest(judged)
+
+
+def row_of_next(judged: JudgedPolicies) -> Row:
+    """Return the policy that all periods advise for what comes after them."""
+    best = judged.next_policy
+    if best is None:
+        return {"policy": None, "policy_savings": None}
+    place, _ = best
+    return {
+        "policy": judged.policies[place].label,
+        "policy_savings": savings(judged.known[:, place]),
+    }
+
+
+def row_of_safest(judged: JudgedPolicies) -> Row:
+    """Return the safest policy that overcommits at all."""
+    safest = judged.safest_policy
+    if safest is None:
+        return dict.fromkeys(
+            ("safest", "safest_savings", "safest_rate", "safest_low", "safest_high")
+        )
+    place, rate = safest
+    return {
+        "safest": judged.policies[place].label,
+        "safest_savings": savings(judged.known[:, place]),
+        "safest_rate": rate.value,
+        "safest_low": rate.low,
+        "safest_high": rate.high,
+    }
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw what is requested and what was promised of each resource."""
+    import altair as alt
+
+    rows = []
+    for row in answer.to_pylist():
+        for amount in ("requested", "promised"):
+            rows.append({"resource": row["resource"], "amount": amount, "machines": row[amount]})
+    return (
+        charts.base(rows, height=28 * len(rows))
+        .mark_bar()
+        .encode(
+            x=alt.X("machines:Q", title="largest machines"),
+            y=alt.Y("amount:N", title=None, sort=["requested", "promised"]),
+            row=charts.rows_of_panels("resource"),
+            tooltip=charts.tooltips(rows),
+        )
+        .properties(title="Requested, and promised in its place")
+    )
+
+
+VALUE = Question(
+    name="advice_value",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    reads=["instance_usage", "instance_events"],
+    reference="Bashir et al., EuroSys'21 (Take it to the limit)",
+)
+"""What an advice begins with."""

@@ -1,0 +1,220 @@
+"""``borgtrace advise``: how far to overcommit, what it saves and risks, and what to set for each workload."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import (
+    JsonOption,
+    MemoryOption,
+    ProcessesOption,
+    SeedOption,
+    SelectorOption,
+    SinceOption,
+    StepOption,
+    UntilOption,
+)
+from borgtrace.schema.bounds import PROBABILITY, SAMPLE_OR_ALL, SHARE, TASKS_PER_NODE, UNIT_SIZE
+
+
+@command(
+    on_interrupt="a store that was made is kept; no page was written",
+    raw=["sources"],
+    servers=["sources"],
+    writes_here=["out"],
+    adds_to_here=["store"],
+)
+def advise(
+    sources: Annotated[
+        list[Path],
+        Argument(
+            metavar="STORE | FILES… | URL",
+            help="A store; or files of a trace, or the URL of a Prometheus server, which become one.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        Option(
+            "--out",
+            metavar="PAGE.html",
+            help="The page; tables and resources.yaml go to a folder of its name.",
+        ),
+    ] = Path("advice.html"),
+    store: Annotated[
+        Path,
+        Option("--store", metavar="STORE", help="Where the store of files or a server goes."),
+    ] = Path("advice.store"),
+    target: Annotated[
+        float | None,
+        PROBABILITY,
+        Option(
+            "--target",
+            metavar="RATE",
+            help="Risk to aim at; by default the smallest of 0.1, 1 and 5 % that the data can show.",
+        ),
+    ] = None,
+    horizon: Annotated[
+        str,
+        Option(
+            "--horizon",
+            metavar="TIME",
+            help="How long a promise holds; by default 1 h, or less in a short trace.",
+        ),
+    ] = "",
+    policy: Annotated[
+        list[str] | None,
+        Option(
+            "--policy",
+            metavar="POLICY",
+            help="An overcommit policy to choose among; repeatable; many by default.",
+        ),
+    ] = None,
+    machines: Annotated[
+        int,
+        SAMPLE_OR_ALL,
+        Option("--machines", metavar="N", help="Judge a random sample of so many; 0 takes all."),
+    ] = 0,
+    by: Annotated[
+        Literal["", "owner", "name", "job", "user"],
+        Option(
+            "--by",
+            metavar="WAY",
+            help="What a workload is: owner, name (its pattern), job or user; the first known by default.",
+        ),
+    ] = "",
+    recommender: Annotated[
+        str,
+        Option(
+            "--recommender",
+            metavar="NAME",
+            help="Who recommends requests (overcommit --list); chosen by a back-test by default.",
+        ),
+    ] = "",
+    below_peak: Annotated[
+        bool,
+        Option(
+            "--below-peak", help="Let memory be recommended below what was seen at its highest."
+        ),
+    ] = False,
+    prices: Annotated[
+        Path | None,
+        Option(
+            "--prices",
+            metavar="FILE.csv",
+            help="Node types: columns type, cores, gib, price_per_hour; a dated table by default.",
+        ),
+    ] = None,
+    headroom: Annotated[
+        float,
+        SHARE,
+        Option("--headroom", metavar="SHARE", help="Share of each node that is left free."),
+    ] = 0.05,
+    pods_per_node: Annotated[
+        int,
+        TASKS_PER_NODE,
+        Option("--pods-per-node", metavar="N", help="Most tasks on a node."),
+    ] = 110,
+    cores_per_unit: Annotated[
+        float,
+        UNIT_SIZE,
+        Option(
+            "--cores-per-unit",
+            metavar="CORES",
+            help="Cores of the largest machine, where the store does not know.",
+        ),
+    ] = 0.0,
+    gib_per_unit: Annotated[
+        float,
+        UNIT_SIZE,
+        Option(
+            "--gib-per-unit",
+            metavar="GIB",
+            help="GiB of memory of the largest machine, where the store does not know.",
+        ),
+    ] = 0.0,
+    dialect: Annotated[
+        str,
+        Option("--dialect", metavar="NAME|FILE.toml", help="Files: their format, as of ingest."),
+    ] = "",
+    capacity: Annotated[
+        str,
+        Option(
+            "--capacity",
+            metavar="SIZE",
+            help="Files: size of the largest machine, such as 8cores,32GiB.",
+        ),
+    ] = "",
+    time_zone: Annotated[
+        str,
+        Option(
+            "--time-zone",
+            metavar="ZONE",
+            help="Files: zone of times that name none, such as Europe/Berlin.",
+        ),
+    ] = "",
+    since: SinceOption = "",
+    until: UntilOption = "",
+    selector: SelectorOption = "",
+    step: StepOption = "",
+    yes: Annotated[
+        bool, Option("--yes", help="Files: take what was guessed of them without a question.")
+    ] = False,
+    seed: SeedOption = 0,
+    jobs: ProcessesOption = 1,
+    memory: MemoryOption = "4GB",
+    as_json: JsonOption = False,
+) -> None:
+    """Say how far to overcommit, what it saves and risks, and what to set for each workload.
+
+    Policies are chosen on earlier days and judged on later ones. One screen is printed; the page has the machines that
+    are needed, what would have broken, and a request and a limit for each workload, also as YAML for Kubernetes.
+
+    Example: borgtrace advise http://prometheus:9090 --since 7d, or: borgtrace advise cell-2011
+    """
+    import borgtrace
+    from borgtrace.advice import AdviceOptions, make_advice
+    from borgtrace.advice.files import write_advice
+    from borgtrace.cli.advice_sources import store_of_sources
+    from borgtrace.cli.advice_text import screen_of
+    from borgtrace.cli.console import steps
+    from borgtrace.cli.live_sources import LiveOptions
+    from borgtrace.cli.printing import print_json
+    from borgtrace.ingest import IngestOptions
+    from borgtrace.schema.time import parse_time
+
+    options = AdviceOptions(
+        target=target,
+        horizon=parse_time(horizon, "--horizon") if horizon else None,
+        policies=tuple(policy or ()),
+        machines=machines,
+        by=by,
+        recommender=recommender,
+        below_peak=below_peak,
+        prices=prices,
+        headroom=headroom,
+        pods_per_node=pods_per_node,
+        cores=cores_per_unit,
+        gib=gib_per_unit,
+        seed=seed,
+        jobs=jobs,
+    )
+    place = store_of_sources(
+        sources,
+        store,
+        IngestOptions(
+            jobs=jobs, memory=memory, dialect=dialect, capacity=capacity, time_zone=time_zone
+        ),
+        LiveOptions(since, until, selector, step),
+        is_accepted=yes,
+    )
+    opened = borgtrace.open(place, memory=memory)
+    with steps() as report:
+        advice = make_advice(opened, options, report)
+    files = write_advice(advice, out)
+    if as_json:
+        print_json(advice.to_dict(), indent=1)
+        return
+    for line in screen_of(advice, files):
+        print(line)

@@ -1,0 +1,47 @@
+"""What would have broken: one planted burst, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from borgtrace.advice import AdviceOptions, make_advice
+from borgtrace.interactive import Store
+from borgtrace.notation import Notation
+from borgtrace.schema.time import TRACE_START, WINDOW
+from tests.advice.cluster import BURST_SLOTS
+
+
+def test_a_planted_burst_is_found(shop: Store) -> None:
+    """Half of the requests is promised on n1, 2 of 4 cores; in the burst its tasks use 2 + .25 + .25."""
+    options = AdviceOptions(target=0.05, resources=("cpu",), policies=("borg:phi=0.5",))
+    advice = make_advice(shop, options)
+    # The burst lies in periods 6 and 7, for which half is chosen.
+    (row,) = advice.incidents.table.to_pylist()
+    names = Notation.of(shop).names
+    assert names.machine(row["machine_id"]) == "n1"
+    assert row["begin"] == TRACE_START + BURST_SLOTS[0] * WINDOW
+    assert row["end"] == TRACE_START + (BURST_SLOTS[-1] + 1) * WINDOW
+    assert row["minutes"] == 30
+    cores = {
+        name: row[name] * 8 for name in ("excess", "used", "promised", "requested", "capacity")
+    }
+    assert cores == pytest.approx(
+        {"excess": 0.5, "used": 2.5, "promised": 2, "requested": 4, "capacity": 8}
+    )
+    # Instants 488 to 504 have a slot of the burst within the twelve after them.
+    assert row["windows"] == 17
+    first, *_ = row["tasks"].split()
+    collection, _, instance = first.rpartition("-")
+    assert names.task(int(collection), int(instance)) == "shop/db-1/db"
+    (line,) = advice.sentences.incidents
+    assert line.startswith(
+        "n1 2026-11-02 17:40 UTC: CPU 0.5 cores above the promised 2, 30 min; shop/db-1/db, "
+    )
+
+
+def test_promises_that_hold_are_no_incidents(shop: Store) -> None:
+    options = AdviceOptions(target=0.05, resources=("cpu",), policies=("borg:phi=0.75",))
+    advice = make_advice(shop, options)
+    assert advice.incidents.table.num_rows == 0
+    assert advice.incidents.not_applicable is None
+    assert advice.sentences.incidents == ["No promise was broken on the judged machines."]

@@ -1,0 +1,114 @@
+"""The value of an advice: by hand, and equal to what the command overcommit says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from borgtrace.advice import Advice, AdviceOptions, make_advice
+from borgtrace.interactive import Store
+from borgtrace.overcommit import REPLAY
+from borgtrace.overcommit.advice import ADVICE
+from borgtrace.overcommit.walk_forward import upper_end_of_next
+from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
+from tests.advice.cluster import BURST_SLOTS
+
+HORIZON_SLOTS = 12
+PERIOD_SLOTS = 72
+N_SLOTS = 864
+REQUESTED = 4 + 4
+"""Cores: each node runs two pods that request 1, and one that requests 2."""
+
+
+def broken_by_hand(share: float) -> dict[int, int]:
+    """Return the broken promises of n1, by period, were a share of the requests promised.
+
+    Node n1 uses 1.5 cores of the 4 that are requested there, and 2.5 in the burst.
+    """
+    promised = 4 * share
+    broken: dict[int, int] = {}
+    for slot in range(N_SLOTS - HORIZON_SLOTS):
+        ahead = range(slot + 1, slot + 1 + HORIZON_SLOTS)
+        used = 2.5 if any(one in BURST_SLOTS for one in ahead) else 1.5
+        broken.setdefault(slot // PERIOD_SLOTS, 0)
+        broken[slot // PERIOD_SLOTS] += used > promised
+    return broken
+
+
+def test_the_walk_by_hand(shop: Store) -> None:
+    """With half of the requests promised, and three quarters, at a target of 5 %.
+
+    Two nodes of 72 slots a period: with a horizon of 12 that is 12 trials a period, so that 5 % needs five of them.
+    Half (2 cores on n1) breaks in the burst alone, in period 6 (slots 432 to 503) and 7 (504 to 575).
+    """
+    options = AdviceOptions(
+        target=0.05, resources=("cpu",), policies=("borg:phi=0.5", "borg:phi=0.75")
+    )
+    advice = make_advice(shop, options)
+    rows = advice.periods.table.to_pylist()
+    broken = broken_by_hand(0.5)
+    assert {period: n for period, n in broken.items() if n} == {6: 16, 7: 1}
+    # A period knows those up to the one before the last, whose horizons have ended: period 6 is the first with five.
+    by_period = {(row["begin"] - TRACE_START) // (PERIOD_SLOTS * WINDOW): row for row in rows}
+    assert list(by_period) == [3, 4, 5, 6, 7, 8, 9, 10, 11]
+    policies = [by_period[period]["policy"] for period in range(3, 12)]
+    assert policies[:3] == ["limit"] * 3
+    assert policies[3:5] == ["borg:phi=0.5"] * 2
+    # From period 8 on it knows period 6, where 16 of 144 broke: .111, far above 5 % for the next one.
+    assert policies[5:] == ["borg:phi=0.75"] * 4
+    assert by_period[6]["rate"] == pytest.approx(16 / 144)
+    assert by_period[7]["rate"] == pytest.approx(1 / 144)
+    assert by_period[8]["rate"] == 0
+    (value,) = advice.value.table.to_pylist()
+    # The last period ends 12 slots earlier.
+    windows = 2 * (8 * 72 + 60)
+    assert value["windows"] == windows
+    assert value["rate"] == pytest.approx(17 / windows)
+    assert value["requested"] * 8 == pytest.approx(REQUESTED)
+    slots_at_half = 2 * 72
+    slots_at_three_quarters = 3 * 72 + 60
+    saved = (slots_at_half * 0.5 + slots_at_three_quarters * 0.25) / (windows / 2)
+    assert value["savings"] == pytest.approx(saved)
+    assert value["promised"] * 8 == pytest.approx(REQUESTED * (1 - saved))
+    assert (value["periods"], value["periods_kept"]) == (9, 8)
+    assert value["policy"] == "borg:phi=0.75"
+
+
+def test_the_command_overcommit_says_the_same(shop: Store, advice: Advice) -> None:
+    """What was chosen has the rate and savings that a replay of it has, and that its walk has."""
+    (cpu,) = (row for row in advice.value.table.to_pylist() if row["resource"] == "cpu")
+    policies = tuple({row["policy"] for row in advice.periods.table.to_pylist()} | {cpu["safest"]})
+    replayed = REPLAY.run(shop, policies=policies, horizon=HOUR, resources=("cpu",))
+    by_policy = {row["policy"]: row for row in replayed.table.to_pylist()}
+    safest = by_policy[cpu["safest"]]
+    assert cpu["safest_rate"] == pytest.approx(safest["rate"])
+    assert cpu["safest_savings"] == pytest.approx(safest["savings"])
+    walk = ADVICE.run(
+        shop,
+        policies=("borg:phi=0.5", "borg:phi=0.75"),
+        horizon=HOUR,
+        period=PERIOD_SLOTS * WINDOW,
+        target=0.05,
+        resources=("cpu",),
+    )
+    options = AdviceOptions(
+        target=0.05, resources=("cpu",), policies=("borg:phi=0.5", "borg:phi=0.75")
+    )
+    ours = make_advice(shop, options).periods.table.to_pylist()
+    theirs = {TRACE_START + round(row["begin"] * HOUR): row for row in walk.table.to_pylist()}
+    for row in ours:
+        other = theirs[row["begin"]]
+        assert (row["policy"], row["rate"]) == (other["policy"], other["rate"])
+        assert row["savings"] == pytest.approx(other["savings"])
+
+
+def test_the_smallest_risk_that_can_be_shown_is_aimed_at(advice: Advice) -> None:
+    """Six periods of 144 instants are 72 trials of an hour: 3 / 72 = 4.2 %, so that 1 % cannot be shown."""
+    assert {row["target"] for row in advice.value.table.to_pylist()} == {0.05}
+
+
+def test_the_next_period_is_expected_by_how_much_periods_differ() -> None:
+    # Mean .02, standard deviation .0141; t of one degree of freedom at 95 % is 6.314: .02 + 6.314 x .0141 x sqrt(1.5).
+    assert upper_end_of_next(np.array([0.01, 0.03])) == pytest.approx(0.12936, abs=1e-5)
+    assert upper_end_of_next(np.array([0.02, 0.02, 0.02])) == pytest.approx(0.02)
+    assert upper_end_of_next(np.array([0.5])) == 0
