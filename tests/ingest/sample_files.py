@@ -19,7 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.schema import DIALECTS, Column, Dialect, RawField, RawTable
-from borgtrace.schema.dialects import alibaba2017, alibaba_pai2020, azure2017, azure2019, declare
+from borgtrace.schema.dialects import (
+    alea,
+    alibaba2017,
+    alibaba_pai2020,
+    azure2017,
+    azure2019,
+    declare,
+)
 from borgtrace.schema.dialects.planetlab import PERCENTAGE
 from borgtrace.schema.dialects.raw import BRACED, ENCRYPTED, HASH, HEXADECIMAL, LETTERED
 from borgtrace.schema.records import row_of
@@ -177,7 +184,8 @@ _TEXT_OF_PATTERN = {
     HASH: "70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xg{number:03}=",
     ENCRYPTED: "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa{number:08}+/==",
     LETTERED: "m_{number}",
-    BRACED: "{{{number},{number}}}",
+    BRACED: "{{{number}}}",
+    alea.NODES_TIMES_CORES: "normal:excl:1x1",
     PERCENTAGE: "7",
     HEXADECIMAL: "{number:024x}",
     azure2017.EXACT_MEMORY: "1",

@@ -11,6 +11,8 @@ import pytest
 import borgtrace
 from borgtrace.errors import SchemaError, SourceError
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.find.recognition import recognize
+from borgtrace.schema import DIALECTS
 from borgtrace.store.manifest import Manifest
 from tests.ingest.own_data import rows
 from tests.ingest.sample_files import (
@@ -95,13 +97,22 @@ def test_rows_of_one_table_alone_are_there_or_said_to_lack_another(
         assert not (tmp_path / "store").exists()
         return
     (entry,) = manifest.sources
-    if not entry.stored:
-        assert entry.quarantined == entry.rows_in
-        return
+    assert (entry.stored, entry.quarantined) == (entry.rows_in, 0)
     n_rows = sum(manifest.tables[name] for name in TABLES_OF_RECORD[sample.raw.table])
     assert n_rows > 0
     if sample.raw.table == "usage_rows":
         _assert_amounts_or_note(tmp_path / "store", manifest)
+
+
+@pytest.mark.parametrize("name", [name for name in sample_dialects() if name in DIALECTS])
+def test_a_typed_sample_is_recognized_as_what_it_is(tmp_path: Path, name: str) -> None:
+    for number, sample in enumerate(sample_tables(name)):
+        (tmp_path / str(number)).mkdir()
+        (source,) = recognize(_write(tmp_path / str(number), sample)).sources
+        # Where several tables share a file, its rows tell.
+        shared_files = {"kaggle": "kaggle", "prometheus": "series"}
+        table = shared_files.get(sample.format, sample.raw.name)
+        assert (source.dialect.name, source.table) == (name, table)
 
 
 def _assert_amounts_or_note(folder: Path, manifest: Manifest) -> None:

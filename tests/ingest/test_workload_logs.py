@@ -249,6 +249,53 @@ def test_workflows_of_alea(tmp_path: Path) -> None:
     assert rows(store, "instance_usage", "*") == []
 
 
+GENERATED = """\
+; Version: 1.0
+; UnixStartTime: 1735689600
+; number of jobs: 2
+1 60 5 600 336 600 33554432 336 7200 33554432 1 0 0 -1 0 -1 -1 -1 6 600 all:excl:3x112
+2 90 0 300 48 300 1048576 48 900 1048576 1 4 1 -1 1 -1 -1 -1 0 300 normal:excl:3x16
+"""
+
+
+def test_generated_logs_of_alea_have_gpus_and_a_clock(tmp_path: Path) -> None:
+    store = log_store(tmp_path, GENERATED, capacity="336cores")
+    manifest = store.manifest
+    assert (manifest.generation, manifest.sources[0].raw_table) == ("alea", "alea_generated")
+    # 1735689600 is midnight of 1 January 2025 in UTC.
+    assert str(manifest.dialect.wall_clock(600 * SECOND)) == "2025-01-01 00:00:00+00:00"
+    columns = "time, collection_id, type, cpu_request, gpu_request, user"
+    assert seconds(rows(store, "instance_events", columns)) == [
+        (60, 1, "SUBMIT", 1, 6000, "0"),
+        (65, 1, "SCHEDULE", 1, 6000, "0"),
+        (90, 2, "SCHEDULE", pytest.approx(1 / 7), 0, "4"),
+        (90, 2, "SUBMIT", pytest.approx(1 / 7), 0, "4"),
+        (390, 2, "FINISH", pytest.approx(1 / 7), 0, "4"),
+        (665, 1, "FINISH", 1, 6000, "0"),
+    ]
+    # Neither memory nor CPU time was measured.
+    assert rows(store, "instance_usage", "*") == []
+    assert rows(store, "tasks", "distinct memory_request") == [(None,)]
+
+
+OWNERS = "alice staff lammps q_1d part {before} -1"
+NAMED = {
+    "alea": ("1 1793491500 0 60 1 1 1 1 90 4096 1 {owners} {{9}} q_1d 1:ppn=1\n", "-1"),
+    "alea_workflows": ("1 1793491500 0 60 1 -1 1 1 90 4096 1 {owners} DAG-1 1\n", "3&4"),
+    "alea_generated": ("1 1793491500 0 60 1 -1 1 1 90 4096 1 {owners} 0 60 all:1x1\n", "-1"),
+    "swf": ("1 1793491500 0 60 1 -1 1 1 90 4096 1 {owners}\n", "-1"),
+}
+
+
+@pytest.mark.parametrize("table", NAMED)
+def test_names_where_the_format_has_numbers_change_no_format(tmp_path: Path, table: str) -> None:
+    line, before = NAMED[table]
+    store = log_store(tmp_path, line.format(owners=OWNERS.format(before=before)))
+    (entry,) = store.manifest.sources
+    assert (entry.raw_table, entry.rows_in, entry.stored) == (table, 1, 1)
+    assert rows(store, "collection_events", "distinct user") == [("alice",)]
+
+
 def test_all_jobs_of_wagap(trace: Path, tmp_path: Path) -> None:
     """17,900 jobs, none refused: counted by hand from the raw lines."""
     path = real_folder(trace, "swf") / "wagap-2013.swf.gz"

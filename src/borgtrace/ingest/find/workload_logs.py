@@ -13,6 +13,8 @@ _COUNT = re.compile(r"\d{1,3}(,\d{3})+|\d+")
 _NAME = re.compile(r"\.swf(\.(gz|zst|bz2|xz|lz4|zip))?$")
 _N_FIELDS = 18
 _STATUS_AT = 10
+_NAMES_AT = range(11, 17)
+"""Places of user, group, program, queue, partition and the jobs before: numbers by the format, names in some logs."""
 _STATUSES = frozenset(map(str, range(-1, 6)))
 _HOUR = 3600
 _A_LIFETIME = 30 * 365 * 86_400
@@ -64,10 +66,17 @@ def _is_job(fields: Sequence[str]) -> bool:
 
 
 def first_job(lines: Sequence[str]) -> list[str]:
-    """Return the fields of the first line that is a job: its first 18 fields are numbers."""
+    """Return the fields of the first line that is a job: amounts and times are numbers, whatever its owners are called.
+
+    Examples
+    --------
+    >>> first_job(["id submit wait …", "1 0 0 60 4 -1 -1 4 90 -1 1 alice staff app q_1d -1 3&4 0"])[16]
+    '3&4'
+    """
     for line in lines:
         fields = line.split()
-        if len(fields) >= _N_FIELDS and all(map(_NUMBER.fullmatch, fields[:_N_FIELDS])):
+        amounts = [text for place, text in enumerate(fields[:_N_FIELDS]) if place not in _NAMES_AT]
+        if len(fields) >= _N_FIELDS and all(map(_NUMBER.fullmatch, amounts)):
             return fields
     return []
 

@@ -1,13 +1,15 @@
 """Logs of the simulator Alea: the Standard Workload Format with two or three fields more, and without a header.
 
-Two kinds are published with it. One has the nodes of each core, a queue and the nodes that were asked for; its times
-are since 1970 and its memory is in bytes of each node. The other has the workflow of a job and its number there below
-a heading; its memory is in KB of each node.
+Two kinds are published with it, and a third one beside its generator of logs. The first has the nodes of each core, a queue and the nodes that were asked for; its times
+are since 1970 and its memory is in bytes of each node. The second has the workflow of a job and its number there below
+a heading; its memory is in KB of each node. The generator's has GPUs, a limit of time that may be exceeded, and the
+nodes that were asked for, below a header; whether its memory is that of a node or of the job is not documented, so it
+is not read.
 
-CPU time and used memory are the same numbers in all rows of the first kind, and those of the request in the second:
+CPU time and used memory are the same numbers in all rows of the first kind, and those of the request in the others:
 neither was measured, so neither is read.
 
-Source: Alea's SWFLoader and the logs in its folder data-set.
+Source: Alea's SWFLoader, the logs in its folder data-set, and the header of those of SWF_Workload_Generator.
 """
 
 from dataclasses import replace
@@ -59,10 +61,28 @@ WORKFLOWS = RawTable(
     ),
 )
 
+NODES_TIMES_CORES = r"[^ ]+:\d+x\d+"
+"""Properties of nodes, their number and the cores of each: all:excl:3x112."""
+
+GENERATED = RawTable(
+    name="alea_generated",
+    table="task_rows",
+    is_positional=True,
+    fields=(
+        *(
+            RawField(field.name) if field.name == "requested memory" else field
+            for field in _fields(KIB)
+        ),
+        RawField("used GPUs", "gpus"),
+        RawField("soft limit of time"),
+        RawField("required properties", pattern=NODES_TIMES_CORES),
+    ),
+)
+
 DIALECT = Dialect(
     name="alea",
     title="Log of the simulator Alea",
-    tables={table.name: table for table in (LOG, WORKFLOWS)},
+    tables={table.name: table for table in (LOG, WORKFLOWS, GENERATED)},
     formats=("swf",),
     codes={"event_type": STATUSES},
     null_codes={"event_type": (-1,)},
