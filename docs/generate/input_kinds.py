@@ -1,37 +1,46 @@
-"""Kinds of files of own data: which are read, and what is said of the others."""
+"""Kinds of input: which are read, and what is said of the others."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 
-from borgtrace.schema import DIALECTS
 from generate.text import table
 
 # The samples are those of the tests.
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from tests.ingest.input_kinds import KINDS, InputKind
+from tests.ingest.kinds import KINDS, InputKind
+from tests.ingest.kinds.series import FILES, LABELS_OF_SERIES
 
 INTRO = """# Kinds of input
 
 What becomes of a file. A published format is recognized by the names of its columns, or by what its rows hold. Own data
 is guessed; what could be read in two ways is asked for, with the line of a declaration that settles it. Each row is a
 test, so this page and the program cannot part. [Your own cluster](../jobs/own-data.md) shows how to declare what is
-asked for.
+asked for; [other formats](../jobs/public-traces.md) says of each published format where to get it and what becomes of
+its columns.
 """
-FORMATS = """
-## Published formats
-
-`borgtrace dialect list` shows their tables; [public traces](../jobs/public-traces.md) shows where to get them.
-"""
+ROWS_OF_TABLE = {
+    "machine_events": "machines",
+    "collection_events": "jobs",
+    "tasks": "tasks",
+    "instance_usage": "usage",
+    "power_measurements": "measurements of power",
+    "machine_power_domains": "machines of each unit of power",
+}
+"""What rows of a table of the store are about."""
 
 
 def outcome(kind: InputKind) -> str:
-    """Return what becomes of a file of a kind."""
+    """Return what becomes of an input of a kind."""
     if kind.refusal:
         return f"refused: *{kind.refusal}*"
+    if kind.format:
+        contents = [ROWS_OF_TABLE[name] for name in kind.stored]
+        return f"read as `{kind.format}`: {', '.join(contents)}"
     entries = [f"`{name} = {_toml(value)}`" for name, value in kind.reads.items()]
     return f"read: {', '.join(entries)}"
 
@@ -44,12 +53,16 @@ def _toml(value: object) -> str:
     return f'"{value}"'.replace("\u202f", "\\u202f")
 
 
+def _section(title: str, kind: str, outcomes: Mapping[str, str]) -> str:
+    rows = [[name, outcome] for name, outcome in outcomes.items()]
+    return f"\n## {title}\n\n" + table([kind, "what becomes of it"], rows)
+
+
 def page() -> str:
     """Return the page."""
-    formats = [[f"`{dialect.name}`", dialect.title] for dialect in DIALECTS.values()]
     parts = [INTRO]
     for group, kinds in groupby(KINDS, key=lambda kind: kind.group):
-        rows = [[kind.title.replace("|", "\\|"), outcome(kind)] for kind in kinds]
-        parts.append(f"\n## {group}\n\n" + table(["a file with", "what becomes of it"], rows))
-    parts.append(FORMATS + "\n" + table(["format", "what it is"], formats))
+        parts.append(_section(group, "input", {kind.title: outcome(kind) for kind in kinds}))
+    parts.append(_section("Prometheus: files", "file", FILES))
+    parts.append(_section("Prometheus: series", "labels of a series", LABELS_OF_SERIES))
     return "".join(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
+from tests.ingest.job_samples import F_DATA, HELIOS, PM100, PM100_START
 from tests.ingest.own_data import rows
 
 
@@ -30,13 +30,7 @@ def events(store: Store) -> list[tuple[Any, ...]]:
 
 def test_helios(tmp_path: Path) -> None:
     log = tmp_path / "cluster_log.csv"
-    # The three rows of the publisher's README.
-    log.write_text(
-        "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
-        "1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0\n"
-        "1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n"
-        "1425513,uzqls,vcpDC,1,1,1,CANCELLED,2020-06-09 18:41:28,2020-06-09 18:41:28,2020-06-17 14:15:21,675233,0\n"
-    )
+    log.write_text(HELIOS)
     store = stored(log, time_zone="Asia/Shanghai")
     assert store.manifest.generation == "helios"
     assert events(store) == [
@@ -54,22 +48,7 @@ def test_helios(tmp_path: Path) -> None:
 
 
 def test_pm100(tmp_path: Path) -> None:
-    start = datetime(2020, 5, 1, 10, tzinfo=UTC)
-    table = pa.table(
-        {
-            "job_id": [1, 2],
-            "user_id": [7, 8],
-            "job_state": ["COMPLETED", "OUT_OF_MEMORY"],
-            "submit_time": [start, start],
-            "start_time": [start.replace(minute=1), None],
-            "end_time": [start.replace(minute=21), None],
-            "run_time": [1200, 0],
-            "num_cores_alloc": [128, 4],
-            "num_gpus_alloc": [4, 0],
-            "node_power_consumption": [[500, 700], [300]],
-        }
-    )
-    pq.write_table(table, tmp_path / "job_table.parquet")
+    pq.write_table(pa.table(PM100), tmp_path / "job_table.parquet")
     store = stored(tmp_path / "job_table.parquet")
     assert store.manifest.generation == "pm100"
     assert events(store) == [
@@ -78,25 +57,11 @@ def test_pm100(tmp_path: Path) -> None:
         (1, 1260, "FINISH", 8, 4000),
         (2, 0, "SUBMIT", 0.25, 0),
     ]
-    assert store.manifest.basis["zero"] == int(start.timestamp()) * SECOND
+    assert store.manifest.basis["zero"] == int(PM100_START.timestamp()) * SECOND
 
 
 def test_f_data(tmp_path: Path) -> None:
-    table = pa.table(
-        {
-            "jid": ["job_1", "job_2"],
-            "usr": ["usr_1", "usr_1"],
-            "jnam": ["a", "b"],
-            "cnumat": [48, 96],
-            "adt": ["2021-03-01 00:00:00", "2021-03-01 00:00:10"],
-            "sdt": ["2021-03-01 00:01:00", "2021-03-01 00:01:10"],
-            "edt": ["2021-03-01 00:02:00", "2021-03-01 00:03:10"],
-            "exit state": ["completed", "failed"],
-            "duration": [60.0, 120.0],
-            "embedding": [[0.5], [0.25]],
-        }
-    )
-    pq.write_table(table, tmp_path / "21_03.parquet")
+    pq.write_table(pa.table(F_DATA), tmp_path / "21_03.parquet")
     store = stored(tmp_path / "21_03.parquet")
     assert store.manifest.generation == "f-data"
     found = [event[1:] for event in events(store)]

@@ -12,38 +12,16 @@ from borgtrace.ingest.find.raw_files import find_raw_files
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
-
-
-def _pod_metrics(time, cpu):
-    """A PodMetrics as metrics.k8s.io answers: usage over the window that ends at its timestamp."""
-    containers = [
-        {"name": "app", "usage": {"cpu": cpu, "memory": "1Gi"}},
-        {"name": "proxy", "usage": {"cpu": "1500000n", "memory": "524288Ki"}},
-    ]
-    return {
-        "metadata": {"name": "web-0", "namespace": "shop", "creationTimestamp": time},
-        "timestamp": time,
-        "window": "30s",
-        "containers": containers,
-    }
-
-
-def _pod_metrics_list(time, cpu):
-    return {
-        "kind": "PodMetricsList",
-        "apiVersion": "metrics.k8s.io/v1beta1",
-        "metadata": {},
-        "items": [_pod_metrics(time, cpu)],
-    }
+from tests.ingest.shaped_samples import CLOUDWATCH_SERIES, KRR, NODE_METRICS, pod_metrics_list
 
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_answers_of_kubernetes_metrics_are_the_windows_that_end_at_their_times(tmp_path, indent):
     answers = [
-        _pod_metrics_list("2026-11-01T00:05:30Z", "250m"),
-        _pod_metrics_list("2026-11-01T00:06:30Z", "1"),
+        pod_metrics_list("2026-11-01T00:05:30Z", "250m"),
+        pod_metrics_list("2026-11-01T00:06:30Z", "1"),
         # Asked again before it was measured again: the same measurement.
-        _pod_metrics_list("2026-11-01T00:06:30Z", "1"),
+        pod_metrics_list("2026-11-01T00:06:30Z", "1"),
     ]
     path = tmp_path / "top.json"
     path.write_text("\n".join(json.dumps(answer, indent=indent) for answer in answers))
@@ -65,22 +43,12 @@ def test_answers_of_kubernetes_metrics_are_the_windows_that_end_at_their_times(t
 
 
 def test_series_of_cloudwatch_are_told_apart_by_their_ids_and_their_labels(tmp_path):
-    series = [
-        {
-            "Id": "m1",
-            "Label": label,
-            "Timestamps": ["2026-11-01T00:10:00+00:00", "2026-11-01T00:05:00+00:00"],
-            "Values": [4.0, 2.0],
-            "StatusCode": "Complete",
-        }
-        for label in ("i-0a", "i-0b")
-    ]
     declaration = AVERAGES.replace('"relative"', '"epoch"').replace('"task"', '"series"')
     declaration = declaration.replace('unit = "s"', 'unit = "iso"').replace('"cpu"', '"value"')
     # One query for each machine is a usual script: the id is the same in all of them.
     files = {
         f"{one['Label']}.json": json.dumps({"MetricDataResults": [one], "Messages": []})
-        for one in series
+        for one in CLOUDWATCH_SERIES
     }
     store = ingest_own(tmp_path, declaration, files)
     assert rows(store, "instance_usage", "collection_id, start_time, average_cpu") == sorted(
@@ -170,30 +138,12 @@ REFUSED = {
         "no table in this JSON: 2 values at 1 times in series m1: " + NO_TABLE,
     ),
     "krr": (
-        {
-            "scans": [
-                {
-                    "object": {"name": "web", "container": "app"},
-                    "recommended": {"requests": {"cpu": {"value": 0.1, "severity": "OK"}}},
-                }
-            ]
-        },
+        KRR,
         "krr's report: requests and recommendations, and no usage over time; fetch the usage that it was made from: "
         "borgtrace fetch prometheus URL DEST",
     ),
     "nodes": (
-        {
-            "kind": "NodeMetricsList",
-            "apiVersion": "metrics.k8s.io/v1beta1",
-            "items": [
-                {
-                    "metadata": {"name": "m1"},
-                    "timestamp": "2026-11-01T00:05:00Z",
-                    "window": "20s",
-                    "usage": {"cpu": "1", "memory": "1Gi"},
-                }
-            ],
-        },
+        NODE_METRICS,
         "usage of nodes (NodeMetrics), which is not that of tasks; ask for that of pods: "
         "kubectl get --raw /apis/metrics.k8s.io/v1beta1/pods",
     ),

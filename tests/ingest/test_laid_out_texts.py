@@ -10,8 +10,8 @@ from borgtrace.ingest.find.raw_files import find_raw_files
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
 from tests.ingest.own_data import hashed, rows
+from tests.ingest.shaped_samples import LONG, TOP, WIDE
 
-WIDE = '"Time","web-0","web-1"\n2026-11-01 00:00:00,250m,\n2026-11-01 00:05:00,500m,1\n'
 # 00:00 is a multiple of five minutes, and so 600 s; 8 cores are 1.  web-1 was not measured at first.
 STORED = sorted(
     [
@@ -19,10 +19,6 @@ STORED = sorted(
         (hashed("web-0"), 900 * SECOND, 1200 * SECOND, 0.0625),
         (hashed("web-1"), 900 * SECOND, 1200 * SECOND, 0.125),
     ]
-)
-LONG = (
-    '"Series";"Time";"Value"\nweb-0;2026-11-01T00:00:00+00:00;250m\n'
-    "web-0;2026-11-01T00:05:00+00:00;500m\nweb-1;2026-11-01T00:05:00+00:00;1\n"
 )
 PRINTED = "TASK   TIME        CPU\nweb-0  1793491200  250m\nweb-0  1793491500  500m\nweb-1  1793491500  1\n"
 TABLES = {
@@ -72,7 +68,6 @@ def test_values_in_units_of_memory_are_memory(tmp_path):
     ]
 
 
-TOP = "NAMESPACE   NAME    CPU(cores)   MEMORY(bytes)\nshop        web-0   {cpu}         1Gi\n"
 LOOPS = {
     "date": ("Sun Nov  1 00:05:00 UTC 2026", "Sun Nov  1 00:06:00 UTC 2026"),
     "iso": ("--- 2026-11-01T00:05:00Z ---", "--- 2026-11-01T00:06:00Z ---"),

@@ -12,24 +12,8 @@ import pytest
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
+from tests.ingest.cluster_samples import OPENDC_FRAGMENTS, OPENDC_START, OPENDC_TASKS
 from tests.ingest.own_data import rows
-
-# A multiple of 300 s since 1970, so that it is 600 s in the store.
-START = 1_793_491_200
-TASKS = {
-    "id": pa.array([7, 9], pa.int32()),
-    "name": ["web", None],
-    "submission_time": pa.array([START * 1000, (START + 90) * 1000], pa.timestamp("ms", "UTC")),
-    "duration": [90_000, 60_000],
-    "cpu_count": pa.array([4, 2], pa.int32()),
-    "cpu_capacity": [10_000.0, 6_000.0],
-    "mem_capacity": [8_000_000, 4_000_000],
-}
-FRAGMENTS = {
-    "id": pa.array([7, 7, 9, 7], pa.int32()),
-    "duration": [30_000, 30_000, 60_000, 30_000],
-    "cpu_usage": [2_500.0, 0.0, 6_000.0, 12_000.0],
-}
 
 
 def _store(folder, tasks, fragments):
@@ -41,7 +25,7 @@ def _store(folder, tasks, fragments):
 
 
 def test_a_task_lives_from_its_submission_for_its_duration(tmp_path):
-    store = _store(tmp_path, TASKS, FRAGMENTS)
+    store = _store(tmp_path, OPENDC_TASKS, OPENDC_FRAGMENTS)
     assert store.manifest.generation == "opendc"
     # 8,000,000 KB are half of 16 GB.
     assert rows(
@@ -59,7 +43,7 @@ def test_a_task_lives_from_its_submission_for_its_duration(tmp_path):
 
 
 def test_fragments_follow_each_other_and_are_a_share_of_the_clock_of_their_task(tmp_path):
-    store = _store(tmp_path, TASKS, FRAGMENTS)
+    store = _store(tmp_path, OPENDC_TASKS, OPENDC_FRAGMENTS)
     # A core of task 7 has 2,500 MHz, one of task 9 3,000: 2,500 of 10,000 MHz are one core of four, of 16 in all.
     assert rows(store, "instance_usage", "collection_id, start_time, end_time, average_cpu") == [
         (7, 600 * SECOND, 630 * SECOND, 0.0625),
@@ -71,11 +55,14 @@ def test_fragments_follow_each_other_and_are_a_share_of_the_clock_of_their_task(
 
 def test_names_and_numbers_without_a_unit_of_time_are_read_too(tmp_path):
     # The first version of the schema has texts for ids; some writers leave the time a plain number.
-    older = TASKS | {"id": ["7", "a"], "submission_time": [START * 1000, (START + 90) * 1000]}
+    older = OPENDC_TASKS | {
+        "id": ["7", "a"],
+        "submission_time": [OPENDC_START * 1000, (OPENDC_START + 90) * 1000],
+    }
     store = _store(
         tmp_path,
         older,
-        FRAGMENTS | {"id": ["7", "7", "a", "7"], "cpu_count": [4, 4, 2, 4]},
+        OPENDC_FRAGMENTS | {"id": ["7", "7", "a", "7"], "cpu_count": [4, 4, 2, 4]},
     )
     names = rows(store, "collection_events", "time, collection_name", "type = 'SUBMIT'")
     assert names == [(600 * SECOND, "7"), (690 * SECOND, "a")]
@@ -87,7 +74,7 @@ def test_names_and_numbers_without_a_unit_of_time_are_read_too(tmp_path):
 @pytest.mark.parametrize("n_rows", [300, pytest.param(1_000, marks=pytest.mark.scale)])
 def test_each_changed_row_is_stored_or_refused(tmp_path, n_rows):
     rng = random.Random(14)
-    tasks, fragments = pa.table(TASKS).to_pylist()[:1], []
+    tasks, fragments = pa.table(OPENDC_TASKS).to_pylist()[:1], []
     wrong = {
         "id": [None],
         "duration": [None, -1],
@@ -120,7 +107,7 @@ def test_each_changed_row_is_stored_or_refused(tmp_path, n_rows):
                 row[column] = rng.choice(kinds[column])
                 refused[name] += 1
             (tasks if name == "tasks" else fragments).append(row)
-    schema = pa.table(TASKS).schema
+    schema = pa.table(OPENDC_TASKS).schema
     columns = {name: [row[name] for row in tasks] for name in schema.names}
     typed = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
     store = _store(

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import json
-import lzma
-import sqlite3
-import tarfile
-import zipfile
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.feather
@@ -27,152 +20,16 @@ from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
 from borgtrace.store.verify import verify
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
+from tests.ingest.packed_samples import CONTAINERS, THREE_COLUMNS, parquet_file
 
-THREE_COLUMNS = "task,time,cpu\nweb,0,2\nweb,300,4\n7,0,1\nweb,550,8\n"
 # 600 s is time zero.  The second window of web ends where the third begins; 8 cores are 1.
 AVERAGED = [
     (7, 600 * SECOND, 900 * SECOND, 0.125),
-    (hashed("web"), 600 * SECOND, 900 * SECOND, 0.25),
-    (hashed("web"), 900 * SECOND, 1150 * SECOND, 0.5),
+    (hashed("web"), 600 * SECOND, 900 * SECOND, 0.5),
+    (hashed("web"), 900 * SECOND, 1150 * SECOND, 0.25),
     (hashed("web"), 1150 * SECOND, 1450 * SECOND, 1.0),
 ]
 USAGE = "collection_id, start_time, end_time, average_cpu"
-
-
-def _parquet():
-    table = pa.table(
-        {
-            "task": ["web", "web", "7", "web"],
-            "time": [0, 300, 0, 550],
-            "cpu": [2.0, 4.0, 1.0, 8.0],
-        }
-    )
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer)
-    return buffer.getvalue()
-
-
-def _json():
-    lines = [line.split(",") for line in THREE_COLUMNS.splitlines()[1:]]
-    return "".join(
-        f'{{"task": "{task}", "time": {time}, "cpu": {cpu}, "more": 1}}\n'
-        for task, time, cpu in lines
-    )
-
-
-def _feather():
-    buffer = io.BytesIO()
-    pyarrow.feather.write_feather(pq.read_table(io.BytesIO(_parquet())), buffer)
-    return buffer.getvalue()
-
-
-def _sqlite():
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.execute("CREATE TABLE measured (task TEXT, time INTEGER, cpu REAL)")
-        lines = [line.split(",") for line in THREE_COLUMNS.splitlines()[1:]]
-        database.executemany("INSERT INTO measured VALUES (?, ?, ?)", lines)
-        database.commit()
-        return database.serialize()
-
-
-def _orc():
-    buffer = io.BytesIO()
-    pyarrow.orc.write_table(pq.read_table(io.BytesIO(_parquet())), buffer)
-    return buffer.getvalue()
-
-
-RECORDS = [json.loads(line) for line in _json().splitlines()]
-# What pandas.DataFrame.to_json writes of the rows in each orient, and other tools of the same.
-JSON_DOCUMENTS = {
-    "records": RECORDS,
-    "split": {
-        "columns": ["task", "time", "cpu"],
-        "index": [0, 1, 2, 3],
-        "data": [["web", 0, 2], ["web", 300, 4], ["7", 0, 1], ["web", 550, 8]],
-    },
-    "index": {str(number): record for number, record in enumerate(RECORDS)},
-    "columns": {
-        "task": {"0": "web", "1": "web", "2": "7", "3": "web"},
-        "time": {"0": 0, "1": 300, "2": 0, "3": 550},
-        "cpu": {"0": 2, "1": 4, "2": 1, "3": 8},
-    },
-    "table": {
-        "schema": {
-            "fields": [{"name": "index", "type": "integer"}, {"name": "task", "type": "string"}],
-            "primaryKey": ["index"],
-            "pandas_version": "1.4.0",
-        },
-        "data": [{"index": number, **record} for number, record in enumerate(RECORDS)],
-    },
-    "lists": {"task": ["web", "web", "7", "web"], "time": [0, 300, 0, 550], "cpu": [2, 4, 1, 8]},
-    "header": [["task", "time", "cpu"], ["web", 0, 2], ["web", 300, 4], [7, 0, 1], ["web", 550, 8]],
-    "data": {"data": RECORDS, "total": 4},
-    "items": {"kind": "measured", "result": {"items": RECORDS}},
-    "rows": {"rows": RECORDS},
-    "fields": {
-        "fields": [{"name": "task"}, {"name": "time"}, {"name": "cpu"}],
-        "rows": [["web", 0, 2], ["web", 300, 4], ["7", 0, 1], ["web", 550, 8]],
-    },
-}
-
-
-def _documents(*documents):
-    return "\n".join(json.dumps(document) for document in documents)
-
-
-def _zip():
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("README", "What was measured.")
-        archive.writestr("__MACOSX/week/._own.csv", b"\0")
-        archive.writestr("week/own.csv", THREE_COLUMNS)
-    return buffer.getvalue()
-
-
-def _tar(mode):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode=mode) as archive:
-        info = tarfile.TarInfo("week/own.csv")
-        info.size = len(THREE_COLUMNS)
-        archive.addfile(info, io.BytesIO(THREE_COLUMNS.encode()))
-    return buffer.getvalue()
-
-
-CONTAINERS = {
-    "own.csv": THREE_COLUMNS,
-    "quoted.csv": '"task","time","cpu"\n"web","0","2"\nweb,300,4\n"7",0,1\nweb,550,"8"\n',
-    "own.csv.gz": gzip.compress(THREE_COLUMNS.encode()),
-    "own.csv.zst": pa.compress(THREE_COLUMNS.encode(), codec="zstd", asbytes=True),
-    "own.parquet": _parquet(),
-    "own.json": _json(),
-    "own.feather": _feather(),
-    "own.db": _sqlite(),
-    "own.csv.bz2": bz2.compress(THREE_COLUMNS.encode()),
-    "own.csv.xz": lzma.compress(THREE_COLUMNS.encode()),
-    "own.csv.lz4": pa.compress(THREE_COLUMNS.encode(), codec="lz4", asbytes=True),
-    "own.zip": _zip(),
-    "own.tar": _tar("w"),
-    "own.tar.gz": _tar("w:gz"),
-    "own.tar.xz": _tar("w:xz"),
-    "semicolons.csv": THREE_COLUMNS.replace(",", ";"),
-    "tabs.tsv": THREE_COLUMNS.replace(",", "\t"),
-    "bars.csv": THREE_COLUMNS.replace(",", "|"),
-    "quoted semicolons.csv": THREE_COLUMNS.replace(",", ";").replace("web", '"web"'),
-    "own.orc": _orc(),
-    **{f"{orient}.json": json.dumps(document) for orient, document in JSON_DOCUMENTS.items()},
-    **{
-        f"indented {orient}.json": json.dumps(document, indent=2)
-        for orient, document in JSON_DOCUMENTS.items()
-    },
-    "array.json.gz": gzip.compress(json.dumps(RECORDS).encode()),
-    "marked.json": b"\xef\xbb\xbf" + json.dumps(RECORDS).encode(),
-    "utf-16.json": json.dumps(RECORDS).encode("utf-16"),
-    "array on lines.json": "[\n" + ",\n".join(json.dumps(record) for record in RECORDS) + "\n]\n",
-    "several arrays.json": _documents(RECORDS[:1], RECORDS[1:]),
-    "several answers.json": _documents({"items": RECORDS[:2]}, {"items": RECORDS[2:]}),
-    "utf-16.csv": THREE_COLUMNS.encode("utf-16"),
-    "utf-16 semicolons.csv.gz": gzip.compress(THREE_COLUMNS.replace(",", ";").encode("utf-16")),
-}
 
 
 @pytest.mark.parametrize(("name", "content"), CONTAINERS.items(), ids=CONTAINERS)
@@ -186,7 +43,7 @@ def test_every_container_gives_the_same_windows(tmp_path, name, content):
 @pytest.mark.parametrize("write", [pq.write_table, pyarrow.feather.write_feather])
 def test_a_column_may_be_called_like_what_our_queries_name(tmp_path, write, column):
     buffer = io.BytesIO()
-    table = pq.read_table(io.BytesIO(_parquet()))
+    table = pq.read_table(io.BytesIO(parquet_file()))
     # A text that is no number sends the file to the reader that takes its rows apart as JSON.
     amounts = pa.array(["2", "x", "1", "8"])
     write(table.set_column(2, "cpu", amounts).append_column(column, amounts), buffer)

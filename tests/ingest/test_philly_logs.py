@@ -16,60 +16,13 @@ from borgtrace.errors import SourceError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
 from tests.conftest import real_folder
+from tests.ingest.job_samples import PHILLY_JOBS, PHILLY_MACHINES
 from tests.ingest.own_data import hashed, rows
-
-JOBS = [
-    {
-        "status": "Pass",
-        "vc": "ee9e8c",
-        "jobid": "app_1",
-        "user": "ann",
-        "submitted_time": "2017-10-09 07:00:00",
-        "attempts": [
-            {
-                "start_time": "2017-10-09 07:01:00",
-                "end_time": "2017-10-09 07:02:00",
-                "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}],
-            },
-            {
-                "start_time": "2017-10-09 07:05:00",
-                "end_time": "2017-10-09 07:15:00",
-                "detail": [
-                    {"ip": "m1", "gpus": ["gpu0"]},
-                    {"ip": "m2", "gpus": ["gpu4", "gpu5", "gpu6"]},
-                ],
-            },
-        ],
-    },
-    {
-        "status": "Killed",
-        "vc": "ee9e8c",
-        "jobid": "app_2",
-        "user": "bob",
-        "submitted_time": "2017-10-09 07:00:10",
-        "attempts": [],
-    },
-    {
-        "status": "Running",
-        "vc": "b436b2",
-        "jobid": "app_3",
-        "user": "bob",
-        "submitted_time": "2017-10-09 07:00:20",
-        "attempts": [
-            {
-                "start_time": "2017-10-09 07:01:20",
-                "end_time": "None",
-                "detail": [{"ip": "m2", "gpus": ["gpu0"]}],
-            }
-        ],
-    },
-]
-MACHINES = "machineId,number of GPUs, single GPU mem\nm1,2, 12GB\nm2,8, 24GB\n"
 
 
 def test_attempts_and_the_gpus_of_their_machines(tmp_path: Path) -> None:
-    (tmp_path / "cluster_job_log").write_text(json.dumps(JOBS, indent=1))
-    (tmp_path / "cluster_machine_list").write_text(MACHINES)
+    (tmp_path / "cluster_job_log").write_text(json.dumps(PHILLY_JOBS, indent=1))
+    (tmp_path / "cluster_machine_list").write_text(PHILLY_MACHINES)
     paths = [tmp_path / "cluster_job_log", tmp_path / "cluster_machine_list"]
     ingest(paths, tmp_path / "store", IngestOptions(jobs=1, time_zone="America/Los_Angeles"))
     store = borgtrace.open(tmp_path / "store")
@@ -108,7 +61,12 @@ def test_attempts_and_the_gpus_of_their_machines(tmp_path: Path) -> None:
 
 
 def test_what_is_no_job_is_refused(tmp_path: Path) -> None:
-    jobs = [JOBS[0], {**JOBS[1], "jobid": None}, {**JOBS[1], "status": "Sleeping"}, "text"]
+    jobs = [
+        PHILLY_JOBS[0],
+        {**PHILLY_JOBS[1], "jobid": None},
+        {**PHILLY_JOBS[1], "status": "Sleeping"},
+        "text",
+    ]
     (tmp_path / "cluster_job_log").write_text(json.dumps(jobs))
     ingest([tmp_path / "cluster_job_log"], tmp_path / "store", IngestOptions(jobs=1))
     (entry,) = borgtrace.open(tmp_path / "store").manifest.sources
@@ -117,7 +75,7 @@ def test_what_is_no_job_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_early_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "cluster_job_log").write_text(json.dumps(JOBS)[:-3])
+    (tmp_path / "cluster_job_log").write_text(json.dumps(PHILLY_JOBS)[:-3])
     with pytest.raises(SourceError, match="not a whole log"):
         ingest([tmp_path / "cluster_job_log"], tmp_path / "store", IngestOptions(jobs=1))
 

@@ -10,6 +10,8 @@ import pytest
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
+from tests.ingest.cluster_samples import ALIBABA, AZURE, OPENB, V1, V2
+from tests.ingest.job_samples import SWF
 from tests.ingest.own_data import hashed, rows
 
 
@@ -22,20 +24,6 @@ def _store(folder, files, capacity=""):
         IngestOptions(jobs=1, capacity=capacity),
     )
     return borgtrace.open(folder / "store")
-
-
-OPENB = {
-    "openb_node_list_all_node.csv": "sn,cpu_milli,memory_mib,gpu,model\n"
-    "n1,32000,262144,0,\nn2,128000,524288,8,G9\nn3,128000,524288,4,G7\n",
-    "openb_pod_list_default.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
-    "deletion_time,scheduled_time\n"
-    "p1,64000,131072,8,1000,,LS,Succeeded,100,700,110\n"
-    "p2,16000,262144,1,220,G8|G9,BE,Running,200,800,200\n"
-    "p3,4000,4096,0,0,,Burstable,Pending,300,900,\n"
-    "p4,4000,4096,1,1000,G9,LS,Failed,400,500,410\n"
-    "p5,4000,4096,0,0,,LS,Running,450,,460\n"
-    "p6,4000,4096,0,0,,LS,Running,470,1000,480\n",
-}
 
 
 def test_openb_nodes_are_machines_with_gpus_as_attributes(tmp_path):
@@ -103,13 +91,6 @@ def test_openb_pods_end_as_their_phase_says(tmp_path):
     }
 
 
-V1, V2 = "a" * 40 + "+/==", "b" * 40 + "+/=="
-AZURE = {
-    "vmtable.csv": f"{V1},s1,d1,0,600,99,20,80,Interactive,4,32\n{V2},s1,d2,300,2591700,99,20,80,Unknown,>24,>64\n",
-    "vm_cpu_readings-file-1-of-195.csv": f"0,{V1},1,50,25\n300,{V1},1,100,50\n300,{V2},0,90,10\n",
-}
-
-
 def test_azure_percent_are_of_the_cores_of_the_vm_and_lives_at_the_edges_are_open(tmp_path):
     store = _store(tmp_path, AZURE, "64cores,256GiB")
     # 25 % of 4 cores are 1 of 64; the last buckets are 30 cores and 70 GB.
@@ -140,15 +121,6 @@ def test_azure_percent_are_of_the_cores_of_the_vm_and_lives_at_the_edges_are_ope
     assert rows(store, "machine_events", "*") == []
 
 
-SWF = {
-    "log.swf": "; Version: 2.2\n; MaxProcs: 128\n"
-    " 1    10   5  100  32 -1 -1  32 -1 -1  1   7 -1  3 -1 -1 -1 -1\n"
-    " 2    20  -1   -1  -1 -1 -1  -1 -1 -1 -1  -1 -1 -1 -1 -1 -1 -1\n"
-    " 3    30   0   60  64 -1 -1  64 -1 -1  2   8 -1  4 -1 -1 -1 -1\n"
-    " 3   100  20   40  64 -1 -1  64 -1 -1  3   8 -1  4 -1 -1 -1 -1\n"
-}
-
-
 def test_a_log_of_jobs_has_attempts_and_no_times_where_it_says_minus_one(tmp_path):
     store = _store(tmp_path, SWF, "128cores")
     assert rows(store, "instance_events", "collection_id, time, type, cpu_request, user") == [
@@ -173,19 +145,6 @@ def test_a_log_of_jobs_has_attempts_and_no_times_where_it_says_minus_one(tmp_pat
         (2, None),
         (3, "4"),
     ]
-
-
-ALIBABA = {
-    "machine_meta.csv": "m_1,0,1,7,96,100,USING\nm_2,3600,2,8,48,50,USING\nm_1,7200,1,7,96,-1,USING\n",
-    "container_meta.csv": "c_1,m_1,0,app_7,started,400,800,1.5\nc_1,m_1,500,app_7,started,800,800,3\n"
-    "c_2,m_2,100,app_8,started,1200,1200,101\n",
-    "container_usage.csv": "c_1,m_1,10,25,50,1.5,,,,,3\nc_1,m_1,20,-1,101,-1,,,,,\nc_2,m_2,600,50,50,,0.2,1,0,0,101\n",
-    "batch_task.csv": "M1,2,j_1,1,Terminated,100,400,100,0.5\nR2_1,1,j_1,1,Failed,400,500,50,0.25\n"
-    "M5_1_2_9,1,j_1,1,Waiting,0,0,100,0.5\ntask_Nzg==,,j_1,2,Running,450,0,,\nM2,1,j_2,1,Terminated,0,50,200,1\n",
-    "batch_instance.csv": "ins_9,M1,j_1,1,Failed,100,150,m_1,1,2,90,95,0.1,0.2\n"
-    "ins_9,M1,j_1,1,Terminated,160,400,m_2,2,2,90,95,0.1,0.2\n"
-    "ins_7,M1,j_1,1,Terminated,100,390,m_1,1,1,,,,\nins_3,M2,j_2,1,Terminated,0,50,m_1,1,1,,,,\n",
-}
 
 
 def test_alibaba_machines_have_cores_and_shares_of_memory(tmp_path):

@@ -9,6 +9,7 @@ from borgtrace.errors import BorgtraceError, SourceError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.find.joint_drafts import sniff_all
 from tests.ingest.own_data import rows
+from tests.ingest.shaped_samples import CLUSTER, NODES, USAGE
 
 
 def written(folder, files):
@@ -138,22 +139,6 @@ def test_a_limit_is_declared_where_its_unit_is_known_and_else_named(tmp_path):
     )
     assert drafted.guesses[-1] == remark
     assert drafted.text().endswith(f"\n# {remark}\n")
-
-
-USAGE = """\
-namespace,pod,container,time,node,cpu_cores
-shop,web-0,app,0,n1,1
-shop,web-0,app,300,n1,2
-shop,web-1,app,0,n2,0.5
-shop,web-1,app,300,n2,0.25
-"""
-PODS = """\
-namespace,pod,cpu_request,memory_request,cpu_limit,owner_name
-shop,web-0,500m,1Gi,1,web
-shop,web-1,2,4Gi,4,web
-"""
-NODES = "name,cpu,memory,instance_type\nn1,8,16Gi,large\nn2,4,8Gi,small\n"
-CLUSTER = {"usage.csv": USAGE, "pods.csv": PODS, "nodes.csv": NODES}
 
 
 def test_usage_pods_and_nodes_are_one_declaration(tmp_path):

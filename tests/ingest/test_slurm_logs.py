@@ -17,6 +17,7 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
 from tests.conftest import real_folder
+from tests.ingest.job_samples import SACCT, sacct_json
 from tests.ingest.own_data import hashed, rows
 
 GIB = 2**30
@@ -43,20 +44,8 @@ def events(store: Store, *more: str) -> list[tuple[Any, ...]]:
     ]
 
 
-LOG = """\
-JobID|JobName|User|State|Submit|Start|End|Elapsed|AllocTRES|ReqMem|TotalCPU|MaxRSS|NodeList
-123|train|ann|COMPLETED|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T00:11:00|00:10:00|billing=4,cpu=4,gres/gpu=2,gres/gpu:a100=2,mem=4G,node=2|4G|00:20:00||gpu[01-02]
-123.batch|batch||COMPLETED|2026-11-01T00:01:00|2026-11-01T00:01:00|2026-11-01T00:11:00|00:10:00|cpu=2,mem=2G,node=1||10:00.000|1G|gpu01
-123.0|python||COMPLETED|2026-11-01T00:01:10|2026-11-01T00:01:10|2026-11-01T00:11:00|00:09:50|cpu=4,mem=4G,node=2||10:00.000|2097152K|gpu[01-02]
-124_[3-9%2]|sweep|bob|PENDING|2026-11-01T00:02:00|Unknown|Unknown|00:00:00|||||None assigned
-124_1|sweep|bob|RUNNING|2026-11-01T00:02:00|2026-11-01T00:03:00|Unknown|1-00:00:00|cpu=1,mem=1G,node=1|1G|00:00:00||gpu03
-125+0|het|ann|CANCELLED by 1000|2026-11-01T00:03:00|2026-11-01T00:04:00|2026-11-01T00:04:00|00:00:00||||||None assigned
-"""
-LOG = LOG.replace("||||||None", "|||||None")
-
-
 def test_jobs_and_steps(tmp_path: Path) -> None:
-    store = store_of(tmp_path, LOG)
+    store = store_of(tmp_path, SACCT)
     assert store.manifest.generation == "sacct"
     (entry,) = store.manifest.sources
     assert (entry.rows_in, entry.stored, entry.quarantined) == (6, 6, 0)
@@ -91,7 +80,7 @@ def test_jobs_and_steps(tmp_path: Path) -> None:
 
 
 def test_what_a_job_used_is_that_of_its_steps(tmp_path: Path) -> None:
-    store = store_of(tmp_path, LOG)
+    store = store_of(tmp_path, SACCT)
     # 1,200 s of CPU in 600 s: 2 of 8 cores, half of them on each node. The largest step had 2 GiB of 8.
     usage = rows(
         store,
@@ -237,8 +226,8 @@ def _fixed_width(text: str) -> str:
 def test_forms_of_one_log(tmp_path: Path, form: str) -> None:
     for name in ("plain", "form"):
         (tmp_path / name).mkdir()
-    plain = store_of(tmp_path / "plain", LOG)
-    other = store_of(tmp_path / "form", FORMS[form](LOG))
+    plain = store_of(tmp_path / "plain", SACCT)
+    other = store_of(tmp_path / "form", FORMS[form](SACCT))
     assert other.manifest.tables == plain.manifest.tables
     assert events(other, "cpu_request", "memory_request") == events(
         plain, "cpu_request", "memory_request"
@@ -354,74 +343,12 @@ def test_json_of_other_programs(tmp_path: Path, document: Any, message: str) -> 
     assert str(refused.value) == f"{tmp_path / 'jobs.json'}: {message}"
 
 
-def _json_log(release: str) -> str:
-    """Return the first job of `LOG` as JSON, as releases before and since 23.02 write numbers and states."""
-
-    def number(value: float) -> Any:
-        return {"set": True, "infinite": False, "number": value} if release == "new" else value
-
-    unset = {"set": False, "infinite": False, "number": 0} if release == "new" else 0
-    start = 1_793_491_260
-    mem, cpu, node = (
-        {"type": kind, "name": "", "id": place, "count": count}
-        for place, (kind, count) in enumerate((("mem", 4096), ("cpu", 4), ("node", 2)))
-    )
-    gpus = [
-        {"type": "gres", "name": "gpu", "id": 1001, "count": 2},
-        {"type": "gres", "name": "gpu:a100", "id": 1002, "count": 2},
-    ]
-    state = ["COMPLETED"] if release == "new" else "COMPLETED"
-    steps = [
-        {
-            "step": {"id": {"job_id": 123, "step_id": step}, "name": step},
-            "time": {
-                "start": number(start) if release == "new" else start,
-                "end": number(start + 600) if release == "new" else start + 600,
-                "total": {"seconds": 600, "microseconds": 0},
-            },
-            "tres": {"requested": {"max": [{"type": "mem", "name": "", "id": 2, "count": used}]}},
-        }
-        for step, used in (("batch", GIB), ("0", 2 * GIB))
-    ]
-    job = {
-        "job_id": 123,
-        "array": {"job_id": 0, "task_id": unset},
-        "het": {"job_id": 0, "job_offset": unset},
-        "name": "train",
-        "user": "ann",
-        "nodes": "gpu[01-02]",
-        "state": {"current": state, "reason": "None"},
-        "time": {
-            "submission": start - 60,
-            "start": start,
-            "end": start + 600,
-            "elapsed": 600,
-            "total": {"seconds": 1200, "microseconds": 0},
-        },
-        "tres": {"allocated": [mem, cpu, node, *gpus], "requested": [mem, cpu]},
-        "steps": steps,
-    }
-    waiting = {
-        "job_id": 130,
-        "array": {"job_id": 124, "task_id": unset, "task": "3-9"},
-        "name": "sweep",
-        "state": {"current": ["PENDING"] if release == "new" else "PENDING"},
-        "nodes": "None assigned",
-        "time": {"submission": start, "start": 0, "end": 0, "elapsed": 0},
-        "tres": {"allocated": [], "requested": [mem, cpu]},
-    }
-    return json.dumps(
-        {"meta": {"Slurm": {"version": {"major": "23"}}}, "jobs": [job, waiting], "errors": []},
-        indent=1,
-    )
-
-
 @pytest.mark.parametrize("release", ["old", "new"])
 def test_json_says_what_columns_say(tmp_path: Path, release: str) -> None:
     for name in ("text", "json"):
         (tmp_path / name).mkdir()
-    of_text = store_of(tmp_path / "text", "\n".join(LOG.splitlines()[:4]) + "\n")
-    of_json = store_of(tmp_path / "json", _json_log(release), "jobs.json")
+    of_text = store_of(tmp_path / "text", "\n".join(SACCT.splitlines()[:4]) + "\n")
+    of_json = store_of(tmp_path / "json", sacct_json(release), "jobs.json")
     (entry,) = of_json.manifest.sources
     assert (entry.rows_in, entry.quarantined) == (4, 0)
     columns = ("machine_id", "user", "cpu_request", "memory_request", "gpu_request")
@@ -437,7 +364,7 @@ def test_json_says_what_columns_say(tmp_path: Path, release: str) -> None:
 
 def test_json_that_ends_early_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="not a whole log: expected a whole value at character"):
-        store_of(tmp_path, _json_log("new")[:-400], "jobs.json")
+        store_of(tmp_path, sacct_json("new")[:-400], "jobs.json")
 
 
 def test_real_rows(trace: Path, tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import sqlite3
 import zipfile
-from contextlib import closing
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,39 +18,28 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.find.recognition import classify
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
-from tests.ingest.own_data import hashed, ingest_own, rows
-
-START = 1_376_314_800
-"""Seconds since 1970: a multiple of 300."""
-HEADER = (
-    "Timestamp [ms];\tCPU cores;\tCPU capacity provisioned [MHZ];\tCPU usage [MHZ];\tCPU usage [%];\t"
-    "Memory capacity provisioned [KB];\tMemory usage [KB];\tDisk read throughput [KB/s];\t"
-    "Disk write throughput [KB/s];\tNetwork received throughput [KB/s];\tNetwork transmitted throughput [KB/s]"
+from tests.ingest.cluster_samples import (
+    ALIBABA_2017,
+    BITBRAINS_START,
+    CPU_OF_VMS,
+    OPENDC_21_META,
+    OPENDC_21_TRACE,
+    OPENDC_2020_META,
+    OPENDC_2020_TRACE,
+    PAI,
+    USER,
+    VM_7,
+    bitbrains,
+    crf_text,
+    packing_database,
+    parquet_of,
 )
-
-
-def _bitbrains(*lines: tuple[float, ...]) -> str:
-    """Return a file of rows of (time, cores, MHz, MHz in use, KB, KB in use)."""
-    text = HEADER + "\n"
-    for time, cores, capacity, used, memory, used_memory in lines:
-        share = 100 * used / capacity if capacity else 0.0
-        values = (time, cores, capacity, used, share, memory, used_memory, 0.1, 2.0, 0.0, 1.5)
-        text += ";\t".join(str(value) for value in values) + "\n"
-    return text
+from tests.ingest.own_data import hashed, ingest_own, rows
 
 
 def _ingest(folder: Path, places: list[Path], capacity: str = "") -> Store:
     ingest(places, folder / "store", IngestOptions(jobs=1, capacity=capacity))
     return borgtrace.open(folder / "store")
-
-
-VM_7 = [
-    (START, 4, 10_000.0, 2_500.0, 4_194_304.0, 1_048_576.0),
-    (START + 300, 4, 10_000.0, 12_000.0, 4_194_304.0, 0.0),
-    # Switched off, then larger.
-    (START + 600, 0, 0.0, 0.0, 0.0, 0.0),
-    (START + 899, 8, 20_000.0, 5_000.0, 8_388_608.0, 2_097_152.0),
-]
 
 
 def _usage(store: Store) -> list[tuple[object, ...]]:
@@ -60,7 +49,7 @@ def _usage(store: Store) -> list[tuple[object, ...]]:
 
 def test_a_vm_of_bitbrains_uses_a_share_of_its_clock(tmp_path: Path) -> None:
     path = tmp_path / "7.csv.gz"
-    path.write_bytes(gzip.compress(_bitbrains(*VM_7).encode()))
+    path.write_bytes(gzip.compress(bitbrains(*VM_7).encode()))
     store = _ingest(tmp_path, [path], "16cores,16GiB")
     # 2,500 of 10,000 MHz are one core of four, of 16 in all; 1,048,576 KB are 1 GiB.
     assert _usage(store) == [
@@ -79,27 +68,27 @@ def test_a_vm_of_bitbrains_uses_a_share_of_its_clock(tmp_path: Path) -> None:
         (7, 1200, "UPDATE_RUNNING", 0, 0),
         (7, 1499, "UPDATE_RUNNING", 0.5, 0.5),
     ]
-    assert store.manifest.basis["zero"] == START * SECOND
+    assert store.manifest.basis["zero"] == BITBRAINS_START * SECOND
 
 
 def test_times_of_bitbrains_in_milliseconds_are_the_same_times(tmp_path: Path) -> None:
     path = tmp_path / "7.csv"
     in_milliseconds = [(time * 1000, *more) for time, *more in VM_7]
-    path.write_text(_bitbrains(*in_milliseconds))
+    path.write_text(bitbrains(*in_milliseconds))
     store = _ingest(tmp_path, [path], "16cores,16GiB")
     assert [start for start, *_ in _usage(store)] == [600, 900, 1200, 1499]
-    assert store.manifest.basis["zero"] == START * SECOND
+    assert store.manifest.basis["zero"] == BITBRAINS_START * SECOND
 
 
 def test_both_sets_of_bitbrains_have_vms_of_their_own(tmp_path: Path) -> None:
     """Months of rnd have the same VMs, in files that are called alike; so has fastStorage, where 7 is another one."""
     archive = tmp_path / "rnd.zip"
     with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("rnd/2013-7/7.csv", _bitbrains(VM_7[0]))
-        packed.writestr("rnd/2013-8/7.csv", _bitbrains((START + 9000, *VM_7[0][1:])))
+        packed.writestr("rnd/2013-7/7.csv", bitbrains(VM_7[0]))
+        packed.writestr("rnd/2013-8/7.csv", bitbrains((BITBRAINS_START + 9000, *VM_7[0][1:])))
     other = tmp_path / "fastStorage" / "2013-8" / "7.csv"
     other.parent.mkdir(parents=True)
-    other.write_text(_bitbrains(*VM_7[:2]))
+    other.write_text(bitbrains(*VM_7[:2]))
     store = _ingest(tmp_path, [archive, other], "16cores,16GiB")
     counts = store.sql(
         "select collection_id, count(*) as n from instance_usage group by all order by n"
@@ -107,14 +96,6 @@ def test_both_sets_of_bitbrains_have_vms_of_their_own(tmp_path: Path) -> None:
     assert {row["collection_id"] for row in counts} == {7, hashed("rnd/7")}
     assert [row["n"] for row in counts] == [2, 2]
     assert len(store.manifest.sources) == 3
-
-
-CPU_OF_VMS = {
-    "vm": pa.array([1, 1, 2], pa.int16()),
-    "time": pa.array([START, START + 300, START], pa.int32()),
-    "cpu_mhz": [2_600.0, 0.0, 650.0],
-    "cpu_pct": [50.0, 0.0, 25.0],
-}
 
 
 def test_cpu_in_megahertz_is_a_share_of_the_largest_machine(tmp_path: Path) -> None:
@@ -186,58 +167,10 @@ def test_numbers_alone_make_no_file_of_planetlab(
         classify(path)
 
 
-TAIL = range(91, 100)
-PERCENTILES = [*range(0, 91, 10), *TAIL]
-CRF_ROWS = [
-    # time, collection, instance, machine, CPU, memory, largest CPU, p0, further ones, memory limit, CPU limit
-    (600, 5, 0, 9, 0.25, 0.125, 0.5, 0.0, 0.25, 0.5, 0.5),
-    (900, 5, 0, 9, 0.5, 0.125, 0.75, 0.0, 0.25, 0.5, 0.5),
-    (1150, 5, 0, 0, 0.5, 0.125, 0.75, -1.0, -1.0, 0.5, 0.75),
-]
-
-
-def _crf(folder: Path) -> Path:
-    names = [f"p{percentile}_cpu_usage" for percentile in PERCENTILES]
-    lines = [
-        "time,unique_id,collection_id,instance_index,priority,machine_id,avg_cpu_usage,avg_memory_usage,"
-        f"max_cpu_usage,{','.join(names)},memory_limit,cpu_limit"
-    ]
-    for (
-        time,
-        collection,
-        instance,
-        machine,
-        cpu,
-        memory,
-        largest,
-        p0,
-        others,
-        limit,
-        cpu_limit,
-    ) in CRF_ROWS:
-        percentiles = [p0, *[others] * (len(PERCENTILES) - 1)]
-        values = [
-            time * SECOND,
-            f"{collection}-{instance}",
-            collection,
-            instance,
-            200,
-            machine,
-            cpu,
-            memory,
-            largest,
-            *percentiles,
-            limit,
-            cpu_limit,
-        ]
-        lines.append(",".join(str(value) for value in values))
-    path = folder / "0-600000000-1150000000.csv"
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
 def test_joined_rows_of_2019_keep_their_times_fractions_and_percentiles(tmp_path: Path) -> None:
-    store = _ingest(tmp_path, [_crf(tmp_path)])
+    path = tmp_path / "0-600000000-1150000000.csv"
+    path.write_text(crf_text())
+    store = _ingest(tmp_path, [path])
     columns = (
         "start_time, end_time, machine_id, average_cpu, average_memory, maximum_cpu, "
         "cpu_usage_distribution, tail_cpu_usage_distribution"
@@ -262,30 +195,7 @@ def test_joined_rows_of_2019_keep_their_times_fractions_and_percentiles(tmp_path
 
 def _packing(folder: Path, tables: tuple[str, ...] = ("vm", "vmType")) -> Path:
     path = folder / "packing_trace_zone_a_v1.sqlite"
-    with closing(sqlite3.connect(path)) as database:
-        if "vm" in tables:
-            database.execute(
-                "CREATE TABLE vm (vmId INT, tenantId INT, vmTypeId INT, priority INT, starttime REAL, endtime REAL)"
-            )
-            database.executemany(
-                "INSERT INTO vm VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (1, 50, 7, 0, -12.5, 0.5),
-                    (2, 50, 7, 1, 0.25, None),
-                    (3, 51, 8, 0, 1.0, 1.5),
-                ],
-            )
-        if "vmType" in tables:
-            database.execute(
-                "CREATE TABLE vmType (id INT, vmTypeId INT, machineId INT, core REAL, memory REAL, hdd REAL, ssd REAL, "
-                "nic REAL)"
-            )
-            database.executemany(
-                "INSERT INTO vmType VALUES (?, ?, ?, ?, ?, NULL, 0.1, NULL)",
-                [(1, 7, 0, 0.5, 0.25), (2, 7, 1, 0.25, 0.125), (3, 8, 0, 1.0, None)],
-            )
-        database.execute("CREATE TABLE notes (text TEXT)")
-        database.commit()
+    path.write_bytes(packing_database(tables))
     return path
 
 
@@ -367,25 +277,13 @@ def test_vms_of_2017_have_exact_cores_and_memory(tmp_path: Path) -> None:
     ]
 
 
+def _write_tables(folder: Path, tables: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, columns in tables.items():
+        (folder / f"{name}.parquet").write_bytes(parquet_of(columns))
+
+
 def test_workloads_of_opendc_before_2_1_are_in_megahertz(tmp_path: Path) -> None:
-    start = START * 1000
-    meta = {
-        "id": ["a"],
-        "submissionTime": pa.array([start], pa.timestamp("ms", "UTC")),
-        "endTime": pa.array([start + 600_000], pa.timestamp("ms", "UTC")),
-        "maxCores": [4],
-        "requiredMemory": [8_000_000],
-    }
-    trace = {
-        "id": ["a", "a"],
-        "time": pa.array([start + 300_000, start + 600_000], pa.timestamp("ms", "UTC")),
-        "duration": [300_000, 300_000],
-        "cores": [4, 4],
-        "cpuUsage": [2_600.0, 0.0],
-        "flops": [1, 1],
-    }
-    for name, columns in (("meta", meta), ("trace", trace)):
-        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    _write_tables(tmp_path, {"meta": OPENDC_2020_META, "trace": OPENDC_2020_TRACE})
     places = [tmp_path / "meta.parquet", tmp_path / "trace.parquet"]
     store = _ingest(tmp_path, places, "16cores,41600MHz,16GB")
     assert [row[:3] for row in _usage(store)] == [(600, 900, 0.0625), (900, 1200, 0)]
@@ -393,25 +291,7 @@ def test_workloads_of_opendc_before_2_1_are_in_megahertz(tmp_path: Path) -> None
 
 
 def test_fragments_of_opendc_2_1_end_at_their_timestamp(tmp_path: Path) -> None:
-    start = START * 1000
-    meta = {
-        "id": ["a"],
-        "start_time": [start],
-        "stop_time": [start + 600_000],
-        "cpu_count": [4],
-        "cpu_capacity": [10_000.0],
-        "mem_capacity": [8_000_000],
-    }
-    # In no order, and with a gap.
-    trace = {
-        "id": ["a", "a"],
-        "timestamp": [start + 600_000, start + 200_000],
-        "duration": [300_000, 200_000],
-        "cpu_count": [4, 4],
-        "cpu_usage": [2_500.0, 5_000.0],
-    }
-    for name, columns in (("meta", meta), ("trace", trace)):
-        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    _write_tables(tmp_path, {"meta": OPENDC_21_META, "trace": OPENDC_21_TRACE})
     places = [tmp_path / "meta.parquet", tmp_path / "trace.parquet"]
     store = _ingest(tmp_path, places, "16cores,16GB")
     assert [row[:3] for row in _usage(store)] == [(600, 800, 0.125), (900, 1200, 0.0625)]
@@ -419,11 +299,7 @@ def test_fragments_of_opendc_2_1_end_at_their_timestamp(tmp_path: Path) -> None:
 
 def test_tasks_of_alibaba_2017_request_for_each_instance(tmp_path: Path) -> None:
     path = tmp_path / "batch_task.csv"
-    path.write_text(
-        "10718,12897,15,64,2003,Terminated,50,0.016\n"
-        "-10,0,4,7,393,Waiting,,\n"
-        "300,900,4,8,1,Failed,100,0.5\n"
-    )
+    path.write_text(ALIBABA_2017)
     store = _ingest(tmp_path, [path], "64cores")
     found = rows(store, "collection_events", "collection_name, time, type, collection_logical_name")
     assert [(name, time // SECOND, *more) for name, time, *more in found] == [
@@ -433,25 +309,6 @@ def test_tasks_of_alibaba_2017_request_for_each_instance(tmp_path: Path) -> None
         ("4/8", 900, "SUBMIT", "4"),
         ("4/8", 1500, "FAIL", "4"),
     ]
-
-
-JOB, USER, MACHINE = "4b3f04b66a525d2df903eb16", "58540f191766", "82e5af3cd5c4af3f56c62c54"
-WORKERS = ["a" * 60, "b" * 60]
-PAI = {
-    "pai_machine_spec.csv": f"{MACHINE},T4,96,512,2\n",
-    "pai_job_table.csv": f"{JOB},{'c' * 60},{USER},Terminated,900.0,2000.0\n",
-    "pai_task_table.csv": f"{JOB},worker,2.0,Terminated,1000.0,2000.0,4800.0,256.0,50.0,T4\n",
-    "pai_instance_table.csv": f"{JOB},worker,{'d' * 60},{WORKERS[0]},{'c' * 60},Terminated,1000.0,1900.0,{MACHINE}\n"
-    f"{JOB},worker,{'e' * 60},{WORKERS[1]},{'c' * 60},Failed,1200.0,2000.0,{MACHINE}\n",
-    "pai_sensor_table.csv": f"{JOB},worker,{WORKERS[0]},{'c' * 60},{MACHINE},/dev/nvidia0,2400.0,16.0,64.0,128.0,"
-    "1,2,3,4,5,6\n"
-    # One row for each GPU of a worker, and one of a worker that no row is about.
-    f"{JOB},worker,{WORKERS[1]},{'c' * 60},{MACHINE},/dev/nvidia0,1200.0,16.0,32.0,64.0,1,2,3,4,5,6\n"
-    f"{JOB},worker,{WORKERS[1]},{'c' * 60},{MACHINE},/dev/nvidia1,1200.0,20.0,32.0,64.0,1,2,3,4,5,6\n"
-    f"{JOB},worker,{'f' * 60},{'c' * 60},{MACHINE},/dev/nvidia1,100.0,20.0,1.0,1.0,1,2,3,4,5,6\n",
-    "pai_group_tag_table.csv": f"{'c' * 60},{USER},V100M32,{'e' * 32},nmt\n",
-    "pai_machine_metric.csv": f"{WORKERS[0]},{MACHINE},1000,1900,0.1,3.5,14.9,87.8,18.2,1.0,5.0,18.5\n",
-}
 
 
 @pytest.fixture(name="pai")

@@ -17,21 +17,14 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
 from tests.conftest import real_folder
+from tests.ingest.job_samples import (
+    ALEA_GENERATED,
+    ALEA_NODES,
+    ALEA_WORKFLOWS,
+    SWF_HEADER,
+    SWF_JOBS,
+)
 from tests.ingest.own_data import hashed, rows
-
-HEADER = """\
-; Version: 2.2
-; Computer: a cluster, of 3 nodes
-; UnixStartTime: 1027839845
-; TimeZoneString: Europe/Stockholm
-; MaxNodes: 3
-; MaxProcs: 8 (3, 3 and 2)
-;
-"""
-JOBS = """\
-1  10  5 100 4 25.5 1024 4 200 2048 1 7 -1 3 1 1 -1 -1
-2  20 -1  -1 2   -1   -1 2  -1   -1 5 8 -1 -1 1 1 -1 -1
-"""
 
 
 def log_store(folder: Path, text: str, name: str = "log.swf", **options: str) -> Store:
@@ -47,7 +40,7 @@ def seconds(rows_with_time: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def test_the_header_says_clock_zone_and_machines(tmp_path: Path) -> None:
-    store = log_store(tmp_path, HEADER + JOBS)
+    store = log_store(tmp_path, SWF_HEADER + SWF_JOBS)
     manifest = store.manifest
     # 1027839845 is 2002-07-28 09:04:05 CEST; the clock begins at the 300 s before the first submission.
     assert manifest.time_zone == "Europe/Stockholm"
@@ -65,7 +58,7 @@ def test_the_header_says_clock_zone_and_machines(tmp_path: Path) -> None:
 
 
 def test_amounts_of_a_processor_are_times_the_processors(tmp_path: Path) -> None:
-    store = log_store(tmp_path, HEADER + JOBS)
+    store = log_store(tmp_path, SWF_HEADER + SWF_JOBS)
     # 4 processors: 4 × 2048 KiB asked, the most of all rows; 4 × 1024 KiB and 4 × 25.5 s of CPU used in 100 s.
     assert store.manifest.basis["bytes"] == 4 * 2048 * 1024
     requests = rows(store, "tasks", "collection_id, cpu_request, memory_request")
@@ -80,7 +73,7 @@ def test_amounts_of_a_processor_are_times_the_processors(tmp_path: Path) -> None
 
 
 def test_what_the_user_says_of_machines_goes_before_the_header(tmp_path: Path) -> None:
-    store = log_store(tmp_path, HEADER + JOBS, capacity="16cores,1GiB")
+    store = log_store(tmp_path, SWF_HEADER + SWF_JOBS, capacity="16cores,1GiB")
     assert (store.manifest.basis["cores"], store.manifest.basis["bytes"]) == (16, 2**30)
     assert rows(store, "machine_events", "machine_id") == []
     assert rows(store, "tasks", "cpu_request", "collection_id = 1") == [(0.25,)]
@@ -124,7 +117,7 @@ def test_headers_that_say_less(
     n_machines: int,
     note: str,
 ) -> None:
-    manifest = log_store(tmp_path, header + JOBS).manifest
+    manifest = log_store(tmp_path, header + SWF_JOBS).manifest
     assert manifest.time_zone == time_zone
     assert str(manifest.dialect.wall_clock(600 * SECOND)) == start
     assert manifest.basis["cores"] == cores
@@ -135,7 +128,7 @@ def test_headers_that_say_less(
 def test_a_size_that_nobody_says_is_named_and_not_taken_for_that_of_machines(
     tmp_path: Path,
 ) -> None:
-    store = log_store(tmp_path, JOBS)
+    store = log_store(tmp_path, SWF_JOBS)
     assert store.manifest.notes[1:3] == (
         "No file says how much CPU machines have: amounts are fractions of the largest that a row has, "
         "4 cores; --capacity says it.",
@@ -149,15 +142,15 @@ def test_a_size_that_nobody_says_is_named_and_not_taken_for_that_of_machines(
 
 def test_times_since_1970_below_a_header_are_not_shifted(tmp_path: Path) -> None:
     line = "1 1027839855 5 100 4 -1 -1 4 -1 -1 1 7 -1 3 1 1 -1 -1\n"
-    store = log_store(tmp_path, HEADER + line)
+    store = log_store(tmp_path, SWF_HEADER + line)
     assert str(store.manifest.dialect.wall_clock(600 * SECOND)) == "2002-07-28 09:00:00+02:00"
 
 
 def test_time_zones_that_the_user_says(tmp_path: Path) -> None:
-    store = log_store(tmp_path, HEADER + JOBS, time_zone="Asia/Tokyo")
+    store = log_store(tmp_path, SWF_HEADER + SWF_JOBS, time_zone="Asia/Tokyo")
     assert str(store.manifest.dialect.wall_clock(600 * SECOND)) == "2002-07-28 16:00:00+09:00"
-    unknown = HEADER.replace("Europe/Stockholm", "Mars/Base")
-    (tmp_path / "mars.swf").write_text(unknown + JOBS)
+    unknown = SWF_HEADER.replace("Europe/Stockholm", "Mars/Base")
+    (tmp_path / "mars.swf").write_text(unknown + SWF_JOBS)
     with pytest.raises(SourceError) as refused:
         ingest([tmp_path / "mars.swf"], tmp_path / "mars", IngestOptions(jobs=1))
     assert str(refused.value) == (
@@ -199,15 +192,8 @@ def test_other_texts_are_not_taken_for_a_log(tmp_path: Path, text: str) -> None:
     assert store.manifest.generation != "swf"
 
 
-ALEA = (
-    "0 1356996147 60 100 4 1 1024 4 300 4096 1 62 1 1 -1 1 1 1 {12,12,12,9} q_1d 2:ppn=2\n"
-    "1 1356996150 0 -1356996150 1 1 1024 1 300 2048 1 62 1 1 -1 1 1 1 {9} q_1d\n"
-    "2 1356996160 0 10 1 1 1024 1 300 2048 5 62 1 1 -1 1 1 1 {9} q_1d 1:ppn=1 more\n"
-)
-
-
 def test_a_job_of_alea_is_on_the_nodes_of_its_cores(tmp_path: Path) -> None:
-    store = log_store(tmp_path, ALEA, capacity="8cores,8KiB")
+    store = log_store(tmp_path, ALEA_NODES, capacity="8cores,8KiB")
     assert store.manifest.generation == "alea"
     (entry,) = store.manifest.sources
     assert (entry.rows_in, entry.stored, entry.quarantined) == (3, 3, 0)
@@ -236,11 +222,7 @@ def test_a_job_of_alea_is_on_the_nodes_of_its_cores(tmp_path: Path) -> None:
 
 
 def test_workflows_of_alea(tmp_path: Path) -> None:
-    heading = "id\tsubmit\twait\truntime\tcpus\tcputimeused\tusedmem\tcpusreq\twalltime\tmemreq\tstatus\tuser\tgroup"
-    heading += "\tapplication\tqueue\tpartition\tprecjob\tthinktime\tDAG_name\tTask_ID\n"
-    fields = "1 20 0 1200 1 -1 3145728 1 1200 3145728 1 1 1 1 1 1 -1 0 DAG-1 1"
-    text = heading + fields.replace(" ", "\t") + "\n"
-    store = log_store(tmp_path, text)
+    store = log_store(tmp_path, ALEA_WORKFLOWS)
     assert rows(store, "collection_events", "collection_logical_name", "type = 'SUBMIT'") == [
         ("DAG-1",)
     ]
@@ -249,17 +231,8 @@ def test_workflows_of_alea(tmp_path: Path) -> None:
     assert rows(store, "instance_usage", "*") == []
 
 
-GENERATED = """\
-; Version: 1.0
-; UnixStartTime: 1735689600
-; number of jobs: 2
-1 60 5 600 336 600 33554432 336 7200 33554432 1 0 0 -1 0 -1 -1 -1 6 600 all:excl:3x112
-2 90 0 300 48 300 1048576 48 900 1048576 1 4 1 -1 1 -1 -1 -1 0 300 normal:excl:3x16
-"""
-
-
 def test_generated_logs_of_alea_have_gpus_and_a_clock(tmp_path: Path) -> None:
-    store = log_store(tmp_path, GENERATED, capacity="336cores")
+    store = log_store(tmp_path, ALEA_GENERATED, capacity="336cores")
     manifest = store.manifest
     assert (manifest.generation, manifest.sources[0].raw_table) == ("alea", "alea_generated")
     # 1735689600 is midnight of 1 January 2025 in UTC.

@@ -36,6 +36,7 @@ from borgtrace.ingest.read.tables.time_of_name import time_of_name, with_column
 
 KINDS: tuple[TableKind, ...] = (
     arrow_file.KIND,
+    arrow_file.STREAM,
     orc_file.KIND,
     sqlite_file.KIND,
     xlsx_file.KIND,

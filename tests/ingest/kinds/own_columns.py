@@ -1,0 +1,241 @@
+"""Columns of files of one's own: amounts, times and tasks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.ingest.kinds.kind import MIDNIGHT, InputKind, cpu_entry, rows, written
+
+
+def _memory(column: str, unit: str) -> dict[str, Any]:
+    return {"usage.memory": {"column": column, "unit": unit, "kind": "average"}}
+
+
+def _time(**entry: str) -> dict[str, Any]:
+    return {"usage.time": {"column": "time", **entry}}
+
+
+_RECORDS = [
+    {"pod": f"web-{pod}", "time": MIDNIGHT + 300 * slot, "cpu": 0.5 + slot % 3}
+    for slot in range(6)
+    for pod in range(2)
+]
+AMOUNT = "Amounts"
+TIME = "Times"
+TASK = "Tasks"
+
+KINDS = (
+    InputKind(AMOUNT, "cores", rows(), cpu_entry("cpu", "cores")),
+    InputKind(
+        AMOUNT,
+        "a unit in the name",
+        rows("pod,time,CPU(m)", ("500", "15", "250")),
+        cpu_entry("CPU(m)", "millicores"),
+    ),
+    InputKind(
+        AMOUNT,
+        "quantities of Kubernetes",
+        rows(amounts=("250m", "1", "500m")),
+        cpu_entry("cpu", "quantity"),
+    ),
+    InputKind(
+        AMOUNT,
+        "memory with its unit",
+        rows("pod,time,memory", ("1Gi", "500 MB", "64Mi")),
+        _memory("memory", "quantity"),
+    ),
+    InputKind(
+        AMOUNT,
+        "a counter of Prometheus",
+        rows("pod,time,cpu_seconds_total", ("1", "2", "3")),
+        cpu_entry("cpu_seconds_total", "s", "counter"),
+    ),
+    InputKind(
+        AMOUNT,
+        "decimal commas",
+        rows("pod;time;cpu", ("0,5", "1,5"), separator=";"),
+        {"decimal": ","},
+    ),
+    InputKind(
+        AMOUNT,
+        "French thousands",
+        rows("pod;time;memory_mb", ("1\u202f500,5", "2,5"), separator=";"),
+        {"thousands": "\u202f", "decimal": ","},
+    ),
+    InputKind(
+        AMOUNT,
+        "Swiss thousands",
+        rows("pod,time,memory_mb", ("1'500.5", "2.5")),
+        {"thousands": "'"},
+    ),
+    InputKind(
+        AMOUNT,
+        "requests and limits beside usage",
+        rows("pod,time,cpu,cpu_request,cpu_limit", more=",1,2"),
+        cpu_entry("cpu", "cores"),
+    ),
+    InputKind(
+        AMOUNT, "percentages", rows("pod,time,cpu_pct", ("50", "80")), refusal="percent of what"
+    ),
+    InputKind(
+        AMOUNT,
+        "more than 16 of no unit",
+        rows(amounts=("500", "250")),
+        refusal="cores, millicores or percentages",
+    ),
+    InputKind(
+        AMOUNT,
+        "memory of no unit",
+        rows("pod,time,memory", ("500", "250")),
+        refusal="in which unit",
+    ),
+    InputKind(
+        AMOUNT,
+        "a clock rate",
+        rows("vm,time,cpu_mhz", ("500", "250")),
+        refusal="a clock rate says no cores by itself",
+    ),
+    InputKind(
+        AMOUNT,
+        "a share beside its size",
+        rows("vm,time,cpu,maxcpu", ("0.5", "0.2"), more=",4"),
+        refusal="is it a share of maxcpu",
+    ),
+    InputKind(
+        AMOUNT,
+        "a maximum alone",
+        rows("pod,time,cpu_max"),
+        refusal="it is called like no mean of each step",
+    ),
+    InputKind(
+        AMOUNT,
+        "CPU seconds of each step",
+        rows("pod,time,cpu_seconds", ("150", "20", "75")),
+        refusal="called like a counter, but it falls",
+    ),
+    InputKind(
+        AMOUNT,
+        "1.500 beside semicolons",
+        rows("pod;time;memory_mb", ("1.500", "2.500"), separator=";"),
+        refusal="may stand before a fraction or between thousands",
+    ),
+    InputKind(AMOUNT, "an empty column", rows(amounts=("",)), refusal="no amounts"),
+    InputKind(TIME, "seconds since 1970", rows(), _time(unit="s")),
+    InputKind(
+        TIME, "milliseconds since 1970", rows(time=lambda time: time * 1000), _time(unit="ms")
+    ),
+    InputKind(
+        TIME,
+        "ISO 8601 with an offset",
+        rows(time=written("%Y-%m-%dT%H:%M:%S+02:00")),
+        _time(unit="iso", zone="UTC"),
+    ),
+    InputKind(
+        TIME,
+        "a zone by its name",
+        rows(time=written("%Y-%m-%d %H:%M:%S PST")),
+        _time(unit="iso", zone="UTC"),
+    ),
+    InputKind(
+        TIME,
+        "01.11.2026 00:05",
+        rows(time=written("%d.%m.%Y %H:%M")),
+        _time(format="%d.%m.%Y %H:%M", zone="UTC"),
+    ),
+    InputKind(
+        TIME,
+        "01.11.26 00:05",
+        rows(time=written("%d.%m.%y %H:%M")),
+        _time(format="%d.%m.%y %H:%M", zone="UTC"),
+    ),
+    InputKind(
+        TIME,
+        "11/21/2026 12:05 AM",
+        rows(time=written("%m/%d/%Y %I:%M %p", days_later=20)),
+        _time(format="%m/%d/%Y %I:%M %p", zone="UTC"),
+    ),
+    InputKind(
+        TIME, "202611010005", rows(time=written("%Y%m%d%H%M")), _time(unit="compact", zone="UTC")
+    ),
+    InputKind(
+        TIME,
+        "days of a spreadsheet",
+        rows(time=lambda time: round(25_569 + time / 86_400, 8)),
+        _time(unit="excel", zone="UTC"),
+    ),
+    InputKind(
+        TIME,
+        "dates of Kibana",
+        rows(time=lambda time: f'"{written("%b %-d, %Y @ %H:%M:%S.000")(time)}"'),
+        _time(format="%b %d, %Y @ %H:%M:%S.%g", zone="UTC"),
+    ),
+    InputKind(
+        TIME,
+        "11/01/2026",
+        rows(time=written("%m/%d/%Y %H:%M")),
+        refusal="may begin with the month or with the day",
+    ),
+    InputKind(
+        TIME,
+        "minutes of no unit",
+        rows(time=lambda time: time // 60 - 29_891_520),
+        refusal="its times are 5 s apart",
+    ),
+    InputKind(
+        TIME, "times of day", rows(time=written("%H:%M")), refusal="times of day without a date"
+    ),
+    InputKind(
+        TIME,
+        "a date, and the hour in a column of its own",
+        "pod,date,hour,cpu\na,2026-11-01,0,1\na,2026-11-01,1,1\n",
+        refusal="the date and the time of day in two columns",
+    ),
+    InputKind(
+        TIME, "1.79E+09", rows(time=lambda time: f"{time:.2E}"), refusal="times that were rounded"
+    ),
+    InputKind(
+        TIME,
+        "CST, which is three zones",
+        rows(time=written("%Y-%m-%d %H:%M:%S CST")),
+        refusal="CST is the name of several time zones",
+    ),
+    InputKind(
+        TASK,
+        "namespace, pod and container",
+        rows("pod,time,cpu,namespace,container", more=",shop,app"),
+        {"usage.task": ["namespace", "pod", "container"]},
+    ),
+    InputKind(
+        TASK,
+        "fields of Elastic",
+        rows("kubernetes.pod.name,@timestamp,cpu_cores"),
+        {"usage.task": "kubernetes.pod.name"},
+    ),
+    InputKind(
+        TASK,
+        "JSON lines",
+        "".join(json.dumps(record) + "\n" for record in _RECORDS),
+        {"usage.task": "pod"},
+        name="own.json",
+    ),
+    InputKind(
+        TASK,
+        "rows that another column tells apart",
+        rows("job,time,cpu,core", more=",0") + rows("", more=",1").lstrip(),
+        refusal="column core tells them apart",
+    ),
+    InputKind(TASK, "usage of machines", rows("host,time,cpu"), refusal="usage of whole machines"),
+    InputKind(
+        TASK,
+        "a row for each metric",
+        "time,metric,pod,value\n1,cpu,web,0.5\n",
+        refusal="a row for each metric",
+    ),
+    InputKind(
+        TASK,
+        "a value of no name",
+        rows("pod,time,Value #A"),
+        refusal="of which quantity are its values",
+    ),
+)
