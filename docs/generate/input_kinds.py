@@ -34,13 +34,23 @@ ROWS_OF_TABLE = {
 """What rows of a table of the store are about."""
 
 
-def outcome(kind: InputKind) -> str:
-    """Return what becomes of an input of a kind."""
+def outcome(kind: InputKind, *, is_one_table: bool = False) -> str:
+    """Return what becomes of an input of a kind.
+
+    Parameters
+    ----------
+    kind
+        The kind.
+    is_one_table
+        Whether all samples beside it hold one table, so that what its columns are taken for says nothing.
+    """
     if kind.refusal:
         return f"refused: *{kind.refusal}*"
     if kind.format:
         contents = [ROWS_OF_TABLE[name] for name in kind.stored]
         return f"read as `{kind.format}`: {', '.join(contents)}"
+    if is_one_table:
+        return "read"
     entries = [f"`{name} = {_toml(value)}`" for name, value in kind.reads.items()]
     return f"read: {', '.join(entries)}"
 
@@ -62,7 +72,11 @@ def page() -> str:
     """Return the page."""
     parts = [INTRO]
     for group, kinds in groupby(KINDS, key=lambda kind: kind.group):
-        parts.append(_section(group, "input", {kind.title: outcome(kind) for kind in kinds}))
+        kinds_of_group = list(kinds)
+        guesses = [kind.reads for kind in kinds_of_group if kind.reads]
+        is_one_table = len(guesses) > 1 and all(guess == guesses[0] for guess in guesses)
+        outcomes = {kind.title: outcome(kind, is_one_table=is_one_table) for kind in kinds_of_group}
+        parts.append(_section(group, "input", outcomes))
     parts.append(_section("Prometheus: files", "file", FILES))
     parts.append(_section("Prometheus: series", "labels of a series", LABELS_OF_SERIES))
     return "".join(parts)

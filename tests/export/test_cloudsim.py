@@ -13,7 +13,7 @@ from borgtrace.export import export_files
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
 from tests.export.stores import ingested, text_store
-from tests.ingest.test_public_formats import AZURE
+from tests.ingest.cluster_samples import AZURE
 
 # The fields that each reader parses, in their order: MachineEventField.java, TaskEventField.java and TaskEvent.java,
 # GoogleTaskUsageTraceReader.java and TaskUsage.java.  A field with "?" has a default; an empty one without it ends the

@@ -15,9 +15,9 @@ from borgtrace.export import CLOCK, export_files
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
 from tests.export.stores import ingested, opendc_store, text_store
+from tests.ingest.cluster_samples import OPENDC_FRAGMENTS, OPENDC_START, OPENDC_TASKS
+from tests.ingest.job_samples import SWF
 from tests.ingest.own_data import AVERAGES, ingest_own
-from tests.ingest.test_opendc import FRAGMENTS, START, TASKS
-from tests.ingest.test_public_formats import SWF
 
 TABLES = ("machine_events", "collection_events", "instance_events", "instance_usage")
 
@@ -38,7 +38,7 @@ def rows_of(store, table):
 
 
 def test_a_workload_for_opendc_comes_back_equal(tmp_path):
-    store = opendc_store(tmp_path, TASKS, FRAGMENTS)
+    store = opendc_store(tmp_path, OPENDC_TASKS, OPENDC_FRAGMENTS)
     again = exported_and_ingested(tmp_path, "opendc", store, "16cores,16GB")
     assert [rows_of(again, name) for name in TABLES] == [rows_of(store, name) for name in TABLES]
     assert len(rows_of(again, "instance_usage")) == 4
@@ -46,7 +46,7 @@ def test_a_workload_for_opendc_comes_back_equal(tmp_path):
 
 def test_files_for_opendc_have_the_types_and_the_order_that_its_reader_requires(tmp_path):
     out = tmp_path / "out"
-    export_files(opendc_store(tmp_path, TASKS, FRAGMENTS), out, "opendc")
+    export_files(opendc_store(tmp_path, OPENDC_TASKS, OPENDC_FRAGMENTS), out, "opendc")
     tasks = pq.read_table(out / "tasks.parquet")
     fragments = pq.read_table(out / "fragments.parquet")
     # TaskSchemas.kt and FragmentSchemas.kt: all fields but the name are required.
@@ -67,7 +67,7 @@ def test_files_for_opendc_have_the_types_and_the_order_that_its_reader_requires(
     # EfficientWorkloadLoader: fragments of a task follow each other, tasks and fragments in one order.
     assert fragments["id"].to_pylist() == [7, 7, 7, 9]
     milliseconds = tasks["submission_time"].cast(pa.int64())
-    assert milliseconds.to_pylist() == [START * 1000, (START + 90) * 1000]
+    assert milliseconds.to_pylist() == [OPENDC_START * 1000, (OPENDC_START + 90) * 1000]
 
 
 def test_gaps_are_fragments_without_use_and_no_fragment_has_no_length(tmp_path):

@@ -53,7 +53,7 @@ def export(
         Option(
             "--layout",
             metavar="LAYOUT",
-            help="How the files are laid out: jobs, opendc, swf, cloudsim, omega or raw.",
+            help="How the files are laid out: jobs, opendc, swf, cloudsim, omega, planetlab or raw.",
         ),
     ] = "jobs",
     output_format: Annotated[
@@ -109,8 +109,8 @@ def export(
 
     Layout jobs is one CSV or SQLite file per job and an index. Layout opendc is a workload for OpenDC (tasks and
     fragments, Parquet), swf a log in the Standard Workload Format, cloudsim the files of 2011 as CloudSim Plus reads
-    them, omega distributions of jobs for Google's cluster-scheduler-simulator, raw the files of the store's own trace
-    (2011 or 2019).
+    them, omega distributions of jobs for Google's cluster-scheduler-simulator, planetlab a file for each task and day
+    with 288 percentages of its request, as CloudSim reads them, raw the files of the store's own trace (2011 or 2019).
 
     Of layout jobs, index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those
     of google-cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.

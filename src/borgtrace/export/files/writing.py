@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from borgtrace.export.files.cloudsim import cloudsim_queries
 from borgtrace.export.files.omega import omega_queries
 from borgtrace.export.files.opendc import opendc_queries
+from borgtrace.export.files.planetlab import planetlab_queries
 from borgtrace.export.files.queries import ExportQuery, MachineSize
 from borgtrace.export.files.raw import raw_queries
 from borgtrace.export.files.swf import swf_queries
@@ -26,6 +27,7 @@ LAYOUTS: Mapping[str, Callable[[Store, MachineSize], list[ExportQuery]]] = {
     "swf": swf_queries,
     "cloudsim": cloudsim_queries,
     "omega": omega_queries,
+    "planetlab": planetlab_queries,
     "raw": raw_queries,
 }
 """Layouts, and what each of them asks of a store."""
@@ -48,7 +50,8 @@ def export_files(
     layout
         ``"opendc"`` (tasks and fragments, Parquet), ``"swf"`` (a line for each attempt), ``"cloudsim"`` (CSV of
         2011, as the readers of CloudSim Plus take it), ``"omega"`` (distributions of jobs, as Google's
-        cluster-scheduler-simulator takes them) or ``"raw"`` (the files of its trace: CSV of 2011, JSON lines of 2019).
+        cluster-scheduler-simulator takes them), ``"planetlab"`` (a file of percentages for each task and day, as
+        CloudSim takes them) or ``"raw"`` (the files of its trace: CSV of 2011, JSON lines of 2019).
     capacity
         Cores and bytes of the largest machine, for a store that does not know them.
 

@@ -1,10 +1,10 @@
 """Logs of the simulator Alea: the Standard Workload Format with two or three fields more, and without a header.
 
-Two kinds are published with it, and a third one beside its generator of logs. The first has the nodes of each core, a queue and the nodes that were asked for; its times
-are since 1970 and its memory is in bytes of each node. The second has the workflow of a job and its number there below
-a heading; its memory is in KB of each node. The generator's has GPUs, a limit of time that may be exceeded, and the
-nodes that were asked for, below a header; whether its memory is that of a node or of the job is not documented, so it
-is not read.
+Two kinds are published with it, and a third one beside its generator of logs. The first has the nodes of each core, a
+queue and the nodes that were asked for; its times are since 1970 and its memory is in bytes of each node. The second
+has the workflow of a job and its number there below a heading; its memory is in KB of each node. The generator's has
+GPUs, a limit of time that may be exceeded, and the nodes that were asked for, below a header; whether its memory is
+that of a node or of the job is not documented, so it is not read.
 
 CPU time and used memory are the same numbers in all rows of the first kind, and those of the request in the others:
 neither was measured, so neither is read.
