@@ -51,14 +51,14 @@ def planned(**changes: Any) -> IngestPlan:
             (),
         ),
     )
-    plan = IngestPlan("2011", "", tables, 3_000, 10_000, 59.0)
+    plan = IngestPlan("2011", "", tables, 3, 2_000, 3_000, 10_000, 59.0)
     return replace(plan, **changes)
 
 
 def test_a_plan_of_an_ingest(capsys: Capture) -> None:
     print_plan(planned(cell="a"), as_json=False)
     assert capsys.readouterr().out.splitlines() == [
-        "2011 trace cell a",
+        "2011 trace cell a: 3 files, 2.0 kB",
         "task_events: 2 files, 1.5 kB, parts 0–1 of 500",
         "  columns: time, type",
         "other: 1 file, 500 bytes, parts 0",

@@ -17,6 +17,7 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build.staged_relation import number_parts
 from borgtrace.ingest.files.sources import Source, tell_apart
 from borgtrace.ingest.find.discovery import discover
+from borgtrace.ingest.find.raw_files import find_raw_files
 from borgtrace.ingest.ingest_plan import estimate
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.store.manifest import SourceEntry
@@ -401,3 +402,52 @@ def test_json_below_a_folder_with_an_equals_sign_has_the_fields_of_the_file(tmp_
     assert borgtrace.open(tmp_path / "store").sql("select machine_id m from instance_usage")[
         "m"
     ].to_pylist() == [23624491139]
+
+
+SACCT_TEXT = "JobID|State|Start|End\n1|COMPLETED|2026-11-01T00:00:00|2026-11-01T00:01:00\n"
+
+
+def _zip_of(folder, files):
+    path = folder / "week.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return path
+
+
+def _folder_of(folder, files):
+    for name, text in files.items():
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+@pytest.mark.parametrize("place", [_folder_of, _zip_of], ids=["folder", "archive"])
+def test_a_text_that_is_recognized_is_read_and_another_is_a_description(tmp_path, place):
+    files = {
+        "jobs.txt": SACCT_TEXT,
+        "readme.txt": "What was measured, and by whom.\n",
+        "notes.txt": "Written elsewhere.\n".encode("utf-16-le"),
+    }
+    found = discover([place(tmp_path, files)])
+    assert [source.table for source in found.sources] == ["sacct"]
+    assert found.faults == []
+
+
+@pytest.mark.parametrize("place", [_folder_of, _zip_of], ids=["folder", "archive"])
+def test_a_description_beside_own_data_is_no_part_of_them(tmp_path, place):
+    files = {"own.csv": "pod,time,cpu\nweb,0,1\nweb,300,0.5\n", "readme.txt": "a,b\n1,2\n"}
+    found = find_raw_files([place(tmp_path, files)])
+    assert found.declaration["usage"]["task"] == "pod"
+    assert len(found.discovery.sources) == 1
+
+
+def test_own_data_may_be_in_texts_alone(tmp_path):
+    text = "pod,time,cpu\nweb,0,1\nweb,300,0.5\n"
+    found = find_raw_files([_folder_of(tmp_path, {"own.txt": text})])
+    assert [source.file_name for source in found.discovery.sources] == ["own.txt"]
+
+
+def test_a_folder_of_a_description_alone_says_what_it_is(tmp_path):
+    with pytest.raises(SourceError) as error:
+        discover([_folder_of(tmp_path, {"readme.txt": "What was measured.\n"})])
+    assert str(error.value).startswith(f"{tmp_path}/readme.txt: not part of a trace: ")

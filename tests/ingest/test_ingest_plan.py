@@ -11,10 +11,13 @@ import pytest
 
 from borgtrace.cli.ingestion import needs
 from borgtrace.ingest import ingest_plan
-from borgtrace.ingest.find.discovery import Discovery
+from borgtrace.ingest.find.discovery import Discovery, discover
+from borgtrace.ingest.find.raw_files import find_raw_files
 from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import GOOGLE_2019
 from borgtrace.storage import as_path
+from tests.ingest.cluster_samples import packing_database
+from tests.ingest.own_data import AVERAGES
 from tests.ingest.raw import source_of
 
 
@@ -79,6 +82,7 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
     assert planned.disk_needed == int(0.94 * 9_000 + 20 * 200)
     assert planned.seconds == pytest.approx(2.1 * 9_000 / 36e6 / 3)
     assert (planned.generation, planned.cell, planned.disk_free) == ("2011", "", 5_000)
+    assert (planned.files, planned.size) == (3, 17_000)
     machines, usage = planned.tables
     assert (machines.table, machines.files, machines.size) == ("machine_events", 1, 1_000)
     assert (usage.table, usage.files, usage.size, usage.parts) == (
@@ -99,7 +103,7 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("free", "fits"), [(100, True), (99, False)])
 def test_what_is_needed_must_be_free(tmp_path, free, fits):
-    planned = ingest_plan.IngestPlan("2011", "", (), 100, free, 1.0)
+    planned = ingest_plan.IngestPlan("2011", "", (), 0, 0, 100, free, 1.0)
     if fits:
         ingest_plan.require_disk(planned, tmp_path)
     else:
@@ -154,3 +158,23 @@ def test_a_file_of_several_tables_has_no_columns_of_its_own(tmp_path):
     flat = source_of("borg_traces_data.csv", "kaggle", 1, DIALECTS["kaggle-2019"], "kaggle")
     (table,) = ingest_plan.estimate(Discovery([flat]), tmp_path, 1).tables
     assert (table.table, table.columns) == ("kaggle", ())
+
+
+def test_a_file_that_is_read_for_two_sections_counts_once(tmp_path):
+    own = tmp_path / "own.csv"
+    own.write_text("task,time,cpu,request\nweb,0,1,2\n")
+    (tmp_path / "own.toml").write_text(
+        AVERAGES + '[tasks]\ntask = "task"\ncpu_request = { column = "request", unit = "cores" }\n'
+    )
+    found = find_raw_files([own], format=str(tmp_path / "own.toml")).discovery
+    planned = ingest_plan.estimate(found, tmp_path / "store", 1)
+    assert [(table.table, table.files) for table in planned.tables] == [("tasks", 1), ("usage", 1)]
+    assert (planned.files, planned.size) == (1, own.stat().st_size)
+
+
+def test_a_database_of_two_tables_counts_once(tmp_path):
+    path = tmp_path / "packing.sqlite"
+    path.write_bytes(packing_database())
+    planned = ingest_plan.estimate(discover([path]), tmp_path / "store", 1)
+    assert len(planned.tables) == 2
+    assert (planned.files, planned.size) == (1, path.stat().st_size)

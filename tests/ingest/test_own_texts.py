@@ -10,6 +10,7 @@ from borgtrace.ingest.find.raw_files import find_raw_files
 from borgtrace.ingest.read.line_numbers import line_numbers
 from borgtrace.store import Store
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
+from tests.ingest.raw import MACHINES, write_part
 
 TEXT = "task,time,cpu\nweb,1793491200,2\nweb,1793491500,4\nköln,1793491200,1\n"
 STORED = sorted([(hashed("web"), 0.25), (hashed("web"), 0.5), (hashed("köln"), 0.125)])
@@ -77,3 +78,28 @@ def test_lines_above_the_header_count_in_the_numbers_of_lines(tmp_path):
     (source,) = find_raw_files([path]).discovery.sources
     # Two comments, an empty line and the header stand above the first row.
     assert line_numbers(source, [0, 2]) == [5, 7]
+
+
+BLANK = {
+    "own.csv": "task,time,cpu\nweb,0,2\n\nweb,300,x\n   \nweb,600,4\n\n\n",
+    "returns.csv": "task,time,cpu\r\nweb,0,2\r\n\r\nweb,300,x\r\n \r\nweb,600,4\r\n\r\n",
+    "semicolons.csv": "task;time;cpu\nweb;0;2\n\nweb;300;x\n\nweb;600;4\n",
+    "own.json": '{"task":"web","time":0,"cpu":2}\n\n{"task":"web","time":300,"cpu":"x"}\n\n'
+    '{"task":"web","time":600,"cpu":4}\n',
+}
+
+
+@pytest.mark.parametrize("name", BLANK)
+def test_blank_lines_are_no_rows_and_count_where_lines_are_numbered(tmp_path, name):
+    store = ingest_own(tmp_path, AVERAGES, {name: BLANK[name]})
+    (entry,) = store.manifest.sources
+    assert (entry.rows_in, entry.stored, entry.quarantined) == (3, 2, 1)
+    (refused,) = entry.refusals
+    assert (refused.reason, refused.line) == ("unparsable_value", 3 if name == "own.json" else 4)
+
+
+def test_a_blank_line_of_a_published_table_is_no_row(tmp_path):
+    path = write_part(tmp_path, "machine_events", [*MACHINES, "", *MACHINES, ""])
+    manifest = ingest([path], tmp_path / "store", IngestOptions(jobs=1)).manifest
+    (entry,) = manifest.sources
+    assert (entry.rows_in, entry.stored, entry.quarantined) == (2, 2, 0)

@@ -80,6 +80,38 @@ def test_a_log_that_ends_early_is_refused(tmp_path: Path) -> None:
         ingest([tmp_path / "cluster_job_log"], tmp_path / "store", IngestOptions(jobs=1))
 
 
+# A row of each in the README's columns, and one of a machine that was off.
+UTILIZATION = {
+    "cluster_gpu_util": "time,machineId,gpu0_util,gpu1_util\n2017-10-03 00:08:00 PDT,m1,60.8,NA,\n",
+    "cluster_cpu_util": "time,machine_id,cpu_util\n2017-11-27 00:04:00 PST,m1,31.845\n",
+    "cluster_mem_util": "time,machine_id,mem_total,mem_free\n2017-10-03 00:06:00 PDT,m1,NA,NA\n",
+}
+
+
+def test_use_of_whole_machines_is_named_as_not_read(tmp_path: Path) -> None:
+    files = {"cluster_job_log": json.dumps(PHILLY_JOBS), **UTILIZATION}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    ingest([tmp_path], tmp_path / "store", IngestOptions(jobs=1))
+    manifest = borgtrace.open(tmp_path / "store").manifest
+    assert len(manifest.sources) == 1
+    assert [note for note in manifest.notes if "is not read" in note] == [
+        f"{tmp_path}/{name}: {name} of philly is not read: means of whole machines are no use of tasks."
+        for name in sorted(UTILIZATION)
+    ]
+
+
+@pytest.mark.parametrize("name", UTILIZATION)
+def test_use_of_whole_machines_alone_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(UTILIZATION[name])
+    with pytest.raises(SourceError) as refused:
+        ingest([tmp_path / name], tmp_path / "store", IngestOptions(jobs=1))
+    assert str(refused.value) == (
+        f"{tmp_path / name}: {name} of philly is not read: expected its other tables, "
+        "got means of whole machines are no use of tasks; leave it out"
+    )
+
+
 def test_real_rows(trace: Path, tmp_path: Path) -> None:
     """82,247 jobs of 15 virtual clusters, 3,521,082,502 s of GPUs: counted by hand from the raw lines."""
     path = real_folder(trace, "philly") / "philly.csv.xz"

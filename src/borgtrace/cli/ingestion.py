@@ -55,9 +55,7 @@ def bars() -> Iterator[IngestBars]:
 
 def announce(planned: IngestPlan) -> None:
     """Say which files there are and how much disk they need, before anything is written."""
-    files = counted(sum(table.files for table in planned.tables), "file")
-    size = decimal(sum(table.size for table in planned.tables))
-    talk.print(f"{trace_title(planned)}: {files}, {size}; {needs(planned)}")
+    talk.print(f"{trace_title(planned)}: {files_of(planned)}; {needs(planned)}")
     for table in planned.tables:
         files = counted(table.files, "file")
         talk.print(f"  {table.table}: {files}, parts {table.parts}", style="dim")
@@ -68,7 +66,7 @@ def print_plan(planned: IngestPlan, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(planned), indent=1)
         return
-    print(trace_title(planned))
+    print(f"{trace_title(planned)}: {files_of(planned)}")
     for table in planned.tables:
         files = counted(table.files, "file")
         columns = ", ".join(table.columns) or "those of events and usage"
@@ -81,6 +79,11 @@ def trace_title(planned: IngestPlan) -> str:
     """Return the trace and its cell in words."""
     cell = f" cell {planned.cell}" if planned.cell else ""
     return f"{planned.generation} trace{cell}"
+
+
+def files_of(planned: IngestPlan) -> str:
+    """Say how many files there are and how large they are together."""
+    return f"{counted(planned.files, 'file')}, {decimal(planned.size)}"
 
 
 def needs(planned: IngestPlan) -> str:

@@ -59,11 +59,17 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class IngestPlan:
-    """Tables, disk and time of an ingest."""
+    """Tables, disk and time of an ingest.
+
+    A file that holds several tables, or is read for several sections of a declaration, counts once in `files` and
+    `size`, and once in each of its tables.
+    """
 
     generation: str
     cell: str
     tables: tuple[TablePlan, ...]
+    files: int
+    size: int
     disk_needed: int
     disk_free: int | None
     seconds: float
@@ -101,12 +107,15 @@ def estimate(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
         gzip_bytes += size
         usage_rows += size * rows_per_byte.get(source.table, 0)
     parquet_bytes = (_STAGED + _STORED) * gzip_bytes
+    sizes = _sizes_of_files(discovery.sources)
     return IngestPlan(
         generation=discovery.generation,
         cell=discovery.cell,
         tables=tuple(
             _plan_table(name, sources_of_table[name]) for name in sorted(sources_of_table)
         ),
+        files=len(sizes),
+        size=sum(sizes.values()),
         disk_needed=int(parquet_bytes + _ARRAY_BYTES_PER_ROW * usage_rows),
         disk_free=_free_disk(store),
         seconds=_WHOLE_INGEST * gzip_bytes * sample.seconds_per_byte / jobs,
@@ -150,6 +159,11 @@ def _free_disk(store: Path) -> int | None:
     folders = (store, *store.absolute().parents)
     existing = next(folder for folder in folders if folder.exists())
     return shutil.disk_usage(existing).free
+
+
+def _sizes_of_files(sources: Sequence[Source]) -> dict[tuple[Path, str], int]:
+    """Return the size of each file, by its path and its name in an archive."""
+    return {(source.path, source.member): source.size for source in sources}
 
 
 def _plan_table(name: str, sources: Sequence[Source]) -> TablePlan:

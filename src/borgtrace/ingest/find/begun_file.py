@@ -3,6 +3,7 @@
 import codecs
 import os
 from codecs import BOM_UTF8
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from borgtrace.ingest.files.lines_above import lines_above_header
 from borgtrace.ingest.files.packing import DAMAGE, damaged, packing_of
 from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.streams import foreign_byte, open_stream
-from borgtrace.ingest.find.beside_data import is_beside_data
+from borgtrace.ingest.find.beside_data import is_beside_data, may_be_beside_data
 from borgtrace.storage import (
     NotRegularError,
     RemotePath,
@@ -56,8 +57,20 @@ def begun_files(path: Path) -> list[BegunFile]:
         listed = members(Path(local_path), archive)
         if not is_document(listed):
             data = [member for member in listed if member.size and not is_beside_data(member.name)]
-            return [_begun_member(file, member) for member in data]
+            return _begun_members(file, data)
     return [_decoded(file, head)]
+
+
+def _begun_members(archive: RawFile, members_with_data: Sequence[Member]) -> list[BegunFile]:
+    begun = []
+    for member in members_with_data:
+        try:
+            begun.append(_begun_member(archive, member))
+        except SourceError:
+            # A description that cannot be read keeps nothing else from being read.
+            if not may_be_beside_data(member.name):
+                raise
+    return begun
 
 
 def _begun_member(archive: RawFile, member: Member) -> BegunFile:

@@ -14,7 +14,9 @@ _BEGINNINGS = (
     "_metadata",
     "_common_metadata",
 )
-_ENDINGS = (".md", ".txt", ".pdf", INCOMPLETE, ".schema.json", ".part", ".state", ".crc")
+_TEXT = ".txt"
+"""Descriptions are called so, and what programs such as sacct and kubectl print is, too: its content tells."""
+_ENDINGS = (".md", ".pdf", INCOMPLETE, ".schema.json", ".part", ".state", ".crc")
 _FOLDERS = ("__MACOSX", "_delta_log", "_temporary")
 """Folders that macOS, Delta and Spark make for themselves."""
 
@@ -36,3 +38,19 @@ def is_beside_data(name: str) -> bool:
     if any(folder in _FOLDERS for folder in folders):
         return True
     return file in _NAMES or file.startswith(_BEGINNINGS) or file.endswith(_ENDINGS)
+
+
+def may_be_beside_data(name: str) -> bool:
+    """Return whether a file may be a description, so that it is none of ours where it is not recognized.
+
+    Parameters
+    ----------
+    name
+        Its name.
+
+    Examples
+    --------
+    >>> may_be_beside_data("jobs.txt"), may_be_beside_data("jobs.csv")
+    (True, False)
+    """
+    return name.endswith(_TEXT)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.files.sources import Source, tell_apart
-from borgtrace.ingest.find.beside_data import SCHEMA, is_beside_data
+from borgtrace.ingest.find.beside_data import SCHEMA, is_beside_data, may_be_beside_data
 from borgtrace.ingest.find.recognition import RecognizedFile, recognize
 from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema import Dialect
@@ -98,13 +98,16 @@ def discover(
     is_remote = any(isinstance(place, RemotePath) for place in places)
     with ThreadPoolExecutor(_AT_ONCE if is_remote else 1) as pool:
         walked = _walk(places, discovery.faults)
-        recognized = pool.map(lambda file: _recognize(file, cell, only), walked)
-        for file in recognized:
+        recognized = pool.map(lambda file: (file, _recognize(file, cell, only)), walked)
+        descriptions: list[SourceError] = []
+        for walked_file, file in recognized:
+            is_doubtful = not walked_file.is_named and may_be_beside_data(walked_file.path.name)
+            faults = descriptions if is_doubtful else discovery.faults
+            faults += file.faults
             discovery.sources += file.sources
-            discovery.faults += file.faults
             discovery.unread += file.unread
     if not discovery.sources:
-        refusals = (*discovery.faults, *discovery.unread)
+        refusals = (*discovery.faults, *discovery.unread, *descriptions)
         raise refusals[0] if refusals else _nothing_found(places)
     if cell:
         discovery.sources = _sources_of_cell(discovery.sources, cell)
@@ -118,7 +121,7 @@ def discover(
 
 
 def first_data_files(places: Iterable[Path], most: int) -> list[Path]:
-    """Return the first files of some places that may hold data.
+    """Return the first files of some places that may hold data; texts only where there is nothing else.
 
     Parameters
     ----------
@@ -128,15 +131,18 @@ def first_data_files(places: Iterable[Path], most: int) -> list[Path]:
         How many of a folder at most; those that are named are returned all.
     """
     files = []
+    descriptions: list[Path] = []
     n_of_folder: Counter[Path] = Counter()
     for file in _walk(places, []):
         if file.is_named:
             files.append(file.path)
+        elif may_be_beside_data(file.path.name):
+            descriptions.append(file.path)
         elif not is_beside_data(file.path.name):
             n_of_folder[file.path.parent] += 1
             if n_of_folder[file.path.parent] <= most:
                 files.append(file.path)
-    return files
+    return files or descriptions[:most]
 
 
 class _WalkedFile(NamedTuple):

@@ -26,6 +26,7 @@ from borgtrace.ingest.find.begun_file import (
     begun_files,
     in_its_encoding,
 )
+from borgtrace.ingest.find.beside_data import may_be_beside_data
 from borgtrace.ingest.find.known_columns import (
     NOT_A_TRACE,
     not_a_trace,
@@ -158,19 +159,24 @@ def recognize(
     """
     dialects = (only,) if only else tuple(DIALECTS.values())
     recognized = RecognizedFile([], [], [])
+    descriptions = []
     for begun in begun_files(path):
         try:
             sources = _recognize(begun.file, begun.head, orders or {}, dialects)
         except SourceError as fault:
             unread = _unread_table(begun.file, dialects)
-            if unread is None:
-                recognized.faults.append(fault)
-            else:
+            if unread is not None:
                 recognized.unread.append(unread)
+            elif begun.file.member and may_be_beside_data(begun.file.member):
+                descriptions.append(fault)
+            else:
+                recognized.faults.append(fault)
             continue
         for source in sources:
             known_cell = cell_in_path(path, source.dialect) or cell
             recognized.sources.append(replace(source, cell=known_cell))
+    if not (recognized.sources or recognized.faults or recognized.unread):
+        recognized.faults.extend(descriptions)
     return recognized
 
 

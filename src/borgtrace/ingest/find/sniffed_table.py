@@ -18,6 +18,7 @@ from borgtrace.ingest.files.raw_file import RawFile
 from borgtrace.ingest.files.separators import separator_of, whole_lines
 from borgtrace.ingest.files.streams import first_lines_file, plain_file
 from borgtrace.ingest.find.begun_file import BegunFile, begun_files, in_its_encoding
+from borgtrace.ingest.find.beside_data import may_be_beside_data
 from borgtrace.ingest.find.unread_texts import refuse_unread_text
 from borgtrace.ingest.read.tables import (
     columns_in,
@@ -107,7 +108,9 @@ def read_first_rows(path: Path) -> list[SniffedTable]:
     """
     (local_path,) = local_copies([path])
     tables = []
-    for begun in begun_files(path):
+    begun_with_data = begun_files(path)
+    tabular = [begun for begun in begun_with_data if not may_be_beside_data(begun.file.member)]
+    for begun in tabular or begun_with_data:
         file = replace(begun.file, copy=Path(local_path))
         tables += _tables_of(begun._replace(file=file))
     if not tables:

@@ -74,8 +74,7 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         block_size=BLOCK_SIZE,
         column_names=[name_of_place.get(place, f"field {place}") for place in places],
     )
-    # An empty line is a row like any other: it must be refused and counted, or rows in would not equal rows stored and
-    # refused.
+    # Arrow would pass over an empty line and number the rows below it wrongly: the validating reader counts it.
     parse_options = pyarrow.csv.ParseOptions(
         delimiter=layout.delimiter,
         quote_char=False,
@@ -123,7 +122,7 @@ class PlainLines:
         self._rest = block[end:] if end else self._rest + block
         # Arrow takes a carriage return alone for the end of a line.
         has_lone_return = b"\r" in whole and whole.count(b"\r") != whole.count(b"\r\n")
-        # An empty line is refused: of a block of nothing else Arrow would make eight million rows.
+        # Of a block of nothing but empty lines Arrow would make eight million rows.
         has_empty_line = b"\n\n" in whole
         has_quote = b'"' in whole
         if has_lone_return or has_empty_line or has_quote or is_strange(whole):

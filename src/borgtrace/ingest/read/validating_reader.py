@@ -241,15 +241,23 @@ def _taken(texts: Sequence[str | None], places: pa.ChunkedArray) -> pa.ChunkedAr
 
 
 def line_blocks(source: Source) -> Iterator[pa.Table]:
-    """Cut a file of lines into tables of (source_row, line); the last line may lack its newline."""
+    """Cut a file of lines into tables of (source_row, line); the last line may lack its newline.
+
+    A blank line is no row, but counts where rows are numbered: by its number a row is found again. In a table of one
+    column it is a row without a value.
+    """
     row = 0
+    has_blank_rows = source.format == "csv" and len(source.order) == 1
     check_expansion(source)
     with open_lines(source) as stream:
         # Buffered: a decompressing stream yields its lines in Python, one by one.
         buffered = io.BufferedReader(stream, READ_SIZE)  # type: ignore[type-var]
         while lines := _next_lines(buffered):
-            numbers = pa.array(range(row, row + len(lines)), pa.int64())
-            texts = pa.array([_decode(line) for line in lines], pa.string())
+            places = [
+                place for place, line in enumerate(lines) if has_blank_rows or not _is_blank(line)
+            ]
+            numbers = pa.array([row + place for place in places], pa.int64())
+            texts = pa.array([_decode(lines[place]) for place in places], pa.string())
             yield pa.table({"source_row": numbers, "line": texts})
             row += len(lines)
 
@@ -266,6 +274,11 @@ def _next_lines(stream: BinaryIO) -> list[bytes]:
         n_bytes += sum(map(len, piece))
         lines += piece
     return lines
+
+
+def _is_blank(line: bytes) -> bool:
+    # Tabs alone are fields without values.
+    return not line.strip(b" \r\n")
 
 
 def _decode(line: bytes) -> str:

@@ -54,6 +54,8 @@ JOBS = RawTable(
     ),
 )
 
+_MACHINES_BY_MINUTE = "means of whole machines are no use of tasks"
+
 DIALECT = Dialect(
     name="philly",
     title="Microsoft Philly trace 2017",
@@ -73,6 +75,9 @@ DIALECT = Dialect(
         },
     },
     conversion=Conversion(clock="epoch", is_local=True, has_sizes=False),
+    unread=dict.fromkeys(
+        ("cluster_gpu_util", "cluster_cpu_util", "cluster_mem_util"), _MACHINES_BY_MINUTE
+    ),
     licence="The trace is published under CC-BY 4.0.",
     citations=(
         Citation(
