@@ -142,8 +142,9 @@ def test_a_block_of_empty_lines_is_no_larger_than_others(
     path = tmp_path / "task_usage-000000000000.csv"
     path.write_bytes(sample.content([sample.row(1)]) + b"\n" * 10_000)
     sizes = [block.num_rows for block in line_blocks(classify(path))]
-    assert sum(sizes) == 10_001
-    assert max(sizes) <= 2_000
+    # Empty lines are no rows; at most 2,000 of them are in memory at a time.
+    assert sum(sizes) == 1
+    assert len(sizes) > 5
 
 
 def test_a_flattened_file_has_a_limit_of_rows(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.ingest.kinds.kind import MIDNIGHT, InputKind, cpu_entry, rows, written
+import pyarrow as pa
+
+from tests.ingest.cluster_samples import parquet_of
+from tests.ingest.kinds.kind import AMOUNTS, MIDNIGHT, InputKind, cpu_entry, rows, written
 
 
 def _memory(column: str, unit: str) -> dict[str, Any]:
@@ -14,6 +18,17 @@ def _memory(column: str, unit: str) -> dict[str, Any]:
 
 def _time(**entry: str) -> dict[str, Any]:
     return {"usage.time": {"column": "time", **entry}}
+
+
+_FIRST = datetime(2026, 11, 1, tzinfo=UTC)
+_MOMENTS = [_FIRST + timedelta(minutes=5) * (number // 2) for number in range(6)]
+_DAYS = [(_FIRST + timedelta(days=1) * (number // 2)).date() for number in range(6)]
+
+
+def _parquet(times: pa.Array) -> bytes:
+    """Return usage of two pods at three times."""
+    amounts = [float(AMOUNTS[number % 3]) for number in range(6)]
+    return parquet_of({"pod": ["web", "db"] * 3, "time": times, "cpu": amounts})
 
 
 _RECORDS = [
@@ -32,6 +47,42 @@ KINDS = (
         "a unit in the name",
         rows("pod,time,CPU(m)", ("500", "15", "250")),
         cpu_entry("CPU(m)", "millicores"),
+    ),
+    InputKind(
+        AMOUNT,
+        "nanocores in the name",
+        rows("pod,time,cpu_nano", ("500000000", "1500000000", "2")),
+        cpu_entry("cpu_nano", "nanocores"),
+    ),
+    InputKind(
+        AMOUNT,
+        "millicores in the name",
+        rows("pod,time,cpu_mcores", ("500", "1500", "2")),
+        cpu_entry("cpu_mcores", "millicores"),
+    ),
+    InputKind(
+        AMOUNT,
+        "NaN among numbers",
+        rows(amounts=("0.5", "NaN", "1.5", "0.25")),
+        cpu_entry("cpu", "cores"),
+    ),
+    InputKind(
+        AMOUNT,
+        "percent signs",
+        rows(amounts=("50%", "25%")),
+        refusal="percent of what",
+    ),
+    InputKind(
+        AMOUNT,
+        "how long it was throttled, alone",
+        rows("pod,time,cpu_throttled_seconds", ("5", "1", "2")),
+        refusal="cpu_throttled_seconds (another measure of cpu)",
+    ),
+    InputKind(
+        AMOUNT,
+        "how many CPUs there are, alone",
+        rows("pod,time,num_cpus"),
+        refusal="num_cpus (capacity of cpu)",
     ),
     InputKind(
         AMOUNT,
@@ -172,6 +223,27 @@ KINDS = (
     ),
     InputKind(
         TIME,
+        "timestamps of Parquet, with or without a zone",
+        _parquet(pa.array(_MOMENTS, pa.timestamp("ms", "Europe/Berlin"))),
+        _time(unit="iso", zone="UTC"),
+        name="moments.parquet",
+    ),
+    InputKind(
+        TIME,
+        "dates of Parquet (`date32`): a row for each day",
+        _parquet(pa.array(_DAYS, pa.date32())),
+        {"step": "1d", **_time(unit="iso", zone="UTC")},
+        name="days.parquet",
+    ),
+    InputKind(
+        TIME,
+        "times of day of Parquet (`time64`)",
+        _parquet(pa.array([moment.time() for moment in _MOMENTS], pa.time64("us"))),
+        refusal="times of day without a date",
+        name="times.parquet",
+    ),
+    InputKind(
+        TIME,
         "11/01/2026",
         rows(time=written("%m/%d/%Y %H:%M")),
         refusal="may begin with the month or with the day",
@@ -205,6 +277,12 @@ KINDS = (
         "namespace, pod and container",
         rows("pod,time,cpu,namespace,container", more=",shop,app"),
         {"usage.task": ["namespace", "pod", "container"]},
+    ),
+    InputKind(
+        TASK,
+        "namespace/pod/container in one column",
+        rows("namespace/pod/container,time,cpu_cores"),
+        {"usage.task": "namespace/pod/container"},
     ),
     InputKind(
         TASK,

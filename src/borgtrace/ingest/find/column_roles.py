@@ -23,6 +23,8 @@ IDENTITY = (
     Level(
         "task",
         (
+            # All levels in one column: namespace/pod/container.
+            r"(cluster_)?(namespace|ns)_pod(_container)?(_?name)?|pod_container(_?name)?",
             r"(exported_)?(kubernetes_?|kube_?|k8s_?)?pod(_?(name|id|uid))?",
             r"(task|vm|virtual_machine|function|process|allocation)(_?(name|id))?",
             r"instance_?(name|id)",
