@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from borgtrace.interactive.answer import StoreAnswer
     from borgtrace.interactive.question_list import QuestionList
+    from borgtrace.question import Result
     from borgtrace.report import Summary
 
 
@@ -107,7 +108,14 @@ class Store(StoredTables):
                 kind = type(asked_question.parameters[name])
                 parameters[name] = kind(parse_time(value, name) / unit)
         tables = EngineTables.of(self.path, engine, where=where, memory=self.memory)
-        return drawn(asked_question.run(tables, **parameters))
+        result = asked_question.run(tables, **parameters)
+        if asked_question.parameters.get("curve") != "few" or "curve" in parameters:
+            return drawn(result)
+
+        def full_curve() -> Result:
+            return asked_question.run(tables, **parameters, curve="full")
+
+        return drawn(result, full_curve)
 
     def report(self, out: str | Path, questions: Sequence[str] = ()) -> Summary:
         """Write one self-contained page with the answers to some questions, or to all.

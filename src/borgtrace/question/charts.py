@@ -75,6 +75,7 @@ _DURATIONS = {
     ),
 }
 _HOURS_OF_A_DAY = 24
+_FEW_POINTS = 300
 _HOURS_SHOWN_AS_HOURS = 3 * _HOURS_OF_A_DAY
 
 
@@ -399,6 +400,17 @@ def in_runs(
         last_times[line] = time
         numbered_rows.append({**row, "run": runs[line]})
     return numbered_rows
+
+
+def steps(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the mark of a distribution: a line in steps, with a point at each where there are few.
+
+    Parameters
+    ----------
+    rows
+        Rows of the chart.
+    """
+    return {"interpolate": "step-after", "point": len(rows) <= _FEW_POINTS}
 
 
 def gap_notes(rows: Sequence[Row], field: str = "hour", share: str = "measured") -> list[str]:

@@ -13,7 +13,13 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_inside, of_jobs
-from borgtrace.analyses.shared.quantiles import NOTHING, PERCENTS, fetch_counts
+from borgtrace.analyses.shared.quantiles import (
+    NOTHING,
+    PERCENTS,
+    Curve,
+    fetch_counts,
+    percents_of_curve,
+)
 from borgtrace.analyses.shared.windows import tier
 from borgtrace.question import (
     Answer,
@@ -49,8 +55,17 @@ ANSWER = Answer(
 REPORTED_PERCENTS = (*PERCENTS, 100.0)
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return quantiles of the delays, for all jobs and per tier."""
+def compute(tables: Tables, *, curve: Curve = "few") -> list[Row]:
+    """Return quantiles of the delays, for all jobs and per tier.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    curve
+        At how many percentiles: ``"few"`` for a table, ``"full"`` for every tenth of a percent.
+    """
+    percents = percents_of_curve(REPORTED_PERCENTS, curve)
     jobs = first_runs(tables).inner_join(ready_times(tables), "collection_id")
     # After the minimum: a job that was enabled before the trace is not ready at its second ENABLE within it.
     jobs = jobs.filter(is_inside(jobs.ready_time) & (jobs.run_time >= jobs.ready_time))
@@ -61,7 +76,7 @@ def compute(tables: Tables) -> list[Row]:
     all_jobs = sum(tiers.values(), NOTHING)
     rows = []
     for (tier_name,), delays in {("all",): all_jobs, **tiers}.items():
-        rows += delays.rows(REPORTED_PERCENTS, tier=tier_name, mean=delays.mean(), n=len(delays))
+        rows += delays.rows(percents, tier=tier_name, mean=delays.mean(), n=len(delays))
     return rows
 
 
@@ -89,7 +104,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     rows = answer.to_pylist()
     return (
         charts.base(rows, title="Time from ready to the first running task")
-        .mark_line(interpolate="step-after", point=True)
+        .mark_line(**charts.steps(rows))
         .encode(
             x=alt.X(
                 "seconds:Q",

@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_known, is_within, of_jobs
-from borgtrace.analyses.shared.quantiles import PERCENTS, fetch_counts
+from borgtrace.analyses.shared.quantiles import PERCENTS, Curve, fetch_counts, percents_of_curve
 from borgtrace.question import (
     Answer,
     Claim,
@@ -56,8 +56,17 @@ THREE_MINUTES = 180
 TWO_HOURS = 7200
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return quantiles of job durations."""
+def compute(tables: Tables, *, curve: Curve = "few") -> list[Row]:
+    """Return quantiles of job durations.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    curve
+        At how many percentiles: ``"few"`` for a table, ``"full"`` for every tenth of a percent.
+    """
+    percents = percents_of_curve((0.0, *PERCENTS, 100.0), curve)
     jobs = job_durations(of_jobs(tables.collection_attempts))
     groups = fetch_counts(tables, jobs, jobs.duration, "durations", ("end_type",), per=1e6)
     if not groups:
@@ -67,7 +76,7 @@ def compute(tables: Tables) -> list[Row]:
     rows = []
     for (end_type,), durations in {(ALL,): all_jobs, **groups}.items():
         rows += durations.rows(
-            (0.0, *PERCENTS, 100.0),
+            percents,
             end_type=end_type,
             mean=durations.mean(),
             under_3min=durations.share_below(THREE_MINUTES),
@@ -106,7 +115,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     rows = answer.to_pylist()
     return (
         charts.base(rows, title="Job durations")
-        .mark_line(interpolate="step-after", point=True)
+        .mark_line(**charts.steps(rows))
         .encode(
             x=alt.X(
                 "seconds:Q", title="from first SCHEDULE to last end", **charts.duration_scale()

@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
-from borgtrace.analyses.shared.quantiles import fetch_counts
+from borgtrace.analyses.shared.quantiles import Curve, fetch_counts, percents_of_curve
 from borgtrace.analyses.shared.windows import (
     FINE_BITS,
     RESOURCES,
@@ -61,8 +61,17 @@ BITS = 16
 """Binary digits of what all tasks use together: requests of years fit into 63 bits."""
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return quantiles of used ÷ requested, of CPU and memory."""
+def compute(tables: Tables, *, curve: Curve = "few") -> list[Row]:
+    """Return quantiles of used ÷ requested, of CPU and memory.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    curve
+        At how many percentiles: ``"few"`` for a table, ``"full"`` for every tenth of a percent.
+    """
+    percents = percents_of_curve(REPORTED_PERCENTS, curve)
     lives = whole_lives(tables)
     ratios = ibis.union(*(ratios_of(lives, resource) for resource in RESOURCES))
     groups = fetch_counts(tables, ratios, ratios.steps, "efficiencies", ["resource"], per=STEPS)
@@ -78,8 +87,8 @@ def compute(tables: Tables) -> list[Row]:
         raise NotApplicable("no task has both usage and a request")
     rows: list[Row] = []
     for (resource,), efficiencies in groups.items():
-        values = efficiencies.quantiles(REPORTED_PERCENTS)
-        for percent, efficiency in zip(REPORTED_PERCENTS, values, strict=True):
+        values = efficiencies.quantiles(percents)
+        for percent, efficiency in zip(percents, values, strict=True):
             rows.append(
                 {
                     "resource": resource,
@@ -132,7 +141,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     rows = answer.to_pylist()
     return (
         charts.base(rows, title="Used ÷ requested over whole lives")
-        .mark_line(interpolate="step-after", point=True)
+        .mark_line(**charts.steps(rows))
         .encode(
             x=alt.X("efficiency:Q", title="used ÷ requested"),
             y=alt.Y("percent:Q", title="percent of tasks"),

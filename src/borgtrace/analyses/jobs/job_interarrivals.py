@@ -12,7 +12,7 @@ import ibis
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import new_jobs
-from borgtrace.analyses.shared.quantiles import PERCENTS, fetch_counts
+from borgtrace.analyses.shared.quantiles import PERCENTS, Curve, fetch_counts, percents_of_curve
 from borgtrace.question import (
     Answer,
     Claim,
@@ -48,8 +48,17 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return quantiles of the gaps between jobs."""
+def compute(tables: Tables, *, curve: Curve = "few") -> list[Row]:
+    """Return quantiles of the gaps between jobs.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    curve
+        At how many percentiles: ``"few"`` for a table, ``"full"`` for every tenth of a percent.
+    """
+    percents = percents_of_curve((*PERCENTS, 100.0), curve)
     new = new_jobs(tables.collection_attempts)
     # The id breaks ties: the gap between two jobs of one µs is 0 either way round.
     in_order = ibis.window(order_by=["submit_time", "collection_id"])
@@ -61,7 +70,7 @@ def compute(tables: Tables) -> list[Row]:
     mean = gaps.mean()
     # All jobs at one time: no mean gap to compare with.
     squared_cv = gaps.variance() / mean**2 if mean else None
-    return gaps.rows((*PERCENTS, 100.0), mean=mean, squared_cv=squared_cv, n=len(gaps))
+    return gaps.rows(percents, mean=mean, squared_cv=squared_cv, n=len(gaps))
 
 
 def chart(answer: pa.Table) -> alt.Chart:
@@ -71,7 +80,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     rows = answer.to_pylist()
     return (
         charts.base(rows, title="Time between job arrivals")
-        .mark_line(interpolate="step-after", point=True)
+        .mark_line(**charts.steps(rows))
         .encode(
             x=alt.X(
                 "seconds:Q",

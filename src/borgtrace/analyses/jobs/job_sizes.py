@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import of_jobs
-from borgtrace.analyses.shared.quantiles import NOTHING, PERCENTS, fetch_counts
+from borgtrace.analyses.shared.quantiles import (
+    NOTHING,
+    PERCENTS,
+    Curve,
+    fetch_counts,
+    percents_of_curve,
+)
 from borgtrace.analyses.shared.windows import int_sum, tier
 from borgtrace.question import (
     Answer,
@@ -46,8 +52,17 @@ ANSWER = Answer(
 REPORTED_PERCENTS = (*PERCENTS, 100.0)
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return percentiles of the tasks of a job, for all jobs and per tier."""
+def compute(tables: Tables, *, curve: Curve = "few") -> list[Row]:
+    """Return percentiles of the tasks of a job, for all jobs and per tier.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    curve
+        At how many percentiles: ``"few"`` for a table, ``"full"`` for every tenth of a percent.
+    """
+    percents = percents_of_curve(REPORTED_PERCENTS, curve)
     tasks = of_jobs(tables.instance_attempts)
     jobs = tasks.group_by("collection_id").aggregate(
         n_tasks=int_sum(tasks.attempt == 1), priority=tasks.priority.max()
@@ -59,8 +74,8 @@ def compute(tables: Tables) -> list[Row]:
     all_jobs = sum(tiers.values(), NOTHING)
     rows = []
     for (tier_name,), sizes in {("all",): all_jobs, **tiers}.items():
-        quantiles = sizes.quantiles(REPORTED_PERCENTS)
-        for percent, n_tasks in zip(REPORTED_PERCENTS, quantiles, strict=True):
+        quantiles = sizes.quantiles(percents)
+        for percent, n_tasks in zip(percents, quantiles, strict=True):
             rows.append(
                 {
                     "tier": tier_name,
@@ -80,7 +95,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     rows = answer.to_pylist()
     return (
         charts.base(rows, title="Tasks of a job by tier")
-        .mark_line(interpolate="step-after", point=True)
+        .mark_line(**charts.steps(rows))
         .encode(
             x=alt.X("n_tasks:Q", title="tasks of the job", **charts.log_scale()),
             y=alt.Y("percent:Q", title="percent of jobs"),

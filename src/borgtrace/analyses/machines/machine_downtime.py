@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses.shared.quantiles import PERCENTS, fetch_counts
+from borgtrace.analyses.shared.quantiles import PERCENTS, Curve, fetch_counts, percents_of_curve
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import (
     Answer,
@@ -40,8 +40,17 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return quantiles of the absences of machines."""
+def compute(tables: Tables, *, curve: Curve = "few") -> list[Row]:
+    """Return quantiles of the absences of machines.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    curve
+        At how many percentiles: ``"few"`` for a table, ``"full"`` for every tenth of a percent.
+    """
+    percents = percents_of_curve((0.0, *PERCENTS, 100.0), curve)
     events = tables.machine_events
     history = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
     # The event just before: in 2011 nothing but ADD follows a REMOVE (8,860 times).
@@ -55,7 +64,7 @@ def compute(tables: Tables) -> list[Row]:
     if not groups:
         raise NotApplicable("no machine was removed and came back")
     absences = groups[()]
-    return absences.rows((0.0, *PERCENTS, 100.0), n=len(absences))
+    return absences.rows(percents, n=len(absences))
 
 
 def chart(answer: pa.Table) -> alt.Chart:
@@ -65,7 +74,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     rows = answer.to_pylist()
     return (
         charts.base(rows, title="How long machines are away")
-        .mark_line(interpolate="step-after", point=True)
+        .mark_line(**charts.steps(rows))
         .encode(
             x=alt.X("seconds:Q", title="time from REMOVE to ADD", **charts.duration_scale()),
             y=alt.Y("percent:Q", title="percent of absences"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import ibis.expr.types as ir
 import numpy as np
@@ -16,6 +16,9 @@ from borgtrace.question import Tables
 
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 """Percentiles that the questions report, beside the minimum (0) and the maximum (100)."""
+Curve = Literal["few", "full"]
+"""At how many percentiles a distribution is reported: at the dozen of a table, or at every tenth of a percent."""
+TENTHS = tuple(tenth / 10 for tenth in range(1001))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,26 @@ class Counts:
             {"percent": percent, "seconds": value, **constants}
             for percent, value in zip(percents, values, strict=True)
         ]
+
+
+def percents_of_curve(percents: Sequence[float], curve: Curve) -> tuple[float, ...]:
+    """Return the percentiles at which a distribution is reported.
+
+    Parameters
+    ----------
+    percents
+        Those of the table.
+    curve
+        ``"full"`` adds every tenth of a percent, for a curve without visible steps.
+
+    Examples
+    --------
+    >>> percents_of_curve((50.0, 99.95), "few"), len(percents_of_curve((50.0, 99.95), "full"))
+    ((50.0, 99.95), 1002)
+    """
+    if curve == "few":
+        return tuple(percents)
+    return tuple(sorted({*percents, *TENTHS}))
 
 
 NOTHING = Counts(np.zeros(0), np.zeros(0, np.int64))

@@ -20,7 +20,7 @@ from borgtrace.analyses.shared.breakdown import (
     with_deciding_priority,
 )
 from borgtrace.analyses.shared.columns import GROUPING
-from borgtrace.analyses.shared.quantiles import PERCENTS, Counts
+from borgtrace.analyses.shared.quantiles import PERCENTS, Counts, Curve, percents_of_curve
 from borgtrace.question import (
     Answer,
     Claim,
@@ -56,7 +56,7 @@ ANSWER = Answer(
 REPORTED_PERCENTS = (*PERCENTS, 100.0)
 
 
-def compute(tables: Tables, *, tier_of: TierEvent = "schedule") -> list[Row]:
+def compute(tables: Tables, *, tier_of: TierEvent = "schedule", curve: Curve = "few") -> list[Row]:
     """Return quantiles of the waits, for all tasks, per tier and per class.
 
     Parameters
@@ -65,7 +65,11 @@ def compute(tables: Tables, *, tier_of: TierEvent = "schedule") -> list[Row]:
         The store's tables.
     tier_of
         Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
+    curve
+        At how many percentiles: ``"few"`` for a table, ``"full"`` for every tenth of a percent, which is exact to 10 ms
+        between those of the table.
     """
+    percents = percents_of_curve(REPORTED_PERCENTS, curve)
     tasks = with_deciding_priority(of_jobs(tables.instance_attempts), tier_of)
     bin_number = (tasks.wait // HUNDREDTH).cast("int64")
     binned_waits = count_by_group(tables, tasks, bin_number, "waits")
@@ -83,7 +87,7 @@ def compute(tables: Tables, *, tier_of: TierEvent = "schedule") -> list[Row]:
         elsewhere = waits.where(~np.isin(waits.values, bins))
         all_waits = Counts(elsewhere.values * HUNDREDTH, elsewhere.n) + exact_waits[group]
         rows += all_waits.per(1e6).rows(
-            REPORTED_PERCENTS,
+            percents,
             grouping=group[0],
             group=group[1],
             mean=sums[group]["total"] / sums[group]["n"] / 1e6,
@@ -110,7 +114,7 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
     return (
         charts.base(rows, title)
-        .mark_line(interpolate="step-after", point=True)
+        .mark_line(**charts.steps(rows))
         .encode(
             x=alt.X("seconds:Q", title="wait from SUBMIT to SCHEDULE", **charts.duration_scale()),
             y=alt.Y("percent:Q", title="percent of attempts"),
