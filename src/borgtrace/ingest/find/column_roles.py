@@ -16,6 +16,7 @@ class Level(NamedTuple):
     patterns: tuple[str, ...]
 
 
+_POD = r"(exported_)?(kubernetes_?|kube_?|k8s_?)?pod(_?(name|id|uid))?"
 IDENTITY = (
     Level("cluster", (r"(kube_?)?cluster(_?(name|id))?",)),
     Level("namespace", (r"(exported_)?(kubernetes_?|kube_?|k8s_?)?(namespace|ns)(_?name)?",)),
@@ -23,11 +24,11 @@ IDENTITY = (
     Level(
         "task",
         (
-            # All levels in one column: namespace/pod/container.
-            r"(cluster_)?(namespace|ns)_pod(_container)?(_?name)?|pod_container(_?name)?",
-            r"(exported_)?(kubernetes_?|kube_?|k8s_?)?pod(_?(name|id|uid))?",
+            _POD,
             r"(task|vm|virtual_machine|function|process|allocation)(_?(name|id))?",
             r"instance_?(name|id)",
+            # All levels in one column: namespace/pod/container.
+            r"(cluster_)?(namespace|ns)_pod(_container)?(_?name)?|pod_container(_?name)?",
         ),
     ),
     Level("container", (r"(exported_)?(kubernetes_?|kube_?|k8s_?)?container(_?(name|id))?",)),
@@ -214,8 +215,7 @@ def find_identity(columns: Sequence[SniffedColumn]) -> dict[str, str]:
 def find_workload(columns: Sequence[SniffedColumn]) -> dict[str, str]:
     """Return the columns that say where in a cluster of Kubernetes a task belongs; none where they name a pod alone."""
     identity = find_identity(columns)
-    pod_pattern = next(level for level in IDENTITY if level.name == "task").patterns[0]
-    pod = _first(columns, (pod_pattern,))
+    pod = _first(columns, (_POD,))
     if not pod or identity.get("task") != pod or len(identity) == 1:
         return {}
     levels = {
