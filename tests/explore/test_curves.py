@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 import borgtrace
-from borgtrace.explore import job, machine, task
+from borgtrace.explore import machine, task
 from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.grid import ABSENT, file_name
 from borgtrace.explore.load import UsedWindows, add_windows
 from borgtrace.explore.pyramid import MACHINES_FILE, Pyramid, pyramid
+from borgtrace.explore.siblings import siblings
 from borgtrace.explore.span import TimeSpan
 from borgtrace.report.task_life import Life
 from borgtrace.schema import PERCENTILES
@@ -208,23 +209,36 @@ def six_tasks(tmp_path_factory: pytest.TempPathFactory) -> ExploredStore:
 
 
 @pytest.mark.parametrize(
-    ("facts", "limit", "ids"),
+    ("facts", "limit", "expected"),
     [
-        ({"collection_logical_name": "n", "user": "u"}, 12, [10, 35, 36]),
-        ({"collection_logical_name": "n", "user": "u"}, 2, [10, 35]),
-        ({"collection_logical_name": None, "user": "u"}, 12, [10, 35, 99]),
+        (
+            {"collection_logical_name": "n", "user": "u"},
+            12,
+            [("logical name", 3, [10, 35, 36]), ("user", 3, [10, 35, 99])],
+        ),
+        # The number is of all of them.
+        (
+            {"collection_logical_name": "n", "user": "u"},
+            2,
+            [("logical name", 3, [10, 35]), ("user", 3, [10, 35])],
+        ),
+        ({"collection_logical_name": None, "user": "u"}, 12, [("user", 3, [10, 35, 99])]),
         ({"user": "it's"}, 12, []),
         ({}, 12, []),
     ],
 )
-def test_siblings_have_the_name_or_else_the_user(
+def test_siblings_have_the_name_or_the_user(
     six_tasks: ExploredStore,
     facts: dict[str, Any],
     limit: int,
-    ids: list[int],
+    expected: list[tuple[str, int, list[int]]],
 ) -> None:
-    siblings = job.siblings(six_tasks, 20, facts, limit)
-    assert siblings["collection_id"].to_pylist() == ids
+    groups = siblings(six_tasks, 20, facts, limit)
+    assert [
+        (group.shared, group.n_jobs, group.jobs["collection_id"].to_pylist()) for group in groups
+    ] == expected
+    for group in groups:
+        assert group.address == ("/jobs?user=u" if group.shared == "user" else None)
 
 
 def life(percentiles: dict[str, list[float | None]]) -> Life:

@@ -106,7 +106,7 @@ def test_a_task_and_its_window(cell: TestClient) -> None:
     assert "/task/200/0?window=900000000" in page.links
     assert "/machine/8" in page.links
     window = Reader(cell.get("/task/200/0?window=900000000").text)
-    assert "The window from 0.2500 h to 0.2917 h" in window.text
+    assert "The window from 2011-05-01 19:05:00 EDT (0.08333 h) to " in window.text
     assert "/task/200/0?window=600000000" in window.links
     assert "/task/200/0?window=1500000000" in window.links
 

@@ -23,6 +23,7 @@ from borgtrace.explore.charts import TimeChart, to_csv, to_json
 from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.pages import Pages
+from borgtrace.explore.search import search as search_words
 from borgtrace.explore.span import RequestedTimes, TimeSpan, requested_span, requested_times
 from borgtrace.explore.table_view import requested_view
 from borgtrace.notation import find_job, find_machine
@@ -136,7 +137,7 @@ def routes_of_views(pages: Pages) -> list[Route]:
 
     def search(request: Request) -> Response:
         words = request.query_params.get("q", "")
-        matches = facets.search(pages.explored, words)
+        matches = search_words(pages.explored, words)
         # One meaning is where the reader wanted to go.
         if len(matches) == 1:
             return RedirectResponse(matches[0].address, 303)

@@ -1,12 +1,8 @@
-"""Who and what is in the cell: users, priorities and constraints, each with its jobs; and the search by id."""
+"""Who and what is in the cell: users, priorities and constraints, each with its jobs."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-from urllib.parse import quote
 
-import numpy as np
 import pyarrow as pa
 
 from borgtrace.explore.explored_store import ExploredStore
@@ -14,8 +10,6 @@ from borgtrace.explore.order import TableOrder, requested_order
 
 MOST_ROWS = 100
 """Groups or jobs that a page lists, at most."""
-IDS = re.compile(r"\s*(\d{1,18})(?:\s*[:/ ,]\s*(\d{1,9}))?\s*")
-"""An id, or a pair of ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +130,6 @@ JOBS_WITH_CONSTRAINT = """
     GROUP BY collection_id
 """
 
-# A limit for each kind: one letter begins thousands of hashes.
-NAMES = """
-    (
-        SELECT DISTINCT 'user' AS kind, user AS name, NULL::BIGINT AS id
-        FROM tasks
-        WHERE starts_with(user, $text)
-        ORDER BY name
-        LIMIT 20
-    )
-    UNION ALL
-    (
-        SELECT DISTINCT 'job' AS kind, collection_logical_name AS name, collection_id AS id
-        FROM tasks
-        WHERE starts_with(collection_logical_name, $text)
-        ORDER BY name, id
-        LIMIT 20
-    )
-"""
-
 
 def order_of_groups(name: str, query: Sequence[tuple[str, str]]) -> TableOrder:
     """Return the order of a facet's groups that an address asks for: each facet of a page has one of its own."""
@@ -227,58 +202,3 @@ def jobs(
     order_clause = order.clause(ORDER_OF_JOBS)
     in_order = f"{query} ORDER BY {order_clause} LIMIT $limit OFFSET $start"
     return explored.store.sql(in_order, parameters)
-
-
-class Match(NamedTuple):
-    """What a search means: a machine, a job, a task or a user, with its address."""
-
-    kind: str
-    name: str
-    address: str
-
-
-def search(explored: ExploredStore, text: str) -> list[Match]:
-    """Return what an id, a pair of ids, or the beginning of a name may mean."""
-    matches = []
-    ids = IDS.fullmatch(text)
-    if ids and ids[2] is not None:
-        matches += tasks_of_ids(explored, int(ids[1]), int(ids[2]))
-    elif ids:
-        matches += jobs_and_machines_of_id(explored, int(ids[1]))
-    if text.strip():
-        matches += names_that_begin(explored, text.strip())
-    return matches
-
-
-def tasks_of_ids(explored: ExploredStore, collection_id: int, instance_index: int) -> list[Match]:
-    """Return the task of these ids, where there is one."""
-    low, high = explored.store.rows_of_collection(collection_id)
-    if low == high:
-        return []
-    instances = explored.store.task_ids(np.arange(low, high))[1]
-    if instance_index not in instances:
-        return []
-    name = f"{collection_id}:{instance_index}"
-    return [Match("task", name, f"/task/{collection_id}/{instance_index}")]
-
-
-def jobs_and_machines_of_id(explored: ExploredStore, id_: int) -> list[Match]:
-    """Return the job and the machine of an id, where there are any."""
-    matches = []
-    low, high = explored.store.rows_of_collection(id_)
-    if low < high:
-        matches.append(Match("job", f"{id_} ({high - low} tasks)", f"/job/{id_}"))
-    if explored.pyramid.place(id_) is not None:
-        matches.append(Match("machine", str(id_), f"/machine/{id_}"))
-    return matches
-
-
-def names_that_begin(explored: ExploredStore, text: str) -> list[Match]:
-    """Return users and jobs whose name begins with a text."""
-    matches = []
-    for row in explored.store.sql(NAMES, {"text": text}).to_pylist():
-        name = row["name"]
-        is_user = row["kind"] == "user"
-        address = f"/jobs?user={quote(name, safe='')}" if is_user else f"/job/{row['id']}"
-        matches.append(Match(row["kind"], name, address))
-    return matches

@@ -1,12 +1,10 @@
 """One job (or alloc set): the lives of its instances, what they used together, and its siblings."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.engine.identifiers import quoted
 from borgtrace.explore.cell import RESOURCE_NAMES
 from borgtrace.explore.charts import DrawnSeries, TimeChart
 from borgtrace.explore.explored_store import ExploredStore
@@ -135,44 +133,3 @@ def facts(explored: ExploredStore, collection_id: int) -> dict[str, Any]:
     """Return what the events and the index say of a job: known values only."""
     (row,) = explored.store.sql(FACTS, {"job": collection_id}).to_pylist()
     return {name: value for name, value in row.items() if value is not None}
-
-
-def siblings(
-    explored: ExploredStore,
-    collection_id: int,
-    job_facts: Mapping[str, Any],
-    limit: int = 12,
-) -> pa.Table:
-    """Return other jobs of the same logical name, or of the same user where it has none.
-
-    Parameters
-    ----------
-    explored
-        What is explored.
-    collection_id
-        The job.
-    job_facts
-        What `facts` says of it.
-    limit
-        How many at most, the nearest ids first.
-    """
-    has_name = bool(job_facts.get("collection_logical_name"))
-    shared = "collection_logical_name" if has_name else "user"
-    query = f"""
-        SELECT collection_id,
-            count(*) AS n_instances,
-            min(first_time) AS first_time,
-            max(end_type) AS end_type
-        FROM tasks
-        WHERE {quoted(shared)} = $value AND collection_id <> $job
-        GROUP BY collection_id
-        ORDER BY abs(collection_id - $job)
-        LIMIT $limit
-    """
-    # NULL where it has neither name nor user: it equals nothing.
-    parameters = {
-        "value": job_facts.get(shared),
-        "job": collection_id,
-        "limit": limit,
-    }
-    return explored.store.sql(query, parameters)

@@ -17,11 +17,12 @@ COLUMNS = (
     "percent_cpu_used",
     "percent_memory_used",
 )
+NAME = "name"
 UNKNOWN = MachineSize(None, None, None)
 
 
 def machines(explored: ExploredStore, order: TableOrder, start: int, n_rows: int) -> pa.Table:
-    """Return machines in an order: by their ids where none is chosen.
+    """Return machines in an order: by their names, or by ids where they have none, unless another is chosen.
 
     Parameters
     ----------
@@ -35,21 +36,22 @@ def machines(explored: ExploredStore, order: TableOrder, start: int, n_rows: int
         How many at most.
     """
     table = described_machines(explored)
-    if order.column:
-        direction = "descending" if order.is_descending else "ascending"
-        rows = pc.sort_indices(
-            table,
-            sort_keys=[
-                (order.column, direction, "at_end"),
-                ("machine_id", "ascending", "at_end"),
-            ],
-        )
-        table = table.take(rows)
-    return table.slice(start, n_rows)
+    # Ids made from names are in no order that anybody knows.
+    identity = NAME if explored.notation.names.are_own else "machine_id"
+    column = identity if order.column in ("", "machine_id") else order.column
+    direction = "descending" if order.is_descending else "ascending"
+    rows = pc.sort_indices(
+        table,
+        sort_keys=[
+            (column, direction, "at_end"),
+            (identity, "ascending", "at_end"),
+        ],
+    )
+    return table.take(rows).select(COLUMNS).slice(start, n_rows)
 
 
 def described_machines(explored: ExploredStore) -> pa.Table:
-    """Return a row for each machine, with `COLUMNS`."""
+    """Return a row for each machine, with `COLUMNS` and its `NAME`."""
     pyramid = explored.pyramid
     machine_ids = pyramid.machines.tolist()
     columns = {"machine_id": pa.array(machine_ids, pa.int64())}
@@ -61,4 +63,5 @@ def described_machines(explored: ExploredStore) -> pa.Table:
     for position, column in enumerate(MachineSize._fields):
         kind = pa.string() if column == "platform_id" else pa.float64()
         columns[column] = pa.array([size[position] for size in sizes], kind)
-    return pa.table(columns).select(COLUMNS)
+    columns[NAME] = pa.array([explored.notation.names.machine(each) for each in machine_ids])
+    return pa.table(columns)

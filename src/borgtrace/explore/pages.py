@@ -14,15 +14,18 @@ from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.explore import facets, job, machine, machine_list, snippets, sql_box
 from borgtrace.explore.charts import to_json
 from borgtrace.explore.explored_store import ExploredStore
-from borgtrace.explore.facets import Match
 from borgtrace.explore.filters import OPERATORS
 from borgtrace.explore.order import page_links, requested_order, requested_start
 from borgtrace.explore.rows import LinkedText, PageTable, page_table, text
+from borgtrace.explore.search import Match
+from borgtrace.explore.siblings import siblings as job_siblings
 from borgtrace.explore.span import RequestedTimes, span_of_life
 from borgtrace.explore.table_view import ROWS_OF_A_PAGE, TableView, is_enumeration
 from borgtrace.explore.tiers import tier_colors
 from borgtrace.notation import Notation
+from borgtrace.notation.clock import SECONDS
 from borgtrace.report.holdings import trace_name
+from borgtrace.report.own_units import OwnUnits
 from borgtrace.report.values import cell, environment
 from borgtrace.schema import TABLES, Column
 from borgtrace.schema.time import SECOND, TRACE_START
@@ -38,6 +41,8 @@ VIEWS = {
 }
 KNOWN_PATHS = ("/machine/", "/job/", "/task/", "/search", *VIEWS)
 WHOLE = RequestedTimes()
+IN_TITLES = ("collection_id", "instance_index", "start_time", "end_time")
+"""Columns of a window that the titles of its page say."""
 Parameters = Sequence[tuple[str, str]]
 """Parameters of an address in their order."""
 
@@ -50,6 +55,15 @@ class DescribedTable:
     grain: str
     columns: Sequence[Column]
     n_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedWindow:
+    """A window of usage: its times as text, and all that is known of it."""
+
+    start: str
+    end: str
+    facts: Sequence[tuple[Column, str]]
 
 
 @dataclass(frozen=True)
@@ -137,7 +151,9 @@ class Pages:
         """Return the page of a job."""
         first, last = self.explored.job_rows(collection_id)
         facts = job.facts(self.explored, collection_id)
-        siblings = job.siblings(self.explored, collection_id, facts)
+        siblings = []
+        for group in job_siblings(self.explored, collection_id, facts):
+            siblings.append((group, page_table(group.jobs, notation=self.explored.notation)))
         kind = "Alloc set" if facts.get("collection_type") == "ALLOC_SET" else "Job"
         return self.render(
             "job",
@@ -149,7 +165,7 @@ class Pages:
             python=snippets.python_of_job(self.explored.store.path, collection_id),
             n=last - first,
             facts=linked_facts(facts, self.explored.notation),
-            siblings=page_table(siblings, notation=self.explored.notation),
+            siblings=siblings,
             home=job.life_span(self.explored, collection_id),
         )
 
@@ -164,7 +180,6 @@ class Pages:
         # Inside: charts of tasks come with the questions' tools, which take half a second to import.
         from borgtrace.explore import task
         from borgtrace.report import task_life, task_page
-        from borgtrace.report.own_units import OwnUnits
 
         store = self.explored.store
         life = task_life.read_life(store, collection_id, instance_index)
@@ -177,8 +192,7 @@ class Pages:
                 way_out="choose one in the table of usage",
             )
         starts = life.usage["start_time"].to_pylist()
-        # Its machines are linked by their ids.
-        own_units = OwnUnits(self.explored.notation, keeps=frozenset(("machine_id",)))
+        own_units = OwnUnits(self.explored.notation)
         # Neighbors in time; where no window is shown there are none.
         before: list[int] = []
         after: list[int] = []
@@ -191,6 +205,7 @@ class Pages:
             title=self._title_of_task(collection_id, instance_index),
             here="",
             life=life,
+            job=self.explored.notation.names.job(collection_id),
             sql=snippets.sql_of_task(collection_id, instance_index),
             python=snippets.python_of_task(store.path, collection_id, instance_index),
             times=times,
@@ -199,11 +214,21 @@ class Pages:
             span=task_page.span(store.manifest, life),
             tables=task_page.tables(life, own_units),
             starts=starts,
-            window=window,
-            columns=TABLES["instance_usage"].columns,
+            window=None if window is None else self._described_window(window, own_units),
             before=before,
             after=after,
         )
+
+    def _described_window(self, window: Mapping[str, Any], own_units: OwnUnits) -> DescribedWindow:
+        facts = []
+        for column in TABLES["instance_usage"].columns:
+            value = window[column.name]
+            if value is not None and column.name not in IN_TITLES:
+                shown = own_units.column(column)
+                facts.append((shown, cell(own_units.writer(column)(value), shown)))
+        clock = self.explored.notation.clock
+        start = clock.text(window["start_time"], SECONDS)
+        return DescribedWindow(start, clock.text(window["end_time"], SECONDS), facts)
 
     def _title_of_task(self, collection_id: int, instance_index: int) -> str:
         name = self.explored.notation.names.task(collection_id, instance_index)
