@@ -67,6 +67,9 @@ def full_cluster() -> list[Series]:
     killed = {"namespace": "shop", "pod": "pod-0", "container": "app", "reason": "OOMKilled"}
     reasons = [(at, "1") for at in times[30:]]
     series.append(_series("kube_pod_container_status_last_terminated_reason", killed, reasons))
+    killed.pop("reason")
+    restarts = [(at, "0" if at < times[30] else "1") for at in times]
+    series.append(_series("kube_pod_container_status_restarts_total", killed, restarts))
     for namespace in ("shop", "web"):
         own = {"namespace": namespace, "replicaset": f"{namespace}-5d9c"}
         owner = {"owner_kind": "Deployment", "owner_name": namespace}

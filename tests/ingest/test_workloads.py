@@ -304,6 +304,45 @@ def test_ends_out_of_memory_are_counted_by_task(tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in rows] == [("web-0", 2, 3), ("web-1", 0, 1)]
 
 
+def test_ends_for_the_same_reason_are_told_by_the_count_of_restarts(tmp_path: Path) -> None:
+    # Killed in minutes 3, 5 and 9, by an error in 7; the reason of the second does not differ from that of the first.
+    counts = [0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    reasons = {"OOMKilled": [3, 4, 5, 6, 9, 10], "Error": [7, 8]}
+    states = []
+    for reason, minutes in reasons.items():
+        samples = [(60 * minute, "1" if minute in minutes else "0") for minute in range(11)]
+        states.append(series(TERMINATED, APP | {"reason": reason}, samples))
+    restarts = [(60 * minute, str(count)) for minute, count in enumerate(counts)]
+    name = "kube_pod_container_status_restarts_total"
+    states.append(series(name, APP, restarts))
+    # A copy of it that lags behind by some seconds.
+    lagging = [(60 * minute + 20, str(count)) for minute, count in enumerate(counts)]
+    states.append(series(name, APP | {"replica": "b"}, lagging))
+    store = store_of(tmp_path, answer(series(CPU, APP, HALF)), answer(*states))
+    ends = store.sql("""
+        select (time / 1e6 - 600) / 60 as minute, type, end_reason
+        from instance_events where end_reason is not null order by time
+    """).to_pylist()
+    assert [tuple(row.values()) for row in ends] == [
+        (3, "FAIL", "OOMKilled"),
+        (5, "FAIL", "OOMKilled"),
+        (7, "FAIL", "Error"),
+        (9, "FAIL", "OOMKilled"),
+    ]
+
+
+def test_a_count_that_begins_anew_is_no_restart(tmp_path: Path) -> None:
+    # The pod of a StatefulSet was made again: its count falls to 0, and its next restart counts.
+    counts = [5] * 3 + [0] * 5 + [1] * 3
+    restarts = [(600 * place, str(count)) for place, count in enumerate(counts)]
+    killed = series(TERMINATED, APP | {"reason": "OOMKilled"}, [(0, "1"), (4800, "1")])
+    name = "kube_pod_container_status_restarts_total"
+    usage = series(CPU, APP, steady(0.5, n=120))
+    store = store_of(tmp_path, answer(usage), answer(killed, series(name, APP, restarts)))
+    ends = store.sql("select time from instance_events where end_reason is not null").to_pylist()
+    assert ends == [{"time": (600 + 4800) * 1_000_000}]
+
+
 def test_a_store_without_limits_keeps_its_digest(tmp_path: Path) -> None:
     """The digest that a version without these columns gave: a column that is NULL throughout adds nothing."""
     lines = ["task,time,cpu,memory_bytes"]

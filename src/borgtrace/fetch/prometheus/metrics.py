@@ -202,6 +202,11 @@ WANTED = (
         (("kube_pod_container_status_last_terminated_reason",),),
         labels=OF_CONTAINERS,
     ),
+    Wanted(
+        "restarts of containers",
+        (("kube_pod_container_status_restarts_total",),),
+        labels=OF_CONTAINERS,
+    ),
 )
 
 ALL_NAMES = tuple(name for wanted in WANTED for group in wanted.names for name in group)

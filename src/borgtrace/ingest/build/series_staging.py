@@ -35,6 +35,7 @@ from borgtrace.ingest.read.series_labels import (
 )
 from borgtrace.ingest.read.validating_reader import REFUSED_SCHEMA
 from borgtrace.schema import RawTable
+from borgtrace.schema.dialects.prometheus import RESTARTS
 from borgtrace.schema.reasons import REASONS
 from borgtrace.store.manifest import SourceEntry
 
@@ -196,7 +197,8 @@ class SeriesOutput:
         else:
             field = labels.get("resource", "") if "value" not in raw.names else "value"
             reason = "" if field == "value" or field in _RESOURCES else "resource_not_read"
-            series = last_sample(series)
+            is_count = raw.name == RESTARTS.name
+            series = changes_of_count(series) if is_count else last_sample(series)
         if reason:
             self._leave_out(series_text(labels), reason, 1)
         else:
@@ -362,6 +364,19 @@ def last_sample(series: Series) -> Series:
         first -= 1
     first = max(first, 0)
     return Series(series.labels, series.times[first:], series.values[first:], series.is_instant)
+
+
+def changes_of_count(series: Series) -> Series:
+    """Return the first sample of each value of a count, and what is no sample."""
+    times = []
+    values = []
+    before = None
+    for time, value in zip(series.times, series.values, strict=True):
+        if value != before or not is_plain_sample(time, value):
+            times.append(time)
+            values.append(value)
+        before = value
+    return Series(series.labels, times, values, series.is_instant)
 
 
 def runs_of_state(series: Series) -> Series:

@@ -8,9 +8,9 @@ from pathlib import Path
 import duckdb
 
 from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
-from borgtrace.engine.identifiers import literal, number, quoted
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError
-from borgtrace.ingest.convert.series_steps import longest_gap
+from borgtrace.ingest.convert.series_ends import show_ends
 from borgtrace.ingest.convert.series_tasks import COLUMNS_OF_TASKS, make_tasks
 from borgtrace.ingest.convert.series_usage import write_usage
 from borgtrace.ingest.files.staged_part import StagedPart
@@ -85,7 +85,7 @@ def show_series(
         _show(connection, name, usage_sql if name == "usage_rows" else "")
     _show_tasks(connection, result)
     _show_machines(connection, result)
-    result.counters.update(_show_ends(connection, dialect, usage.step))
+    result.counters.update(show_ends(connection, dialect, usage.step))
     if not result.fills.keys() & {"usage_rows", "machine_rows"}:
         raise _nothing_to_store(has_usage=bool(usage.counters["lone_sample"]))
     return result
@@ -263,40 +263,3 @@ def _filled(
     counts_sql = ", ".join(f"count({quoted(name)})" for name in columns)
     (counts,) = connection.execute(f"SELECT {counts_sql} FROM {quoted(table)}").fetchall()
     return frozenset(name for name, n in zip(columns, counts, strict=True) if n)
-
-
-def _show_ends(
-    connection: duckdb.DuckDBPyConnection, dialect: Dialect, step: int
-) -> dict[str, int]:
-    """Show when containers ended, and how; return how many ended before anything was measured of them."""
-    events = dialect.codes["event_type"].items()
-    events_sql = ", ".join(f"({literal(str(word))}, {literal(event)})" for word, event in events)
-    longest_gap_sql = number(longest_gap(step))
-    connection.execute(f"""
-        CREATE OR REPLACE TEMP TABLE ends AS
-        WITH marks AS (
-            -- A run of a state has a 1 at its first sample and a 2 at its last one; files may cut it.
-            SELECT
-                task,
-                text,
-                time,
-                value,
-                lag(time) OVER (PARTITION BY task, text ORDER BY time, value DESC) AS before
-            FROM states
-            WHERE "column" = 'status'
-        ),
-        begun AS (SELECT task, min(time) AS begun FROM staged_usage_rows GROUP BY task)
-        SELECT task, event AS status, text AS end_reason, time, time > begun + {number(step)} AS is_within
-        FROM marks
-        JOIN begun USING (task)
-        JOIN (VALUES {events_sql}) e(text, event) USING (text)
-        WHERE value = 1 AND (before IS NULL OR time - before > {longest_gap_sql})
-    """)
-    connection.execute("""
-        CREATE OR REPLACE TEMP VIEW ended_rows AS
-        SELECT DISTINCT ON (task, time) task, time, status, end_reason FROM ends WHERE is_within
-        ORDER BY task, time, status, end_reason
-    """)
-    query_sql = "SELECT count(*) FROM ends WHERE NOT is_within"
-    ((n_before,),) = connection.execute(query_sql).fetchall()
-    return {"ended_before": n_before} if n_before else {}

@@ -31,7 +31,7 @@ _NAMES = ("task", "machine", "app", "job", "user")
 """Columns that are names: those that several columns of the data may make up together."""
 _OF_PUBLISHED_TRACES: Mapping[str, tuple[str, ...]] = {
     "usage": ("job", "instance_name", "cpu_clock", "cpu_p", "assigned_memory", "sample_rate"),
-    "tasks": ("kind",),
+    "tasks": ("kind", "n_restarts"),
 }
 """Beginnings of columns, by section, that tables of published traces alone have."""
 _UNITS_OF_COLUMNS: Mapping[Unit, Units] = {

@@ -107,6 +107,10 @@ TERMINATED = _of_container(
     "kube_pod_container_status_last_terminated_reason",
     RawField("reason", "status"),
 )
+RESTARTS = _of_container(
+    "kube_pod_container_status_restarts_total",
+    RawField("value", "n_restarts"),
+)
 CONTAINER_CPU = _usage("container_cpu_usage_seconds_total", "counter_cpu")
 CONTAINER_MEMORY = _usage("container_memory_working_set_bytes", "instant_memory")
 _OF_CONTAINERS = "node_namespace_pod_container"
@@ -179,6 +183,7 @@ _METRICS = (
         RawField("value", "memory_limit"),
     ),
     TERMINATED,
+    RESTARTS,
     POD_OWNER_RULE,
     *_BOUND_RULES,
     CONTAINER_CPU,

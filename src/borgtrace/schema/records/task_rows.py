@@ -113,6 +113,13 @@ TASK_ROWS = Table(
             "Why it ended, in the words of its source.",
         ),
         Column(
+            "n_restarts",
+            "float64",
+            "1",
+            "How often it was started again so far.",
+            checks=COUNT,
+        ),
+        Column(
             "cpu_request",
             "float64",
             "cores",
