@@ -169,3 +169,17 @@ def test_an_accepted_guess_is_ingested(
     assert "250m → 0.25 cores" in shown
     assert ("Ingest like this?" in shown) == (not options)
     assert (store / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [("n\n", 1), ("\n", 1)],
+)
+def test_a_command_of_own_usage_asks_as_well(usage: Path, answer: str, code: int) -> None:
+    exit_code, shown = _on_a_terminal(
+        "colocate", "--usage", usage, "--capacity", "8", answer=answer
+    )
+    assert exit_code == code
+    assert "250m → 0.25 cores" in shown
+    assert "Go on like this? [y/N]:" in shown
+    assert "Nothing was stored." in shown

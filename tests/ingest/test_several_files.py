@@ -279,9 +279,9 @@ def test_tasks_are_named_by_the_columns_in_common(tmp_path, files, usage_task, t
             'expected as in u.csv: clock = "relative", got clock = "epoch"; write both in one way',
         ),
         (
-            {"c.csv": SMALL, "m.csv": "pod,time,memory_bytes\nweb,0,1\nweb,300,2\n"},
+            {"c.csv": SMALL, "m.csv": "pod_name,time,memory_bytes\nweb,0,1\nweb,300,2\n"},
             "{folder}/m.csv: a second table of usage with other columns: "
-            "expected the columns of c.csv: pod, time, cpu_cores, got pod, time, memory_bytes; "
+            "expected the columns of c.csv: pod, time, cpu_cores, got pod_name, time, memory_bytes; "
             "join the two by their task and time, rename its columns, or leave one out",
         ),
         (

@@ -10,7 +10,7 @@ from typing import Any
 
 from borgtrace import catalog
 from borgtrace.cli.answers import publish, run, sentence
-from borgtrace.cli.guesses import can_ask, show_guess
+from borgtrace.cli.guesses import confirm_guess
 from borgtrace.cli.printing import print_json
 from borgtrace.colocation import (
     ColocationOptions,
@@ -152,9 +152,7 @@ def ingest_own_usage(
     is_number = capacity.replace(".", "", 1).isdecimal()
     size = f"{capacity}cores" if is_number else capacity
     prepared = prepare_ingest([usage], store, IngestOptions(dialect=dialect, capacity=size))
-    # Shown, not asked: what is made of it is gone after the command.
-    if can_ask():
-        show_guess(prepared.raw_files)
+    confirm_guess(prepared.raw_files, is_accepted=False, question="Go on like this?")
     result = prepared.run()
     notes = result.manifest.notes if result.manifest else ()
     for note in notes:

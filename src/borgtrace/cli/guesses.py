@@ -58,7 +58,12 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and talk.is_terminal
 
 
-def confirm_guess(raw_files: RawFiles, *, is_accepted: bool) -> None:
+def confirm_guess(
+    raw_files: RawFiles,
+    *,
+    is_accepted: bool,
+    question: str = "Ingest like this?",
+) -> None:
     """Show a guess on a terminal and ask whether it is right; elsewhere a guess without a question is taken.
 
     Parameters
@@ -67,6 +72,8 @@ def confirm_guess(raw_files: RawFiles, *, is_accepted: bool) -> None:
         The files of an ingest.
     is_accepted
         Whether the user accepted it before (``--yes``).
+    question
+        What is asked.
 
     Raises
     ------
@@ -76,7 +83,7 @@ def confirm_guess(raw_files: RawFiles, *, is_accepted: bool) -> None:
     if not raw_files.columns or not can_ask():
         return
     show_guess(raw_files)
-    if is_accepted or confirm("Ingest like this?", err=True):
+    if is_accepted or confirm(question, err=True):
         return
     talk.print(
         "Nothing was stored. To correct the guess: borgtrace dialect sniff FILE > own.toml, then --dialect own.toml"

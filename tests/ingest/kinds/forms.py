@@ -43,6 +43,31 @@ KINDS = (
     InputKind(TEXT, "semicolon", rows("pod;time;cpu", separator=";"), cpu_entry("cpu", "cores")),
     InputKind(TEXT, "tab", rows("pod\ttime\tcpu", separator="\t"), cpu_entry("cpu", "cores")),
     InputKind(TEXT, "|", rows("pod|time|cpu", separator="|"), cpu_entry("cpu", "cores")),
+    InputKind(TEXT, "UTF-32", rows().encode("utf-32"), refusal="UTF-32 is not read"),
+    InputKind(
+        TEXT,
+        "Shift JIS",
+        rows().replace("web", "サーバ").encode("shift-jis"),
+        refusal="no line below the first is text in an encoding that is read",
+    ),
+    InputKind(
+        TEXT,
+        "single quotes",
+        rows("'pod','time','cpu','note'", more=",'a,b'").replace("web-0", "'web-0'"),
+        {"usage.task": "pod", **cpu_entry("cpu", "cores")},
+    ),
+    InputKind(
+        TEXT,
+        "names that begin with that of their table",
+        rows("usage.pod\tusage.time\tusage.cpu", separator="\t"),
+        {"usage.task": "usage.pod", **cpu_entry("usage.cpu", "cores")},
+    ),
+    InputKind(
+        TEXT,
+        "bars, and the number of rows below",
+        rows("pod|time|cpu", separator="|") + "(12 rows)\n",
+        cpu_entry("cpu", "cores"),
+    ),
     InputKind(TEXT, "quotes", rows('"pod","time","cpu"'), cpu_entry("cpu", "cores")),
     InputKind(
         TEXT, "UTF-8 with a mark", b"\xef\xbb\xbf" + rows().encode(), cpu_entry("cpu", "cores")

@@ -127,6 +127,33 @@ KINDS = (
         cpu_entry("cpu", "cores"),
     ),
     InputKind(
+        AMOUNT,
+        "usage and limit of docker stats",
+        rows("pod,time,mem_usage", ("3.344MiB / 1.918GiB", "500MiB / 2GiB")),
+        _memory("mem_usage", "quantity_of_limit"),
+    ),
+    InputKind(
+        AMOUNT,
+        "an average up to 16 of no unit",
+        rows("vm,time,avg cpu", ("4", "12")),
+        refusal="are its numbers, up to 12, cores or percentages",
+    ),
+    InputKind(
+        AMOUNT,
+        "an average of no unit, never above its limit",
+        rows("vm,time,avg cpu,cpu_limit", ("4", "12"), more=",16"),
+        cpu_entry("avg cpu", "cores"),
+    ),
+    InputKind(
+        AMOUNT, "a ratio", rows("vm,time,cpu_ratio", ("0.5", "0.8")), refusal="a share of what"
+    ),
+    InputKind(
+        AMOUNT,
+        "ticks of a clock",
+        rows("pod,time,cpu_ticks", ("500", "800")),
+        refusal="counts ticks of a clock",
+    ),
+    InputKind(
         AMOUNT, "percentages", rows("pod,time,cpu_pct", ("50", "80")), refusal="percent of what"
     ),
     InputKind(
@@ -219,7 +246,7 @@ KINDS = (
         TIME,
         "dates of Kibana",
         rows(time=lambda time: f'"{written("%b %-d, %Y @ %H:%M:%S.000")(time)}"'),
-        _time(format="%b %d, %Y @ %H:%M:%S.%g", zone="UTC"),
+        _time(format="%b %d, %Y @ %H:%M:%S.%f", zone="UTC"),
     ),
     InputKind(
         TIME,
@@ -241,6 +268,48 @@ KINDS = (
         _parquet(pa.array([moment.time() for moment in _MOMENTS], pa.time64("us"))),
         refusal="times of day without a date",
         name="times.parquet",
+    ),
+    InputKind(
+        TIME,
+        "[01/Nov/2026:00:05:00 +0000] of a web server",
+        rows(time=written("[%d/%b/%Y:%H:%M:%S +0000]")),
+        {"usage.time": {"column": "time", "format": "[%d/%b/%Y:%H:%M:%S %z]", "zone": "UTC"}},
+    ),
+    InputKind(
+        TIME,
+        "01.11.2026, 00:05:00 of a browser",
+        rows(time=written('"%d.%m.%Y, %H:%M:%S"')),
+        {"usage.time": {"column": "time", "format": "%d.%m.%Y, %H:%M:%S", "zone": "UTC"}},
+    ),
+    InputKind(
+        TIME,
+        "Nov 01, 2026 @ 12:05:00 AM",
+        rows(time=written('"%b %d, %Y @ %I:%M:%S %p"')),
+        {"usage.time": {"column": "time", "format": "%b %d, %Y @ %I:%M:%S %p", "zone": "UTC"}},
+    ),
+    InputKind(
+        TIME,
+        "01-Nov-26 12.05.00.000000 AM of Oracle",
+        rows(time=written("%d-%b-%y %I.%M.%S.000000 %p")),
+        {"usage.time": {"column": "time", "format": "%d-%b-%y %I.%M.%S.%f %p", "zone": "UTC"}},
+    ),
+    InputKind(
+        TIME,
+        "Nov  1 00:05:00 of a system log",
+        rows(time=written("%b %e %H:%M:%S")),
+        refusal="dates without a year",
+    ),
+    InputKind(
+        TIME,
+        "units in the line below the names",
+        rows().replace("cpu\n", "cpu\n-,s,cores\n", 1),
+        {"usage.time": {"column": "time", "unit": "s"}},
+    ),
+    InputKind(
+        TIME,
+        "the names once more between the rows",
+        rows() + rows().replace("web", "api"),
+        {"usage.time": {"column": "time", "unit": "s"}},
     ),
     InputKind(
         TIME,

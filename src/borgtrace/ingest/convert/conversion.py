@@ -43,6 +43,7 @@ from borgtrace.ingest.convert.job_rows import (
     use_columns,
     use_of_lives_sql,
 )
+from borgtrace.ingest.convert.parted_usage import join_parted_usage
 from borgtrace.ingest.convert.series_rows import SeriesRows, show_series
 from borgtrace.ingest.convert.task_facts import add_facts, notes_on_facts
 from borgtrace.ingest.convert.workloads import show_workloads
@@ -106,7 +107,9 @@ def open_rows(
     )
     show_rows(connection, tasks_sql, fills)
     fills |= _show_use_of_lives(connection, fills)
+    notes = series.notes
     if conversion.is_mixed:
+        notes = (*notes, *join_parted_usage(connection, fills.get("usage_rows", frozenset())))
         fills |= add_facts(connection, conversion, fills)
     show_workloads(connection, fills)
     _make_ids(connection, "task", TASK_NAMES_SQL)
@@ -115,9 +118,7 @@ def open_rows(
     zero = _zero(connection) if conversion.clock == "epoch" else conversion.zero
     if conversion.is_mixed and conversion.clock == "epoch":
         conversion, zero = _from_first_usage(connection, conversion, zero)
-    terms = Terms(
-        conversion, Basis(zero=zero), fills, counters=dict(series.counters), notes=series.notes
-    )
+    terms = Terms(conversion, Basis(zero=zero), fills, counters=dict(series.counters), notes=notes)
     return _with_cuts(connection, _with_units(connection, terms, capacity))
 
 

@@ -75,6 +75,9 @@ def show_series(
     result.counters.update(usage.counters)
     if usage.rated_tasks:
         result.notes = (_note_on_rates(len(usage.rated_tasks)),)
+    note_on_repeats = usage.repeated.note(usage.step)
+    if note_on_repeats:
+        result.notes = (*result.notes, note_on_repeats)
     usage_sql = ""
     if usage.path:
         columns = {"task", "machine", "time", "end", *usage.columns}

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from borgtrace.engine.identifiers import number
 from borgtrace.errors import SourceError
 from borgtrace.ingest.convert.joined_series import SeriesConflictError, join_series
+from borgtrace.ingest.convert.repeated_samples import RepeatedSamples
 from borgtrace.ingest.convert.series_steps import SampledSeries, Steps
 
 _SLICE = 1 << 19
@@ -65,6 +66,7 @@ class UsageOfSeries:
     step: int = 0
     counters: Counter[str] = field(default_factory=Counter)
     rated_tasks: set[str] = field(default_factory=set)
+    repeated: RepeatedSamples = field(default_factory=RepeatedSamples)
 
 
 class _SeriesOfPlace(NamedTuple):
@@ -203,6 +205,8 @@ def _rows_of_slice(samples: pa.Table, places: SeriesPlaces, usage: UsageOfSeries
     for first, end in pairwise([*firsts.tolist(), len(place)]):
         one = places.series[place[first]]
         sampled = one.series._replace(times=times[first:end], values=values[first:end])
+        if one.column == _COUNTER:
+            usage.repeated.look(sampled.values)
         series_of_task.setdefault(one.task, []).append(one._replace(series=sampled))
     task_codes: list[int] = []
     parts: list[_Rows] = []

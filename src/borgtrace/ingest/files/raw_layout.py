@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from borgtrace.ingest.files.separators import DOUBLE_QUOTE
 from borgtrace.ingest.files.sources import Source
 from borgtrace.schema import Column, Dialect, RawField, RawTable, Table
 from borgtrace.schema.dialects import Codes
@@ -114,6 +115,8 @@ class RawLayout:
     lists: tuple[RawLayout, ...] = ()
     delimiter: str = ","
     """What separates the fields of a line of delimited text."""
+    quote: str = DOUBLE_QUOTE
+    """What may stand around them."""
 
     @property
     def table(self) -> Table:
@@ -181,10 +184,10 @@ def layout_of(source: Source) -> RawLayout:
     if source.format == "csv":
         # A field of delimited text is no list of records.
         layout = replace(layout, lists=())
+    layout = replace(layout, delimiter=source.delimiter, quote=source.quote)
     if not (source.epoch or source.time_zone):
-        return replace(layout, delimiter=source.delimiter)
-    fields = tuple(_with_clock(field, source) for field in layout.fields)
-    return replace(layout, fields=fields, delimiter=source.delimiter)
+        return layout
+    return replace(layout, fields=tuple(_with_clock(field, source) for field in layout.fields))
 
 
 def _with_clock(field: Field, source: Source) -> Field:

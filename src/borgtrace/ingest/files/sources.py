@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, NamedTuple
 
 from borgtrace.ingest.files.raw_file import RawFile
+from borgtrace.ingest.files.separators import DOUBLE_QUOTE
 from borgtrace.schema import Dialect
 
 Format = Literal["csv", "json", "parquet", "table", "kaggle", "swf", "prometheus", "log"]
@@ -44,6 +45,8 @@ class Source(RawFile):
         Name of the table in it, where it holds several.
     delimiter
         What separates the fields of delimited text.
+    quote
+        What stands around those of its fields that hold what separates them.
     cell
         Its cell, where that is known.
     order
@@ -69,6 +72,7 @@ class Source(RawFile):
     kind: str = ""
     inner: str = ""
     delimiter: str = ","
+    quote: str = DOUBLE_QUOTE
     cell: str = ""
     order: tuple[str, ...] = ()
     has_header: bool = False

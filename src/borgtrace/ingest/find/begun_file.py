@@ -29,6 +29,7 @@ from borgtrace.storage.sparse_copy import local_copies
 
 HEAD = 1 << 16
 """Bytes of a file that are looked at before it is known what it is."""
+_UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 EXPECTED = "a file of a published format, or a table with columns such as task, time and cpu"
 
 
@@ -82,6 +83,13 @@ def _begun_member(archive: RawFile, member: Member) -> BegunFile:
 
 def _decoded(file: RawFile, head: bytes) -> BegunFile:
     """Return a file with its encoding, and its first bytes in UTF-8."""
+    if head.startswith(_UTF32_MARKS):
+        raise SourceError(
+            file.label,
+            "UTF-32 is not read",
+            expected="UTF-8",
+            way_out="write it as UTF-8: iconv -f UTF-32 -t UTF-8",
+        )
     encoding = encoding_of(head)
     unmarked = unmarked_utf16(head) if encoding == "utf-8" else ""
     if unmarked:

@@ -10,7 +10,12 @@ from borgtrace.ingest.find.column_roles import is_aggregate_name, is_count_name
 from borgtrace.ingest.find.draft import Draft
 from borgtrace.ingest.find.sniffed_table import SniffedColumn
 from borgtrace.ingest.read.number_texts import MISSING
-from borgtrace.schema.dialects.units import CPU_SUFFIXES, MEMORY_SUFFIXES, QUANTITY
+from borgtrace.schema.dialects.units import (
+    CPU_SUFFIXES,
+    MEMORY_SUFFIXES,
+    QUANTITY,
+    QUANTITY_OF_LIMIT,
+)
 
 
 class NamedUnit(NamedTuple):
@@ -27,6 +32,8 @@ CLOCK = "MHz"
 _PERCENTAGE = NamedUnit(
     NO_UNIT, "percent|pct|perc|%|(^|_)(cpu|mem|memory)_?p$|util(?!.*(core|byte|mi?b|gi?b))"
 )
+_FRACTION_NAMES = r"(^|_)(ratio|frac(tion)?|norm(ali[sz]ed)?)(_|$)"
+_SHARE_OF_WHAT = ("a share of what", 'unit = "fraction_of_machine" or "fraction_of_request"')
 UNITS: Mapping[str, Sequence[NamedUnit]] = {
     "cpu": [
         NamedUnit("nanocores", r"nano_?(core|cpu)|(^|_)nano$|(^|_)n$|(^|_)ncores?(_|$)"),
@@ -34,6 +41,7 @@ UNITS: Mapping[str, Sequence[NamedUnit]] = {
         NamedUnit("millicores", r"milli(?!second)|mcpu|(^|_)m_?cores?(_|$)|(^|_)mc?$"),
         NamedUnit(CLOCK, "[mg]hz"),
         _PERCENTAGE,
+        NamedUnit(NO_UNIT, _FRACTION_NAMES),
         NamedUnit("cores", "cores?|kerne?"),
     ],
     "memory": [
@@ -45,6 +53,7 @@ UNITS: Mapping[str, Sequence[NamedUnit]] = {
         NamedUnit("MB", r"mb|megabytes?|(^|_)megs?$"),
         NamedUnit("GB", r"gb|gigabytes?|(^|_)gigs?$"),
         _PERCENTAGE,
+        NamedUnit(NO_UNIT, _FRACTION_NAMES),
         NamedUnit("bytes", r"(^|_)b$"),
     ],
 }
@@ -52,8 +61,14 @@ UNITS: Mapping[str, Sequence[NamedUnit]] = {
 _CERTAIN_COUNTER = "seconds_total$"
 _MOST_FALLS = 0.2
 """Share of steps at which a counter may fall: it does where its task starts again."""
-_COUNTER_NAMES = r"total|seconds|jiffies|ticks|cpu_?time|usec|nsec|cumulative"
+_COUNTER_NAMES = (
+    r"total|seconds|jiffies|ticks|cpu_?time|usec|nsec|cumulative|"
+    r"(v?cpus?|cores?)_?(hours?|hrs?|minutes?|mins?)(_|$)"
+)
+_TICK_NAMES = r"(^|_)(jiffies|ticks)(_|$)"
 _COUNTER_UNITS = (
+    NamedUnit("h", r"hours?|(^|_)hrs?(_|$)"),
+    NamedUnit("min", r"minutes?|(^|_)mins?(_|$)"),
     NamedUnit("ns", r"nano_?seconds|(^|_)nsec|(^|_)ns$"),
     NamedUnit("us", r"micro_?seconds|usec|(^|_)us$"),
     NamedUnit("ms", r"milli_?seconds|msec|(^|_)ms$"),
@@ -71,6 +86,8 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+")
 _POINT_GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 _SPACED_THOUSANDS = ("\u00a0", "\u202f", " ", "'", "_")
+_WITH_LIMIT = re.compile(r"([0-9.,]+ ?[A-Za-z]+) */ *[0-9.,]+ ?[A-Za-z]+")
+"""An amount and its limit, as docker stats prints memory."""
 _COMMA_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
@@ -88,12 +105,15 @@ class Amounts:
         What stands behind numbers.
     has_two_readings
         Whether a comma may be either mark.
+    has_limit
+        Whether each number is followed by its limit.
     """
 
     numbers: Sequence[float | None]
     marks: Mapping[str, str]
     suffixes: frozenset[str]
     has_two_readings: bool = False
+    has_limit: bool = False
 
 
 def read_amounts(column: SniffedColumn, separator: str = "") -> Amounts:
@@ -107,10 +127,15 @@ def read_amounts(column: SniffedColumn, separator: str = "") -> Amounts:
         What separates the fields of its file: beside a semicolon, a point may stand between thousands.
     """
     texts = [text for text in column.values if text not in MISSING]
+    has_limit = bool(texts) and all(_WITH_LIMIT.fullmatch(text) for text in texts)
+    all_texts = column.texts
+    if has_limit:
+        texts = [text.partition("/")[0].strip() for text in texts]
+        all_texts = [text.partition("/")[0].strip() for text in all_texts]
     marks, has_two_readings = _marks(texts, separator)
     numbers = []
     suffixes = set()
-    for text in column.texts:
+    for text in all_texts:
         digits, suffix = _parts(text)
         if digits and text not in MISSING:
             suffixes.add(suffix)
@@ -118,7 +143,7 @@ def read_amounts(column: SniffedColumn, separator: str = "") -> Amounts:
         plain = plain.replace(marks.get("decimal", "."), ".")
         is_number = not suffix and _NUMBER.fullmatch(plain)
         numbers.append(float(plain) if is_number else None)
-    return Amounts(numbers, marks, frozenset(suffixes), has_two_readings)
+    return Amounts(numbers, marks, frozenset(suffixes), has_two_readings, has_limit)
 
 
 def _marks(texts: Sequence[str], separator: str) -> tuple[dict[str, str], bool]:
@@ -196,15 +221,7 @@ def guess_amount(
     if amounts.has_two_readings:
         _ask_about_marks(column, where, draft)
     if resource == "cpu" and _is_counter_name(column.words):
-        if not re.search(_CERTAIN_COUNTER, column.words) and _falls_often(amounts.numbers, tasks):
-            draft.ask(
-                where,
-                column.name,
-                "called like a counter, but it falls again and again",
-                'kind = "counter" with the unit of CPU time, or kind = "average" with the unit of a mean',
-            )
-            return entry
-        return entry | _counter(column, where, draft)
+        return entry | _counter(column, amounts, tasks, draft)
     unit, question = _unit(resource, column, amounts)
     entry |= {"unit": unit} if unit else {}
     if resource == "cpu" and may_be_counter(amounts.numbers, tasks):
@@ -240,11 +257,35 @@ def _ask_about_marks(column: SniffedColumn, where: str, draft: Draft) -> None:
     )
 
 
-def _counter(column: SniffedColumn, where: str, draft: Draft) -> dict[str, Any]:
-    """Return what a declaration says of a counter of CPU time."""
+def _counter(
+    column: SniffedColumn,
+    amounts: Amounts,
+    tasks: Sequence[str],
+    draft: Draft,
+) -> dict[str, Any]:
+    """Return what a declaration says of a counter of CPU time, or ask about it."""
+    where = "usage.cpu"
+    if re.search(_TICK_NAMES, column.words):
+        draft.ask(
+            where,
+            column.name,
+            "counts ticks of a clock, of which a second has 100 on most machines",
+            'a column in seconds: divide by the ticks of a second (getconf CLK_TCK), then kind = "counter", unit = "s"',
+        )
+        return {}
+    is_certain = re.search(_CERTAIN_COUNTER, column.words)
+    if not is_certain and _falls_often(amounts.numbers, tasks):
+        draft.ask(
+            where,
+            column.name,
+            "called like a counter, but it falls again and again",
+            'kind = "counter" with the unit of CPU time, or kind = "average" with the unit of a mean',
+        )
+        return {}
     unit = next((unit for unit, name in _COUNTER_UNITS if re.search(name, column.words)), "s")
+    counted = "seconds" if unit == "s" else f"time in {unit}"
     draft.remarks[where] = (
-        f"column {column.name}: guessed from its name to be a counter of CPU seconds"
+        f"column {column.name}: guessed from its name to be a counter of CPU {counted}"
     )
     return {"unit": unit, "kind": "counter"}
 
@@ -266,7 +307,11 @@ def resource_of_units(column: SniffedColumn) -> str:
 
 
 def _named(unit: str) -> str:
-    return "amounts that name their unit" if unit == QUANTITY else unit
+    names = {
+        QUANTITY: "amounts that name their unit",
+        QUANTITY_OF_LIMIT: "amounts that name their unit; the limit behind each is left out",
+    }
+    return names.get(unit, unit)
 
 
 def _first_with(mark: str, column: SniffedColumn) -> str:
@@ -286,10 +331,8 @@ def _unit(
     named = unit_in_name(resource, column.words)
     has_percent = "%" in amounts.suffixes
     if named == NO_UNIT or has_percent:
-        return "", (
-            "percent of what",
-            f'unit = "{_percent_line(resource)}"',
-        )
+        is_fraction = not has_percent and bool(re.search(_FRACTION_NAMES, column.words))
+        return "", _SHARE_OF_WHAT if is_fraction else ("percent of what", _percent_line(resource))
     if named == CLOCK:
         return "", (
             "a clock rate says no cores by itself",
@@ -297,7 +340,7 @@ def _unit(
         )
     if amounts.suffixes - {""}:
         if may_be_quantities(resource, amounts):
-            return QUANTITY, None
+            return (QUANTITY_OF_LIMIT if amounts.has_limit else QUANTITY), None
         odd = min(amounts.suffixes - _known_suffixes(resource))
         usual = "cores" if resource == "cpu" else "MiB"
         return "", (f"what is {odd!r} behind a number", f'unit = "{usual}" and numbers alone')
@@ -325,8 +368,8 @@ def _known_suffixes(resource: str) -> set[str]:
 
 def _percent_line(resource: str) -> str:
     if resource == "cpu":
-        return 'percent_of_core" or "percent_of_machine" or "percent_of_request'
-    return 'percent_of_machine" or "percent_of_request'
+        return 'unit = "percent_of_core" or "percent_of_machine" or "percent_of_request"'
+    return 'unit = "percent_of_machine" or "percent_of_request"'
 
 
 def unit_in_name(resource: str, words: str) -> str | None:

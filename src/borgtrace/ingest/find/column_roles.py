@@ -89,6 +89,7 @@ _WAYS_TO_NAME_A_LENGTH = (
 )
 _RATIO = r"usage|used|util|utili[sz]ation|ratio|vs|per|over|slack|commitment"
 _AGGREGATES = r"max|maximum|peak|min|minimum|std|stddev|p\d+|percentile|median|variance|q\d+"
+_PERCENTAGES = r"%|(^|_)(percent\w*|pct|perc)(_|$)"
 _MARKS_OF_USAGE = (
     r"usage|used|utili[sz]ation|util|consumption|consumed|rate|avg|average|mean|working_set|rss"
 )
@@ -306,6 +307,9 @@ def _usage_score(resource: str, words: str) -> int:
         score -= 4
     if is_count_name(words):
         score -= 6
+    # Percentages say not of what: amounts beside them do.
+    if re.search(_PERCENTAGES, words):
+        score -= 2
     return score
 
 

@@ -12,8 +12,11 @@ from borgtrace.ingest.find.sniffed_table import SniffedColumn
 from borgtrace.ingest.read.date_texts import date_sql
 from borgtrace.schema.dialects.units import COMPACT, EXCEL, ISO, TIMES
 
+_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?(\.\d+)?( ?[AaPp][Mm])?")
+_WITHOUT_YEAR = re.compile(r"[A-Z][a-z]{2,8}\.? +\d{1,2},? +\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
+"""As in the log of a system: ``Nov  1 00:05:00``."""
 _PARTS_IN_ANY_ORDER = re.compile(r"\d{1,2}[/-]\d{1,2}[/-](\d{4}|\d{2})\b.*")
 _NAME_OF_ZONE = re.compile(r"(.*\d) ([A-Z]{2,5})")
 _ROUNDED = re.compile(r"[-+]?\d\.(\d+)[eE]\+?0*(\d+)")
@@ -52,6 +55,7 @@ EPOCH_UNITS = [
 ISO_FORM = ""
 """Dates as ISO 8601 has them, to `date_sql`."""
 _CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%I:%M:%S %p", "%I:%M %p", "%I:%M%p")
+_JOINTS = (" @ ", ", ")
 _DAYS = (
     "%d.%m.%Y",
     "%d.%m.%y",
@@ -78,8 +82,9 @@ _WHOLE_PATTERNS = (
     "%a, %d %b %Y %H:%M:%S %Z",
     "%a, %d %b %Y %H:%M:%S %z",
     "%d/%b/%Y:%H:%M:%S %z",
+    "[%d/%b/%Y:%H:%M:%S %z]",
+    "%d-%b-%y %I.%M.%S.%f %p",
     "%Y-%m-%d %H:%M:%S,%g",
-    "%b %d, %Y @ %H:%M:%S.%g",
     "%Y%m%dT%H%M%S",
     "%Y%m%dT%H%M%SZ",
     "%Y%m%d %H:%M:%S",
@@ -126,7 +131,9 @@ def guess_times(column: SniffedColumn, path: str) -> GuessedTimes:
     SourceError
         Its texts are no times that are read, or times of day without a date.
     """
-    texts = column.values
+    # Words are no times: units below the names of columns, the names again, a last line with totals. Their rows are
+    # refused, and the others tell how times are written.
+    texts = [text for text in column.values if _DIGIT.search(text)] or column.values
     if not texts:
         raise SourceError(
             path,
@@ -144,6 +151,14 @@ def guess_times(column: SniffedColumn, path: str) -> GuessedTimes:
             expected="dates and times, such as 2026-11-01 00:05:00",
             got=repr(texts[0]),
             way_out="add the date to each, in the same column",
+        )
+    if all(_WITHOUT_YEAR.fullmatch(text) for text in texts):
+        raise SourceError(
+            path,
+            f"column {column.name}: dates without a year",
+            expected="dates and times, such as 2026-11-01 00:05:00",
+            got=repr(texts[0]),
+            way_out="add the year to each",
         )
     guess = _dates(column, texts)
     if guess is None:
@@ -235,22 +250,34 @@ def _dates(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes | None:
         return _of_dates({"unit": ISO, "zone": "UTC"}, texts)
     if texts and all(_PARTS_IN_ANY_ORDER.fullmatch(text) for text in texts):
         return _slashed_dates(column, texts)
-    for pattern in (*_patterns(_DAYS), *_WHOLE_PATTERNS):
+    for pattern in (*_patterns(_DAYS, _joint(texts)), *_WHOLE_PATTERNS):
         if texts and _are_read(texts[:20], pattern) and _are_read(texts, pattern):
             return _of_dates({"format": pattern, "zone": "UTC"}, texts)
     return None
 
 
-def _patterns(days: Sequence[str]) -> list[str]:
-    clocks = [f"{day} {clock}" for day in days for clock in _CLOCKS]
+def _patterns(days: Sequence[str], joint: str) -> list[str]:
+    clocks = [f"{day}{joint}{clock}" for day in days for clock in _CLOCKS]
     return [*clocks, *days]
+
+
+def _joint(texts: Sequence[str]) -> str:
+    """Return what stands between the day and the time of day: a comma in browsers, ``@`` in Kibana."""
+    return next(
+        (joint for joint in _JOINTS if all(_is_before_clock(joint, text) for text in texts)), " "
+    )
+
+
+def _is_before_clock(joint: str, text: str) -> bool:
+    before, _, clock = text.rpartition(joint)
+    return bool(before) and clock[:1].isdecimal() and ":" in clock and ":" not in before
 
 
 def _slashed_dates(column: SniffedColumn, texts: Sequence[str]) -> GuessedTimes | None:
     """Return how dates such as 11/01/2026 are read: by a day above 12, else in several ways."""
     fitting = {}
     for first, days in _SLASHED.items():
-        for pattern in _patterns(days):
+        for pattern in _patterns(days, _joint(texts)):
             if _are_read(texts[:20], pattern) and _are_read(texts, pattern):
                 fitting[first] = pattern
                 break

@@ -26,6 +26,7 @@ from borgtrace.ingest.find.sniffed_table import (
 )
 from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.ingest.find.tables_without_usage import refuse_table_without_usage
+from borgtrace.ingest.find.usage_in_parts import join_usage, refuse_equal_names
 
 _ORDER: tuple[Section, ...] = ("usage", "tasks", "machines")
 _WIDER_LEVELS = ("cluster", "namespace", "job")
@@ -68,6 +69,7 @@ def sniff_all(paths: Sequence[Path]) -> JointDraft:
             tables += read_first_rows(path)
         except SourceError as fault:
             faults[path] = fault
+    refuse_equal_names(tables)
     of_sections = []
     for table in _put_parts_together(tables):
         try:
@@ -75,8 +77,11 @@ def sniff_all(paths: Sequence[Path]) -> JointDraft:
             of_sections.append(section_of(table))
         except SourceError as fault:
             faults[table.path] = fault
-    if len(paths) == 1 and all(each.section == "usage" for each in of_sections):
+    joined = _join_usage(of_sections)
+    is_usage_alone = all(each.section == "usage" for each in of_sections)
+    if len(paths) == 1 and is_usage_alone and joined == of_sections:
         return JointDraft(sniff(paths[0]))
+    of_sections = joined
     # Tables of one file that are for no section stand beside those that are.
     for each in of_sections:
         faults.pop(each.table.path, None)
@@ -104,6 +109,16 @@ def _put_parts_together(tables: Sequence[SniffedTable]) -> list[SniffedTable]:
             columns.append(SniffedColumn(name, texts[:MOST_ROWS]))
         whole.append(SniffedTable(parts[0].path, tuple(columns), parts[0].name))
     return whole
+
+
+def _join_usage(of_sections: Sequence[TableOfSection]) -> list[TableOfSection]:
+    """Make one table of those of usage, where one has the CPU of the tasks and the other their memory."""
+    usage = [each for each in of_sections if each.section == "usage"]
+    joined = join_usage([each.table for each in usage]) if len(usage) > 1 else None
+    if joined is None:
+        return list(of_sections)
+    others = [each for each in of_sections if each.section != "usage"]
+    return [usage[0]._replace(table=joined), *others]
 
 
 def _require_something(

@@ -1,5 +1,6 @@
 """Which table of a known format a file is, by the names of its columns; the file's own name helps where they cannot."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -136,16 +137,29 @@ def tables_by_header(
             fitting.append(source_of(file, dialect, raw.name, "csv", order, has_header=True))
     for dialect, raw in tables_of("csv", dialects, is_positional=True):
         # Somebody wrote the published names above the rows of a table that has none.
-        if raw.task_file is None and sorted(header) == sorted(raw.names):
-            fitting.append(
-                source_of(file, dialect, raw.name, "csv", tuple(header), has_header=True)
-            )
+        order = _published_names(header, raw)
+        if raw.task_file is None and order:
+            fitting.append(source_of(file, dialect, raw.name, "csv", order, has_header=True))
     if not fitting:
         return []
     sources = _best_and_further(fitting, names)
     for source in sources:
         _require_different_names(file.label, header, source.dialect.tables[source.table])
     return [_with_unread(source, header) for source in sources]
+
+
+def _published_names(header: Sequence[str], raw: RawTable) -> tuple[str, ...]:
+    """Return the published names of a header that has all of them, as people spell them: ``job_id`` is ``job ID``."""
+    published = {_letters(name): name for name in raw.names}
+    spelled = [_letters(name) for name in header]
+    if sorted(spelled) != sorted(published):
+        return ()
+    return tuple(published[name] for name in spelled)
+
+
+def _letters(name: str) -> str:
+    letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    return "time" if letters == "timestamp" else letters
 
 
 def _with_unread(source: Source, names: Sequence[str]) -> Source:

@@ -17,7 +17,14 @@ from borgtrace.errors import SourceError
 from borgtrace.ingest.files.packing import packing_of
 from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.files.raw_file import RawFile
-from borgtrace.ingest.files.separators import SEPARATORS, separator_of, split_fields, whole_lines
+from borgtrace.ingest.files.separators import (
+    DOUBLE_QUOTE,
+    SEPARATORS,
+    quote_of,
+    separator_of,
+    split_fields,
+    whole_lines,
+)
 from borgtrace.ingest.files.sources import SERIES, Source
 from borgtrace.ingest.files.streams import plain_file
 from borgtrace.ingest.find.begun_file import (
@@ -73,6 +80,11 @@ _UNREAD = {
     b"\x89HDF\r\n\x1a\n": ("HDF5", "write it as Parquet: pandas.read_hdf(…).to_parquet(…)"),
     b"\xd0\xcf\x11\xe0": ("a workbook of Excel 97", "save it as .xlsx or CSV"),
     b"%PDF": ("PDF", "export its table as CSV"),
+    b"\x93NUMPY": ("an array of NumPy", "write it as Parquet, with the names of its columns"),
+    b"\x80\x03": ("a pickle of Python", "write it as Parquet: pandas.read_pickle(…).to_parquet(…)"),
+    b"\x80\x04": ("a pickle of Python", "write it as Parquet: pandas.read_pickle(…).to_parquet(…)"),
+    b"\x80\x05": ("a pickle of Python", "write it as Parquet: pandas.read_pickle(…).to_parquet(…)"),
+    b"<table": ("a table of a web page", "export it as CSV: pandas.read_html(…)[0].to_csv(…)"),
     b"<!DOCTYPE": (
         "a web page",
         "fetch the file itself: this is what a server answered in its place",
@@ -309,14 +321,15 @@ def _recognize_delimited(
     if is_workload_log(file.file_name, lines):
         return [_workload_log(file, lines, dialects)]
     separator = separator_of(lines)
-    header = [name.strip() for name in split_fields(lines[0], separator)]
-    sources = _tables_of_header(file, lines[0], separator, dialects)
+    quote = quote_of(lines) if _is_own(dialects) else DOUBLE_QUOTE
+    header = [name.strip() for name in split_fields(lines[0], separator, quote)]
+    sources = _tables_of_header(file, lines[0], separator, dialects, quote)
     if not sources and _is_own(dialects):
         # Names may hold what separates the fields of other files: the declared names tell.
         separator, sources = _by_any_separator(file, lines[0], dialects) or (separator, sources)
     has_open_quote = lines[0].count('"') % 2 == 1
     if sources and not has_open_quote:
-        return [replace(source, delimiter=separator) for source in sources]
+        return [replace(source, delimiter=separator, quote=quote) for source in sources]
     laid_out = _tables_of_layout(file, head, dialects)
     if laid_out:
         return laid_out
@@ -366,9 +379,10 @@ def _tables_of_header(
     line: str,
     separator: str,
     dialects: Sequence[Dialect],
+    quote: str = DOUBLE_QUOTE,
 ) -> list[Source]:
     """Return the tables of a header, whose names may stand between blanks that are none of theirs."""
-    names = split_fields(line, separator)
+    names = split_fields(line, separator, quote)
     between_blanks = [name.strip() for name in names]
     return tables_by_header(file, names, dialects) or tables_by_header(
         file, between_blanks, dialects

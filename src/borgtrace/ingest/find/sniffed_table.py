@@ -15,7 +15,7 @@ from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
 from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.files.raw_file import RawFile
-from borgtrace.ingest.files.separators import separator_of, whole_lines
+from borgtrace.ingest.files.separators import quote_of, separator_of, whole_lines
 from borgtrace.ingest.files.streams import first_lines_file, plain_file
 from borgtrace.ingest.find.begun_file import BegunFile, begun_files, in_its_encoding
 from borgtrace.ingest.find.beside_data import may_be_beside_data
@@ -39,6 +39,10 @@ _AROUND = re.compile(
 """Records around a name that say nothing of it: ``kubernetes.pod.name`` is a ``pod.name``."""
 
 
+_BESIDE_LIMIT = re.compile(r"(usage)\W*_?limit$", re.IGNORECASE)
+"""The name of usage whose limit stands in the same field, as docker stats prints it."""
+
+
 @dataclass(frozen=True)
 class SniffedColumn:
     """One column.
@@ -49,15 +53,20 @@ class SniffedColumn:
         As the file writes it.
     texts
         Its values in the order of the rows; empty where there is none.
+    around
+        What all names of its table begin with, such as ``usage.`` of Hive: it says nothing of the column.
     """
 
     name: str
     texts: Sequence[str]
+    around: str = ""
 
     @cached_property
     def words(self) -> str:
         """The name in small letters, its words joined by ``_``: ``CPU(m)`` becomes ``cpu_m``."""
-        bare = _AROUND.sub("", self.name)
+        bare = _AROUND.sub("", self.name.removeprefix(self.around))
+        if any("/" in text for text in self.values):
+            bare = _BESIDE_LIMIT.sub(r"\1", bare)
         apart = re.sub(r"([a-z0-9])([A-Z][a-z])", r"\1_\2", bare)
         return re.sub(r"[^a-z0-9%]+", "_", apart.lower()).strip("_")
 
@@ -150,12 +159,20 @@ def _sniffed(file: RawFile, name: str, rows: pa.Table) -> SniffedTable:
     # A damaged file may hold texts that are none.
     except duckdb.Error as error:
         raise _no_table(file.path, first_line(error)) from error
+    around = _before_all(rows.column_names)
     for column, values in zip(rows.column_names, texts, strict=True):
-        columns.append(SniffedColumn(column, values))
+        columns.append(SniffedColumn(column, values, around))
     for column, text in partition_columns(file).items():
         if column not in rows.column_names:
             columns.append(SniffedColumn(column, [text] * min(rows.num_rows, MOST_ROWS)))
     return SniffedTable(file.path, tuple(columns), name)
+
+
+def _before_all(names: Sequence[str]) -> str:
+    """Return the name of the table that all names of columns begin with, and its dot; empty where they do not."""
+    table, dot, _ = names[0].partition(".") if len(names) > 1 else ("", "", "")
+    before = table + dot
+    return before if dot and all(name.startswith(before) for name in names) else ""
 
 
 def _texts(rows: pa.Table) -> list[list[str]]:
@@ -184,7 +201,10 @@ def _first_rows_of_text(begun: BegunFile) -> pa.Table:
                 if "unicode" not in str(error).lower():
                     raise
             # Damaged rows are refused when they are stored; guesses are made from the others.
-            return _first_rows(connection, _reader_sql(begun, plain, passes_over_errors=True))
+            rows = _first_rows(connection, _reader_sql(begun, plain, passes_over_errors=True))
+            if not rows.num_rows:
+                raise _in_another_encoding(begun)
+            return rows
     # What is no text may raise either.
     except (duckdb.Error, pa.ArrowException) as error:
         raise _no_table(begun.file.path, first_line(error)) from error
@@ -192,6 +212,15 @@ def _first_rows_of_text(begun: BegunFile) -> pa.Table:
 
 def _first_rows(connection: duckdb.DuckDBPyConnection, reader_sql: str) -> pa.Table:
     return connection.sql(f"SELECT * FROM {reader_sql} LIMIT {MOST_ROWS}").to_arrow_table()
+
+
+def _in_another_encoding(begun: BegunFile) -> SourceError:
+    return SourceError(
+        begun.file.label,
+        "no line below the first is text in an encoding that is read",
+        expected="UTF-8, UTF-16 or Windows-1252",
+        way_out="write it as UTF-8, such as iconv -f SHIFT_JIS -t UTF-8",
+    )
 
 
 class NoTableError(SourceError):
@@ -206,19 +235,22 @@ def _reader_sql(begun: BegunFile, plain: Path, *, passes_over_errors: bool = Fal
     file_sql = literal(str(plain_path(plain)))
     if begun.head.startswith(_PARQUET_MAGIC):
         return f"read_parquet({file_sql}, hive_partitioning = false)"
-    separator = separator_of(whole_lines(begun.head))
+    lines = whole_lines(begun.head)
+    quote_sql = literal(quote_of(lines))
     # As they are written: DuckDB would take 007 for 7, and make its own of dates.
     return f"""
         read_csv(
             {file_sql},
             hive_partitioning = false,
             header = true,
-            delim = {literal(separator)},
-            quote = '"',
-            escape = '"',
+            delim = {literal(separator_of(lines))},
+            quote = {quote_sql},
+            escape = {quote_sql},
             all_varchar = true,
             null_padding = true,
             strict_mode = false,
+            -- Of several threads none reads line breaks between quotes.
+            parallel = false,
             ignore_errors = {passes_over_errors}
         )
     """

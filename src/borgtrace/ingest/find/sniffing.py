@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SchemaError, SourceError
-from borgtrace.ingest.find.column_amounts import guess_amount, read_amounts, resource_of_units
+from borgtrace.ingest.find.column_amounts import guess_amount, resource_of_units
 from borgtrace.ingest.find.column_facts import Facts, facts_beside_usage
 from borgtrace.ingest.find.column_roles import RESOURCES, Roles, find_roles, find_workload
+from borgtrace.ingest.find.column_shares import ask_about_percentages, ask_about_shares
 from borgtrace.ingest.find.column_sizes import MOST_CORES_OF_TASKS, guess_size
 from borgtrace.ingest.find.column_times import guess_times, moments
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
@@ -92,7 +93,9 @@ def draft_usage(table: SniffedTable, roles: Roles) -> Draft:
         column = table.column(roles.usage[resource])
         usage[resource] = guess_amount(resource, column, tasks, draft, table.separator)
         _look_for_rivals(resource, roles, draft)
-        _look_for_shares(resource, table, roles, draft)
+        ask_about_shares(resource, table, roles, draft)
+    if "cpu" in usage:
+        ask_about_percentages(table, roles, usage["cpu"], draft)
     if roles.value:
         _guess_value(table.column(roles.value), tasks, draft, usage)
     guess_facts("usage", table, facts_beside_usage(table, roles), usage, draft)
@@ -303,26 +306,6 @@ def _measured_resources(table: SniffedTable, roles: Roles) -> list[str]:
             way_out="check the export",
         )
     return measured
-
-
-def _look_for_shares(resource: str, table: SniffedTable, roles: Roles, draft: Draft) -> None:
-    """Ask whether amounts up to 1 are shares, where the size of what they may be shares of stands beside them."""
-    column = table.column(roles.usage[resource])
-    numbers = [number for number in read_amounts(column).numbers if number is not None]
-    if column.words != resource or max(numbers, default=2.0) > 1:
-        return
-    for name, aside in roles.asides.items():
-        sizes = [
-            number for number in read_amounts(table.column(name)).numbers if number is not None
-        ]
-        if aside == f"capacity of {resource}" and max(sizes, default=0.0) > 1:
-            draft.ask(
-                f"usage.{resource}",
-                column.name,
-                f"is it a share of {name}, or an amount of its own",
-                'unit = "fraction_of_machine" or unit = "cores"',
-            )
-            return
 
 
 def _usual_step(tasks: Sequence[str], times: Moments) -> int:

@@ -22,6 +22,23 @@ TABLES = (
         "fetch the usage that it was made from: borgtrace fetch prometheus URL DEST",
     ),
     KnownTable(
+        frozenset(
+            {"collection_id", "collection_type", "scheduling_class", "collection_logical_name"}
+        ),
+        "collection_events of Google's trace of 2019: events of jobs, and no usage of tasks",
+        "fetch instance_events and instance_usage of the same cell too, as JSON or Parquet, and name the folder of all",
+    ),
+    KnownTable(
+        frozenset({"ParentID", "TaskID", "NrmlTaskCores", "NrmlTaskMem"}),
+        "Google's trace of seven hours (2010), whose amounts are shares of nobody knows what",
+        "take the trace of 2011 or 2019: borgtrace fetch --help",
+    ),
+    KnownTable(
+        frozenset({"cells", "nbformat"}),
+        "a notebook of Jupyter, and no table",
+        "export the table that it makes as CSV or Parquet",
+    ),
+    KnownTable(
         frozenset({"pod", "cpu", "memory"}),
         "usage without times, as kubectl top prints it",
         "print the time before each table: while date -u; do kubectl top pods -A; sleep 60; done > top.txt; "

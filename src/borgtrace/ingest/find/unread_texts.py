@@ -29,14 +29,86 @@ _AS_CSV = "write it as CSV with a header such as task,time,cpu"
 _WITHOUT_HEADER_LINES = "remove the lines above the names of columns"
 _JOBS = "borgtrace dialect list shows the job logs that are read, such as sacct's and SWF"
 _SERIES = "fetch the series from Prometheus: borgtrace fetch prometheus URL DEST"
+_OVER_TIME = "write a row for each task and time, as CSV or JSON lines, such as task,time,cpu"
 
 UNREAD_TEXTS = (
+    UnreadText("an answer of Datadog", r'(?s)\{.*"pointlist"\s*:', _OVER_TIME),
+    UnreadText("an answer of New Relic", r'(?s)\{.*"beginTimeSeconds"\s*:', _OVER_TIME),
+    UnreadText(
+        "an answer of Google Cloud Monitoring", r'(?s)\{.*"timeSeries"\s*:\s*\[', _OVER_TIME
+    ),
+    UnreadText(
+        "an answer of Azure Monitor",
+        r'(?s)\{.*"timespan"\s*:.*"timeseries"\s*:',
+        _OVER_TIME,
+    ),
+    UnreadText(
+        "an answer of get-metric-statistics (CloudWatch), which names no task",
+        r'(?s)\{.*"Datapoints"\s*:\s*\[',
+        "ask for all tasks at once: aws cloudwatch get-metric-data",
+    ),
+    UnreadText(
+        "allocations of Kubecost or OpenCost, which are means over a whole window",
+        r'(?s)\{.*"cpuCoreUsageAverage"\s*:',
+        _SERIES,
+    ),
+    UnreadText(
+        "recommendations of a VerticalPodAutoscaler, and no usage",
+        r'(?s)\{.*"kind"\s*:\s*"VerticalPodAutoscaler',
+        _SERIES,
+    ),
+    UnreadText("a summary of a kubelet (stats/summary)", r'(?s)\{.*"podRef"\s*:\s*\{', _SERIES),
+    UnreadText("stats of the API of docker", r'(?s)[\[{].*"cpu_stats"\s*:\s*\{', _OVER_TIME),
+    UnreadText(
+        "stats of the API of cAdvisor",
+        r'(?s)\{.*"stats"\s*:\s*\[.*"cpu"\s*:\s*\{\s*"usage"',
+        _SERIES,
+    ),
+    UnreadText(
+        "an answer of InfluxDB",
+        r'(?s)\{.*"series"\s*:\s*\[.*"columns"\s*:\s*\[',
+        "ask for CSV: curl -H 'Accept: application/csv', with a column for each of cpu and memory",
+    ),
+    UnreadText("an answer of Graphite", r'(?s)\[.*"datapoints"\s*:\s*\[\s*\[', _OVER_TIME),
+    UnreadText("an answer of OpenTSDB", r'(?s)\[.*"dps"\s*:\s*[\[{]', _OVER_TIME),
+    UnreadText(
+        "a panel of Grafana as JSON",
+        r'(?s)[\[{].*"schema"\s*:\s*\{.*"data"\s*:\s*\{\s*"values"\s*:',
+        "download it as CSV: Inspect, Data, Download CSV",
+    ),
+    UnreadText(
+        "nodes or pods as kubectl lists them, without usage",
+        r'(?s)\{.*"kind"\s*:\s*"(NodeList|PodList)"',
+        _SERIES,
+    ),
+    UnreadText(
+        "nodes or pods as kubectl lists them, without usage",
+        r"(NAMESPACE +)?NAME +(READY +)?STATUS +(RESTARTS|ROLES) +",
+        _SERIES,
+    ),
+    UnreadText(
+        "lines of InfluxDB (line protocol)",
+        r"[\w.-]+(,[\w.-]+=[^ ,=]+)+ [\w.-]+=\S+( \d{10,19})?\n",
+        _OVER_TIME,
+    ),
+    UnreadText(
+        "lines of names and values (logfmt)",
+        r'[\w.-]+=("[^"\n]*"|[^\s",;|]+)( [\w.-]+=("[^"\n]*"|[^\s",;|]+))+\n',
+        _OVER_TIME,
+    ),
+    UnreadText(
+        r"rows of MySQL as \G prints them",
+        r"\*{10,} 1\. row \*{10,}",
+        "print them in columns: mysql --batch",
+    ),
+    UnreadText("the log of HTCondor", r"\d{3} \(\d+\.\d+\.\d+\) ", _JOBS),
     UnreadText("XML", r"<\?xml", _AS_CSV),
     UnreadText(
         "a dump of SQL", r"(--[^\n]*\n|\s)*(CREATE|INSERT|DROP|BEGIN|PRAGMA|SET)\b[^\n]*;", _AS_CSV
     ),
     UnreadText("YAML", r"(---\s*\n)?- \w+:", _AS_CSV),
     UnreadText("a table drawn with lines", r"\+-+(\+-+)*\+?\s*\n\|", _AS_CSV),
+    UnreadText("a table drawn with lines", r"\|-+[+|]", _AS_CSV),
     UnreadText("a table drawn with lines", r"[^\n]*\|[^\n]*\n\|?[\s:|+-]*--[\s:|+-]*\n", _AS_CSV),
     UnreadText(
         "a line for spreadsheets, not the names of columns", r"sep=.\s*\n", _WITHOUT_HEADER_LINES

@@ -9,6 +9,7 @@ import pyarrow.csv
 
 from borgtrace.engine.identifiers import literal
 from borgtrace.ingest.files.raw_layout import Field, NeedsValidation, RawLayout
+from borgtrace.ingest.files.separators import DOUBLE_QUOTE
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import open_lines
 from borgtrace.ingest.read.number_reader import NotPlainNumbers, read_numbers
@@ -38,7 +39,7 @@ def read_plain_numbers(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     """
     # A field that fills no column may hold anything, text too.
     has_other_fields = [field.place for field in layout.fields] != list(range(1, layout.width + 1))
-    if has_other_fields or layout.delimiter != COMMA:
+    if has_other_fields or layout.delimiter != COMMA or layout.quote != DOUBLE_QUOTE:
         raise NotPlainNumbers
     with open_lines(source) as stream:
         yield from read_numbers(stream, {field.name: _type(field) for field in layout.fields})
@@ -62,7 +63,8 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     types = {field.name: _type(field) for field in layout.fields}
     name_of_place = {field.place: field.name for field in layout.fields}
     # To Arrow a field has one name; own data may fill two columns from it, such as submit and start.
-    if len(name_of_place) != len(layout.fields) or not layout.is_plain:
+    is_plain = layout.is_plain and layout.quote == DOUBLE_QUOTE
+    if len(name_of_place) != len(layout.fields) or not is_plain:
         raise NeedsValidation
     # And no field is a list.
     if any(pa.types.is_list(data_type) for data_type in types.values()):
@@ -146,14 +148,17 @@ def delimited_lines(layout: RawLayout) -> LineFormat:
     delimiter_sql = literal(layout.delimiter)
     end = re.escape(layout.delimiter)
     # Google's traces have no quotes, but R, Excel and csv.QUOTE_ALL put them around texts, or all fields.
-    field = f'("(?:[^"]|"")*"|[^"{end}]*)'
+    quote = layout.quote
+    quote_sql, two_quotes_sql = literal(quote), literal(quote * 2)
+    field = f"({quote}(?:[^{quote}]|{quote}{quote})*{quote}|[^{quote}{end}]*)"
     # A delimiter is added, so that each field ends with one and the last is no special case.
     ended_sql = f"line || {delimiter_sql}"
     fields_sql = f"""
         list_transform(
             regexp_extract_all({ended_sql}, {literal(f"{field}{end}")}, 1),
             lambda field:
-                CASE WHEN field[1] = '"' THEN replace(field[2:-2], '""', '"') ELSE field END
+                CASE WHEN field[1] = {quote_sql} THEN replace(field[2:-2], {two_quotes_sql}, {quote_sql})
+                     ELSE field END
         )
     """
     is_misquoted_sql = f"NOT regexp_full_match({ended_sql}, {literal(f'({field}{end})+')})"

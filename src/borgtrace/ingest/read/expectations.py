@@ -90,6 +90,8 @@ def _expected_amount(field: Field) -> str:
     example = f"a number such as 0{spelling.decimal}25"
     suffixes = [suffix for suffix, _ in spelling.suffixes]
     with_suffix = [text for suffix, text in _WITH_SUFFIX.items() if suffix in suffixes]
+    if spelling.has_limit:
+        return "an amount and its limit such as 100MiB / 1GiB"
     plain = [example] if "" in suffixes else []
     return " or ".join((*plain, *with_suffix)) or example
 

@@ -21,6 +21,10 @@ MISSING = (
     "#N/A",
     "#NV",
     "undefined",
+    "<none>",
+    "<nil>",
+    "<unknown>",
+    "\\N",
     "-",
     "--",
 )
@@ -57,7 +61,10 @@ def plain_number_sql(text_sql: str, spelling: NumberSpelling) -> str:
         digits = rf"(?:[0-9]{{1,3}}(?:{group}[0-9]{{3}})+|[0-9]+)"
     number_pattern = rf"([+-]?(?:{digits}(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     suffix_pattern = "|".join(re.escape(suffix) for suffix, _ in _longest_first(spelling))
-    shape = literal(rf"^{number_pattern}\s*({suffix_pattern})$")
+    limit_pattern = ""
+    if spelling.has_limit:
+        limit_pattern = rf"\s*/\s*(?:{digits})(?:{decimal}[0-9]*)?\s*(?:{suffix_pattern})"
+    shape = literal(rf"^{number_pattern}\s*({suffix_pattern}){limit_pattern}$")
     digits_sql = f"regexp_extract({text_sql}, {shape}, 1)"
     if spelling.thousands:
         digits_sql = f"replace({digits_sql}, {literal(spelling.thousands)}, '')"

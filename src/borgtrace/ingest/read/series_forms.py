@@ -12,7 +12,8 @@ from borgtrace.ingest.read.series import OddSeries, ReadingNotes, Series
 _JSON = re.compile(rb"\s*[\[{]")
 _LABELS = re.compile(rb'\s*\{\s*(\w+\s*=|"[^"]*"\s*,|"[^"]*"\s*\})')
 _RESULT_TYPE = re.compile(rb'"resultType"\s*:')
-_METRIC = re.compile(rb'"metric"\s*:\s*\{')
+_METRIC = re.compile(rb'"metric"\s*:\s*\{(?!\s*"type"\s*:)')
+"""Labels of a series. What Google Cloud Monitoring calls so has a type."""
 _SAMPLES = re.compile(rb'"(values?|histograms?)"\s*:')
 _STATUS = re.compile(rb'\s*\{\s*"status"\s*:\s*"(success|error)"\s*[,}]')
 

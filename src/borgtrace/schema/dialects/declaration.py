@@ -192,7 +192,11 @@ def _spelling(column: Column, field: DeclaredField, marks: NumberSpelling) -> Nu
     """Return how the numbers of a column are written; None where as programs do."""
     if column.type in ("string", "enum") or field.is_text_time:
         return None
-    spelling = replace(marks, suffixes=field.suffixes or marks.suffixes)
+    spelling = replace(
+        marks,
+        suffixes=field.suffixes or marks.suffixes,
+        has_limit=field.has_limit,
+    )
     return spelling if spelling != NumberSpelling() else None
 
 

@@ -14,7 +14,8 @@ from borgtrace.schema.dialects.units import (
     MEMORY,
     MEMORY_SUFFIXES,
     PERCENT_SUFFIXES,
-    QUANTITY,
+    QUANTITIES,
+    QUANTITY_OF_LIMIT,
     TIMES,
     RawUnit,
     Suffixes,
@@ -104,6 +105,11 @@ class DeclaredField:
     entries: Mapping[str, Any]
 
     @property
+    def has_limit(self) -> bool:
+        """Whether its amounts are followed by their limits."""
+        return self.entries.get("unit") == QUANTITY_OF_LIMIT
+
+    @property
     def zone(self) -> str:
         """Time zone of dates and times that do not name one; empty for numbers."""
         return str(self.entries.get("zone", "UTC")) if self.is_text_time else ""
@@ -190,7 +196,7 @@ def _columns(name: str, entries: Mapping[str, Any], where: str) -> tuple[str, ..
 def _suffixes(stored: Unit, entries: Mapping[str, Any]) -> Suffixes:
     """Return what may stand behind the numbers of a column."""
     unit = str(entries.get("unit", ""))
-    if unit == QUANTITY:
+    if unit in QUANTITIES:
         return CPU_SUFFIXES if stored == "cores" else MEMORY_SUFFIXES
     return PERCENT_SUFFIXES if unit.startswith("percent_") else ()
 
@@ -240,4 +246,4 @@ def _further_units(stored: Unit, kind: str) -> tuple[str, ...]:
     """Return the units of a column that are no factor: dates, and amounts that name their unit themselves."""
     if stored == "us":
         return DATES
-    return (QUANTITY,) if stored in ("cores", "bytes") and kind != "counter" else ()
+    return QUANTITIES if stored in ("cores", "bytes") and kind != "counter" else ()

@@ -46,16 +46,20 @@ class NumberSpelling:
     suffixes
         What may stand behind the number, blanks before it aside, each with the factor that it stands for; the empty one
         among them where the number may stand alone.
+    has_limit
+        Whether each number is followed by ``/`` and its limit, which is not read.
     """
 
     decimal: str = "."
     thousands: str = ""
     suffixes: tuple[tuple[str, float], ...] = (("", 1.0),)
+    has_limit: bool = False
 
     @property
     def allows_plain_numbers(self) -> bool:
         """Whether a number that programs would write as it stands means the same in this spelling."""
-        return self.decimal == "." and not self.thousands and ("", 1.0) in self.suffixes
+        is_plain = self.decimal == "." and not self.thousands and not self.has_limit
+        return is_plain and ("", 1.0) in self.suffixes
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,9 @@ DATES = (ISO, EXCEL, COMPACT)
 
 QUANTITY = "quantity"
 """Amounts that name their unit themselves, such as ``250m`` and ``1Gi`` of Kubernetes, or ``500 MB``."""
+QUANTITY_OF_LIMIT = "quantity_of_limit"
+"""Two such amounts in one field, the second of which is the limit of the first: ``100MiB / 1GiB`` of docker stats."""
+QUANTITIES = (QUANTITY, QUANTITY_OF_LIMIT)
 Suffixes = tuple[tuple[str, float], ...]
 """What may stand behind a number, with the factor it stands for."""
 

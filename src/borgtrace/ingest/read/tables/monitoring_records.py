@@ -24,7 +24,9 @@ def measured_rows(record: Mapping[str, Any]) -> Iterable[Row] | None:
     is_kubernetes = isinstance(record.get("metadata"), dict) and "timestamp" in record
     if is_kubernetes and isinstance(record.get("containers"), list):
         return _pod_rows(record)
-    if is_kubernetes and isinstance(record.get("usage"), dict):
+    # What has a namespace is no node: a record of someone's own.
+    is_of_node = is_kubernetes and "namespace" not in record["metadata"]
+    if is_of_node and isinstance(record.get("usage"), dict):
         return [{"node": _text(record["metadata"], "name"), **_window(record), **_usage(record)}]
     return None
 
