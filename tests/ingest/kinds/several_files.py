@@ -37,7 +37,16 @@ KINDS = (
             "cpu.csv": _PARTS["0.csv"],
             "memory.csv": "pod,time,memory_bytes\nweb,0,1\nweb,300,2\n",
         },
-        refusal="a second table of usage with other columns",
+        {"usage.memory": {"column": "memory_bytes", "unit": "bytes", "kind": "average"}},
+    ),
+    InputKind(
+        SEVERAL,
+        "CPU and memory at other times",
+        {
+            "cpu.csv": _PARTS["0.csv"],
+            "memory.csv": "pod,time,memory_bytes\nweb,7,1\nweb,307,2\n",
+        },
+        refusal="no row has the task and the time of a row of cpu.csv",
     ),
     InputKind(
         SEVERAL,

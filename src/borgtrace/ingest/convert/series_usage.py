@@ -59,6 +59,8 @@ class UsageOfSeries:
         What is left out, by reason.
     rated_tasks
         Tasks whose CPU is known as a rate that was recorded.
+    repeated
+        How often counters change.
     """
 
     path: Path | None = None
