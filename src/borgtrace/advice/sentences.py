@@ -181,14 +181,17 @@ def machine_sentences(machines: Result, notation: Notation) -> list[str]:
         sentences.append(f"Machines: {rows['policy']['note']}.")
     mix = rows.get(MIX)
     if mix is not None and mix["nodes"] is not None:
-        price = number(mix["price_per_hour"])
-        beside = ""
-        if today["price_per_hour"] is not None:
-            beside = f", {number(today['price_per_hour'])} for nodes as large as today's"
-        sentences.append(
-            f"Cheapest mix found: {mix['mix']} at {price} an hour{beside} ({mix['note']})."
-        )
+        sentences.append(mix_sentence(mix, today))
     return sentences
+
+
+def mix_sentence(mix: Row, today: Row) -> str:
+    """Return the cheapest mix of nodes, beside what nodes as large as today's would cost."""
+    price = number(mix["price_per_hour"])
+    beside = ""
+    if today["price_per_hour"] is not None:
+        beside = f" (nodes as large as today's: {number(today['price_per_hour'])})"
+    return f"Cheapest mix found: {mix['mix']} at {price} an hour{beside}; {mix['note']}."
 
 
 def incident_lines(

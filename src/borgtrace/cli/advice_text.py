@@ -39,7 +39,7 @@ def screen_of(advice: Advice, files: AdviceFiles | None) -> list[str]:
         lines += wrapped(sentence)
     if not summary.value:
         lines += wrapped(summary.judged)
-    last = [cut(line) for line in lines_about_files(files)]
+    last = lines_about_files(files)
     blocks = [
         [
             "Would have broken:",
@@ -75,11 +75,11 @@ def change(row: Row, resource: str) -> str:
 
 
 def lines_about_files(files: AdviceFiles | None) -> Sequence[str]:
-    """Return where the whole advice stands."""
+    """Return where the whole advice stands; paths are never cut."""
     if files is None:
         return ()
     yaml = f", resources.yaml for {files.n_patches:,} owners" if files.n_patches else ""
-    return (f"Page: {files.page}; tables{yaml}: {files.folder}",)
+    return (f"Tables{yaml}: {files.folder}", f"Page: {files.page}")
 
 
 def wrapped(sentence: str) -> list[str]:

@@ -21,6 +21,8 @@ from borgtrace.schema.bounds import PROBABILITY, SAMPLE_OR_ALL, SHARE, TASKS_PER
 
 @command(
     on_interrupt="a store that was made is kept; no page was written",
+    # The store is made first where there is none, and read then.
+    reads=[],
     raw=["sources"],
     servers=["sources"],
     writes_here=["out"],
