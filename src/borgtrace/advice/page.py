@@ -210,7 +210,11 @@ def workload_table(advice: AdviceParts, notation: Notation) -> AdviceTable:
         AdviceColumn("workload", lambda row: row["workload"]),
         AdviceColumn("tasks", lambda row: integer(row["tasks"]), is_number=True),
     ]
-    for resource, title, unit in (("cpu", "CPU", "cores"), ("memory", "memory", "GiB")):
+    mark = "" if advice.options.cores and advice.options.gib else "*"
+    for resource, title, unit in (
+        ("cpu", "CPU", f"cores{mark}"),
+        ("memory", "memory", f"GiB{mark}"),
+    ):
         columns += [
             AdviceColumn(
                 f"{title} request ({unit})",

@@ -255,16 +255,20 @@ def workload_sentences(workloads: Result, amounts: ResourceAmounts) -> list[str]
     rows = workloads.table.to_pylist()
     sentences = []
     for resource, title in RESOURCES.items():
+        subject = title[0].upper() + title[1:]
         chosen = [row for row in rows if row[f"{resource}_recommended"] is not None]
         if not chosen:
-            reason = next((row[f"{resource}_skip"] for row in rows), "no usage")
-            sentences.append(f"{title}: nothing is recommended ({reason}).")
+            reason = rows[0][f"{resource}_skip"]
+            sentences.append(f"{subject}: nothing is recommended ({reason}).")
             continue
         requested = sum((row[f"{resource}_request"] or 0.0) * row["tasks"] for row in chosen)
         recommended = sum(row[f"{resource}_recommended"] * row["tasks"] for row in chosen)
         unit = "cores" if resource == "cpu" else "GiB"
+        if not amounts.is_known(resource):
+            unit += "*"
+        n_workloads = f"{integer(len(chosen))} of {integer(len(rows))} workloads"
         sentences.append(
-            f"{title} of {integer(len(chosen))} of {integer(len(rows))} workloads: requests of {number(requested)} "
-            f"become {number(recommended)} {unit} ({chosen[0][f'{resource}_recommender']}, chosen by back-test)."
+            f"{subject} of {n_workloads}: requests of {number(requested)} become "
+            f"{number(recommended)} {unit}, by {chosen[0][f'{resource}_recommender']}."
         )
     return sentences

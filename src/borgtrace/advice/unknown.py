@@ -79,8 +79,8 @@ def of_trace(store: Store, assumed_sizes: bool) -> Iterator[Unknown]:
         unknown = [RESOURCES[name] for name in RESOURCES if not amounts.is_known(name)]
         yield (
             "sizes",
-            f"The {' and '.join(unknown)} of the largest machine are not known: requests of workloads are recommended "
-            "as if it had 64 cores and 256 GiB; state them with --cores-per-unit and --gib-per-unit.",
+            f"* The {' and '.join(unknown)} of the largest machine are not known: requests of workloads are "
+            "recommended as if it had 64 cores and 256 GiB; state them with --cores-per-unit and --gib-per-unit.",
         )
 
 

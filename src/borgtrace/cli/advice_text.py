@@ -61,7 +61,9 @@ def workload_lines(advice: Advice) -> Iterator[str]:
     rows = largest_changes(advice.workloads.table.to_pylist(), SHOWN_WORKLOADS)
     if not rows:
         return
-    yield f"{'set for each task of':<44}{'CPU (cores)':>17}{'memory (GiB)':>19}"
+    # What is in units that were assumed bears a mark, which the list of what is not known explains.
+    mark = "" if advice.options.cores and advice.options.gib else "*"
+    yield f"{'set for each task of':<44}{f'CPU (cores{mark})':>17}{f'memory (GiB{mark})':>19}"
     for row in rows:
         name = shortened(row["workload"], 43)
         yield f"{name:<44}{change(row, 'cpu'):>17}{change(row, 'memory'):>19}"
