@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import duckdb
 
-from borgtrace.engine.identifiers import literal
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.schema.dialects.prometheus import (
     JOB_OWNER,
     POD_OWNER,
@@ -29,9 +29,10 @@ COLUMNS_OF_TASKS = (
 """Columns of rows about tasks that series may fill."""
 _AMOUNTS = ("cpu_request", "memory_request", "cpu_limit", "memory_limit")
 
+_AMOUNT_NAMES_SQL = ", ".join(map(literal, _AMOUNTS))
 # The last one known; of several at one time, the largest.
 _LAST_AMOUNTS_SQL = ", ".join(
-    f"""arg_max(value, (time, value)) FILTER ("column" = {literal(name)}) AS {name}"""
+    f"""arg_max(value, (time, value)) FILTER ("column" = {literal(name)}) AS {quoted(name)}"""
     for name in _AMOUNTS
 )
 _AMOUNTS_SQL = f"""
@@ -42,7 +43,7 @@ _AMOUNTS_SQL = f"""
             arg_max(machine, (time, machine)) FILTER (machine != '') AS machine,
             {_LAST_AMOUNTS_SQL}
         FROM states
-        WHERE kind_of_row = 'task_rows' AND "column" IN ({", ".join(map(literal, _AMOUNTS))})
+        WHERE kind_of_row = 'task_rows' AND "column" IN ({_AMOUNT_NAMES_SQL})
         GROUP BY task, pod
     ),
     pods AS (
