@@ -13,7 +13,7 @@ CORE_TESTS := tests/schema tests/triples tests/lifecycle tests/question/test_cat
 # which would compile what it imports, a second and more.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-lowest test-scale check mutants bench measured docs format hooks clean
+.PHONY: demo test test-lowest test-scale check mutants bench measured notebooks docs format hooks clean
 .DEFAULT_GOAL := demo
 
 # The package alone: about 1 GB.
@@ -78,6 +78,10 @@ measured: $(PACKAGE)
 	test ! -d measured-out/real-parts || $(BIN)/python scripts/gallery.py measured-out/real-parts.claims \
 	  docs/assets/charts/real-parts --without instance_usage
 	rm -rf measured-out
+
+## The notebooks with their outputs, which the documentation shows.
+notebooks: $(TESTS)
+	$(BIN)/python docs/notebooks.py --write
 
 docs: $(TESTS)
 	$(BIN)/mkdocs build --strict

@@ -22,6 +22,7 @@ from generate import (
     estimators,
     gallery,
     input_kinds,
+    notebooks,
     papers,
     question_pages,
     reasons,
@@ -31,6 +32,7 @@ TOPICS = {
     f"questions/{question_pages.slug(topic)}.md": partial(question_pages.page, topic)
     for topic in question_pages.topics()
 }
+NOTEBOOKS = {f"notebooks/{name}.md": partial(notebooks.page, name) for name in notebooks.NAMES}
 PAGES = {
     "papers.md": papers.page,
     "gallery.md": gallery.page,
@@ -43,6 +45,7 @@ PAGES = {
     "reference/reasons.md": reasons.page,
     "reference/inputs.md": input_kinds.page,
     "reference/api.md": api.page,
+    **NOTEBOOKS,
     **TOPICS,
 }
 UNITS = "units.md"

@@ -112,7 +112,8 @@ def test_a_task_is_drawn_and_shown(store: borgtrace.Store) -> None:
     chart = trace.plot()
     assert chart is not None
     rows = chart.to_dict()["data"]["values"]
-    drawn = [(round(row["hour"] * 3600), round(row["cpu"], 4)) for row in rows]
+    # Times since the start, which is at 600 s.
+    drawn = [(round(row["hour"] * 3600) + 600, round(row["cpu"], 4)) for row in rows]
     assert drawn == [
         (600, 0.1),
         (900, 0.2),
@@ -238,7 +239,7 @@ def test_a_machine_is_drawn_window_by_window_under_its_capacity(store: borgtrace
     cpu, memory = machine.plot().to_dict()["vconcat"]
     bars = [(row["hour"], row["used"]) for row in cpu["layer"][0]["data"]["values"]]
     assert bars == [
-        (pytest.approx(time / 3600), pytest.approx(used))
+        (pytest.approx((time - 600) / 3600), pytest.approx(used))
         for time, used in ((600, 0.1), (900, 0.2), (1200, 0.3))
     ]
     assert cpu["layer"][1]["encoding"]["y"]["datum"] == 0.5
@@ -255,4 +256,42 @@ def test_a_machine_that_is_not_there_is_refused(store: borgtrace.Store) -> None:
     assert str(caught.value) == (
         "machine: no such machine in this store: expected an id or a name, got 99; "
         'list some: store.sql("SELECT DISTINCT machine_id FROM machine_events LIMIT 9")'
+    )
+
+
+def test_amounts_of_own_machines_are_drawn_in_cores_and_by_name(tmp_path: Path) -> None:
+    lines = ["task,time,node,cpu,memory_bytes"]
+    lines += [f"shop/web-7/app,{1793491200 + 300 * slot},n1,2.0,{2**32}" for slot in range(12)]
+    (tmp_path / "usage.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "nodes.csv").write_text("node,cpu,memory\nn1,8,32Gi\nn2,16,64Gi\n")
+    files = [tmp_path / "usage.csv", tmp_path / "nodes.csv"]
+    borgtrace.ingest.ingest(files, tmp_path / "store")
+    store = borgtrace.open(tmp_path / "store")
+    machine = store.machine("n1")
+    cpu, memory = machine.plot().to_dict()["vconcat"]
+    assert cpu["layer"][0]["title"] == "CPU of machine n1"
+    first_bar = cpu["layer"][0]["data"]["values"][0]
+    assert (first_bar["hour"], first_bar["used"]) == (0, pytest.approx(2.0))
+    assert cpu["layer"][0]["encoding"]["y"]["title"] == "used (cores)"
+    assert cpu["layer"][1]["encoding"]["y"]["datum"] == pytest.approx(8)
+    assert memory["layer"][0]["data"]["values"][0]["used"] == pytest.approx(4)
+    assert memory["layer"][1]["encoding"]["y"]["datum"] == pytest.approx(32)
+    assert machine.tasks("30m")["task"].to_pylist() == ["shop/web-7/app"]
+    task = store.traces()[0].plot().to_dict()
+    assert task["title"] == "Task shop/web-7/app"
+    assert task["encoding"]["y"]["title"] == "CPU (cores)"
+    assert task["data"]["values"][0]["cpu"] == pytest.approx(2.0)
+
+
+def test_a_question_itself_is_asked_like_its_name(store: borgtrace.Store) -> None:
+    from borgtrace.scheduling import COMPACT
+
+    question = catalog.find("machine_shapes")
+    assert store.ask(question).table.equals(store.ask("machine_shapes").table)
+    assert store.ask(COMPACT, at=700 * 10**6, seeds=1).table.num_rows
+    with pytest.raises(UsageError) as caught:
+        store.ask(COMPACT, where="priority = 9")
+    assert str(caught.value) == (
+        "where: this question is about all tasks: expected none, got priority = 9; "
+        "leave it out, or ask compaction of a smaller store (borgtrace subset)"
     )

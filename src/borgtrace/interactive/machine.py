@@ -8,8 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from borgtrace.errors import UsageError
-from borgtrace.notation import Names, find_machine
-from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, WINDOW, parse_time
+from borgtrace.notation import Names, ResourceAmounts, find_machine
+from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, TRACE_START, WINDOW, parse_time
 from borgtrace.store.machine import (
     MachineCapacity,
     capacity_at,
@@ -91,7 +91,7 @@ class Machine:
         return hourly_load(self.store, self.machine_id)
 
     def tasks(self, time: int | str) -> pa.Table:
-        """Return the tasks that ran on it at a time, those with the largest requests first.
+        """Return the tasks that ran on it at a time by their names, those with the largest requests first.
 
         Parameters
         ----------
@@ -99,7 +99,14 @@ class Machine:
             On the trace's clock: µs, or an amount such as ``"12h"``.
         """
         instant = parse_time(time, "time") if isinstance(time, str) else time
-        return running_on(self.store, self.machine_id, instant)
+        table = running_on(self.store, self.machine_id, instant)
+        names = Names(self.store)
+        tasks = zip(
+            table["collection_id"].to_pylist(),
+            table["instance_index"].to_pylist(),
+            strict=True,
+        )
+        return table.add_column(0, "task", [[names.task(*task) for task in tasks]])
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the load as a frame of pandas, one row per hour."""
@@ -118,23 +125,26 @@ class Machine:
 
         from borgtrace.question import charts
 
-        rows = self._steps(resource)
+        amounts = ResourceAmounts.of(self.store.manifest)
+        rows = self._steps(resource, amounts.factor(resource))
         panel: Any = (
             charts.base(rows, f"{RESOURCES[resource]} of machine {self.name}")
             .mark_bar()
             .encode(
-                x=alt.X("hour:Q", title="hour of the trace (h)"),
+                x=alt.X("hour:Q", title="hours since the start"),
                 x2="to:Q",
-                y=alt.Y("used:Q", title="share of the largest machine"),
+                y=alt.Y("used:Q", title=amounts.heading("used", resource)),
                 y2=alt.datum(0),
                 tooltip=charts.tooltips(rows, "hour", "used"),
             )
         )
         capacity = self._capacity_of(resource)
-        return panel if capacity is None else panel + charts.rule_at(y=capacity)
+        if capacity is None:
+            return panel
+        return panel + charts.rule_at(y=capacity * amounts.factor(resource))
 
-    def _steps(self, resource: str) -> list[Row]:
-        """Return what its tasks used in each step that was measured whole."""
+    def _steps(self, resource: str, factor: float) -> list[Row]:
+        """Return what its tasks used in each step that was measured whole, times a factor."""
         first, last = self.store.manifest.time_range.get("instance_usage") or (0, 0)
         last = min(last, AFTER_TRACE - 1)
         step = WINDOW if last - first <= LONGEST_IN_WINDOWS else HOUR
@@ -144,9 +154,9 @@ class Machine:
             if first <= start and start + step <= last:
                 rows.append(
                     {
-                        "hour": start / HOUR,
-                        "to": (start + step) / HOUR,
-                        "used": row[resource],
+                        "hour": (start - TRACE_START) / HOUR,
+                        "to": (start + step - TRACE_START) / HOUR,
+                        "used": None if row[resource] is None else row[resource] * factor,
                     }
                 )
         return rows

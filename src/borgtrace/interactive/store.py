@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from borgtrace.errors import UsageError
 from borgtrace.interactive.machine import Machine
 from borgtrace.interactive.trace import TaskTraces, Trace
 from borgtrace.schema import TABLES
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from borgtrace.interactive.answer import StoreAnswer
     from borgtrace.interactive.question_list import QuestionList
-    from borgtrace.question import Result
+    from borgtrace.question import Question, Result
     from borgtrace.report import Summary
 
 
@@ -66,13 +67,13 @@ class Store(StoredTables):
 
         return list_questions(self, about)
 
-    def analyze(self, question: str, **parameters: Any) -> StoreAnswer:
+    def analyze(self, question: str | Question, **parameters: Any) -> StoreAnswer:
         """Answer a question, as :meth:`ask` does."""
         return self.ask(question, **parameters)
 
     def ask(
         self,
-        question: str,
+        question: str | Question,
         *,
         where: str = "",
         engine: str = "duckdb",
@@ -83,7 +84,8 @@ class Store(StoredTables):
         Parameters
         ----------
         question
-            Its name; :meth:`questions` lists all of them.
+            Its name, of which :meth:`questions` lists all, or the question itself, such as
+            ``borgtrace.overcommit.REPLAY``.
         where
             SQL predicate that selects tasks.
         engine
@@ -98,15 +100,18 @@ class Store(StoredTables):
         """
         from borgtrace.catalog import find
         from borgtrace.interactive.answer import drawn
-        from borgtrace.question import EngineTables
+        from borgtrace.question import EngineTables, StoreQuestion
         from borgtrace.schema.time import parse_time
 
-        asked_question = find(question)
+        asked_question = find(question) if isinstance(question, str) else question
         for name, unit in asked_question.time_units.items():
             value = parameters.get(name)
             if isinstance(value, str):
                 kind = type(asked_question.parameters[name])
                 parameters[name] = kind(parse_time(value, name) / unit)
+        if isinstance(asked_question, StoreQuestion):
+            check_no_predicate(asked_question, where)
+            return drawn(asked_question.run(self, engine, **parameters))
         tables = EngineTables.of(self.path, engine, where=where, memory=self.memory)
         result = asked_question.run(tables, **parameters)
         if asked_question.parameters.get("curve") != "few" or "curve" in parameters:
@@ -151,7 +156,7 @@ class Store(StoredTables):
         A binary search in the index and five slices: microseconds.
         """
         arrays = super().trace(collection_id, instance_index, columns)
-        return Trace(collection_id, instance_index, arrays)
+        return Trace(collection_id, instance_index, arrays, self)
 
     def traces(
         self,
@@ -182,6 +187,7 @@ class Store(StoredTables):
             traces.columns,
             collection_ids,
             instance_indexes,
+            self,
         )
 
     def machine(self, machine: int | str) -> Machine:
@@ -198,6 +204,24 @@ class Store(StoredTables):
             The store has no such machine.
         """
         return Machine.of(self, machine)
+
+
+def check_no_predicate(question: Question, where: str) -> None:
+    """Refuse a predicate on tasks for a question that reads more than tables.
+
+    Raises
+    ------
+    UsageError
+        There is one.
+    """
+    if where:
+        raise UsageError(
+            "where",
+            "this question is about all tasks",
+            expected="none",
+            got=where,
+            way_out=f"leave it out, or ask {question.name} of a smaller store (borgtrace subset)",
+        )
 
 
 def open(path: str | Path, *, memory: str = "4GB") -> Store:

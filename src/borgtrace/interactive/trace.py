@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, ShortIndex
+from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.schema import PERCENTILES, TABLES
-from borgtrace.schema.time import HOUR, SECOND
+from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.store.traces import Traces
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from borgtrace.question.charts import Chart
+    from borgtrace.store.store import Store
 
 TIME_COLUMNS = ("start_time", "duration")
 """Columns in seconds."""
@@ -42,11 +44,14 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
         The task.
     columns
         The arrays by name.
+    store
+        Where it was read, which knows its name and the size of machines; None where that is not known.
     """
 
     collection_id: int
     instance_index: int
     columns: Mapping[str, npt.NDArray[np.generic]]
+    store: Store | None = None
 
     def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
         """Return a column by its name."""
@@ -104,24 +109,29 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
 
         from borgtrace.question import charts
 
+        name = f"{self.collection_id}-{self.instance_index}"
+        amounts = ResourceAmounts()
+        if self.store is not None:
+            name = Names(self.store).task(self.collection_id, self.instance_index)
+            amounts = ResourceAmounts.of(self.store.manifest)
         rows = []
         for column, series in PLOTTED_COLUMNS.items():
             for start, cpu in zip(self["start_time"], self[column], strict=True):
-                hour = float(start) * SECOND / HOUR
+                hour = (float(start) * SECOND - TRACE_START) / HOUR
                 rows.append(
                     {
                         "hour": hour,
-                        "cpu": float(cpu),
+                        "cpu": float(cpu) * amounts.factor("cpu"),
                         "series": series,
                     }
                 )
-        title = f"Task {self.collection_id}-{self.instance_index}"
+        title = f"Task {name}"
         return (
             charts.base(rows, title)
             .mark_line()
             .encode(
-                x=alt.X("hour:Q", title="hour of the trace (h)"),
-                y=alt.Y("cpu:Q", title="CPU"),
+                x=alt.X("hour:Q", title="hours since the start"),
+                y=alt.Y("cpu:Q", title=amounts.heading("CPU", "cpu")),
                 color=alt.Color("series:N", title="series"),
                 tooltip=charts.tooltips(rows),
             )
@@ -136,10 +146,13 @@ class TaskTraces(Traces):
     ----------
     collection_ids, instance_indexes
         The tasks, shape (n,).
+    store
+        Where they were read.
     """
 
     collection_ids: Index
     instance_indexes: ShortIndex
+    store: Store
 
     def __getitem__(self, i: int) -> Trace:
         """Return the i-th task's usage; the last is −1."""
@@ -148,6 +161,7 @@ class TaskTraces(Traces):
             int(self.instance_indexes[i]),
             # Named, since a class with slots is made anew and `super` would look for the old one.
             Traces.__getitem__(self, i),
+            self.store,
         )
 
     def __iter__(self) -> Iterator[Trace]:
