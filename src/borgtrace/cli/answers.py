@@ -130,7 +130,7 @@ def publish(
         return results
     # Several tables one after the other would be no CSV, so then the claims are the data.
     if len(results) == 1 and (out is None or is_table):
-        if out is not None:
+        if out is not None and results[0].not_applicable is None:
             print(f"Files: {out / results[0].question.name}.*", file=sys.stderr)
         print_result(results[0], raw=raw)
         return results

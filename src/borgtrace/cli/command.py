@@ -14,6 +14,7 @@ import typer
 from borgtrace.cli.checked_command import check_options
 from borgtrace.cli.failures import explanation_of
 from borgtrace.cli.option_effects import EffectRule
+from borgtrace.kernels.compilation import announcing_compilation
 from borgtrace.storage import RemotePath, as_local_path, as_path, expect_unchanged
 
 P = ParamSpec("P")
@@ -66,6 +67,8 @@ def command(
             try:
                 with ExitStack() as stack:
                     stack.enter_context(notices_in_one_line())
+                    announce = functools.partial(say_compiling, function.__name__)
+                    stack.enter_context(announcing_compilation(announce))
                     check_options(function, options)
                     # Before the command says that there is no such file, or makes a folder of the URL's name.
                     urls = (*reads, *raw, *writes, *adds_to)
@@ -105,6 +108,31 @@ def command(
         return run
 
     return decorate
+
+
+COMPILING_S = {
+    "colocate": 30,
+    "compact": 10,
+    "overcommit": 25,
+    "overcommit_explain": 20,
+    "overcommit_reclaim": 15,
+    "overcommit_target": 25,
+    "simulate": 25,
+}
+"""Seconds of one core that all functions of a command take to compile: measured without a cache on a small store."""
+
+
+def say_compiling(function_name: str) -> None:
+    """Say on stderr that machine code is compiled, once, and about how long that takes where it is long.
+
+    Parameters
+    ----------
+    function_name
+        Of the command.
+    """
+    seconds = COMPILING_S.get(function_name)
+    about = f", up to {seconds} s" if seconds else ""
+    print(f"First run: compiling machine code{about}; it is kept for later.", file=sys.stderr)
 
 
 @contextmanager

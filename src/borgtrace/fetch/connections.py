@@ -11,19 +11,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 from weakref import WeakSet
 
 import httpx
 
 from borgtrace.errors import SourceError, StoreError, UsageError
+from borgtrace.fetch.host_lookup import lookup_problem
 from borgtrace.fetch.retry import Backoff, BrokenTransfer, Fault, Listener, Stopped
 
 T = TypeVar("T")
 
 _UNREACHABLE_COST = 4
 """Of eight attempts, for a server that has never answered: without a network, waiting a minute changes nothing."""
-_CONNECT_TIMEOUT_COST = 8
+_TIMEOUT_COST = 8
 """All of them: within these seconds the system itself has knocked several times."""
+_CONNECT_TIMEOUT_S = 4.0
+"""Offline, a command should say so within five seconds."""
+_QUICK_S = 1.0
+"""A failure that takes longer is none that a second attempt mends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,7 @@ class Connections(ABC):
         self.listener = Listener()
         self.words = words
         # No time-out for a free connection: more threads than connections is no fault of the server's.
-        connect = min(timeout, 10.0)
+        connect = min(timeout, _CONNECT_TIMEOUT_S)
         self.timeout = httpx.Timeout(timeout, connect=connect, pool=None)
         # One server, one pace: when it asks one thread to wait, all of them do.
         self.quiet_until = 0.0
@@ -229,6 +235,7 @@ class Connections(ABC):
     ) -> Iterator[httpx.Response]:
         """Open a file for reading; whatever breaks until the block ends is a :class:`Fault`."""
         self.wait_until_allowed()
+        self.check_reachable(url)
         with (
             self.errors_as_faults(),
             self.client.stream(
@@ -244,6 +251,28 @@ class Connections(ABC):
                 yield response
             finally:
                 self.open_sockets.discard(raw_socket)
+
+    def check_reachable(self, url: str) -> None:
+        """Look up the server's name before the first request.
+
+        Raises
+        ------
+        Fault
+            It has no address, or none could be had in time.
+        """
+        host = urlsplit(url).hostname
+        if self.has_answered or not host:
+            return
+        before = time.monotonic()
+        problem = lookup_problem(host)
+        self.wait()
+        if problem is not None:
+            is_slow = time.monotonic() - before > _QUICK_S
+            raise Fault(
+                f"{host} cannot be reached ({problem})",
+                cost=_TIMEOUT_COST if is_slow else _UNREACHABLE_COST,
+                way_out=self.words.when_unreachable,
+            )
 
     def slow_down(self, response: httpx.Response) -> float | None:
         """Return how long the server asks to wait, which holds for all threads."""
@@ -290,7 +319,7 @@ class Connections(ABC):
             return Fault(f"the connection failed ({reason})")
         return Fault(
             f"{error.request.url.host} cannot be reached ({reason})",
-            cost=_CONNECT_TIMEOUT_COST if is_timeout else _UNREACHABLE_COST,
+            cost=_TIMEOUT_COST if is_timeout else _UNREACHABLE_COST,
             way_out=self.words.when_unreachable,
         )
 

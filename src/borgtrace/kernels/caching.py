@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numba.core.caching import FunctionCache
 
+from borgtrace.kernels.compilation import announce_missing_code
+
 
 def cache_on_disk(dispatcher: Any) -> None:
     """Cache a Numba function's machine code in ``__pycache__`` beside its source, else in the user's cache folder.
@@ -86,11 +88,14 @@ class DigestCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code kept for a signature, or None."""
         try:
-            return super().load_overload(sig, target_context)
+            machine_code = super().load_overload(sig, target_context)
         except _UNREADABLE:
             # An index pickled by another version may name a class that is gone; saving reads it too.
             self.flush()
-            return None
+            machine_code = None
+        if machine_code is None:
+            announce_missing_code()
+        return machine_code
 
 
 def _lock_file(folder: str) -> int | None:
