@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -21,6 +20,7 @@ from borgtrace.question.shares import with_interval
 from borgtrace.report.alttext import describe
 from borgtrace.report.drawable import specification, svg
 from borgtrace.report.values import environment
+from borgtrace.schema.time import HOUR, MINUTE, write_time
 from borgtrace.version import __version__
 
 if TYPE_CHECKING:
@@ -200,8 +200,10 @@ def incident_table(
 
 
 def explorer_path(row: Row) -> str:
-    """Return where the explorer shows the machine of an incident at its worst."""
-    return f"/machine/{quote(str(row['machine_id']))}?at={row['worst']}"
+    """Return where the explorer shows the machine of an incident, from an hour before it to an hour after."""
+    begin = write_time(max(row["begin"] - HOUR, 0) // MINUTE * MINUTE)
+    end = write_time((row["end"] + HOUR) // MINUTE * MINUTE)
+    return f"/machine/{row['machine_id']}?from={begin}&to={end}"
 
 
 def workload_table(advice: AdviceParts, notation: Notation) -> AdviceTable:
