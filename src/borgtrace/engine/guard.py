@@ -9,9 +9,11 @@ Foreign files, whose names and values reach our own queries, are read on such a 
 """
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -159,11 +161,20 @@ def open_file(path: Path, *, threads: int | None = None) -> duckdb.DuckDBPyConne
 def open_values(*, threads: int | None = 1) -> duckdb.DuckDBPyConnection:
     """Open a connection that can read no file at all, for rows in memory that a foreign file gave.
 
+    Connections of a process share a database, since opening one takes 20 ms, and a guess asks ten times; what is
+    registered on one connection, no other sees.
+
     Parameters
     ----------
     threads
         Threads of DuckDB; all cores where None.
     """
+    return _database_of_values(os.getpid(), threads).cursor()
+
+
+@cache
+def _database_of_values(process: int, threads: int | None) -> duckdb.DuckDBPyConnection:
+    # By process: the threads of a database, and its locks, do not survive a fork.
     con = raw_connection(threads=threads)
     lock(con)
     return con

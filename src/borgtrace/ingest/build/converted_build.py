@@ -40,8 +40,6 @@ from borgtrace.store.manifest import Manifest, SourceEntry
 
 Files = Mapping[str, Sequence[Path]]
 _ROWS = "rows_of_table"
-_WORTH_KEEPING = 1 << 14
-"""Rows above which to ask again takes longer than to keep the answer."""
 
 
 @dataclass(frozen=True)
@@ -207,10 +205,8 @@ class _Answers:
             untyped_sql = ", ".join(quoted(column) for column in untyped)
             typed_sql = f"SELECT * EXCLUDE ({untyped_sql}) FROM ({query_sql})"
         nulls_sql = "".join(f", NULL AS {quoted(column)}" for column in untyped)
-        if self.n_rows <= _WORTH_KEEPING:
-            answer_sql = f"({query_sql})"
-            nulls_sql = ""
-        elif self.n_rows <= MOST_ROWS:
+        # Of few rows, too: to bind a query of many columns again takes longer than to keep its answer.
+        if self.n_rows <= MOST_ROWS:
             table_sql = quoted(f"{name}_table")
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table_sql} AS {typed_sql}")
             answer_sql = table_sql

@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from borgtrace.engine.guard import open_values
+from borgtrace.engine.identifiers import quoted
 from borgtrace.errors import UsageError
 from borgtrace.ingest.files.raw_layout import Field, raw_layout
 from borgtrace.ingest.find.draft import Draft, DraftedColumn
@@ -65,17 +66,17 @@ def _values(field: Field, texts: Sequence[str], dialect: Dialect) -> list[str]:
     read_field = text_field(field, "text")
     cases_sql = " ".join(f"WHEN {test.condition_sql} THEN true" for test in read_field.tests)
     is_refused_sql = f"CASE {cases_sql} ELSE false END" if cases_sql else "false"
-    name_sql = text_name(field.name)
+    text_sql, value_sql = text_name(field.name), quoted(field.name)
     with open_values(threads=1) as connection:
         rows = connection.execute(
             f"""
-            SELECT {read_field.value_sql}, {is_refused_sql}
-            FROM (
-                SELECT place, {read_field.text_sql} AS {name_sql}
-                FROM (
-                    SELECT unnest($texts::VARCHAR[]) AS text, generate_subscripts($texts::VARCHAR[], 1) AS place
-                )
-            )
+            WITH given AS (
+                SELECT unnest($texts::VARCHAR[]) AS text, generate_subscripts($texts::VARCHAR[], 1) AS place
+            ),
+            texts AS (SELECT place, {read_field.text_sql} AS {text_sql} FROM given),
+            typed AS (SELECT place, {text_sql}, {read_field.value_sql} AS {value_sql} FROM texts)
+            SELECT {value_sql}, {is_refused_sql}
+            FROM typed
             ORDER BY place
             """,
             {"texts": list(texts)},

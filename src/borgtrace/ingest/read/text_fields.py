@@ -31,7 +31,10 @@ NOT_UTF8 = "�"
 
 
 class RowTest(NamedTuple):
-    """A reason code, the condition under which a row is refused for it, and what would have been right, in words."""
+    """A reason code, the condition under which a row is refused for it, and what would have been right, in words.
+
+    The condition may name the texts, each by its `text_name`, and the columns that their values make.
+    """
 
     reason: str
     condition_sql: str
@@ -113,7 +116,9 @@ def text_field(field: Field, text_sql: str) -> TextField:
     found_sql = text_name(column.name)
     value_sql, type_tests = _read(field, found_sql)
     tests = tuple(test._replace(expected=expected_of(field, test.reason)) for test in type_tests)
-    tests = (*tests, *_tests_of_checks(column, value_sql))
+    # A default passes all tests of the column.
+    checked_sql = value_sql if field.has_default else quoted(column.name)
+    tests = (*tests, *_tests_of_checks(column, checked_sql))
     absent_sql = f"{found_sql} IS NULL"
     if field.none:
         none_sql = _none_sql(field, found_sql)
@@ -182,7 +187,7 @@ def list_field(inner: RawLayout, text_sql: str) -> TextField:
     found_sql = text_name(inner.raw.name)
     type_sql = list_type(inner)
     value_sql = f"TRY_CAST(TRY_CAST({found_sql} AS JSON) AS {type_sql})"
-    is_no_list_sql = f"{found_sql} IS NOT NULL AND {value_sql} IS NULL"
+    is_no_list_sql = _is_lost_sql(found_sql, quoted(inner.raw.name))
     tests = [RowTest("unparsable_value", is_no_list_sql, LIST_OF_RECORDS)]
     # As texts: a code that is no number, or too large for one, would be cast to NULL, and NULL means the first code.
     struct_sql = ", ".join(f"{quoted(field.raw.name)} VARCHAR" for field in inner.fields)
@@ -302,7 +307,7 @@ def _trimmed_sql(text_sql: str) -> str:
 
 
 def _read(field: Field, text_sql: str) -> ReadValue:
-    """Return the SQL of a value, and the tests that its type implies."""
+    """Return the SQL of a value, and the tests that its type implies: they name the column of values."""
     if field.is_dated:
         return _read_date(field, text_sql)
     if field.is_scaled:
@@ -347,7 +352,8 @@ def _read_flag(text_sql: str) -> ReadValue:
 
 def _read_amount(field: Field, text_sql: str) -> ReadValue:
     value_sql = f"TRY_CAST({text_sql} AS {SQL_TYPES[field.column.type]})"
-    return ReadValue(value_sql, (_unparsable(_is_no_number_sql(text_sql, value_sql)),))
+    is_no_number_sql = _is_no_number_sql(text_sql, quoted(field.column.name))
+    return ReadValue(value_sql, (_unparsable(is_no_number_sql),))
 
 
 def _read_scaled(field: Field, text_sql: str) -> ReadValue:
@@ -366,7 +372,7 @@ def _read_scaled(field: Field, text_sql: str) -> ReadValue:
         (
             _unparsable(_is_no_number_sql(text_sql, number_sql)),
             # Once the number itself is right, NULL means that it is too large for the column.
-            RowTest(too_large, _is_lost_sql(text_sql, value_sql)),
+            RowTest(too_large, _is_lost_sql(text_sql, quoted(field.column.name))),
         ),
     )
 
@@ -389,7 +395,8 @@ def _bounded_sql(field: Field, number_sql: str) -> str:
 
 def _read_date(field: Field, text_sql: str) -> ReadValue:
     value_sql = date_sql(text_sql, field.raw.zone, field.raw.date_form)
-    return ReadValue(value_sql, (_unparsable(_is_lost_sql(text_sql, value_sql)),))
+    is_no_date_sql = _is_lost_sql(text_sql, quoted(field.column.name))
+    return ReadValue(value_sql, (_unparsable(is_no_date_sql),))
 
 
 def _read_code(field: Field, text_sql: str) -> ReadValue:
@@ -424,7 +431,7 @@ def _read_integer(field: Field, text_sql: str) -> ReadValue:
         value_sql,
         (
             _unparsable(_is_no_integer_sql(text_sql)),
-            RowTest("integer_out_of_range", _is_lost_sql(text_sql, value_sql)),
+            RowTest("integer_out_of_range", _is_lost_sql(text_sql, quoted(column.name))),
         ),
     )
 
@@ -447,7 +454,7 @@ def _read_list(field: Field, text_sql: str) -> ReadValue:
     is_no_list_sql = f"{text_sql} IS NOT NULL AND ({texts_sql} IS NULL OR {has_fault_sql})"
     tests = [_unparsable(is_no_list_sql)]
     if column.length:
-        is_other_length_sql = f"len({value_sql}) NOT IN (0, {number(column.length)})"
+        is_other_length_sql = f"len({quoted(column.name)}) NOT IN (0, {number(column.length)})"
         tests.append(RowTest("wrong_list_length", is_other_length_sql))
     return ReadValue(value_sql, tuple(tests))
 
