@@ -10,7 +10,7 @@ from borgtrace.engine.guard import open_file
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.read.json_token_counts import PRESENT
-from borgtrace.ingest.read.text_fields import NOT_UTF8, field_type, list_type
+from borgtrace.ingest.read.text_fields import NOT_UTF8_SQL, field_type, list_type
 from borgtrace.ingest.read.validating_reader import LineFormat
 
 ROWS_PER_CHUNK = 1 << 18
@@ -206,7 +206,7 @@ def _fault_sql(layout: RawLayout) -> str:
     cases = [
         "WHEN doc IS NULL THEN 'unparsable_value'",
         # No field accepts the mark, and a name with it is none that somebody gave.
-        f"WHEN contains(line, {literal(NOT_UTF8)}) AND ({is_odd_sql}) THEN 'unparsable_value'",
+        f"WHEN contains(line, {NOT_UTF8_SQL}) AND ({is_odd_sql}) THEN 'unparsable_value'",
     ]
     if not layout.is_converted:
         has_repeated_sql = _has_repeated_sql("json_keys(doc)")
