@@ -42,7 +42,7 @@ def test_a_store_in_words(tmp_path: Path, capsys: Capture) -> None:
     print_manifest(with_sizes, store)
     out = capsys.readouterr().out
     assert "(seed 7, generator 3)" in out.splitlines()[0]
-    assert "amounts are fractions of the largest machine: 8 cores, 16 GiB" in out
+    assert "largest machine: 8 cores, 16 GiB" in out
 
 
 def test_the_schema_in_words(capsys: Capture) -> None:

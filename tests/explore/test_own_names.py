@@ -37,8 +37,8 @@ def text_of(page: str) -> str:
         (
             "node",
             [
-                f"machine node-01 ({NODE}) CPU 16 cores, memory 64 GiB",
-                f"machine node-02 ({hashed('node-02')}) CPU 8 cores, memory 32 GiB",
+                f"machine node-01 ({NODE}) 16 cores, 64 GiB",
+                f"machine node-02 ({hashed('node-02')}) 8 cores, 32 GiB",
             ],
         ),
         (

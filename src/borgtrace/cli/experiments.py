@@ -27,10 +27,12 @@ from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, prepare_ingest
+from borgtrace.notation import ResourceAmounts
 from borgtrace.placement import estimators, packers
 from borgtrace.question import EngineTables, NotApplicable, Tables
 from borgtrace.schema.bounds import CAPACITY, check_number
-from borgtrace.storage import scratch_folder
+from borgtrace.storage import as_path, scratch_folder
+from borgtrace.store.manifest import read_manifest
 
 
 def print_estimators() -> None:
@@ -308,13 +310,28 @@ def run_experiments(
     with_cells = [question for question in chosen if isinstance(question, Experiment)]
     run_cells(study, with_cells, parameters)
     answers = run(chosen, study, parameters)
-    for result in publish(
+    results = publish(
         answers,
         out=out,
         png=png,
         as_json=as_json,
         raw=raw,
-    ):
-        advice = sentence(result)
-        if advice:
+    )
+    advices = [advice for advice in map(sentence, results) if advice]
+    # A single answer is printed with its sentence.
+    if len(results) > 1 or out is not None or as_json:
+        for advice in advices:
             print(advice, file=sys.stderr)
+    size = size_of_capacity(study)
+    if advices and size:
+        print(size, file=sys.stderr)
+
+
+def size_of_capacity(study: Study) -> str:
+    """Say how large a machine of capacity 1 is; empty where nobody knows it."""
+    # A pool has no store.
+    if not isinstance(study.source, EngineTables):
+        return ""
+    amounts = ResourceAmounts.of(read_manifest(as_path(study.source.origin.store)))
+    size = amounts.describe()
+    return f"A machine of capacity 1 is the largest one: {size}." if size else ""

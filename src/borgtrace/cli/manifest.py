@@ -12,6 +12,7 @@ from borgtrace.cli.console import counted
 from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.ingestion import print_counters
 from borgtrace.cli.printing import print_json
+from borgtrace.notation import ResourceAmounts
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import instant
 from borgtrace.schema import TABLES, Absent, Table
@@ -34,9 +35,11 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
     out.print(f"rows in {rows_in:,}, quarantined {quarantined:,}")
     for line in lines_of_refusals(manifest.sources):
         out.print(line)
-    largest = largest_machine(manifest)
-    if largest:
-        out.print(f"amounts are fractions of the largest machine: {largest}")
+    amounts = ResourceAmounts.of(manifest)
+    if amounts.describe():
+        out.print(f"largest machine: {amounts.describe()}")
+    if amounts.note:
+        out.print(amounts.note)
     for note in manifest.notes:
         out.print(note)
     print_counters(manifest.counters)
@@ -80,19 +83,6 @@ def lines_of_sources(manifest: Manifest) -> list[str]:
         numbers = describe_numbers([entry.part for entry in entries], n_parts)
         lines.append(f"{name}: {counted(len(entries), 'file')}, parts {numbers}")
     return lines
-
-
-def largest_machine(manifest: Manifest) -> str:
-    """Return the size of the largest machine, as far as it is known: a note names what amounts are of otherwise."""
-    parts = []
-    unknown = manifest.basis.get("unknown_sizes", ())
-    cores = manifest.basis.get("cores")
-    if cores and "cpu" not in unknown:
-        parts.append(f"{cores:g} cores")
-    memory = manifest.basis.get("bytes")
-    if memory and "memory" not in unknown:
-        parts.append(f"{memory / 2**30:g} GiB")
-    return ", ".join(parts)
 
 
 def print_schema(*, as_json: bool) -> None:

@@ -31,7 +31,7 @@ SIZES = """
 """
 
 
-class MachineSize(NamedTuple):
+class LastKnownSize(NamedTuple):
     """What a machine is: capacities as fractions of the largest, None where not known."""
 
     platform_id: str | None
@@ -108,12 +108,12 @@ class ExploredStore:
         return Notation.of(self.store)
 
     @cached_property
-    def machine_sizes(self) -> dict[int, MachineSize]:
+    def machine_sizes(self) -> dict[int, LastKnownSize]:
         """What each machine was when it last was there, by its id."""
         sizes = {}
         for row in self.store.sql(SIZES).to_pylist():
             machine_id = row.pop("machine_id")
-            sizes[machine_id] = MachineSize(**row)
+            sizes[machine_id] = LastKnownSize(**row)
         return sizes
 
     def describe_machine(self, machine_id: int) -> str:
@@ -121,12 +121,9 @@ class ExploredStore:
         size = self.machine_sizes.get(machine_id)
         if size is None:
             return ""
-        amounts = self.notation.amounts
         parts = []
-        if size.cpu_capacity is not None:
-            parts.append(f"CPU {amounts.text(size.cpu_capacity, 'cpu')}")
-        if size.memory_capacity is not None:
-            parts.append(f"memory {amounts.text(size.memory_capacity, 'memory')}")
+        if size.cpu_capacity is not None or size.memory_capacity is not None:
+            parts.append(self.notation.amounts.size_text(size.cpu_capacity, size.memory_capacity))
         if size.platform_id:
             parts.append(f"platform {short_name(size.platform_id)}")
         return ", ".join(parts)

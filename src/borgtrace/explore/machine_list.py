@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.explore.explored_store import ExploredStore, MachineSize
+from borgtrace.explore.explored_store import ExploredStore, LastKnownSize
 from borgtrace.explore.order import TableOrder
 
 COLUMNS = (
@@ -18,7 +18,7 @@ COLUMNS = (
     "percent_memory_used",
 )
 NAME = "name"
-UNKNOWN = MachineSize(None, None, None)
+UNKNOWN = LastKnownSize(None, None, None)
 
 
 def machines(explored: ExploredStore, order: TableOrder, start: int, n_rows: int) -> pa.Table:
@@ -60,7 +60,7 @@ def described_machines(explored: ExploredStore) -> pa.Table:
         percent = np.round(np.where(is_known, mean, 0) * 100, 1)
         columns[f"percent_{resource}_used"] = pa.array(percent, mask=~is_known)
     sizes = [explored.machine_sizes.get(machine, UNKNOWN) for machine in machine_ids]
-    for position, column in enumerate(MachineSize._fields):
+    for position, column in enumerate(LastKnownSize._fields):
         kind = pa.string() if column == "platform_id" else pa.float64()
         columns[column] = pa.array([size[position] for size in sizes], kind)
     columns[NAME] = pa.array([explored.notation.names.machine(each) for each in machine_ids])
