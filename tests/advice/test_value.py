@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import borgtrace
 from borgtrace.advice import Advice, AdviceOptions, make_advice
 from borgtrace.interactive import Store
 from borgtrace.overcommit import REPLAY
@@ -112,3 +113,16 @@ def test_the_next_period_is_expected_by_how_much_periods_differ() -> None:
     assert upper_end_of_next(np.array([0.01, 0.03])) == pytest.approx(0.12936, abs=1e-5)
     assert upper_end_of_next(np.array([0.02, 0.02, 0.02])) == pytest.approx(0.02)
     assert upper_end_of_next(np.array([0.5])) == 0
+
+
+def test_a_path_and_the_open_store_give_the_same_advice(shop: Store) -> None:
+    options = AdviceOptions(resources=("cpu",), policies=("borg:phi=0.5",))
+    by_path = make_advice(shop.path, options).to_dict()
+    assert shop.advise(resources=("cpu",), policies=("borg:phi=0.5",)).to_dict() == by_path
+    assert borgtrace.advise is make_advice
+
+
+def test_a_notebook_shows_the_sentences(advice: Advice) -> None:
+    html = advice._repr_html_()
+    for sentence in (*advice.sentences.value, advice.sentences.judged):
+        assert sentence in html

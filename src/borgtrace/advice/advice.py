@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ from borgtrace.advice.page import page_of, sentences_html
 from borgtrace.advice.parts import AdviceParts
 from borgtrace.advice.schedule import schedule_of
 from borgtrace.advice.sentences import Sentences, sentences_of
-from borgtrace.notation import ResourceAmounts
+from borgtrace.notation import with_stored_sizes
 from borgtrace.question import EngineTables, NotApplicable, Question, Result
 from borgtrace.question.answer import Rows
 from borgtrace.question.store_question import Report, no_report
 from borgtrace.question.study_times import usage_span
 from borgtrace.scheduling.busiest import busiest_moment
 from borgtrace.store import Store
+from borgtrace.store import open as open_store
 
 ASSUMED_CORES = 64.0
 ASSUMED_GIB = 256.0
@@ -67,28 +68,112 @@ class Advice(AdviceParts):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
-    """A cell that was replayed, and what that showed; or the reason why it was not."""
+class JudgedCell:
+    """A cell that was replayed, and what that showed; or the reason why it was not.
+
+    Attributes
+    ----------
+    replay
+        The cell; None where it could not be replayed.
+    policies
+        What a walk through the trace shows of each resource.
+    reason
+        Why there are none.
+    """
 
     replay: Replay | None
     policies: Sequence[JudgedPolicies]
     reason: str = ""
 
-    def require(self) -> Replay:
-        """Return the replay.
+    def require(self) -> tuple[Replay, Sequence[JudgedPolicies]]:
+        """Return the cell and what was shown.
 
         Raises
         ------
         NotApplicable
-            Where there is none.
+            Where nothing was judged.
         """
         if self.replay is None or not self.policies:
             raise NotApplicable(self.reason)
-        return self.replay
+        return self.replay, self.policies
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Adviser:
+    """What the parts of an advice are made with.
+
+    Attributes
+    ----------
+    store, tables
+        The cell.
+    options
+        What was asked for, with the sizes that the store knows.
+    report
+        Called with the progress.
+    """
+
+    store: Store
+    tables: EngineTables
+    options: AdviceOptions
+    report: Report
+
+    @property
+    def with_sizes(self) -> AdviceOptions:
+        """The options with sizes of the largest machine, assumed where nobody knows them."""
+        return replace(
+            self.options,
+            cores=self.options.cores or ASSUMED_CORES,
+            gib=self.options.gib or ASSUMED_GIB,
+        )
+
+    def answer(self, question: Question, compute: Callable[[], Rows]) -> Result:
+        """Return the answer to a question of the advice, or why there is none."""
+        self.report(question.title, 0, 1)
+        facts = asdict(self.options)
+        # No folder of this machine, and nothing that changes no answer.
+        del facts["jobs"]
+        if self.options.prices is not None:
+            facts["prices"] = self.options.prices.name
+        return question.result(self.tables, facts, compute)
+
+    def judge(self) -> JudgedCell:
+        """Judge policies on the cell, as far as it can be replayed."""
+        policies = []
+        reasons = []
+        try:
+            schedule = schedule_of(usage_span(self.store.manifest), self.options.horizon)
+            replay = replay_of(self.store, self.tables, self.options, schedule, self.report)
+        except NotApplicable as reason:
+            return JudgedCell(None, (), str(reason))
+        for resource in self.options.resources:
+            try:
+                policies.append(judge_policies(replay, resource, self.options, self.report))
+            except NotApplicable as reason:
+                reasons.append(str(reason))
+        return JudgedCell(replay, policies, "; ".join(reasons))
+
+    def rows_of_incidents(self, judged: JudgedCell) -> Rows:
+        """Return what would have broken."""
+        replay, policies = judged.require()
+        return incidents.compute(self.store, replay, policies, self.options, self.report)
+
+    def rows_of_nodes(self, promised: tuple[float, float]) -> Rows:
+        """Return how many nodes hold the busiest moment."""
+        at = busiest_moment(self.store)
+        return nodes.compute(self.store, self.tables, at, promised, self.options, self.report)
+
+    def rows_of_workloads(self) -> Rows:
+        """Return what to set for each workload."""
+        return workloads.compute(self.store, self.with_sizes, self.report)
+
+    def rows_of_unknown(self, judged: JudgedCell) -> Rows:
+        """Return what could not be seen."""
+        is_assumed = self.with_sizes != self.options
+        return unknown.compute(self.store, judged.replay, self.options, is_assumed)
 
 
 def make_advice(
-    store: Store,
+    store: Store | str | Path,
     options: AdviceOptions | None = None,
     report: Report = no_report,
 ) -> Advice:
@@ -97,7 +182,7 @@ def make_advice(
     Parameters
     ----------
     store
-        An open store.
+        An open store, or its path.
     options
         What to aim at; by default what suits the trace.
     report
@@ -112,86 +197,27 @@ def make_advice(
     -----
     A part that the store cannot answer says why (`Result.not_applicable`); the others are there all the same.
     """
-    amounts = ResourceAmounts.of(
-        store.manifest, *((options.cores, options.gib) if options else (0.0, 0.0))
+    opened = open_store(store) if isinstance(store, str | Path) else store
+    adviser = Adviser(
+        store=opened,
+        tables=EngineTables.of(opened, memory=opened.memory),
+        options=with_stored_sizes(options or AdviceOptions(), opened.manifest),
+        report=report,
     )
-    chosen = replace(options or AdviceOptions(), cores=amounts.cores or 0.0, gib=amounts.gib or 0.0)
-    tables = EngineTables.of(store, memory=store.memory)
-    judged = _judge(store, tables, chosen, report)
-    facts = _facts(chosen)
-
-    def answer(question: Question, compute: Callable[[], Rows]) -> Result:
-        report(question.title, 0, 1)
-        return question.result(tables, facts, compute)
-
-    value_result = answer(value.VALUE, lambda: value.compute(_policies(judged)))
-    with_sizes = replace(chosen, cores=chosen.cores or ASSUMED_CORES, gib=chosen.gib or ASSUMED_GIB)
+    judged = adviser.judge()
+    answer = adviser.answer
+    value_answer = answer(value.VALUE, lambda: value.compute(judged.require()[1]))
+    promised = promised_shares(value_answer)
     return Advice(
-        store=store,
-        options=chosen,
-        value=value_result,
-        periods=answer(periods.PERIODS, lambda: periods.compute(_policies(judged))),
-        machines=answer(
-            nodes.NODES,
-            lambda: nodes.compute(
-                store,
-                tables,
-                busiest_moment(store),
-                promised_shares(value_result),
-                chosen,
-                report,
-            ),
-        ),
-        incidents=answer(
-            incidents.INCIDENTS,
-            lambda: incidents.compute(store, judged.require(), judged.policies, chosen, report),
-        ),
-        workloads=answer(
-            workloads.WORKLOADS,
-            lambda: workloads.compute(store, with_sizes, report),
-        ),
-        unknown=answer(
-            unknown.UNKNOWN,
-            lambda: unknown.compute(store, judged.replay, chosen, with_sizes != chosen),
-        ),
+        store=opened,
+        options=adviser.options,
+        value=value_answer,
+        periods=answer(periods.PERIODS, lambda: periods.compute(judged.require()[1])),
+        machines=answer(nodes.NODES, lambda: adviser.rows_of_nodes(promised)),
+        incidents=answer(incidents.INCIDENTS, lambda: adviser.rows_of_incidents(judged)),
+        workloads=answer(workloads.WORKLOADS, adviser.rows_of_workloads),
+        unknown=answer(unknown.UNKNOWN, lambda: adviser.rows_of_unknown(judged)),
     )
-
-
-def _judge(
-    store: Store,
-    tables: EngineTables,
-    options: AdviceOptions,
-    report: Report,
-) -> _Judged:
-    """Judge policies on the cell, as far as it can be replayed."""
-    replay = None
-    policies = []
-    reasons = []
-    try:
-        schedule = schedule_of(usage_span(store.manifest), options.horizon)
-        replay = replay_of(store, tables, options, schedule, report)
-    except NotApplicable as reason:
-        return _Judged(None, (), str(reason))
-    for resource in options.resources:
-        try:
-            policies.append(judge_policies(replay, resource, options, report))
-        except NotApplicable as reason:
-            reasons.append(str(reason))
-    return _Judged(replay, policies, "; ".join(reasons))
-
-
-def _policies(judged: _Judged) -> Sequence[JudgedPolicies]:
-    judged.require()
-    return judged.policies
-
-
-def _facts(options: AdviceOptions) -> Mapping[str, Any]:
-    """Return the options for the provenance: what an answer depends on, and no folder of this machine."""
-    facts = asdict(options)
-    del facts["jobs"]
-    if isinstance(options.prices, Path):
-        facts["prices"] = options.prices.name
-    return facts
 
 
 def promised_shares(value_result: Result) -> tuple[float, float]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     import numpy.typing as npt
 
+    from borgtrace.advice import Advice
     from borgtrace.interactive.answer import StoreAnswer
     from borgtrace.interactive.question_list import QuestionList
     from borgtrace.question import Question, Result
@@ -121,6 +122,23 @@ class Store(StoredTables):
             return asked_question.run(tables, **parameters, curve="full")
 
         return drawn(result, full_curve)
+
+    def advise(self, **options: Any) -> Advice:
+        """Return how far to overcommit, what that saves and risks, and what to set for each workload.
+
+        Parameters
+        ----------
+        options
+            Fields of :class:`borgtrace.advice.AdviceOptions`, such as ``target=0.01``.
+
+        Raises
+        ------
+        UsageError
+            For a value that makes no sense.
+        """
+        from borgtrace.advice import AdviceOptions, make_advice
+
+        return make_advice(self, AdviceOptions(**options))
 
     def report(self, out: str | Path, questions: Sequence[str] = ()) -> Summary:
         """Write one self-contained page with the answers to some questions, or to all.
