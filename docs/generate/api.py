@@ -34,6 +34,7 @@ PACKAGES = (
     "borgtrace.placement",
     "borgtrace.engine",
     "borgtrace.report",
+    "borgtrace.first_screen",
     "borgtrace.schema",
 )
 

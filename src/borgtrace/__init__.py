@@ -25,7 +25,7 @@ from borgtrace.version import __version__
 
 if TYPE_CHECKING:
     from borgtrace import colocation, datasets, ingest, overcommit, synth
-    from borgtrace.advice import make_advice as advise
+    from borgtrace.advice import advise
     from borgtrace.interactive import Store, Trace, compare, open
 
 __all__ = [
@@ -58,9 +58,9 @@ def __getattr__(name: str) -> Any:
     if name in PACKAGES:
         return import_module(f"borgtrace.{name}")
     if name == "advise":
-        from borgtrace.advice import make_advice
+        from borgtrace.advice import advise
 
-        return make_advice
+        return advise
     if name in NAMES_OF_INTERACTIVE:
         from borgtrace import interactive
 

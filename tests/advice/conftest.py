@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.advice import Advice, make_advice
+from borgtrace.advice import Advice, advise
 from borgtrace.interactive import Store
 from tests.advice.cluster import cluster_store
 
@@ -20,4 +20,4 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Store:
 @pytest.fixture(scope="session")
 def advice(shop: Store) -> Advice:
     """What is advised about them."""
-    return make_advice(shop)
+    return advise(shop)

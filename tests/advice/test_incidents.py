@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.advice import AdviceOptions, make_advice
+from borgtrace.advice import AdviceOptions, advise
 from borgtrace.interactive import Store
 from borgtrace.notation import Notation
 from borgtrace.schema.time import TRACE_START, WINDOW
@@ -14,7 +14,7 @@ from tests.advice.cluster import BURST_SLOTS
 def test_a_planted_burst_is_found(shop: Store) -> None:
     """Half of the requests is promised on n1, 2 of 4 cores; in the burst its tasks use 2 + .25 + .25."""
     options = AdviceOptions(target=0.05, resources=("cpu",), policies=("borg:phi=0.5",))
-    advice = make_advice(shop, options)
+    advice = advise(shop, options)
     # The burst lies in periods 6 and 7, for which half is chosen.
     (row,) = advice.incidents.table.to_pylist()
     names = Notation.of(shop).names
@@ -41,7 +41,7 @@ def test_a_planted_burst_is_found(shop: Store) -> None:
 
 def test_promises_that_hold_are_no_incidents(shop: Store) -> None:
     options = AdviceOptions(target=0.05, resources=("cpu",), policies=("borg:phi=0.75",))
-    advice = make_advice(shop, options)
+    advice = advise(shop, options)
     assert advice.incidents.table.num_rows == 0
     assert advice.incidents.not_applicable is None
     assert advice.sentences.incidents == ["No promise was broken on the judged machines."]

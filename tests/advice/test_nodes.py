@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from borgtrace.advice import Advice, AdviceOptions, make_advice
+from borgtrace.advice import Advice, AdviceOptions, advise
 from borgtrace.advice.fleets import FleetPacker
 from borgtrace.advice.node_types import NodeType, read_node_types
 from borgtrace.errors import UsageError
@@ -115,7 +115,7 @@ def test_prices_of_ones_own(shop: Store, tmp_path: Path) -> None:
     prices = tmp_path / "prices.csv"
     prices.write_text("type,price_per_hour,gib,cores,zone\nbig,2.5,64,16,eu\n")
     options = AdviceOptions(resources=("memory",), policies=("borg:phi=0.75",), prices=prices)
-    rows = rows_of(make_advice(shop, options))
+    rows = rows_of(advise(shop, options))
     assert set(rows) == {"today", "requests", "policy", "big", "cheapest mix"}
     assert (rows["big"]["nodes"], rows["big"]["price_per_hour"]) == (1, 2.5)
     # Each of today's two nodes has 8 cores and 32 GiB.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import borgtrace
-from borgtrace.advice import Advice, AdviceOptions, make_advice
+from borgtrace.advice import Advice, AdviceOptions, advise
 from borgtrace.interactive import Store
 from borgtrace.overcommit import REPLAY
 from borgtrace.overcommit.advice import ADVICE
@@ -45,7 +45,7 @@ def test_the_walk_by_hand(shop: Store) -> None:
     options = AdviceOptions(
         target=0.05, resources=("cpu",), policies=("borg:phi=0.5", "borg:phi=0.75")
     )
-    advice = make_advice(shop, options)
+    advice = advise(shop, options)
     rows = advice.periods.table.to_pylist()
     broken = broken_by_hand(0.5)
     assert {period: n for period, n in broken.items() if n} == {6: 16, 7: 1}
@@ -95,7 +95,7 @@ def test_the_command_overcommit_says_the_same(shop: Store, advice: Advice) -> No
     options = AdviceOptions(
         target=0.05, resources=("cpu",), policies=("borg:phi=0.5", "borg:phi=0.75")
     )
-    ours = make_advice(shop, options).periods.table.to_pylist()
+    ours = advise(shop, options).periods.table.to_pylist()
     theirs = {TRACE_START + round(row["begin"] * HOUR): row for row in walk.table.to_pylist()}
     for row in ours:
         other = theirs[row["begin"]]
@@ -117,9 +117,9 @@ def test_the_next_period_is_expected_by_how_much_periods_differ() -> None:
 
 def test_a_path_and_the_open_store_give_the_same_advice(shop: Store) -> None:
     options = AdviceOptions(resources=("cpu",), policies=("borg:phi=0.5",))
-    by_path = make_advice(shop.path, options).to_dict()
+    by_path = advise(shop.path, options).to_dict()
     assert shop.advise(resources=("cpu",), policies=("borg:phi=0.5",)).to_dict() == by_path
-    assert borgtrace.advise is make_advice
+    assert borgtrace.advise is advise
 
 
 def test_a_notebook_shows_the_sentences(advice: Advice) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from borgtrace.advice import Advice, AdviceOptions, make_advice
+from borgtrace.advice import Advice, AdviceOptions, advise
 from borgtrace.advice.grouping import pattern_of, workloads_of
 from borgtrace.advice.manifests import owner_patches, resources_yaml, vpa_yaml
 from borgtrace.advice.recommending import RecommenderTotals
@@ -65,8 +65,8 @@ def test_limits_keep_their_ratio_and_their_distance_from_the_peak(advice: Advice
 
 def test_memory_may_be_recommended_below_its_peak_when_that_is_asked_for(shop: Store) -> None:
     options = AdviceOptions(recommender="koordinator", below_peak=True)
-    asked = rows_of(make_advice(shop, options))["shop/db/db"]
-    kept = rows_of(make_advice(shop, AdviceOptions(recommender="koordinator")))["shop/db/db"]
+    asked = rows_of(advise(shop, options))["shop/db/db"]
+    kept = rows_of(advise(shop, AdviceOptions(recommender="koordinator")))["shop/db/db"]
     assert asked["memory_recommended"] <= kept["memory_recommended"]
     assert kept["cpu_recommender"].startswith("koordinator")
 

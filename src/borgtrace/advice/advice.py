@@ -172,7 +172,7 @@ class Adviser:
         return unknown.compute(self.store, judged.replay, self.options, is_assumed)
 
 
-def make_advice(
+def advise(
     store: Store | str | Path,
     options: AdviceOptions | None = None,
     report: Report = no_report,

@@ -136,9 +136,9 @@ class Store(StoredTables):
         UsageError
             For a value that makes no sense.
         """
-        from borgtrace.advice import AdviceOptions, make_advice
+        from borgtrace.advice import AdviceOptions, advise
 
-        return make_advice(self, AdviceOptions(**options))
+        return advise(self, AdviceOptions(**options))
 
     def report(self, out: str | Path, questions: Sequence[str] = ()) -> Summary:
         """Write one self-contained page with the answers to some questions, or to all.

@@ -176,7 +176,7 @@ def advise(
     Example: borgtrace advise http://prometheus:9090 --since 7d, or: borgtrace advise cell-2011
     """
     import borgtrace
-    from borgtrace.advice import AdviceOptions, make_advice
+    from borgtrace.advice import AdviceOptions
     from borgtrace.advice.files import write_advice
     from borgtrace.cli.advice_sources import store_of_sources
     from borgtrace.cli.advice_text import screen_of
@@ -213,7 +213,7 @@ def advise(
     )
     opened = borgtrace.open(place, memory=memory)
     with steps() as report:
-        advice = make_advice(opened, options, report)
+        advice = borgtrace.advise(opened, options, report)
     files = write_advice(advice, out)
     if as_json:
         print_json(advice.to_dict(), indent=1)
