@@ -15,6 +15,8 @@ from borgtrace.cli import main
 from borgtrace.cli.advice_text import LINES, WIDTH
 from borgtrace.interactive import Store
 from tests.advice.cluster import write_answers
+from tests.fetch.fake_prometheus import FakePrometheus, serving
+from tests.fetch.small_cluster import cluster
 
 TWO_HOURS = 24
 """Slots."""
@@ -150,3 +152,28 @@ def test_what_is_wrong_is_said(
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1].startswith(f"borgtrace: {message}")
     assert not page.exists()
+
+
+@pytest.mark.parametrize("words", [(), ("prometheus",)])
+def test_a_server_is_asked_first(run: Runner, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Four pods for two hours: what is fetched is kept beside the store that it becomes."""
+    store = tmp_path / "live"
+    page = tmp_path / "advice.html"
+    with serving(FakePrometheus(cluster())) as server:
+        result = run(
+            "advise",
+            *words,
+            server.url,
+            "--store",
+            str(store),
+            "--out",
+            str(page),
+            "--since",
+            "2026-09-22",
+            "--until",
+            "2026-09-22T02:00:00Z",
+        )
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("live: 4 tasks\n")
+    assert (tmp_path / "live.answers").is_dir()
+    assert page.exists()
