@@ -57,7 +57,7 @@ def test_lines_are_to_be_copied_whatever_the_folder_is_called(
     assert lines[:5] == [
         "1/6 Generate a synthetic trace in Google's raw format: 10 machines, 1 h, known answers",
         f"    $ borgtrace synth '{folder}/raw' --generation 2011 --machines 10 --hours 1 --seed 7",
-        "    2 s; try next: borgtrace fetch 2011 raw --parts 0-9   (Google's own trace)",
+        "    2 s; try next: borgtrace fetch 2011 raw --parts 0-9   # Google's own trace",
         "2/6 Check every row, sort and index: a store",
         f"    $ borgtrace ingest '{folder}/raw' --store '{folder}/store'",
     ]

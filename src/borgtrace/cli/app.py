@@ -58,6 +58,10 @@ class LazyGroup(TyperGroup):
             with formatter.section(panel):
                 formatter.write_dl(rows)
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Return what a word may become: commands of two words are no word."""
+        return [item for item in super().shell_complete(ctx, incomplete) if " " not in item.value]
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the first words name: two of them may be one, and old spellings lead to new ones."""
         args = in_new_spelling(args)

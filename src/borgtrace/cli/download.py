@@ -15,6 +15,7 @@ from rich.table import Table
 
 from borgtrace.cli.console import counted, progress, talk
 from borgtrace.cli.harmless_console import HarmlessConsole
+from borgtrace.cli.hints import shell_word
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import SourceError
 from borgtrace.fetch import (
@@ -230,13 +231,15 @@ class Download:
             raise self.incomplete(lost)
         if self.store is None:
             account = account_of(self.plan)
-            talk.print(f"{account} Next: borgtrace ingest {self.plan.folder} --store STORE")
+            talk.print(
+                f"{account} Next: borgtrace ingest {shell_word(self.plan.folder)} --store STORE"
+            )
         else:
             # Once at the end: sorting after every batch would rewrite the store each time.
             with talk.status(f"Sorting {self.store} by task …"):
                 self.ingest(self.store, [], stage_only=False)
             files = counted(len(self.plan.files), "file")
-            talk.print(f"{files} in the store. Next: borgtrace info {self.store}")
+            talk.print(f"{files} in the store. Next: borgtrace info {shell_word(self.store)}")
         if not as_json:
             print(self.store or self.plan.folder)
 

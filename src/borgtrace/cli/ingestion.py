@@ -12,6 +12,7 @@ from rich.filesize import decimal
 from rich.progress import Progress, TaskID, TextColumn
 
 from borgtrace.cli.console import RateColumn, counted, progress, talk
+from borgtrace.cli.hints import shell_word
 from borgtrace.cli.printing import print_json
 from borgtrace.ingest.ingest_plan import IngestPlan
 from borgtrace.ingest.progress import Progress as IngestProgress
@@ -135,7 +136,7 @@ def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
             print(note)
         print_counters(result.manifest.counters)
         print(f"digest {result.manifest.digest}")
-        talk.print(f"Next: borgtrace info {store}", style="dim")
+        talk.print(f"Next: borgtrace info {shell_word(store)}", style="dim")
     # Last of all: it has to be known before anything is done with the store.
     warning = _warning(result, store)
     if warning:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +50,8 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> MachineC
             "machine",
             "no such machine in machine_events" + ("" if time is None else " at that time"),
             got=str(machine),
-            way_out='list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"',
+            way_out=f"list some: borgtrace sql {shlex.quote(str(store.path))} "
+            '"select distinct machine_id from machine_events limit 9"',
         )
     row = rows[0]
     return MachineCapacity(

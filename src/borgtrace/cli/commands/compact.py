@@ -5,6 +5,7 @@ from typing import Annotated
 from typer import Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_placements, complete_what_ifs
 from borgtrace.cli.options import (
     JsonOption,
     MemoryOption,
@@ -32,12 +33,20 @@ def compact(
     ] = "",
     what_if: Annotated[
         list[str] | None,
-        Option("--what-if", metavar="NAME", help="A row of the table, repeatable; all by default."),
+        Option(
+            "--what-if",
+            metavar="NAME",
+            help="A row of the table, repeatable; all by default.",
+            autocompletion=complete_what_ifs,
+        ),
     ] = None,
     policy: Annotated[
         str,
         Option(
-            "--policy", metavar="POLICY", help="Which machine a task goes to, such as best-fit."
+            "--policy",
+            metavar="POLICY",
+            help="Which machine a task goes to, such as best-fit.",
+            autocompletion=complete_placements,
         ),
     ] = "least-stranded",
     margin: Annotated[

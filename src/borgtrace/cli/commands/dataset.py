@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_columns
 from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
     EndTypeOption,
@@ -122,6 +123,7 @@ def dataset(
             "--features",
             metavar="A,B",
             help="Series: numeric usage columns, p0 to p100, duration, elapsed, hour_of_day; .lagN is N points late.",
+            autocompletion=complete_columns,
         ),
     ] = "average_cpu",
     static: Annotated[

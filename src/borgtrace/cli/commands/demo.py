@@ -16,6 +16,7 @@ from typer import Argument, Option, confirm
 
 from borgtrace.cli.command import command
 from borgtrace.cli.guesses import can_ask
+from borgtrace.cli.hints import shell_word
 from borgtrace.cli.options import JsonOption, SeedOption
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import BorgtraceError, UsageError
@@ -126,7 +127,7 @@ def steps_to_store(
                 f"{machines} machines, {hours} h, known answers"
             ),
             command=f"synth {raw} --generation 2011 {size} --seed {seed}",
-            next="borgtrace fetch 2011 raw --parts 0-9   (Google's own trace)",
+            next="borgtrace fetch 2011 raw --parts 0-9   # Google's own trace",
         ),
         DemoStep(
             title="Check every row, sort and index: a store",
@@ -168,16 +169,14 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
         DemoStep(
             title="Write the report: everything on one page",
             command=f"report {store} {quoted_path(folder, 'report.html')}",
-            next=f"borgtrace report {store} paper.html --theme paper   (light, for print)",
+            next=f"borgtrace report {store} paper.html --theme paper   # light, for print",
         ),
     ]
 
 
 def quoted_path(folder: Path, name: str) -> str:
     """Return a path in the folder, to be copied into a shell, whatever the folder is called."""
-    path = str(folder / name)
-    # A name that begins with a hyphen would be taken for an option.
-    return shlex.quote(f"./{path}" if path.startswith("-") else path)
+    return shell_word(folder / name)
 
 
 def claim_folder(folder: Path) -> None:

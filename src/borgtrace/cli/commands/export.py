@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_columns
 from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
     EndTypeOption,
@@ -66,6 +67,7 @@ def export(
             "--columns",
             metavar="A,B",
             help="Columns of instance_usage, in order; 2019 also p0 to p100.",
+            autocompletion=complete_columns,
         ),
     ] = "start_time,collection_id,instance_index,average_cpu",
     granularity: Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.hints import shell_word
 from borgtrace.cli.options import (
     JsonOption,
     SelectorOption,
@@ -147,6 +148,6 @@ def fetch_prometheus(
         fetch = LiveFetch(server, plan, jobs)
         fetch.run()
     fetch.finish(dest, as_json=as_json)
-    talk.print(f"Next: borgtrace ingest {dest} --store STORE")
+    talk.print(f"Next: borgtrace ingest {shell_word(dest)} --store STORE")
     if not as_json:
         print(dest)

@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_forecasters, complete_resources
 from borgtrace.cli.option_effects import NoEffectWith
 from borgtrace.cli.options import (
     JsonOption,
@@ -32,6 +33,7 @@ def forecast(
             "--forecaster",
             metavar="NAME",
             help="A forecaster, repeatable; see --list; all that need no other package by default.",
+            autocompletion=complete_forecasters,
         ),
     ] = None,
     pack: Annotated[
@@ -43,7 +45,12 @@ def forecast(
     ] = False,
     resource: Annotated[
         list[str] | None,
-        Option("--resource", metavar="NAME", help="cpu or memory; cpu by default."),
+        Option(
+            "--resource",
+            metavar="NAME",
+            help="cpu or memory; cpu by default.",
+            autocompletion=complete_resources,
+        ),
     ] = None,
     tasks: Annotated[
         int,

@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Argument, Exit, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_formats
 from borgtrace.cli.options import (
     EngineOption,
     JsonOption,
@@ -75,6 +76,7 @@ def ingest(
             "--dialect",
             metavar="NAME|FILE.toml",
             help="Trace format: name, file or its URL; by default the files tell.",
+            autocompletion=complete_formats,
         ),
     ] = "",
     capacity: Annotated[

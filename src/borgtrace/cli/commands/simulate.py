@@ -6,6 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_schedules
 from borgtrace.cli.options import (
     JsonOption,
     MemoryOption,
@@ -28,6 +29,7 @@ def simulate(
             "--policy",
             metavar="POLICY",
             help="recorded, or a policy such as best-fit+preempt or random:k=5; repeatable.",
+            autocompletion=complete_schedules,
         ),
     ] = None,
     factor: Annotated[

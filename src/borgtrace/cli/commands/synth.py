@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.hints import shell_word
 from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
 from borgtrace.cli.printing import print_json
@@ -186,7 +187,7 @@ def make_trace(out: Path, options: "SynthOptions") -> None:
     for table, rows in sorted(truth["rows"].items()):
         talk.print(f"  {table}: {rows:,} rows")
     talk.print(f"Synthetic trace, seed {truth['seed']}. Known answers: {out / 'truth.json'}")
-    talk.print(f"Next: borgtrace ingest {out} --store STORE")
+    talk.print(f"Next: borgtrace ingest {shell_word(out)} --store STORE")
 
 
 def print_check(out: Path, *, as_json: bool) -> None:

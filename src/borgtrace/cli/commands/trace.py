@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_columns
 from borgtrace.cli.options import JsonOption, StoreArgument
 from borgtrace.schema.bounds import ID
 
@@ -35,6 +36,7 @@ def trace(
             "--columns",
             metavar="A,B",
             help="Usage columns, in order; 2019: percentiles such as p50,p99, or a distribution.",
+            autocompletion=complete_columns,
         ),
     ] = "average_cpu,sampled_cpu,average_memory",
     plot: Annotated[

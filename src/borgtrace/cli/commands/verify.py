@@ -37,5 +37,7 @@ def verify(
             mark = "ok  " if check.holds else "FAIL"
             print(f"{mark} {check.name}: {check.found}")
     damage = as_error(store, checks)
+    if damage is None:
+        talk.print(f"All {len(checks):,} checks hold: the store is as it was written.")
     if damage is not None:
         raise damage
