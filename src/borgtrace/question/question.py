@@ -306,6 +306,12 @@ class Result:
             return None
         return self.question.chart(self.table)
 
+    @property
+    def sentence(self) -> str:
+        """The answer in words; empty where the question has none, or nothing was answered."""
+        write = self.question.sentence
+        return write(self.table) if write is not None and self.table.num_rows else ""
+
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a frame of pandas."""
         return self.table.to_pandas()
@@ -329,6 +335,7 @@ class Result:
     def _repr_html_(self) -> str:
         return _result_template().render(
             result=self,
+            sentence=self.sentence,
             rows=self.table.slice(0, SHOWN_ROWS).to_pylist(),
             headline=headline(self.findings),
             unmeasured=unjudged(one for one in self.findings if not one.is_measured),

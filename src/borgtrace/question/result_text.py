@@ -35,8 +35,8 @@ def result_text(result: Result) -> str:
     lines = [f"{result.question.name}: {result.question.title}"]
     if result.not_applicable is not None:
         lines.append(f"Not applicable: {result.not_applicable}")
-    elif result.question.sentence is not None and result.table.num_rows:
-        lines.append(result.question.sentence(result.table))
+    elif result.sentence:
+        lines.append(result.sentence)
     if result.not_applicable is None:
         lines += table_lines(result.table)
     if result.findings:
