@@ -47,7 +47,7 @@ def page() -> str:
 
 def lines(name: str) -> str:
     """Return the three lines that draw the chart of a question."""
-    return f'import borgtrace\n\nanswer = borgtrace.open("store").analyze("{name}")\nanswer.plot().save("{name}.svg")'
+    return f'import borgtrace\n\nanswer = borgtrace.open("store").ask("{name}")\nanswer.plot().save("{name}.svg")'
 
 
 def pictures(question: Question, root: str, *, links: bool = False) -> list[str]:
