@@ -1,46 +1,43 @@
 """The web application: addresses to views, and to the data of every chart as JSON and CSV."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode
 
-import numpy as np
-import pyarrow as pa
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from borgtrace.errors import BorgtraceError, EngineError, UsageError
-from borgtrace.explore import cell, facets, job, machine, sql_box
 from borgtrace.explore.access import Access
-from borgtrace.explore.charts import TimeChart, to_csv, to_json
+from borgtrace.explore.addresses import (
+    MEDIA_TYPES,
+    criteria_of,
+    form_of,
+    id_of,
+    parameters_of,
+    resource_of,
+    with_form,
+)
+from borgtrace.explore.charts import to_json
+from borgtrace.explore.data_views import Data, DataViews, data_response
 from borgtrace.explore.explored_store import ExploredStore
-from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.pages import Pages
 from borgtrace.explore.search import search as search_words
-from borgtrace.explore.span import RequestedTimes, TimeSpan, requested_span, requested_times
+from borgtrace.explore.span import RequestedTimes, requested_times
 from borgtrace.explore.table_view import requested_view
 from borgtrace.notation import find_job, find_machine
 from borgtrace.question.colours import stylesheet
 from borgtrace.schema.time import parse_time
 from borgtrace.store.version import REPLACED
 
-MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
-CRITERIA = ("user", "priority", "name", "relation", "value")
-"""Parameters of an address that choose jobs."""
 NAMELESS = "nothing has this name"
 """What :mod:`borgtrace.notation.lookup` says of a name of nothing."""
-FORM_OF_TABLE = ("do", "column", "operator", "value")
-"""Parameters of the form that adds a condition to a table."""
-LARGEST_ID = 2**63 - 1
-Data = Any
-"""A `TimeChart`, an Arrow table, or columns by name; Arrow has no types for the checker."""
 
 
 def application(explored: ExploredStore, token: str) -> Starlette:
@@ -159,7 +156,7 @@ def routes_of_views(pages: Pages) -> list[Route]:
     ]
 
 
-def routes_of_data(data: "DataViews") -> list[Route]:
+def routes_of_data(data: DataViews) -> list[Route]:
     """Return the routes of data: each as JSON and as CSV."""
 
     def named(path: str, make: Callable[[Request, str], Data]) -> Route:
@@ -178,219 +175,6 @@ def routes_of_data(data: "DataViews") -> list[Route]:
         Route("/data/jobs.{form}", data.of_jobs),
         Route("/data/sql.{form}", data.of_sql),
     ]
-
-
-@dataclass(frozen=True)
-class DataViews:
-    """The data behind the charts and tables of one store."""
-
-    explored: ExploredStore
-
-    def span(self, request: Request) -> TimeSpan:
-        """Return the span of an address."""
-        read_time = self.explored.notation.clock.parse
-        return requested_span(request.query_params, self.explored.span, read_time)
-
-    def of_cell(self, request: Request, name: str) -> Data:
-        """Return a chart of the cell, or its machines as a heat map."""
-        pyramid = self.explored.pyramid
-        check_name("chart", name, (*RESOURCES, "pending", "running", "machines"))
-        if name == "machines":
-            first = number_of(request.query_params.get("first") or "0", "first")
-            last = number_of(request.query_params.get("last") or str(LARGEST_ID), "last")
-            heat = cell.heat(
-                pyramid,
-                resource_of(request),
-                self.span(request),
-                first,
-                last,
-            )
-            return heat | machine.labels(self.explored, map(int, heat["machines"]))
-        if name in ("pending", "running"):
-            return cell.queue(pyramid, name, self.span(request))
-        amounts = self.explored.notation.amounts
-        return cell.load(pyramid, self.explored.dialect, name, self.span(request), amounts)
-
-    def of_machine(self, request: Request, name: str) -> Data:
-        """Return a chart of a machine, or its tasks."""
-        machine_id = id_of(request, "machine")
-        check_name("chart", name, (*RESOURCES, "tasks"))
-        if name == "tasks":
-            return machine.bars(self.explored, machine_id)
-        return machine.load(self.explored, machine_id, name, self.span(request))
-
-    def of_job(self, request: Request, name: str) -> Data:
-        """Return a chart of a job, or the attempts of its instances."""
-        collection_id = id_of(request, "job")
-        check_name("chart", name, (*RESOURCES, "tasks"))
-        if name == "tasks":
-            return job.bars(self.explored, collection_id)
-        return job.load(self.explored, collection_id, name, self.span(request))
-
-    def of_task(self, request: Request, name: str) -> Data:
-        """Return a chart of a task, or its events."""
-        from borgtrace.explore import task
-        from borgtrace.report.task_life import read_life
-
-        check_name("chart", name, (*RESOURCES, "events"))
-        life = read_life(self.explored.store, id_of(request, "job"), id_of(request, "task"))
-        amounts = self.explored.notation.amounts
-        return life.events if name == "events" else task.usage(life, name, amounts)
-
-    def of_facet(self, request: Request, name: str) -> Data:
-        """Return the groups of a facet."""
-        check_name("facet", name, tuple(facets.FACETS))
-        order = facets.order_of_groups(name, parameters_of(request))
-        return facets.groups(self.explored, name, order)
-
-    def of_jobs(self, request: Request) -> Response:
-        """Return the jobs of a group."""
-        jobs = facets.jobs(
-            self.explored, criteria_of(request), facets.order_of_jobs(parameters_of(request))
-        )
-        return data_response(jobs, form_of(request))
-
-    def of_sql(self, request: Request) -> Response:
-        """Return the answer to a query of the reader's."""
-        query = request.query_params.get("q", "")
-        form = form_of(request)
-        if form == "csv":
-            lines = self.explored.sql_box.stream_csv(query)
-            return StreamingResponse(lines, media_type=MEDIA_TYPES[form])
-        content = sql_box.to_browser_json(self.explored.sql_box.answer(query, sql_box.MOST_ROWS))
-        return Response(content, media_type=MEDIA_TYPES[form])
-
-
-def data_response(data: Data, form: str) -> Response:
-    """Return data as JSON or CSV."""
-    if form == "csv":
-        return Response(to_csv(table_of(data)), media_type=MEDIA_TYPES[form])
-    if isinstance(data, TimeChart):
-        content = data.to_json()
-    elif isinstance(data, pa.Table):
-        content = to_json(data.to_pydict())
-    else:
-        content = to_json(data)
-    return Response(content, media_type=MEDIA_TYPES[form])
-
-
-def table_of(data: Data) -> pa.Table:
-    """Return what is drawn as rows."""
-    if isinstance(data, TimeChart):
-        return data.table
-    if isinstance(data, pa.Table):
-        return data
-    if "cells" in data:
-        return table_of_heat_map(data)
-    return pa.table({name: pa.array(values) for name, values in data.items()})
-
-
-def table_of_heat_map(heat: dict[str, Any]) -> pa.Table:
-    """Return a heat map as rows, one for each of its cells."""
-    height, width = heat["cells"].shape
-    steps = heat["cells"].ravel()
-    first_machine_ids = np.array(heat["machines"], np.int64)
-    return pa.table(
-        {
-            "time": np.tile(heat["times"], height),
-            "first_machine_id": np.repeat(first_machine_ids, width),
-            "n_machines": np.full(height * width, heat["per_row"]),
-            "percent": pa.array(steps * heat["percent"], mask=steps == heat["absent"]),
-        }
-    )
-
-
-def form_of(request: Request) -> str:
-    """Return the format of an address of data.
-
-    Raises
-    ------
-    UsageError
-        There is no such format.
-    """
-    form: str = request.path_params["form"]
-    check_name("format", form, tuple(MEDIA_TYPES))
-    return form
-
-
-def resource_of(request: Request) -> str:
-    """Return the resource of an address, CPU by default.
-
-    Raises
-    ------
-    UsageError
-        There is no such resource.
-    """
-    resource = request.query_params.get("resource", "cpu")
-    check_name("resource", resource, RESOURCES)
-    return resource
-
-
-def with_form(query: Sequence[tuple[str, str]]) -> list[tuple[str, str]] | None:
-    """Return the parameters of an address with what a form of a table adds to them; None where there is no form.
-
-    Parameters
-    ----------
-    query
-        Parameters of the address.
-    """
-    form = dict(query)
-    if "do" not in form:
-        return None
-    kept = [(name, value) for name, value in query if name not in FORM_OF_TABLE]
-    column = form.get("column", "")
-    if form["do"] == "count":
-        return [*kept, ("count", column)]
-    operator = form.get("operator", "is")
-    return [*kept, ("filter", f"{column}:{operator}:{form.get('value', '')}")]
-
-
-def parameters_of(request: Request) -> list[tuple[str, str]]:
-    """Return all parameters of an address in their order."""
-    return request.query_params.multi_items()
-
-
-def criteria_of(request: Request) -> dict[str, str]:
-    """Return the parameters of an address that choose jobs."""
-    query = request.query_params
-    return {name: query[name] for name in CRITERIA if name in query}
-
-
-def id_of(request: Request, name: str) -> int:
-    """Return an id of an address.
-
-    Raises
-    ------
-    UsageError
-        It is no number, or too large.
-    """
-    return number_of(request.path_params[name], name)
-
-
-def number_of(text: str, name: str) -> int:
-    """Read a number of an address.
-
-    Raises
-    ------
-    UsageError
-        It is no number, or too large.
-    """
-    is_number = text.isascii() and text.isdecimal() and int(text) <= LARGEST_ID
-    if not is_number:
-        raise UsageError(name, "not a number", expected="an id", got=repr(text[:40]))
-    return int(text)
-
-
-def check_name(kind: str, name: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a name that there is not.
-
-    Raises
-    ------
-    UsageError
-        It is not one of those that are allowed.
-    """
-    if name not in allowed:
-        raise UsageError(kind, "unknown", expected=" or ".join(allowed), got=repr(name[:40]))
 
 
 def answer_refusal(pages: Pages, request: Request, error: Any) -> Response:
