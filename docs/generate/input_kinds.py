@@ -20,8 +20,8 @@ INTRO = """# Kinds of input
 What becomes of a file. A published format is recognized by the names of its columns, or by what its rows hold. Own data
 is guessed; what could be read in two ways is asked for, with the line of a declaration that settles it. Each row is a
 test, so this page and the program cannot part. [Say what the columns are](../jobs/declare-columns.md) shows how to
-declare what is asked for; [other formats](../jobs/public-traces.md) says of each published format where to get it and what becomes of
-its columns.
+declare what is asked for; [other formats](../jobs/public-traces.md) says of each published format where to get it and
+what becomes of its columns.
 """
 ROWS_OF_TABLE = {
     "machine_events": "machines",

@@ -129,11 +129,11 @@ def test_lanes_and_machines_say_what_they_are(own: TestClient) -> None:
     heat = own.get("/data/cell/machines.json").json()
     about = dict(zip(heat["names"], heat["about"], strict=True))
     assert about == {
-        "node-01": "CPU 8 cores, memory 32 GiB",
-        "node-02": "CPU 8 cores, memory 32 GiB",
-        "node-03": "CPU 16 cores, memory 64 GiB",
+        "node-01": "8 cores, 32 GiB",
+        "node-02": "8 cores, 32 GiB",
+        "node-03": "16 cores, 64 GiB",
     }
-    assert "CPU 8 cores, memory 32 GiB" in text(own.get("/machine/node-01").text)
+    assert "8 cores, 32 GiB" in text(own.get("/machine/node-01").text)
 
 
 def test_charts_are_drawn_in_cores_and_gib(own: TestClient, cell: TestClient) -> None:

@@ -343,7 +343,7 @@ def test_the_pointer_in_the_map_names_the_machine(driver: Any, base: str) -> Non
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", over)
     ActionChains(driver).move_to_element_with_offset(over, 0, -over.size["height"] // 4).perform()
     told = driver.find_element("css selector", "[data-told]")
-    wait_for(lambda: told.text.startswith("machine 8 (CPU 1 of the largest machine, memory 1 "))
+    wait_for(lambda: told.text.startswith("machine 8 (CPU 1, memory 1 of the largest machine, "))
 
 
 VIEWS = (
