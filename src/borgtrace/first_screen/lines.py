@@ -8,6 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from borgtrace.analyses.queue import queue_length
+from borgtrace.notation import ResourceAmounts
 from borgtrace.question import NotApplicable, Row, query_answer
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.coverage import DERIVED_EVENTS, coverage
@@ -77,9 +78,12 @@ def machines(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
 
 def capacity(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
     """Read the mean capacity over time."""
+    amounts = ResourceAmounts.of(manifest)
     for resource, unit in CAPACITY_UNITS.items():
         mean = sum(answer[resource].to_pylist()) / answer.num_rows
-        yield Amount(f"capacity-{resource}", mean, "number", unit)
+        shown_unit = amounts.unit(resource) if amounts.is_known(resource) else unit
+        exact = mean * amounts.factor(resource)
+        yield Amount(f"capacity-{resource}", exact, "number", shown_unit)
 
 
 def tasks(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:

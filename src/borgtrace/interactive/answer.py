@@ -83,6 +83,7 @@ def drawn(result: Result, full_curve: Callable[[], Result] | None = None) -> Sto
         provenance=result.provenance,
         findings=result.findings,
         not_applicable=result.not_applicable,
+        amounts=result.amounts,
     )
     # Results are frozen.
     object.__setattr__(answer, "full_curve", full_curve)

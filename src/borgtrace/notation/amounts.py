@@ -134,6 +134,10 @@ class ResourceAmounts:
         return ", ".join(self.text(1.0, resource) for resource, size in sizes if size is not None)
 
 
+IN_LARGEST_MACHINES = ResourceAmounts()
+"""How amounts are written where nothing is known."""
+
+
 def stored_size(manifest: Manifest) -> tuple[float | None, float | None]:
     """Return cores and GiB of the largest machine as a store knows them, None where it does not.
 

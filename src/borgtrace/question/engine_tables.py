@@ -17,6 +17,7 @@ from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.lifecycle import DERIVED, Cache
+from borgtrace.notation import ResourceAmounts
 from borgtrace.question.provenance import Provenance
 from borgtrace.question.tables import Tables
 from borgtrace.schema import TABLES
@@ -129,6 +130,7 @@ class EngineTables(Tables):
             sql=opened.sql,
         )
         made.expect_current = opened.expect_current
+        made.amounts = ResourceAmounts.of(manifest)
         made.targets = (manifest.synthetic or {}).get("targets", ())
         return made.filter(where) if where else made
 

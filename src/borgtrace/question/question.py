@@ -14,7 +14,10 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.errors import UsageError
+from borgtrace.notation import ResourceAmounts
+from borgtrace.notation.amounts import IN_LARGEST_MACHINES
 from borgtrace.question.answer import Answer, Rows
+from borgtrace.question.answer_sizes import with_size
 from borgtrace.question.claims import Claim, Finding, headline, unjudged
 from borgtrace.question.conforming import conform
 from borgtrace.question.engine_tables import EngineTables
@@ -192,7 +195,9 @@ class Question:
             return Result(self, self.answer.empty(), provenance, refused, str(reason))
         provenance = tables.provenance(parameters, time.perf_counter() - start)
         covered = coverage() if coverage else tables.coverage
-        return Result(self, answer, provenance, self.judge(answer, covered, provenance))
+        findings = self.judge(answer, covered, provenance)
+        amounts = getattr(tables, "amounts", IN_LARGEST_MACHINES)
+        return Result(self, answer, provenance, findings, amounts=amounts)
 
     def judge(
         self, answer: pa.Table, coverage: StoreCoverage, provenance: Provenance
@@ -292,6 +297,8 @@ class Result:
         The claims of the question: published – measured – verdict.
     not_applicable
         Why the store cannot answer, or None.
+    amounts
+        In what its chart is drawn: cores and GiB where the store knows the size of its largest machine.
     """
 
     question: Question
@@ -299,12 +306,13 @@ class Result:
     provenance: Provenance
     findings: tuple[Finding, ...] = ()
     not_applicable: str | None = None
+    amounts: ResourceAmounts = IN_LARGEST_MACHINES
 
     def plot(self) -> alt.TopLevelMixin | None:
         """Draw the result; None where there is nothing to draw."""
         if self.not_applicable is not None or not self.table.num_rows:
             return None
-        return self.question.chart(self.table)
+        return self.question.chart(with_size(self.table, self.amounts))
 
     @property
     def sentence(self) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from borgtrace.engine.identifiers import quoted
 from borgtrace.notation import Notation, ResourceAmounts
+from borgtrace.notation.amounts import IN_LARGEST_MACHINES
 from borgtrace.question import charts
 from borgtrace.report.own_units import OwnUnits, scaled
 from borgtrace.report.reduction import reduce_rows
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from borgtrace.store import Store
 
 Rows = list[dict[str, Any]]
-IN_LARGEST_MACHINES = ResourceAmounts()
 
 USAGE_SERIES: Mapping[str, Mapping[str, str]] = {
     "cpu": {

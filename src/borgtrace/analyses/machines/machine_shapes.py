@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, equals, near, sql
+from borgtrace.question.answer_sizes import amounts_of, in_own_units
 from borgtrace.question.scopes import ALIBABA_2018, CELL_2011, OPENB
 from borgtrace.schema.time import BEFORE_TRACE
 
@@ -85,13 +86,14 @@ def chart(answer: pa.Table) -> alt.Chart:
     """Draw a circle for each shape, its area the number of machines."""
     import altair as alt
 
-    rows = answer.to_pylist()
+    amounts = amounts_of(answer)
+    rows = in_own_units(answer).to_pylist()
     return (
         charts.base(rows, title="Machines by capacity")
         .mark_point(filled=True, opacity=0.7)
         .encode(
-            x=alt.X("cpu_capacity:Q", title="CPU (of the largest machine)"),
-            y=alt.Y("memory_capacity:Q", title="memory (of the largest machine)"),
+            x=alt.X("cpu_capacity:Q", title=amounts.heading("CPU", "cpu")),
+            y=alt.Y("memory_capacity:Q", title=amounts.heading("memory", "memory")),
             size=alt.Size("n_last:Q", title="machines", scale=alt.Scale(range=[20, 1500])),
             color=alt.Color("platform_id:N", title="platform id", legend=None),
             tooltip=charts.tooltips(rows),

@@ -51,6 +51,7 @@ from borgtrace.question import (
     query_answer,
     sql,
 )
+from borgtrace.question.answer_sizes import amounts_of, in_own_units
 from borgtrace.question.scopes import LIKE_2011, OF_2019, OF_BOTH
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
@@ -248,9 +249,11 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw CPU and memory of the cell over time, and beside them those of production."""
     import altair as alt
 
-    rows = answer.to_pylist()
+    amounts = amounts_of(answer)
+    own_units = in_own_units(answer)
+    rows = own_units.to_pylist()
     totals = query_answer(
-        answer,
+        own_units,
         """
         select
             hour,
@@ -264,8 +267,8 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
         """,
     )
     panels = [
-        usage_by_tier(rows, totals, "cpu", title="CPU (largest machines)"),
-        usage_by_tier(rows, totals, "memory", title="memory (largest machines)"),
+        usage_by_tier(rows, totals, "cpu", title=amounts.heading("CPU", "cpu")),
+        usage_by_tier(rows, totals, "memory", title=amounts.heading("memory", "memory")),
     ]
     production = usage_rows_of_production(answer)
     if production:

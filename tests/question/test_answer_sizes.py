@@ -1,0 +1,44 @@
+"""Charts of answers in cores and GiB where a store knows its largest machine; columns stay shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import borgtrace
+from tests.notation.cluster import named_cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return named_cluster(tmp_path_factory.mktemp("sized")).path
+
+
+def spec_of(answer: Any) -> dict[str, Any]:
+    chart = answer.plot()
+    assert chart is not None
+    return dict(chart.to_dict())
+
+
+def test_machines_are_drawn_in_cores_and_gib(cluster: Path) -> None:
+    answer = borgtrace.open(cluster).analyze("machine_shapes")
+    # Answers are compared and judged: their columns stay shares of the largest machine.
+    assert answer.table["cpu_capacity"].to_pylist() == [0.5, 1.0]
+    spec = spec_of(answer)
+    assert spec["encoding"]["x"]["title"] == "CPU (cores)"
+    assert spec["encoding"]["y"]["title"] == "memory (GiB)"
+    (rows,) = spec["datasets"].values() if "datasets" in spec else (spec["data"]["values"],)
+    sizes = [(row["cpu_capacity"], row["memory_capacity"]) for row in rows]
+    assert sizes == [(8.0, 32.0), (16.0, 64.0)]
+
+
+def test_usage_is_drawn_in_cores_and_gib(cluster: Path) -> None:
+    answer = borgtrace.open(cluster).analyze("utilization")
+    panels = spec_of(answer)["hconcat"]
+    titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in panels[:2]]
+    assert titles == ["CPU (cores)", "memory (GiB)"]
+    # Five pods use a core each while they are measured.
+    rows = panels[0]["layer"][0]["data"]["values"]
+    assert max(row["cpu_used"] for row in rows) == pytest.approx(5)
