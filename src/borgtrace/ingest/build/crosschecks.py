@@ -144,10 +144,13 @@ def _count_repeated(connection: duckdb.DuckDBPyConnection, name: str) -> int:
     columns = [column for column in TABLES[name].names if column not in provenance]
     columns_sql = ", ".join(quoted(column) for column in columns)
     # `hash` is compared with itself within one query only: its values differ between versions of DuckDB.
+    suspects_sql = (
+        f"SELECT hash({columns_sql}) AS h FROM rows_of_file GROUP BY h HAVING count(*) > 1"
+    )
+    if not _number(connection, f"SELECT count(*) FROM ({suspects_sql})"):
+        return 0
     query_sql = f"""
-        WITH suspects AS (
-            SELECT hash({columns_sql}) AS h FROM rows_of_file GROUP BY h HAVING count(*) > 1
-        ),
+        WITH suspects AS ({suspects_sql}),
         repeated AS (
             SELECT count(*) AS n
             FROM rows_of_file
