@@ -180,3 +180,17 @@ def test_a_name_in_the_python_of_a_page_is_a_text(tmp_path: Path, name: str) -> 
         and node.func.attr == "machine"
     )
     assert ast.literal_eval(call.args[0]) == name
+
+
+def test_machines_of_which_only_the_cores_are_known_are_in_the_map(tmp_path: Path) -> None:
+    lines = ["task,time,node,cpu"]
+    lines += [f"web-{k},{1793491200 + 300 * slot},n{k},2.0" for slot in range(3) for k in (0, 1)]
+    (tmp_path / "usage.csv").write_text("\n".join(lines) + "\n")
+    options = IngestOptions(capacity="8cores")
+    ingest([tmp_path / "usage.csv"], tmp_path / "store", options)
+    client = client_of(tmp_path / "store")
+    heat = client.get("/data/cell/machines.json").json()
+    assert [[value * heat["percent"] for value in row] for row in heat["cells"]] == [[25.0] * 3] * 2
+    memory = client.get("/data/cell/machines.json?resource=memory").json()
+    assert {value for row in memory["cells"] for value in row} == {memory["absent"]}
+    assert "25" in text(client.get("/").text.partition("The fullest machines")[2])

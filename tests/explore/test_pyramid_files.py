@@ -167,6 +167,8 @@ def test_grids_by_slot_and_by_hour(tmp_path: Path) -> None:
                 AFTER_TRACE,
                 TRACE_START + 12 * WINDOW + 1,
             ],
+            "has_cpu": [True] * 3,
+            "has_memory": [True] * 3,
         }
     )
     shares = pa.RecordBatch.from_pydict(
@@ -224,6 +226,8 @@ def test_grids_are_on_disk_when_they_are_written(
             "machine_id": [7],
             "start": [0],
             "end": [AFTER_TRACE],
+            "has_cpu": [True],
+            "has_memory": [True],
         }
     )
     write_grids(

@@ -72,7 +72,8 @@ def write_grids(
     is_measured
         Whether anything was measured in each slot of the cell: the columns.
     present
-        ``machine_id``, ``start``, ``end`` (µs): where a machine is there, and idle unless `shares` say otherwise.
+        ``machine_id``, ``start``, ``end`` (µs): where a machine is there, and idle unless `shares` say otherwise;
+        ``has_cpu``, ``has_memory``: whether that capacity is known.
     shares
         ``machine_id``, ``slot``, ``cpu``, ``memory`` of what was used.
     machines_at_once
@@ -80,8 +81,9 @@ def write_grids(
     """
     grids = {}
     n_slots = len(is_measured)
-    idle = idle_grid(machines, is_measured, present)
     for resource in RESOURCES:
+        # Of a capacity that nobody knows there is no share, not even of nothing.
+        idle = idle_grid(machines, is_measured, present.filter(present[f"has_{resource}"]))
         grids[resource] = create_grid(folder, resource, idle.shape, by_hour=False)
         grids[resource][:] = idle
     for batch in shares:

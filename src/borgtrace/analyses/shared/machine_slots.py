@@ -7,17 +7,32 @@ from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
 
-def present_intervals(machine_events: ibis.Table) -> ibis.Table:
+def present_intervals(machine_events: ibis.Table, *, needs_both: bool = True) -> ibis.Table:
     """Return ``machine_id``, ``start``, ``end`` (µs) and the capacities that hold from start to end.
 
     A machine whose capacity is not published, or is zero, is left out.
+
+    Parameters
+    ----------
+    machine_events
+        Events of machines.
+    needs_both
+        Whether a machine of which one capacity is unknown is left out, too; else that one is NULL.
     """
     history = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
     next_time = machine_events.time.lead().over(history)
     # A machine keeps the capacity of its last event until the next one, or until the end of the trace.
     intervals = machine_events.mutate(end=next_time.fill_null(AFTER_TRACE))
-    has_capacity = (intervals.cpu_capacity > 0) & (intervals.memory_capacity > 0)
+    has_cpu = intervals.cpu_capacity > 0
+    has_memory = intervals.memory_capacity > 0
+    has_any = has_cpu.fill_null(False) | has_memory.fill_null(False)
+    has_capacity = has_cpu & has_memory if needs_both else has_any
     intervals = intervals.filter((intervals.type != "REMOVE") & has_capacity)
+    # Of nothing there is no share.
+    intervals = intervals.mutate(
+        cpu_capacity=intervals.cpu_capacity.nullif(0),
+        memory_capacity=intervals.memory_capacity.nullif(0),
+    )
     return intervals.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
 
 

@@ -120,7 +120,8 @@ def shares(tables: Tables) -> ir.Table:
     capacity.
     """
     usage = regular(outermost(tables.instance_usage))
-    slots = machine_slots(usage, present_intervals(tables.machine_events))
+    present = present_intervals(tables.machine_events, needs_both=False)
+    slots = machine_slots(usage, present)
     return slots.select(
         "machine_id",
         "slot",
@@ -139,8 +140,18 @@ def fetch_measured_slots(tables: Tables) -> Flags:
 
 
 def presence(tables: Tables) -> ir.Table:
-    """Return when machines of known capacity are present: ``machine_id``, ``start``, ``end`` (µs)."""
-    return present_intervals(tables.machine_events).select("machine_id", "start", "end")
+    """Return when machines of a known capacity are present: ``machine_id``, ``start``, ``end`` (µs), and of which.
+
+    ``has_cpu`` and ``has_memory`` say which capacities are known.
+    """
+    present = present_intervals(tables.machine_events, needs_both=False)
+    return present.select(
+        "machine_id",
+        "start",
+        "end",
+        has_cpu=present.cpu_capacity.notnull(),
+        has_memory=present.memory_capacity.notnull(),
+    )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
