@@ -64,19 +64,19 @@ def test_events_and_windows_are_those_of_the_task(tiny_store: Store) -> None:
 
 
 def hour(value: float) -> Any:
-    """Charts carry six digits."""
-    return pytest.approx(value, abs=5e-6)
+    """Charts count hours of the trace's clock from its start at 600 s, and carry six digits."""
+    return pytest.approx(value - 1 / 6, abs=5e-6)
 
 
 def test_gap_breaks_the_line(tiny_store: Store) -> None:
     rows = rows_of(figure_of(read_life(tiny_store, 100, 0)), 1)
     mean = [(row["hour"], row["value"]) for row in rows if row["series"] == "mean"]
     assert mean == [
-        (1, 0.1),
+        (hour(1), 0.1),
         (hour(1 + 1 / 12), 0.2),
         (hour(1 + 2 / 12), 0.2),
         (hour(1 + 2 / 12), None),
-        (1.25, 0.4),
+        (hour(1.25), 0.4),
         (hour(1 + 4 / 12), 0.4),
         (hour(1 + 4 / 12), None),
     ]
@@ -85,8 +85,9 @@ def test_gap_breaks_the_line(tiny_store: Store) -> None:
 def test_panels_have_one_axis_and_a_rule_at_the_request(tiny_store: Store) -> None:
     spec = drawing_of(read_life(tiny_store, 100, 0)).to_dict()
     events, cpu, memory = spec["vconcat"]
-    # From before the trace to its eviction at 2 h, and 1.5 % of that on either side.
-    assert events["encoding"]["x"]["scale"]["domain"] == pytest.approx([-0.03, 2.03])
+    # From before the trace to its eviction 110 minutes after the start, and 1.5 % of that on either side.
+    assert events["encoding"]["x"]["scale"]["domain"] == pytest.approx([-0.0275, 1.86083], abs=1e-5)
+    assert events["encoding"]["x"]["title"] == "hours since the start of the trace"
     assert cpu["layer"][0]["encoding"]["x"]["scale"] == events["encoding"]["x"]["scale"]
     assert cpu["layer"][1]["mark"]["strokeDash"] == [5, 3]
     assert cpu["layer"][1]["encoding"] == {"y": {"datum": 0.25}}
@@ -280,3 +281,18 @@ def test_an_alloc_instance_is_a_trace_with_a_page(tmp_path: Path) -> None:
     page = task_page.write(store, *which, tmp_path / "alloc.html").read_text()
     assert "p40–p60" in page
     assert "ALLOC_SET" in page
+
+
+def test_a_task_of_a_named_cluster_is_drawn_in_own_units(tmp_path: Path) -> None:
+    from tests.ingest.own_data import hashed
+    from tests.notation.cluster import named_cluster
+
+    store = named_cluster(tmp_path)
+    html = task_page.write(store, hashed("shop/db/main"), 0, tmp_path / "db.html").read_text()
+    assert f"<h1>Task shop/db/main ({hashed('shop/db/main')}:0)</h1>" in html
+    assert "hours since 2026-11-01 00:00 UTC" in html
+    assert '"title":"cores"' in html.replace('": "', '":"')
+    assert "mean average CPU (cores)</dt><dd>1</dd>" in html
+    assert "<td>node-01</td>" in html
+    assert "2026-11-01 00:05:00 UTC (0.08333 h)" in html
+    assert "of the largest machine" not in html

@@ -13,6 +13,9 @@ from borgtrace.notation.amounts import resource_of
 from borgtrace.notation.clock import SECONDS
 from borgtrace.schema import Column, Table
 
+STORED_UNIT = "as a fraction of the largest machine"
+"""What the sentences of columns say."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnUnits:
@@ -55,7 +58,9 @@ class OwnUnits:
         resource = self._resource(column)
         if resource is not None:
             unit: Any = self.notation.amounts.unit(resource)
-            return replace(column, unit=unit)
+            # A heading tells its sentence to the pointer.
+            doc = column.doc.replace(STORED_UNIT, f"in {unit}")
+            return replace(column, unit=unit, doc=doc)
         return replace(column, type="string", unit="id") if self._is_text(column) else column
 
     def writer(self, column: Column) -> Callable[[Any], Any]:

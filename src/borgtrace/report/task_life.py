@@ -15,7 +15,7 @@ from borgtrace.question import charts
 from borgtrace.report.own_units import OwnUnits, scaled
 from borgtrace.report.reduction import reduce_rows
 from borgtrace.schema import PERCENTILES, TABLES
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, TRACE_START
 
 if TYPE_CHECKING:
     import altair as alt
@@ -89,6 +89,8 @@ class Life:
     usage: pa.Table
     task: dict[str, Any]
     percentiles: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
+    axis: str = "hours since the start of the trace"
+    """What the axis of time is called."""
 
 
 def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
@@ -150,7 +152,7 @@ def percentiles(
 
 
 def in_own_units(life: Life, notation: Notation) -> Life:
-    """Return a life with amounts in cores and GiB where these are known, and machines by their names.
+    """Return a life in cores and GiB where these are known, with names of machines and hours since a date.
 
     Parameters
     ----------
@@ -165,8 +167,10 @@ def in_own_units(life: Life, notation: Notation) -> Life:
         column = TABLES["tasks"].column(name)
         task[name] = None if value is None else own_units.writer(column)(value)
     factor = notation.amounts.factor("cpu")
+    start = notation.clock.wall(TRACE_START)
     return replace(
         life,
+        axis=life.axis if start is None else f"hours since {start}",
         events=own_units.rows(life.events, TABLES["instance_events"])[0],
         usage=own_units.rows(life.usage, TABLES["instance_usage"])[0],
         task=task,
@@ -204,7 +208,7 @@ def chart(life: Life, amounts: ResourceAmounts = IN_LARGEST_MACHINES) -> alt.Top
 
 
 def hours(time: int, life: Life) -> float:
-    """Return a time in hours of the trace; sentinels go to the edge of what else is known.
+    """Return a time in hours since the start; sentinels go to the edge of what else is known.
 
     "Before the trace" is drawn at hour 0, "after" at the task's last known time.
     """
@@ -212,7 +216,7 @@ def hours(time: int, life: Life) -> float:
         return 0.0
     if time == AFTER_TRACE:
         time = max((known for known in times(life) if known != AFTER_TRACE), default=0)
-    return time / HOUR
+    return (time - TRACE_START) / HOUR
 
 
 def times(life: Life) -> list[int]:
@@ -234,14 +238,14 @@ def hour_axis(life: Life) -> alt.X:
     # Fixed, so that the panels above one another have the same axis; a single instant leaves it to the library.
     margin = (last - first) * 0.015
     if not margin:
-        return alt.X("hour:Q", title="hour of the trace")
+        return alt.X("hour:Q", title=life.axis)
     scale = alt.Scale(
         domain=[first - margin, last + margin],
         nice=False,
         zero=False,
         padding=0,
     )
-    return alt.X("hour:Q", title="hour of the trace", scale=scale)
+    return alt.X("hour:Q", title=life.axis, scale=scale)
 
 
 def event_panel(life: Life) -> charts.Chart | None:
