@@ -15,7 +15,7 @@ from borgtrace.cli.app import app
 from borgtrace.cli.commands.demo import steps_of_demo
 
 RUNNER = CliRunner()
-HINT = re.compile(r"(?:Next|try next|list some): (borgtrace [^\n]+)")
+HINT = re.compile(r"(?:Next[^:\n]*|try next|list some): (borgtrace [^\n]+)")
 
 
 def words_of(hint: str) -> list[str]:
@@ -68,6 +68,18 @@ def test_the_way_out_of_an_unknown_machine_is_a_query_that_runs(
     assert refused.exit_code == 2
     (query,) = hints_in(refused.output)
     assert "machine_id" in run(query, tmp_path, monkeypatch)
+
+
+def test_a_replay_proposes_the_choice_that_is_judged_on_later_slots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(["synth", "raw", "--machines", "3", "--hours", "1"], tmp_path, monkeypatch)
+    run(["ingest", "raw", "--store", "my store"], tmp_path, monkeypatch)
+    policies = ["--policy", "limit", "--policy", "borg"]
+    text = run(["overcommit", "my store", *policies], tmp_path, monkeypatch)
+    (words,) = hints_in(text)
+    assert words == ["overcommit", "target", "my store"]
+    assert "periods judged" in run([*words, *policies], tmp_path, monkeypatch)
 
 
 def test_what_the_demo_proposes_is_a_command_with_options_that_exist(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from typer import Argument, Option, confirm
 
 from borgtrace.cli.command import command
+from borgtrace.cli.console import talk
 from borgtrace.cli.guesses import can_ask
 from borgtrace.cli.hints import shell_word
 from borgtrace.cli.options import JsonOption, SeedOption
@@ -85,11 +86,12 @@ def offer_to_explore(explore: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class DemoStep:
-    """One step: what it does, its command, and what to try next."""
+    """One step: what it does, its command, what to try next, and its share of the time of all, as it was measured."""
 
     title: str
     command: str
     next: str
+    share: float = 0.0
 
     @property
     def name(self) -> str:
@@ -128,6 +130,7 @@ def steps_to_store(
             ),
             command=f"synth {raw} --generation 2011 {size} --seed {seed}",
             next="borgtrace fetch 2011 raw --parts 0-9   # Google's own trace",
+            share=0.08,
         ),
         DemoStep(
             title="Check every row, sort and index: a store",
@@ -135,6 +138,7 @@ def steps_to_store(
             next=(
                 f'borgtrace sql {store} "select type, count(*) from instance_events group by type"'
             ),
+            share=0.07,
         ),
     ]
 
@@ -152,11 +156,13 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
                 f"--out {quoted_path(folder, 'answers')}"
             ),
             next=f"borgtrace analyze {store} --list",
+            share=0.1,
         ),
         DemoStep(
             title="Build a learning dataset: select, split, standardize, shard",
             command=f"dataset {store} {quoted_path(folder, 'dataset')} --format npz",
             next=f"borgtrace dataset {store} OUT --format tfrecord",
+            share=0.06,
         ),
         DemoStep(
             title="Pack tasks by their CPU usage in single seconds, to choose an overcommit value",
@@ -165,11 +171,13 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
                 f"--out {quoted_path(folder, 'packing')}"
             ),
             next="borgtrace colocate --estimators",
+            share=0.17,
         ),
         DemoStep(
             title="Write the report: everything on one page",
             command=f"report {store} {quoted_path(folder, 'report.html')}",
             next=f"borgtrace report {store} paper.html --theme paper   # light, for print",
+            share=0.52,
         ),
     ]
 
@@ -202,11 +210,13 @@ def run_steps(
 ) -> list[dict[str, Any]]:
     """Run the steps, saying what each does, and return title, command and seconds of each."""
     finished = []
+    began = time.perf_counter()
     for number, step in enumerate(steps, 1):
         # Shown before it runs: a step takes up to minutes.
         say(f"{number}/{len(steps)} {step.title}")
         say(f"    $ borgtrace {step.command}")
-        seconds = run_step(step, logs / f"{number}-{step.name}.txt")
+        with talk.status(time_left(steps[: number - 1], time.perf_counter() - began)):
+            seconds = run_step(step, logs / f"{number}-{step.name}.txt")
         say(f"    {seconds:.0f} s; try next: {step.next}")
         finished.append(
             {
@@ -216,6 +226,33 @@ def run_steps(
             }
         )
     return finished
+
+
+def time_left(done: Sequence[DemoStep], seconds: float) -> str:
+    """Return how long the steps to come take, at the pace of those that are done.
+
+    Parameters
+    ----------
+    done
+        The steps that are done.
+    seconds
+        That they took.
+
+    Examples
+    --------
+    >>> steps = steps_of_demo(Path("demo-out"), 100, 24, 1)
+    >>> time_left([], 0.0)
+    'running; all steps take about three minutes on two cores'
+    >>> time_left(steps, 60.0)
+    'running; about 0 s to go'
+    """
+    share = sum(step.share for step in done)
+    if not share:
+        return "running; all steps take about three minutes on two cores"
+    left = seconds / share * max(0.0, 1 - share)
+    # Nobody knows it to the second.
+    rounded = round(left, -1) if left >= 10 else round(left)
+    return f"running; about {rounded:.0f} s to go"
 
 
 def run_step(step: DemoStep, log: Path) -> float:

@@ -69,6 +69,8 @@ def overcommit(
     import borgtrace
     from borgtrace.cli import replays
     from borgtrace.cli.answers import publish, say
+    from borgtrace.cli.console import talk
+    from borgtrace.cli.hints import shell_word
     from borgtrace.errors import check_names
     from borgtrace.overcommit import REPLAY, ReplayOptions
     from borgtrace.report.answer_files import check_png
@@ -105,6 +107,8 @@ def overcommit(
     say(result)
     if plain is not None:
         replays.print_difference(result, plain)
+    line = f"borgtrace overcommit target {shell_word(required_store(store))}"
+    talk.print(f"Each policy is judged on all slots. Next, to choose on earlier ones: {line}")
     publish(
         [result],
         out=out,
