@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_recommenders
 from borgtrace.cli.options import (
     JsonOption,
     MemoryOption,
@@ -16,7 +17,17 @@ from borgtrace.cli.options import (
     StepOption,
     UntilOption,
 )
-from borgtrace.schema.bounds import PROBABILITY, SAMPLE_OR_ALL, SHARE, TASKS_PER_NODE, UNIT_SIZE
+from borgtrace.cli.replay_options import (
+    CoresOption,
+    GibOption,
+    PolicyOption,
+    SampledMachinesOption,
+)
+from borgtrace.schema.bounds import PROBABILITY, SHARE, TASKS_PER_NODE
+
+WORKLOADS_PANEL = "Workloads"
+NODES_PANEL = "Nodes"
+FILES_PANEL = "Files and servers"
 
 
 @command(
@@ -46,7 +57,12 @@ def advise(
     ] = Path("advice.html"),
     store: Annotated[
         Path,
-        Option("--store", metavar="STORE", help="Where the store of files or a server goes."),
+        Option(
+            "--store",
+            metavar="STORE",
+            help="Where the store of files or a server goes.",
+            rich_help_panel=FILES_PANEL,
+        ),
     ] = Path("advice.store"),
     target: Annotated[
         float | None,
@@ -65,25 +81,15 @@ def advise(
             help="How long a promise holds; by default 1 h, or less in a short trace.",
         ),
     ] = "",
-    policy: Annotated[
-        list[str] | None,
-        Option(
-            "--policy",
-            metavar="POLICY",
-            help="An overcommit policy to choose among; repeatable; many by default.",
-        ),
-    ] = None,
-    machines: Annotated[
-        int,
-        SAMPLE_OR_ALL,
-        Option("--machines", metavar="N", help="Judge a random sample of so many; 0 takes all."),
-    ] = 0,
+    policy: PolicyOption = None,
+    machines: SampledMachinesOption = 0,
     by: Annotated[
         Literal["", "owner", "name", "job", "user"],
         Option(
             "--by",
             metavar="WAY",
             help="What a workload is: owner, name (its pattern), job or user; the first known by default.",
+            rich_help_panel=WORKLOADS_PANEL,
         ),
     ] = "",
     recommender: Annotated[
@@ -92,12 +98,16 @@ def advise(
             "--recommender",
             metavar="NAME",
             help="Who recommends requests (overcommit --list); chosen by a back-test by default.",
+            autocompletion=complete_recommenders,
+            rich_help_panel=WORKLOADS_PANEL,
         ),
     ] = "",
     below_peak: Annotated[
         bool,
         Option(
-            "--below-peak", help="Let memory be recommended below what was seen at its highest."
+            "--below-peak",
+            help="Let memory be recommended below what was seen at its highest.",
+            rich_help_panel=WORKLOADS_PANEL,
         ),
     ] = False,
     prices: Annotated[
@@ -106,39 +116,39 @@ def advise(
             "--prices",
             metavar="FILE.csv",
             help="Node types: columns type, cores, gib, price_per_hour; a dated table by default.",
+            rich_help_panel=NODES_PANEL,
         ),
     ] = None,
     headroom: Annotated[
         float,
         SHARE,
-        Option("--headroom", metavar="SHARE", help="Share of each node that is left free."),
+        Option(
+            "--headroom",
+            metavar="SHARE",
+            help="Share of each node that is left free.",
+            rich_help_panel=NODES_PANEL,
+        ),
     ] = 0.05,
     pods_per_node: Annotated[
         int,
         TASKS_PER_NODE,
-        Option("--pods-per-node", metavar="N", help="Most tasks on a node."),
+        Option(
+            "--pods-per-node",
+            metavar="N",
+            help="Most tasks on a node.",
+            rich_help_panel=NODES_PANEL,
+        ),
     ] = 110,
-    cores_per_unit: Annotated[
-        float,
-        UNIT_SIZE,
-        Option(
-            "--cores-per-unit",
-            metavar="CORES",
-            help="Cores of the largest machine, where the store does not know.",
-        ),
-    ] = 0.0,
-    gib_per_unit: Annotated[
-        float,
-        UNIT_SIZE,
-        Option(
-            "--gib-per-unit",
-            metavar="GIB",
-            help="GiB of memory of the largest machine, where the store does not know.",
-        ),
-    ] = 0.0,
+    cores_per_unit: CoresOption = 0.0,
+    gib_per_unit: GibOption = 0.0,
     dialect: Annotated[
         str,
-        Option("--dialect", metavar="NAME|FILE.toml", help="Files: their format, as of ingest."),
+        Option(
+            "--dialect",
+            metavar="NAME|FILE.toml",
+            help="Files: their format, as of ingest.",
+            rich_help_panel=FILES_PANEL,
+        ),
     ] = "",
     capacity: Annotated[
         str,
@@ -146,6 +156,7 @@ def advise(
             "--capacity",
             metavar="SIZE",
             help="Files: size of the largest machine, such as 8cores,32GiB.",
+            rich_help_panel=FILES_PANEL,
         ),
     ] = "",
     time_zone: Annotated[
@@ -154,6 +165,7 @@ def advise(
             "--time-zone",
             metavar="ZONE",
             help="Files: zone of times that name none, such as Europe/Berlin.",
+            rich_help_panel=FILES_PANEL,
         ),
     ] = "",
     since: SinceOption = "",
@@ -161,7 +173,12 @@ def advise(
     selector: SelectorOption = "",
     step: StepOption = "",
     yes: Annotated[
-        bool, Option("--yes", help="Files: take what was guessed of them without a question.")
+        bool,
+        Option(
+            "--yes",
+            help="Files: take what was guessed of them without a question.",
+            rich_help_panel=FILES_PANEL,
+        ),
     ] = False,
     seed: SeedOption = 0,
     jobs: ProcessesOption = 1,
