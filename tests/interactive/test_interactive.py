@@ -277,6 +277,12 @@ def test_amounts_of_own_machines_are_drawn_in_cores_and_by_name(tmp_path: Path) 
     assert memory["layer"][0]["data"]["values"][0]["used"] == pytest.approx(4)
     assert memory["layer"][1]["encoding"]["y"]["datum"] == pytest.approx(32)
     assert machine.tasks("30m")["task"].to_pylist() == ["shop/web-7/app"]
+    assert machine.tasks("2026-11-01 00:20")["task"].to_pylist() == ["shop/web-7/app"]
+    # Twelve windows of two cores and four GiB are the first hour.
+    page = machine._repr_html_()
+    assert "<th>CPU (cores)</th><th>Memory (GiB)</th>" in page
+    assert "<td>0</td><td>1</td><td>2</td><td>4</td>" in page
+    assert store.trace("web-7").average_cpu.tolist() == [0.125] * 12
     task = store.traces()[0].plot().to_dict()
     assert task["title"] == "Task shop/web-7/app"
     assert task["encoding"]["y"]["title"] == "CPU (cores)"

@@ -8,8 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from borgtrace.errors import UsageError
-from borgtrace.notation import Names, ResourceAmounts, find_machine
-from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, TRACE_START, WINDOW, parse_time
+from borgtrace.notation import Names, ResourceAmounts, WallClock, find_machine, integer
+from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, TRACE_START, WINDOW
 from borgtrace.store.machine import (
     MachineCapacity,
     capacity_at,
@@ -96,9 +96,10 @@ class Machine:
         Parameters
         ----------
         time
-            On the trace's clock: µs, or an amount such as ``"12h"``.
+            On the trace's clock: µs, or an amount such as ``"12h"``, or a date such as ``"2026-11-01 12:00"``.
         """
-        instant = parse_time(time, "time") if isinstance(time, str) else time
+        clock = WallClock.of(self.store.manifest)
+        instant = clock.parse(time, "time") if isinstance(time, str) else time
         table = running_on(self.store, self.machine_id, instant)
         names = Names(self.store)
         tasks = zip(
@@ -171,10 +172,15 @@ class Machine:
 
     def _repr_html_(self) -> str:
         """Show the first hours in a notebook."""
+        amounts = ResourceAmounts.of(self.store.manifest)
         rows = []
         for row in self.load.slice(0, SHOWN_HOURS).to_pylist():
-            values = "".join(f"<td>{value:.6g}</td>" for value in row.values())
+            cells = [integer(row["hour"]), integer(row["n_tasks"])]
+            cells += [amounts.number(row[resource], resource) for resource in RESOURCES]
+            values = "".join(f"<td>{cell}</td>" for cell in cells)
             rows.append(f"<tr>{values}</tr>")
-        heading = "".join(f"<th>{name}</th>" for name in self.load.column_names)
+        headings = ["hour", "tasks"]
+        headings += [amounts.heading(title, resource) for resource, title in RESOURCES.items()]
+        heading = "".join(f"<th>{name}</th>" for name in headings)
         caption = f"<caption>{escape(repr(self))}</caption>"
         return f"<table>{caption}<tr>{heading}</tr>{''.join(rows)}</table>"

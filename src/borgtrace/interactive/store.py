@@ -11,6 +11,7 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.interactive.machine import Machine
 from borgtrace.interactive.trace import TaskTraces, Trace
+from borgtrace.notation import find_job
 from borgtrace.schema import TABLES
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.store import Store as StoredTables
@@ -153,26 +154,30 @@ class Store(StoredTables):
         return write(self, Path(out), questions, memory=self.memory)
 
     def trace(  # type: ignore[override]
-        self, collection_id: int, instance_index: int, columns: Sequence[str] = ()
+        self, collection_id: int | str, instance_index: int = 0, columns: Sequence[str] = ()
     ) -> Trace:
-        """Return one task's usage, window by window.
+        """Return one task's usage, window by window: ``store.trace("web-7")``.
 
         Parameters
         ----------
-        collection_id, instance_index
-            The task.
+        collection_id
+            Its job: the id, the name, or how that begins.
+        instance_index
+            Its index in the job.
         columns
             Further columns, such as ``p50``, or a distribution for all of its percentiles (2019).
 
         Raises
         ------
         UsageError
-            When the store has no such task or column.
+            When the store has no such task or column, or the name is not that of one job.
 
         Notes
         -----
-        A binary search in the index and five slices: microseconds.
+        Of an id, a binary search in the index and five slices: microseconds.
         """
+        if isinstance(collection_id, str):
+            collection_id = find_job(self, collection_id)
         arrays = super().trace(collection_id, instance_index, columns)
         return Trace(collection_id, instance_index, arrays, self)
 
