@@ -65,8 +65,8 @@ test-lowest:
 bench: $(TESTS)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
-## Measure all claims on the demo cell and on the real parts, and draw all charts, for the pages of claims and the gallery.
-measured: $(PACKAGE)
+## Measure all claims on the demo cell and on the real parts, and draw all charts and pictures of pages, for the documentation.
+measured: $(TESTS)
 	rm -rf measured-out && mkdir measured-out
 	$(BIN)/borgtrace synth measured-out/raw --machines 100 --hours 24 --seed 1
 	$(BIN)/borgtrace ingest measured-out/raw --store measured-out/synthetic
@@ -77,6 +77,8 @@ measured: $(PACKAGE)
 	$(BIN)/python scripts/gallery.py measured-out/synthetic.claims docs/assets/charts/synthetic
 	test ! -d measured-out/real-parts || $(BIN)/python scripts/gallery.py measured-out/real-parts.claims \
 	  docs/assets/charts/real-parts --without instance_usage
+	$(BIN)/borgtrace report measured-out/synthetic measured-out/report.html
+	$(BIN)/python scripts/pictures.py measured-out/synthetic measured-out/report.html docs/assets
 	rm -rf measured-out
 
 ## The notebooks with their outputs, which the documentation shows.

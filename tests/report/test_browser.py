@@ -107,6 +107,25 @@ return result;
 """
 
 
+FITTING = """
+const found = [];
+for (const chart of document.querySelectorAll("#content .chart")) {
+  const name = chart.dataset.chart, svg = chart.querySelector("svg");
+  if (svg.getBoundingClientRect().width > chart.clientWidth + 12) found.push([name, "wider than its place"]);
+  for (const panel of chart.querySelectorAll(".role-scope > g > path.background")) {
+    // What a legend lists is drawn as panels, too.
+    const isPanel = !panel.closest('[class*="role-legend"]'), width = panel.getBoundingClientRect().width;
+    if (isPanel && width > 0 && width < arguments[0]) found.push([name, "panel", width]);
+  }
+  for (const text of chart.querySelectorAll("svg .role-axis-label text")) {
+    if (text.textContent.endsWith("…")) found.push([name, "cut", text.textContent]);
+  }
+}
+return found;
+"""
+"""Charts that are wider than their place, panels that are narrower than a width, and names that are cut."""
+
+
 class PageInWindow(NamedTuple):
     """What a page shows in a window of one width, light, dark or on paper."""
 
@@ -177,6 +196,12 @@ def test_texts_of_charts_are_readable(shown: PageInWindow) -> None:
 def test_all_text_stands_out_from_its_background(shown: PageInWindow) -> None:
     """At least 4.5 : 1, as WCAG 2 level AA asks."""
     assert shown.faint_texts == []
+
+
+def test_charts_fit_their_place_with_panels_wide_enough(browser: Browser, page: Path) -> None:
+    driver = browser(page, 1280)
+    drawn(driver)
+    assert driver.execute_script(FITTING, 280) == []
 
 
 def test_charts_have_a_name_for_screen_readers(shown: PageInWindow) -> None:

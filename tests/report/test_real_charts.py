@@ -18,7 +18,7 @@ from borgtrace.catalog import questions
 from borgtrace.cli import main
 from borgtrace.store import Store
 
-from .test_browser import BOXES, CONTRAST, drawn
+from .test_browser import BOXES, CONTRAST, FITTING, drawn
 
 Browser = Callable[..., Any]
 COSTLY = ("packing", "sum_")
@@ -52,6 +52,8 @@ def _look_at(browser: Browser, summary: report.Summary) -> None:
         assert drawn(driver) == ["drawn"] * (summary.n_charts + on_screen)
         assert driver.get_log("browser") == []
         assert driver.execute_script(BOXES) == []
+        if width == 1280:
+            assert driver.execute_script(FITTING, 280) == []
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
         # One screen: 1280 × 800, and 390 × 844, where the charts stand below the tiles.
         (what, height) = {1280: ("#cell", 800), 390: (".tiles", 844)}[width]

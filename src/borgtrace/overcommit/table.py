@@ -358,7 +358,7 @@ def chart(answer: pa.Table) -> charts.Chart:
         ),
     )
     points = base.mark_point(filled=False, size=45).encode(
-        fill=alt.Fill("family:N", title="family"),
+        fill=alt.Fill("family:N", legend=None),
         fillOpacity=alt.condition("datum.is_on_front", alt.value(0.9), alt.value(0.0)),
         tooltip=charts.tooltips(rows),
     )

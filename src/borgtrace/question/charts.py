@@ -256,9 +256,20 @@ def spare_colors(taken: Iterable[str]) -> Iterator[str]:
     yield from colours.distinct([*taken, *spare])
 
 
-def tier_color(rows: Sequence[Row]) -> alt.Color:
-    """Return the color channel of the field ``tier``, the same in every chart."""
-    return color(rows, "tier", TIER_COLORS, title="tier")
+def tier_color(rows: Sequence[Row], *, has_legend: bool = True) -> alt.Color:
+    """Return the color channel of the field ``tier``, the same in every chart.
+
+    Parameters
+    ----------
+    rows
+        Rows of the chart.
+    has_legend
+        Whether a legend names the tiers; not where an axis does.
+    """
+    channel = color(rows, "tier", TIER_COLORS, title="tier")
+    if not has_legend:
+        channel.legend = None
+    return channel
 
 
 def legend(field: str, **options: Any) -> alt.Legend:

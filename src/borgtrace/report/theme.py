@@ -18,9 +18,14 @@ WHITE = 0xFF
 COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "category", "condition"})
 DATA_KEYS = frozenset({"data", "datasets"})
 
+LINE_BREAK = "\u2063"
+"""Stands in titles of axes where a line ends: seen by nobody, and allowed in the expressions made of titles."""
+
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": "system-ui, sans-serif",
+    # Titles stay one text where layers share an axis: Vega-Lite would join lists of lines.
+    "style": {"guide-title": {"lineBreak": LINE_BREAK}},
     "mark": {"color": "var(--c1)", "aria": False},
     "tooltipFormat": {"numberFormat": ",.5~g"},
     "line": {"strokeWidth": 1.8},

@@ -131,7 +131,8 @@ def chart(answer: pa.Table) -> alt.Chart:
         .mark_bar()
         .encode(
             x=alt.X("n_starts:Q", title="starts under constraints"),
-            y=alt.Y("tier:N", title=None),
+            y=alt.Y("tier:N", title=None, sort=list(charts.TIER_COLORS)),
+            color=charts.tier_color(rows, has_legend=False),
             tooltip=charts.tooltips(rows),
         )
     )

@@ -34,6 +34,7 @@ from borgtrace.question import (
     query_answer,
     sql,
 )
+from borgtrace.question.colours import SERIES
 from borgtrace.question.scope import QuestionRequest
 from borgtrace.question.scopes import ALL_TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
@@ -99,9 +100,9 @@ READS = ("instance_events",)
 LESS = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
 VERDICT_COLORS = {
-    "fits": "#1f6fb4",
-    "does not fit": "#c4540a",
-    "not judged": "#bbb",
+    "fits": SERIES[0].light,
+    "does not fit": SERIES[1].light,
+    "not judged": SERIES[7].light,
     "reported": "#888",
 }
 

@@ -172,7 +172,7 @@ def chart(answer: pa.Table) -> alt.FacetChart:
         from answer
         """,
     )
-    base = charts.base(rows, width=315, height=170).encode(x=alt.X("bin:Q", title=None))
+    base = charts.base(rows, width=315, height=200).encode(x=alt.X("bin:Q", title=None))
     bands = base.mark_area(opacity=0.2).encode(
         y=alt.Y("low:Q", title=None),
         y2=alt.Y2("high:Q"),

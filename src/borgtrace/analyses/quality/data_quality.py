@@ -43,6 +43,7 @@ from borgtrace.question import (
     near,
     sql,
 )
+from borgtrace.question.colours import SERIES
 from borgtrace.question.scope import QuestionRequest
 from borgtrace.question.scopes import JOB_EVENTS_2011
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
@@ -95,11 +96,11 @@ VERDICTS = {
 }
 """How the verdict on the claim about a rate is called in the table and in the chart."""
 VERDICT_COLORS = {
-    "as documented": "#2ca58d",
-    "differs": "#e4572e",
-    "not judged": "#bbb",
-    "reported": "#88a",
-    "nothing to measure": "#ddd",
+    "as documented": SERIES[2].light,
+    "differs": SERIES[1].light,
+    "not judged": SERIES[7].light,
+    "reported": SERIES[0].light,
+    "nothing to measure": "#bbb",
 }
 
 
@@ -414,7 +415,7 @@ def chart(answer: pa.Table) -> alt.Chart:
                     labelExpr="format(datum.value * 100, '~g') + ' %'",
                 ),
             ),
-            y=alt.Y("statement:N", title=None, sort=None, axis=alt.Axis(labelLimit=420)),
+            y=alt.Y("statement:N", title=None, sort=None),
             color=charts.color(rows, "verdict", VERDICT_COLORS, title="verdict"),
             tooltip=charts.tooltips(rows),
         )

@@ -52,6 +52,7 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.answer_sizes import amounts_of, in_own_units
+from borgtrace.question.colours import SERIES
 from borgtrace.question.scopes import LIKE_2011, OF_2019, OF_BOTH
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
@@ -118,8 +119,7 @@ ANSWER = Answer(
 )
 
 
-ORANGE = "#e07a1f"
-BLUE = "#1f77b4"
+BLUE, ORANGE = (colour.light for colour in SERIES[:2])
 DASHED = [5, 3]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from borgtrace.report.drawable import svg
-from borgtrace.report.theme import merged
+from borgtrace.report.theme import LINE_BREAK, merged
 from borgtrace.report.views import unit_views
 
 FONT = "Liberation Sans"
@@ -27,6 +27,7 @@ WIDTH_OF_PICTURE = re.compile(r'<svg[^>]* width="([\d.]+)"')
 CONFIG: dict[str, Any] = {
     "background": "white",
     "font": FONT,
+    "style": {"guide-title": {"lineBreak": LINE_BREAK}},
     "padding": 2,
     "axis": {
         "labelFontSize": LETTERS,
@@ -166,7 +167,7 @@ def wrap_titles(part: dict[str, Any], width: float) -> None:
         for name in ("x", "y"):
             channel = view.get("encoding", {}).get(name)
             if isinstance(channel, dict) and isinstance(channel.get("title"), str):
-                channel["title"] = lines_of(channel["title"], letters)
+                channel["title"] = f" {LINE_BREAK}".join(lines_of(channel["title"], letters))
 
 
 def lines_of(text: str, letters: int) -> list[str]:

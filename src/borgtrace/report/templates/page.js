@@ -3,6 +3,8 @@
   const NARROW = 560;
   // No panel is narrower, where the page has the room, and its axis takes so much beside it.
   const PANEL = 280, AXIS = 75;
+  // Width of a letter of an axis, about.
+  const LETTER = 6.6;
   // Log level 1: errors; warnings speak to the author of a chart, not to its reader.
   const OPTIONS = { mode: "vega-lite", renderer: "svg", actions: false, logLevel: 1 };
   const charts = [...document.querySelectorAll("[data-chart]")];
@@ -34,39 +36,67 @@
 
   const isNamed = (channel) => channel && channel.field && ["nominal", "ordinal"].includes(channel.type);
 
-  // Lays the names of a discrete axis flat where they have room, and cuts those beside it to their share.
+  // Stands where a line of a title ends, as the configuration says.
+  const LINE_BREAK = " \u2063";
+
+  // Breaks a text into lines that fit.
+  const lines = (text, width, letter = 8) => {
+    const parts = [""];
+    for (const word of text.split(" ")) {
+      const last = parts[parts.length - 1];
+      if (last && (last.length + word.length + 1) * letter > width) parts.push(word);
+      else parts[parts.length - 1] = last ? last + " " + word : word;
+    }
+    return parts;
+  };
+
+  // How many lines the longest of some names takes beside an axis.
+  const linesOf = (names, width) => Math.max(1, ...names.map((name) => lines(name, width, LETTER).length));
+
+  const namesOf = (view, part, spec, channel) => {
+    const rows = rowsOf(view.data ? view : part, spec);
+    return [...new Set(rows.map((row) => row[channel.field]))].filter((name) => name !== undefined && name !== null).map(String);
+  };
+
+  const roomForNames = (width) => Math.max(90, Math.floor(width * 0.42));
+
+  // Lays the names of a discrete axis flat where they have room, and breaks those beside it into lines.
+  const viewsOf = (part) => [part, ...(part.layer || []).flatMap(viewsOf)];
+
   const label = (part, spec, width) => {
-    for (const view of [part, ...(part.layer || [])]) {
+    for (const view of viewsOf(part)) {
       const { x, y } = view.encoding || {};
-      // A title that is wider than its panel would lie on that of the next.
-      if (x && typeof x.title === "string") x.title = lines(x.title, width);
+      // A title that is wider than its panel would lie on that of the next, and one that is higher is cut.
+      if (x && typeof x.title === "string") x.title = lines(x.title, width).join(LINE_BREAK);
+      if (y && typeof y.title === "string" && typeof part.height === "number") y.title = lines(y.title, Math.max(part.height, 90), 7).join(LINE_BREAK);
       if (isNamed(x) && x.axis !== null) {
-        const names = [...new Set(rowsOf(view.data ? view : part, spec).map((row) => String(row[x.field])))];
+        const names = namesOf(view, part, spec, x);
         const longest = Math.max(0, ...names.map((name) => name.length));
         if (names.length * (longest * 8.5 + 10) < width - 75) x.axis = Object.assign({ labelAngle: 0 }, x.axis);
       }
       if (isNamed(y) && y.axis !== null) {
-        const limit = Math.max(90, Math.floor(width * 0.42));
-        y.axis = Object.assign({}, y.axis, { labelLimit: Math.min((y.axis || {}).labelLimit || 240, limit) });
+        const limit = roomForNames(width);
+        const names = namesOf(view, part, spec, y);
+        const height = names.length * (6 + 14 * linesOf(names, limit));
+        if (linesOf(names, limit) > 1 && !(part.height >= height)) part.height = height;
+        // Each row has its name: none is left out, and none is cut.
+        const axis = { labelLimit: limit + 2 * LETTER, labelOverlap: false };
+        if (!(y.axis || {}).labelExpr) {
+          const texts = Object.fromEntries(names.map((name) => [name, lines(name, limit, LETTER)]));
+          if (Object.values(texts).some((parts) => parts.length > 1)) axis.labelExpr = `(${JSON.stringify(texts)})[datum.label] || datum.label`;
+        }
+        y.axis = Object.assign({}, y.axis, axis);
       }
     }
   };
 
-  // Breaks a text into lines that fit.
-  const lines = (text, width) => {
-    const found = [""];
-    for (const word of text.split(" ")) {
-      const last = found[found.length - 1];
-      if (last && (last.length + word.length + 1) * 8 > width) found.push(word);
-      else found[found.length - 1] = last ? last + " " + word : word;
-    }
-    return found;
-  };
-
   const wrap = (title, width) => {
-    const text = title && (typeof title === "string" ? title : title.text);
-    if (typeof text !== "string") return title;
-    return Object.assign({}, typeof title === "string" ? {} : title, { text: lines(text, width) });
+    if (!title || Array.isArray(title)) return title;
+    const { text, subtitle } = typeof title === "string" ? { text: title } : title;
+    const wrapped = typeof title === "string" ? {} : Object.assign({}, title);
+    if (typeof text === "string") wrapped.text = lines(text, width);
+    if (subtitle) wrapped.subtitle = [subtitle].flat().flatMap((line) => lines(line, width, LETTER));
+    return wrapped;
   };
 
   // How many facets stand side by side.
@@ -88,14 +118,25 @@
       part.vconcat.forEach((child) => shape(child, spec, width, false));
     } else if (part.spec) {
       const facet = part.facet || {};
+      const isTooNarrow = facet.column && width / distinct(part, spec, facet.column.field) < PANEL + AXIS;
+      if (isTooNarrow && !facet.row) {
+        part.facet = facet.column;
+        return shape(part, spec, width, isTop);
+      }
+      if (isTooNarrow && distinct(part, spec, facet.row.field) < distinct(part, spec, facet.column.field)) {
+        [facet.row, facet.column] = [facet.column, facet.row];
+      }
       const field = facet.field || (facet.column || {}).field;
       const count = field ? distinct(part, spec, field) : 1;
       if (facet.field) part.columns = across(part.columns, count, width);
       shape(part.spec, spec, width / (part.columns || count), false);
     } else {
-      if (encoding.column && !encoding.row && width / distinct(part, spec, encoding.column.field) < 160) {
+      const isTooNarrow = encoding.column && width / distinct(part, spec, encoding.column.field) < PANEL + AXIS;
+      if (isTooNarrow && !encoding.row) {
         encoding.facet = encoding.column;
         delete encoding.column;
+      } else if (isTooNarrow && distinct(part, spec, encoding.row.field) < distinct(part, spec, encoding.column.field)) {
+        [encoding.row, encoding.column] = [encoding.column, encoding.row];
       }
       if (encoding.facet) {
         const count = distinct(part, spec, encoding.facet.field);
@@ -111,7 +152,8 @@
         const named = [part, ...(part.layer || [])].find((view) => isNamed((view.encoding || {}).y));
         if (named && part.height === undefined) {
           const { y, yOffset } = named.encoding, rows = named.data ? named : part;
-          part.height = 20 * distinct(rows, spec, y.field) * (yOffset ? distinct(rows, spec, yOffset.field) : 1);
+          const step = Math.max(20, 6 + 14 * linesOf(namesOf(named, part, spec, y), roomForNames(width)));
+          part.height = step * distinct(rows, spec, y.field) * (yOffset ? distinct(rows, spec, yOffset.field) : 1);
         }
         part.autosize = { type: "fit-x", contains: "padding" };
       }
@@ -152,7 +194,16 @@
     element.dataset.width = width;
     try {
       if (views.has(element)) views.get(element).finalize();
-      views.set(element, await vegaEmbed(element, fit(specOf(element), width), OPTIONS));
+      const embed = async (room) => views.set(element, await vegaEmbed(element, fit(specOf(element), room), OPTIONS));
+      await embed(width);
+      // How much room axes and legends take is known once they are drawn: panels get what is left, or give what lacks.
+      const left = width - Number(element.querySelector("svg").getAttribute("width"));
+      // On a phone a chart scrolls in its place before its texts lie on each other.
+      const least = width < NARROW ? width : 0;
+      if (left < -1 || left > 12) {
+        views.get(element).finalize();
+        await embed(Math.max(width + left, least));
+      }
       if (!isOnScreen(element)) offer(element);
       element.dataset.state = "drawn";
     } catch (error) {

@@ -184,14 +184,23 @@ def chart(answer: pa.Table) -> charts.Chart:
     """Draw the measured overflow over the target, by estimator and pool."""
     import altair as alt
 
-    rows = query_answer(answer, "select *, greatest(q / target, 1e-3) as ratio from answer")
+    rows = query_answer(
+        answer,
+        """
+        select
+            *,
+            greatest(q / target, 1e-3) as ratio,
+            if(is_rebalanced, 'rebalanced', 'as packed') as packing
+        from answer
+        """,
+    )
     points = (
         alt.Chart()
         .mark_point(filled=True, size=70)
         .encode(
             x=alt.X("ratio:Q", title="measured overflow ÷ target", **charts.log_scale(least=None)),
             y=alt.Y("estimator:N", title=None),
-            color=alt.Color("is_rebalanced:N", title="is rebalanced"),
+            color=alt.Color("packing:N", title=None),
             tooltip=charts.tooltips(rows),
         )
     )
