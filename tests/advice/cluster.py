@@ -84,17 +84,41 @@ def _series(metric: str, labels: dict[str, str], values: Values) -> dict[str, An
     return {"metric": {"__name__": metric, **labels}, "values": samples}
 
 
-def write_answers(folder: Path, n_slots: int) -> Path:
-    """Write the answers of the cluster into a folder."""
+def killed_twice(n_slots: int) -> list[dict[str, Any]]:
+    """Return what says that the first pod of ``web`` was OOM-killed after slots 10 and 15."""
+    app, pod, _ = PODS[0]
+    labels = {"namespace": "shop", "pod": pod, "container": app}
+    restarts = [float((slot >= 10) + (slot >= 15)) for slot in range(n_slots + 1)]
+    reason = [float(slot >= 10) for slot in range(n_slots + 1)]
+    return [
+        _series(
+            "kube_pod_container_status_last_terminated_reason",
+            labels | {"reason": "OOMKilled"},
+            reason,
+        ),
+        _series("kube_pod_container_status_restarts_total", labels, restarts),
+    ]
+
+
+def write_answers(
+    folder: Path,
+    n_slots: int,
+    more: Sequence[dict[str, Any]] = (),
+) -> Path:
+    """Write the answers of the cluster, and more series, into a folder."""
     folder.mkdir(parents=True)
-    for name, series in answers(n_slots).items():
+    for name, series in (answers(n_slots) | {"more": [*more]}).items():
         data = {"resultType": "matrix", "result": series}
         (folder / f"{name}.json").write_text(json.dumps({"status": "success", "data": data}))
     return folder
 
 
-def cluster_store(folder: Path, n_slots: int) -> Store:
-    """Ingest the cluster."""
-    answered = write_answers(folder / "answers", n_slots)
+def cluster_store(
+    folder: Path,
+    n_slots: int,
+    more: Sequence[dict[str, Any]] = (),
+) -> Store:
+    """Ingest the cluster, and more series."""
+    answered = write_answers(folder / "answers", n_slots, more)
     ingest([answered], folder / "shop", IngestOptions(jobs=1))
     return borgtrace.open(folder / "shop")

@@ -48,8 +48,10 @@ def write_advice(advice: Advice, page: str | Path) -> AdviceFiles:
     for result in advice.results:
         write_result(result, folder, png=False)
     patches = owner_patches(advice.workloads)
-    if patches:
+    n_patchable = sum(patch.is_patchable for patch in patches)
+    if n_patchable:
         write_file(folder / "resources.yaml", resources_yaml(patches))
+    if patches:
         write_file(folder / "vpa.yaml", vpa_yaml(patches))
     write_file(path, advice.to_html())
-    return AdviceFiles(path, folder, len(patches))
+    return AdviceFiles(path, folder, n_patchable)

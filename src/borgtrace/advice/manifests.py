@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,7 +22,13 @@ API_VERSIONS = {
     "Job": "batch/v1",
     "CronJob": "batch/v1",
 }
-"""Kinds of owners whose containers can be patched."""
+"""Kinds of owners that own pods."""
+UNCHANGING = {"Job"}
+"""Kinds whose pods cannot be described anew: the API refuses patches of them."""
+LONGEST_LABEL = 63
+LONGEST_NAME = 253
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_NAME = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*")
 CPU_STEP = 5
 """Requests of CPU are rounded up to so many thousandths of a core."""
 MEMORY_STEP = 1
@@ -45,6 +52,7 @@ class OwnerPatch:
     kind: str
     name: str
     namespace: str
+    cluster: str
     containers: list[ContainerPatch] = field(default_factory=list)
 
     @property
@@ -53,15 +61,21 @@ class OwnerPatch:
         return API_VERSIONS[self.kind]
 
     @property
+    def is_patchable(self) -> bool:
+        """Whether its pods can be described anew."""
+        return self.kind not in UNCHANGING
+
+    @property
     def is_cron_job(self) -> bool:
         """Whether its pods are described one level deeper."""
         return self.kind == "CronJob"
 
 
 def owner_patches(workloads: Result) -> list[OwnerPatch]:
-    """Return what is advised for each owner that can be patched, by cluster, namespace, kind and name.
+    """Return what is advised for each owner, by cluster, namespace, kind and name.
 
-    Workloads without an owner that Kubernetes knows, and those of which nothing is recommended, are left out.
+    Workloads without an owner that Kubernetes knows, those of which nothing is recommended, and those with a name that
+    no object of Kubernetes can have are left out.
 
     Parameters
     ----------
@@ -71,10 +85,13 @@ def owner_patches(workloads: Result) -> list[OwnerPatch]:
     patches: dict[tuple[str, ...], OwnerPatch] = {}
     for row in workloads.table.to_pylist():
         container = container_patch(row)
-        if row["kind"] not in API_VERSIONS or container is None:
+        if container is None or not has_owner(row):
             continue
         key = (row["cluster"], row["namespace"], row["kind"], row["owner"])
-        patch = patches.setdefault(key, OwnerPatch(row["kind"], row["owner"], row["namespace"]))
+        patch = patches.setdefault(
+            key,
+            OwnerPatch(row["kind"], row["owner"], row["namespace"], row["cluster"]),
+        )
         patch.containers.append(container)
     return [patches[key] for key in sorted(patches)]
 
@@ -88,9 +105,40 @@ def container_patch(row: Mapping[str, Any]) -> ContainerPatch | None:
             requests[resource] = quantity(row[f"{resource}_recommended"])
         if row[f"{resource}_limit_recommended"] is not None:
             limits[resource] = quantity(row[f"{resource}_limit_recommended"])
-    if not row["container"] or not (requests or limits):
+    if not is_label(row["container"]) or not (requests or limits):
         return None
     return ContainerPatch(row["container"], requests, limits)
+
+
+def has_owner(row: Mapping[str, Any]) -> bool:
+    """Whether a workload has an owner that the API of Kubernetes can have."""
+    return (
+        row["kind"] in API_VERSIONS
+        and is_name(row["owner"])
+        and (row["namespace"] == "" or is_label(row["namespace"]))
+    )
+
+
+def is_label(text: str) -> bool:
+    r"""Whether a text can name a container or a namespace (RFC 1123).
+
+    Examples
+    --------
+    >>> is_label("web-1"), is_label("web.1"), is_label("Web"), is_label("a\\n")
+    (True, False, False, False)
+    """
+    return len(text) <= LONGEST_LABEL and _LABEL.fullmatch(text) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name an owner (RFC 1123).
+
+    Examples
+    --------
+    >>> is_name("web.1"), is_name("web..1"), is_name("")
+    (True, False, False)
+    """
+    return len(text) <= LONGEST_NAME and _NAME.fullmatch(text) is not None
 
 
 def cpu_quantity(cores: float) -> str:
@@ -116,8 +164,9 @@ def memory_quantity(gib: float) -> str:
 
 
 def resources_yaml(patches: Sequence[OwnerPatch]) -> str:
-    """Return patches of requests and limits, a document for each owner."""
-    return _templates().get_template("resources.yaml.j2").render(patches=patches)
+    """Return patches of requests and limits, a document for each owner that can be patched."""
+    patchable = [patch for patch in patches if patch.is_patchable]
+    return _templates().get_template("resources.yaml.j2").render(patches=patchable)
 
 
 def vpa_yaml(patches: Sequence[OwnerPatch]) -> str:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from borgtrace.advice.nodes import MIX
 from borgtrace.advice.parts import AdviceParts
-from borgtrace.advice.sentences import sentences_of, task_names, worst_first
+from borgtrace.advice.sentences import sentences_of, task_names, times, worst_first
 from borgtrace.notation import NOTHING, Notation, ResourceAmounts, integer, number, percent
 from borgtrace.notation.amounts import RESOURCES
 from borgtrace.question.shares import with_interval
@@ -266,12 +266,21 @@ def why(resource: str, unit: str, notation: Notation) -> Callable[[Row], str]:
         peak = row[f"{resource}_peak"]
         recommended = row[f"{resource}_recommended"]
         margin = f", {recommended / p95 - 1:+.0%}" if p95 else ""
+        kills = f"; {oom_kills(row, unit)}" if resource == "memory" and row["oom_kills"] else ""
         return (
             f"p95 of {integer(row['windows'])} samples {number(p95, 3)} {unit}{margin}; "
-            f"peak {number(peak, 3)} {notation.clock.text(row[f'{resource}_peak_time'])}"
+            f"peak {number(peak, 3)} {notation.clock.text(row[f'{resource}_peak_time'])}{kills}"
         )
 
     return write
+
+
+def oom_kills(row: Row, unit: str) -> str:
+    """Return how often a workload was OOM-killed, and at which limit."""
+    kills = f"OOM-killed {times(row['oom_kills'])}"
+    if row["oom_limit"] is None:
+        return kills
+    return f"{kills}, at a limit of {number(row['oom_limit'], 3)} {unit}"
 
 
 def table_html(table: AdviceTable) -> Markup:

@@ -10,6 +10,7 @@ from borgtrace.advice.nodes import MIX
 from borgtrace.advice.parts import AdviceParts
 from borgtrace.notation import Notation, integer, number, percent
 from borgtrace.notation.amounts import RESOURCES, ResourceAmounts
+from borgtrace.notation.names import line_of_name
 from borgtrace.question import Result
 from borgtrace.question.shares import with_interval
 from borgtrace.question.study_times import in_words
@@ -271,4 +272,36 @@ def workload_sentences(workloads: Result, amounts: ResourceAmounts) -> list[str]
             f"{subject} of {n_workloads}: requests of {number(requested)} become "
             f"{number(recommended)} {unit}, by {chosen[0][f'{resource}_recommender']}."
         )
-    return sentences
+    return sentences + oom_sentences(rows)
+
+
+def oom_sentences(rows: Sequence[Row]) -> list[str]:
+    """Return which workloads were OOM-killed, the most often first; nothing where none was."""
+    killed = sorted(
+        (row for row in rows if row["oom_kills"]),
+        key=lambda row: (-row["oom_kills"], row["workload"]),
+    )
+    if not killed:
+        return []
+    total = times(sum(row["oom_kills"] for row in killed))
+    names = ", ".join(
+        f"{line_of_name(row['workload'])} ({integer(row['oom_kills'])})" for row in killed[:3]
+    )
+    rest = f" and {integer(len(killed) - 3)} more workloads" if len(killed) > 3 else ""
+    sentence = f"OOM-killed {total}: {names}{rest}"
+    if any(
+        row["oom_limit"] is not None and row["memory_recommended"] is not None for row in killed
+    ):
+        sentence += "; their memory is at least 15 % above the limit at the time"
+    return [f"{sentence}."]
+
+
+def times(n: int) -> str:
+    """Return how often something was.
+
+    Examples
+    --------
+    >>> times(1), times(1200)
+    ('once', '1,200 times')
+    """
+    return "once" if n == 1 else f"{integer(n)} times"

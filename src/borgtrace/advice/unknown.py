@@ -92,6 +92,10 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
             count(*) FILTER (WHERE n_windows = 0) AS without_usage,
             count(*) FILTER (WHERE cpu_request IS NULL) AS without_cpu,
             count(*) FILTER (WHERE memory_request IS NULL) AS without_memory,
+            count(*) FILTER (WHERE container IS NOT NULL) AS containers,
+            count(*) FILTER (
+                WHERE container IS NOT NULL AND cpu_limit IS NULL AND memory_limit IS NULL
+            ) AS without_limits,
             count(*) FILTER (WHERE n_windows > 0 AND seconds < 3600) AS short,
             coalesce(sum(n_gaps), 0) AS gaps,
             count(*) FILTER (WHERE n_gaps > 0) AS with_gaps
@@ -120,6 +124,11 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
         yield (
             "no requests",
             f"{'; '.join(missing)}: what they use is in no promise, and comes on top of it.",
+        )
+    if counts["containers"] and counts["without_limits"] == counts["containers"]:
+        yield (
+            "no limits",
+            "No limits found: no container has a limit of CPU or memory that is known, and none is recommended.",
         )
     if counts["gaps"]:
         n = share_of_tasks(counts["with_gaps"])

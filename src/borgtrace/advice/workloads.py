@@ -1,13 +1,14 @@
 """What should each workload request?
 
-A workload is what `by` says: the tasks of one owner (a Deployment, say), of one pattern of names, of one job, or of one
-user. A recommender sees the 5-minute samples of all its tasks in the order of time and recommends one request for each
-of them; a back-test on the whole trace tells how often a sample lay above what was recommended before it. Where nobody
-names a recommender, the back-test chooses the one that reserves least with at most 5 % of the samples of CPU, and .1 %
-of those of memory, above it. Memory is never recommended below what was seen at its highest, unless that is asked for,
-and CPU never more than 15 % above it. A limit keeps its ratio to the request, as VPA has it, and is at least 15 % above
-what was seen at its highest. Nobody knows what a task that waited, or was killed, would have done next: the trace goes
-on as it was.
+A workload is what `by` says: the tasks of one owner (a Deployment, say), of one pattern of names, of one job, or of
+one user. A recommender sees the 5-minute samples of all its tasks in the order of time and recommends one request for
+each of them; a back-test on the whole trace tells how often a sample lay above what was recommended before it. Where
+nobody names a recommender, the back-test chooses the one that reserves least with at most 5 % of the samples of CPU,
+and .1 % of those of memory, above it. Memory is never recommended below what was seen at its highest, unless that is
+asked for, and CPU never more than 15 % above it; where a container was OOM-killed it is at least 15 % above the limit
+at the time, since the usage that killed it is not seen. A limit keeps its ratio to the request, as VPA has it, and is
+at least 15 % above what was seen at its highest. Nobody knows what a task that waited, or was killed, would have done
+next: the trace goes on as it was.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.advice.grouping import Workloads, workloads_of
+from borgtrace.advice.oom_kills import MARGIN_ABOVE_LIMIT, oom_kills_of
 from borgtrace.advice.options import AdviceOptions
 from borgtrace.advice.recommending import (
     CANDIDATES,
@@ -112,6 +114,14 @@ ANSWER = Answer(
         Column("windows", "int64", "count", "5-minute samples of its tasks."),
         *_columns("cpu", "cores"),
         *_columns("memory", "GiB"),
+        Column("oom_kills", "int64", "count", "Times that one of its tasks was OOM-killed."),
+        Column(
+            "oom_limit",
+            "float64",
+            "GiB",
+            "Highest limit of memory in force at one of them; NULL where there was none.",
+            nullable=True,
+        ),
     ],
 )
 
@@ -162,6 +172,7 @@ def compute(
     workloads = workloads_of(store, options.by)
     n_slots = slots_of_usage(store)
     limits = limits_of_tasks(store, options)
+    oom_kills = oom_kills_of(store)
     advices = {}
     for resource in ("cpu", "memory"):
         advices[resource] = advise_resource(store, workloads, resource, n_slots, options, report)
@@ -179,9 +190,13 @@ def compute(
             "container": workload.container,
         }
         of_task = workloads.of_task == place
+        n_kills, killed_at = oom_kills.of(of_task)
+        oom_limit = killed_at * options.gib
+        row |= {"oom_kills": n_kills, "oom_limit": known_or_none(oom_limit)}
+        least = {"cpu": 0.0, "memory": least_memory(oom_limit)}
         for resource, advice in advices.items():
             limit = median_of(limits[resource][of_task])
-            row |= columns_of(advice, place, limit, n_slots)
+            row |= columns_of(advice, place, limit, least[resource], n_slots)
         rows.append(row)
     return rows
 
@@ -241,8 +256,21 @@ def advise_resource(
     )
 
 
-def columns_of(advice: ResourceAdvice, place: int, limit: float, n_slots: int) -> Row:
-    """Return the columns of one resource of a workload."""
+def least_memory(oom_limit: float) -> float:
+    """Return the bytes that are recommended at least where a task was OOM-killed at a limit of so many GiB."""
+    if math.isnan(oom_limit):
+        return 0.0
+    return oom_limit * (1 + MARGIN_ABOVE_LIMIT) * GIBIBYTE
+
+
+def columns_of(
+    advice: ResourceAdvice,
+    place: int,
+    limit: float,
+    least: float,
+    n_slots: int,
+) -> Row:
+    """Return the columns of one resource of a workload, which is recommended at least so much."""
     names = [column.name for column in _columns(advice.resource, "1")]
     row: Row = dict.fromkeys(names)
     row |= {f"{advice.resource}_recommender": "", f"{advice.resource}_skip": "no usage"}
@@ -266,6 +294,7 @@ def columns_of(advice: ResourceAdvice, place: int, limit: float, n_slots: int) -
     recommended = float(one.recommended[number])
     if math.isnan(recommended):
         return row | {f"{advice.resource}_skip": f"{name} had too little to recommend anything"}
+    recommended = max(recommended, least)
     judged = int(one.judged[number])
     return row | {
         f"{advice.resource}_recommended": recommended / advice.unit,

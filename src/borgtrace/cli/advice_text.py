@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from borgtrace.advice.workloads import largest_changes
 from borgtrace.notation import number
+from borgtrace.notation.names import line_of_name
 
 if TYPE_CHECKING:
     from borgtrace.advice import Advice
@@ -65,7 +66,7 @@ def workload_lines(advice: Advice) -> Iterator[str]:
     mark = "" if advice.options.cores and advice.options.gib else "*"
     yield f"{'set for each task of':<44}{f'CPU (cores{mark})':>17}{f'memory (GiB{mark})':>19}"
     for row in rows:
-        name = shortened(row["workload"], 43)
+        name = shortened(line_of_name(row["workload"]), 43)
         yield f"{name:<44}{change(row, 'cpu'):>17}{change(row, 'memory'):>19}"
 
 
