@@ -232,3 +232,9 @@ def test_jobs_machines_groups_and_answers_sort(cell: TestClient) -> None:
     assert [row[1:3] for row in rows(users)] == [["1", "1"], ["1", "2"]]
     # EXPLAIN has rows of no table.
     assert 'title="Sort by' not in cell.get("/sql?q=EXPLAIN+SELECT+1").text
+
+
+def test_jobs_say_their_own_order_only_where_they_have_it(cell: TestClient) -> None:
+    assert "All jobs, those with the most tasks first" in text(cell.get("/jobs").text)
+    assert "most tasks" not in text(cell.get("/jobs?sort=user").text)
+    assert "user bob, those with the most tasks first" in text(cell.get("/jobs?user=bob").text)
