@@ -14,7 +14,7 @@ from borgtrace.errors import UsageError
 from borgtrace.explore import server
 from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.pyramid import pyramid
-from borgtrace.explore.server import listen, serve
+from borgtrace.explore.server import listen, listen_as_before, serve
 
 
 @pytest.fixture
@@ -71,3 +71,16 @@ def test_a_page_that_is_none_is_refused_before_anything_is_opened(
             ready=print,
             at=page,
         )
+
+
+def test_a_store_has_a_port_of_its_own_while_it_is_free(tmp_path: Path) -> None:
+    with listen_as_before(tmp_path / "store") as first:
+        port = first.getsockname()[1]
+        # Another explorer of the same store takes a free one.
+        with listen_as_before(tmp_path / "store") as second:
+            assert second.getsockname()[1] != port
+    with listen_as_before(tmp_path / "store") as again:
+        assert again.getsockname()[1] == port
+    with listen_as_before(tmp_path / "other") as other:
+        assert other.getsockname()[1] != port
+    assert 20_000 <= port < 30_000
