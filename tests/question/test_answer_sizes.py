@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import borgtrace
+from borgtrace.cli import main
 from tests.notation.cluster import named_cluster
+from tests.printed import shown
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +44,21 @@ def test_usage_is_drawn_in_cores_and_gib(cluster: Path) -> None:
     # Five pods use a core each while they are measured.
     rows = panels[0]["layer"][0]["data"]["values"]
     assert max(row["cpu_used"] for row in rows) == pytest.approx(5)
+
+
+def test_tables_are_shown_in_cores_and_gib(cluster: Path, tmp_path: Path) -> None:
+    with shown() as streams, pytest.raises(SystemExit):
+        main(["analyze", str(cluster), "machine_shapes"])
+    _, small, large, *_ = streams.out.text().splitlines()
+    assert "cpu_capacity in cores, memory_capacity in GiB.\n" in streams.err.text()
+    assert small.split()[1:3] == ["8", "32"]
+    assert large.split()[1:3] == ["16", "64"]
+    # A program reads what is stored.
+    with shown(is_terminal=False) as streams, pytest.raises(SystemExit):
+        main(["analyze", str(cluster), "machine_shapes"])
+    assert ",0.5,0.5," in streams.out.text()
+    page = tmp_path / "page.html"
+    borgtrace.open(cluster).report(page, ["machine_shapes"])
+    html = page.read_text()
+    assert "CPU capacity <small>cores</small>" in html
+    assert '"title":"CPU (cores)"' in html.replace('": "', '":"')

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from borgtrace.cli.console import talk
 from borgtrace.cli.grid import TextColumn, grid_text, is_number, line_of, print_grid
+from borgtrace.notation.amounts import UNITS
 from borgtrace.notation.numbers import value_text
 from borgtrace.question import Result
 
@@ -27,9 +28,14 @@ def print_rows(result: Result) -> None:
     result
         The answer.
     """
-    table = result.table
+    table, declared = result.in_own_units()
     columns = [text_column(table, name) for name in table.column_names]
     n_shown = print_grid(columns, result.question.answer.most_important)
+    # Headings are cut where columns are many.
+    own_units = [column for column in declared.columns if column.unit in UNITS.values()]
+    if own_units:
+        words = ", ".join(f"{column.name} in {column.unit}" for column in own_units)
+        print(f"{words}.", file=sys.stderr)
     left_out = []
     if table.num_rows > SHOWN_ROWS:
         left_out.append(f"{SHOWN_ROWS:,} of {table.num_rows:,} rows")

@@ -1,10 +1,14 @@
 """The size of the largest machine beside an answer: its chart is drawn in cores and GiB, its columns stay shares."""
 
+from dataclasses import replace
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.notation import ResourceAmounts
 from borgtrace.notation.amounts import resource_of
+from borgtrace.schema import Table
 
 _CORES = b"largest_machine_cores"
 _GIB = b"largest_machine_gib"
@@ -63,3 +67,24 @@ def in_own_units(answer: pa.Table) -> pa.Table:
             scaled = pc.multiply(answer[name], amounts.factor(resource))
             answer = answer.set_column(position, name, scaled)
     return answer
+
+
+def schema_in_own_units(schema: Table, amounts: ResourceAmounts) -> Table:
+    """Return the declaration of an answer that :func:`in_own_units` returns.
+
+    Parameters
+    ----------
+    schema
+        Of the answer as it is stored.
+    amounts
+        Of the store.
+    """
+    columns = []
+    for column in schema.columns:
+        resource = resource_of(column.name)
+        if resource is not None and amounts.is_known(resource):
+            unit: Any = amounts.unit(resource)
+            columns.append(replace(column, unit=unit))
+        else:
+            columns.append(column)
+    return replace(schema, columns=tuple(columns))

@@ -17,7 +17,7 @@ from borgtrace.errors import UsageError
 from borgtrace.notation import ResourceAmounts
 from borgtrace.notation.amounts import IN_LARGEST_MACHINES
 from borgtrace.question.answer import Answer, Rows
-from borgtrace.question.answer_sizes import with_size
+from borgtrace.question.answer_sizes import in_own_units, schema_in_own_units, with_size
 from borgtrace.question.claims import Claim, Finding, headline, unjudged
 from borgtrace.question.conforming import conform
 from borgtrace.question.engine_tables import EngineTables
@@ -64,6 +64,8 @@ class Question:
         Where the method comes from.
     sentence
         ``sentence(answer)``: the answer in words, where it has some.
+    has_amounts
+        Whether all columns named after CPU or memory are amounts, as fractions of the largest machine.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class Question:
     reads: Sequence[str] = ()
     reference: str = ""
     sentence: Callable[[pa.Table], str] | None = None
+    has_amounts: bool = False
 
     @property
     def title(self) -> str:
@@ -307,6 +310,14 @@ class Result:
     findings: tuple[Finding, ...] = ()
     not_applicable: str | None = None
     amounts: ResourceAmounts = IN_LARGEST_MACHINES
+
+    def in_own_units(self) -> tuple[pa.Table, Table]:
+        """Return the table as it is shown, with its declaration: amounts in cores and GiB where these are known."""
+        schema = self.question.schema
+        if not self.question.has_amounts:
+            return self.table, schema
+        shown = in_own_units(with_size(self.table, self.amounts))
+        return shown, schema_in_own_units(schema, self.amounts)
 
     def plot(self) -> alt.TopLevelMixin | None:
         """Draw the result; None where there is nothing to draw."""

@@ -69,7 +69,7 @@ class PageSection:
         """The first rows of the answer."""
         if self.result is None or not self.result.table.num_rows:
             return None
-        return shown_table(self.result.table, self.question.schema, has_codes=True)
+        return shown_table(*self.result.in_own_units(), has_codes=True)
 
     @property
     def first_job(self) -> int | None:

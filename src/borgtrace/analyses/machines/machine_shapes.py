@@ -200,6 +200,7 @@ QUESTION = Question(
     answer=ANSWER,
     compute=compute,
     chart=chart,
+    has_amounts=True,
     claims=CLAIMS,
     reads=["machine_events"],
     reference="Reiss et al., SoCC'12, Table 1",

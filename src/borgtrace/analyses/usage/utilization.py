@@ -471,6 +471,7 @@ QUESTION = Question(
     answer=ANSWER,
     compute=compute,
     chart=chart,
+    has_amounts=True,
     claims=CLAIMS,
     reads=["instance_usage", "instance_events", "machine_events", "tasks"],
     reference="Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces",
