@@ -40,6 +40,8 @@ ANSWER = Answer(
     columns=[Column("n", "int64", "count", "How many.", nullable=True)],
 )
 
+REASON = "the store holds no rows of instance_events; ingest files that have some"
+
 
 def compute(tables: Tables, *, at_least: int = 0, kinds: tuple[str, ...] = ()) -> ir.Table:
     events = tables.instance_events
@@ -103,13 +105,13 @@ def test_without_docstrings_the_name_is_the_title() -> None:
 
 def test_no_rows_to_read_is_not_applicable() -> None:
     result = QUESTION.run(tiny())
-    assert result.not_applicable == "the store holds no rows of instance_events"
+    assert result.not_applicable == REASON
     assert (result.table.num_rows, result.table.column_names, result.plot()) == (
         0,
         ["type", "n"],
         None,
     )
-    assert result.findings[0].reason == "the store holds no rows of instance_events"
+    assert result.findings[0].reason == REASON
     assert "Not applicable: the store holds no rows of instance_events" in result._repr_html_()
 
 

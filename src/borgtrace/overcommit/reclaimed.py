@@ -155,7 +155,10 @@ def compute(
     """
     lowest = serving(part.input.dialect)
     if lowest <= LOWEST:
-        raise NotApplicable("the trace has no tier production, so nothing in it is best effort")
+        raise NotApplicable(
+            "the trace has no tier production, so nothing in it is best effort: "
+            "it takes tasks with priorities"
+        )
     score = partial(admit_best_effort, policies=POLICIES, lowest=lowest)
     return trade_off(part.replay((), 1, score), part.resource)
 

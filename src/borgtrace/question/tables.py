@@ -128,7 +128,9 @@ class Tables(ABC):
             Where one of them has no rows.
         """
         for name in names:
-            NotApplicable.unless(self.has(name), f"the store holds no rows of {name}")
+            NotApplicable.unless(
+                self.has(name), f"the store holds no rows of {name}; ingest files that have some"
+            )
 
     def require_published(self, what: str, *, column: str = "", event: str = "") -> None:
         """Raise :class:`NotApplicable` where the trace format publishes no such column, or no such type of event.
