@@ -40,8 +40,8 @@ def report(
 ) -> None:
     """Write one self-contained page with all answers.
 
-    It shows what the store holds, its quality, and each question with its chart and claims. The page needs no network.
-    The same store and version give the same page, byte for byte.
+    It begins with how full the cell is, what waits, and what packing would save; each question with its chart and
+    claims opens in place. The page needs no network. The same store and version give the same page, byte for byte.
 
     Example: borgtrace report cell-2011 report.html
     """
