@@ -20,7 +20,6 @@ from borgtrace.question.shares import with_interval
 from borgtrace.report.alttext import describe
 from borgtrace.report.drawable import specification, svg
 from borgtrace.report.values import environment
-from borgtrace.schema.time import HOUR, MINUTE, write_time
 from borgtrace.version import __version__
 
 if TYPE_CHECKING:
@@ -193,17 +192,15 @@ def incident_table(
             lambda row: ", ".join(task_names(row["tasks"], notation)),
             is_long=True,
         ),
-        AdviceColumn("in the explorer", explorer_path),
+        AdviceColumn("address in the explorer", explorer_path),
     ]
     rows = worst_first(advice.incidents.table.to_pylist(), amounts)
     return AdviceTable.of("The worst broken promises", columns, rows)
 
 
 def explorer_path(row: Row) -> str:
-    """Return where the explorer shows the machine of an incident, from an hour before it to an hour after."""
-    begin = write_time(max(row["begin"] - HOUR, 0) // MINUTE * MINUTE)
-    end = write_time((row["end"] + HOUR) // MINUTE * MINUTE)
-    return f"/machine/{row['machine_id']}?from={begin}&to={end}"
+    """Return where the explorer shows the machine of an incident at its worst."""
+    return f"/machine/{row['machine_id']}?at={row['worst']}"
 
 
 def workload_table(advice: AdviceParts, notation: Notation) -> AdviceTable:
