@@ -11,7 +11,17 @@ from borgtrace.version import __version__
 
 PANELS = {
     "Get data": ("demo", "fetch", "fetch prometheus", "synth", "ingest", "dialect"),
-    "Look": ("info", "sql", "trace", "machine", "explore", "analyze", "compare", "report"),
+    "Look": (
+        "info",
+        "sql",
+        "trace",
+        "machine",
+        "explore",
+        "analyze",
+        "compare",
+        "reproduce",
+        "report",
+    ),
     "Learn": ("dataset", "forecast", "export"),
     "Decide": (
         "advise",

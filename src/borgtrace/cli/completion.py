@@ -144,6 +144,13 @@ def names_of_formats() -> Iterable[str]:
     return DIALECTS
 
 
+def names_of_papers() -> Iterable[str]:
+    """Return the names of papers that can be reproduced."""
+    from borgtrace.reproduction.published import NAMES
+
+    return NAMES
+
+
 complete_policies = completing_last(names_of_policies, "+")
 complete_recommenders = completing(names_of_recommenders)
 complete_questions = completing(names_of_questions)
@@ -158,3 +165,4 @@ complete_columns = completing_last(names_of_columns, ",")
 complete_tables = completing_last(names_of_tables, ",")
 complete_formats = completing(names_of_formats)
 complete_resources = completing(lambda: ("cpu", "memory"))
+complete_papers = completing(names_of_papers)

@@ -115,3 +115,20 @@ def papers_cited(references: str) -> list[Citation]:
         if any(mark in references for mark in paper.marks):
             cited.append(paper)
     return cited
+
+
+def paper_of(source: str) -> Citation | None:
+    """Return the paper that a source names first: whose statement it is; None where it names none.
+
+    Examples
+    --------
+    >>> paper = paper_of("Reiss et al., SoCC'12, as quoted by Janus & Rzadca")
+    >>> paper.marks
+    ('Reiss',)
+    """
+    places: list[tuple[int, Citation]] = []
+    for paper in PAPERS:
+        for mark in paper.marks:
+            if mark in source:
+                places.append((source.index(mark), paper))
+    return min(places, key=lambda place: place[0])[1] if places else None

@@ -1,0 +1,106 @@
+"""``borgtrace reproduce``: a paper's tables and figures on a store, published beside measured."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.completion import complete_papers
+from borgtrace.cli.options import JsonOption, MemoryOption, RawOption
+
+
+@command(on_interrupt="nothing was written")
+def reproduce(
+    paper: Annotated[
+        str,
+        Argument(
+            metavar="PAPER",
+            help="A paper, such as zhu2015; --list has all.",
+            autocompletion=complete_papers,
+        ),
+    ] = "",
+    store: Annotated[
+        Path | None, Argument(metavar="STORE", help="The store; none with --list.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        Option(
+            "--only",
+            metavar="ITEM",
+            help="A table or figure, such as fig-8; repeatable; all by default.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path,
+        Option(
+            "--out",
+            metavar="DIR",
+            help="Folder or URL for PAPER.html, PAPER.csv, figures, tables and references.bib.",
+        ),
+    ] = Path("reproduced"),
+    style: Annotated[
+        Literal["acm-column", "acm-page"],
+        Option("--style", help="Width of the figures: 3.33 or 7 inches."),
+    ] = "acm-column",
+    paper_scale: Annotated[
+        bool,
+        Option(
+            "--paper-scale",
+            help="Let experiments draw as many samples as the paper; takes minutes.",
+        ),
+    ] = False,
+    memory: MemoryOption = "4GB",
+    raw: RawOption = False,
+    as_json: JsonOption = False,
+    list_names: Annotated[
+        bool, Option("--list", help="List the papers, or the tables and figures of one, and stop.")
+    ] = False,
+) -> None:
+    """Redraw a paper's tables and figures on a store.
+
+    What the paper published stands beside what the store has, with the reason where that cannot be judged, or a figure
+    cannot be drawn. The page needs no network; figures are SVG and PDF at the width of a column.
+
+    Example: borgtrace reproduce zhu2015 cell-2011 --only fig-8
+    """
+    import borgtrace
+    from borgtrace.cli.console import steps, talk
+    from borgtrace.cli.printing import print_json
+    from borgtrace.cli.reproduction_text import print_items, print_outcomes, print_papers
+    from borgtrace.errors import UsageError
+    from borgtrace.reproduction import ReproductionOptions, find_paper
+    from borgtrace.reproduction import reproduce as reproduce_paper
+    from borgtrace.reproduction.files import write_reproduction
+
+    if list_names:
+        if paper:
+            print_items(find_paper(paper))
+        else:
+            print_papers()
+        return
+    if store is None:
+        raise UsageError(
+            "STORE" if paper else "PAPER",
+            "no store named" if paper else "no paper named",
+            way_out="borgtrace reproduce PAPER STORE, or borgtrace reproduce --list",
+        )
+    chosen = find_paper(paper)
+    # Before the store is opened: a wrong name costs no time.
+    chosen.chosen(only or ())
+    opened = borgtrace.open(store, memory=memory)
+    options = ReproductionOptions(tuple(only or ()), style, paper_scale)
+    with steps() as report:
+        reproduction = reproduce_paper(chosen, opened, options, report)
+    files = write_reproduction(reproduction, out, raw=raw)
+    for name, error in reproduction.errors.items():
+        talk.print(f"{name}: {error}")
+    if as_json:
+        print_json({"page": str(files.page), "rows": reproduction.rows()}, indent=1)
+    else:
+        print_outcomes(reproduction, raw=raw)
+        talk.print(reproduction.summary)
+        talk.print(f"Page: {files.page}; {files.n_figures} figures in {out / 'figures'}")
+    # The page is written, but not everything was answered: the first refusal is the exit code.
+    for error in reproduction.errors.values():
+        raise error

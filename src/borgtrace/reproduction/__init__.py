@@ -1,0 +1,18 @@
+"""Papers again: the tables and figures of a paper in its order, what it printed beside what a store has."""
+
+from borgtrace.reproduction.published import find_paper, papers
+from borgtrace.reproduction.published_paper import ItemAnswer, PublishedItem, PublishedPaper
+from borgtrace.reproduction.reproducing import ReproductionOptions, reproduce
+from borgtrace.reproduction.reproduction import ReproducedItem, Reproduction
+
+__all__ = [
+    "ItemAnswer",
+    "PublishedItem",
+    "PublishedPaper",
+    "ReproducedItem",
+    "Reproduction",
+    "ReproductionOptions",
+    "find_paper",
+    "papers",
+    "reproduce",
+]

@@ -1,0 +1,95 @@
+"""A reproduced paper as one self-contained page."""
+
+from __future__ import annotations
+
+import base64
+import shlex
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from borgtrace.question import Finding, unjudged
+from borgtrace.report.drawable import drawable_text
+from borgtrace.report.holdings import span_of_store, trace_name
+from borgtrace.report.paper.bibtex import bibtex
+from borgtrace.report.values import ShownTable, environment, shown_table
+from borgtrace.reproduction.references import works_cited
+from borgtrace.reproduction.reproduction import ReproducedAnswer, Reproduction
+from borgtrace.version import __version__
+
+if TYPE_CHECKING:
+    import jinja2
+
+
+def page_of(reproduction: Reproduction) -> str:
+    """Return the page, which needs no network."""
+    works = works_cited(reproduction)
+    page = _template().render(
+        reproduction=reproduction,
+        paper=reproduction.paper,
+        manifest=reproduction.manifest,
+        trace=trace_name(reproduction.manifest),
+        span=span_of_store(reproduction.manifest),
+        store=reproduction.store_name,
+        picture=picture_of,
+        table=table_of,
+        command=command_of,
+        measured=measured,
+        unmeasured=unmeasured,
+        works=works,
+        bibtex=bibtex(works),
+        version=__version__,
+    )
+    # A NUL is lost on the way to what a browser shows, and a lone surrogate cannot be written to a file.
+    return drawable_text(page)
+
+
+def picture_of(answer: ReproducedAnswer) -> Markup:
+    """Return the figure of an answer as a picture with a text in its place; nothing where there is none."""
+    if answer.figure is None:
+        return Markup("")
+    # As a picture: scripts inside an SVG of an image never run.
+    picture = base64.b64encode(answer.figure.svg.encode()).decode()
+    alt = escape(answer.alt, quote=True)
+    return Markup(f'<img alt="{alt}" src="data:image/svg+xml;base64,{picture}">')
+
+
+def table_of(answer: ReproducedAnswer) -> ShownTable | None:
+    """Return the first rows of an answer that is shown as a table, or cannot be drawn."""
+    if answer.asked.shape == "nothing" or answer.figure is not None or not answer.is_answered:
+        return None
+    assert answer.result is not None
+    return shown_table(answer.result.table, answer.question.schema, has_codes=True)
+
+
+def command_of(answer: ReproducedAnswer, store: str) -> str:
+    """Return the command that answers the question alone."""
+    command = {"overcommit": "overcommit", "compaction": "compact"}.get(answer.question.name)
+    words = ["borgtrace", command or "analyze", store]
+    if command is None:
+        words.append(answer.question.name)
+    for name in ("policies", "what_ifs"):
+        option = "--policy" if name == "policies" else "--what-if"
+        for value in answer.asked.parameters.get(name, ()):
+            words += [option, value]
+    return shlex.join(words)
+
+
+def measured(findings: list[Finding]) -> list[Finding]:
+    """Return the claims with a measured value."""
+    return [finding for finding in findings if finding.is_measured]
+
+
+def unmeasured(findings: list[Finding]) -> dict[str, list[Finding]]:
+    """Return the claims without a measured value by the reason."""
+    return unjudged(finding for finding in findings if not finding.is_measured)
+
+
+@cache
+def _template() -> jinja2.Template:
+    template: jinja2.Template = environment("borgtrace.reproduction").get_template(
+        "reproduction.html.j2"
+    )
+    return template
