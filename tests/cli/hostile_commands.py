@@ -98,6 +98,11 @@ def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandL
             ["overcommit", "recommend", nowhere, "--cores-per-unit=64", "--gib-per-unit=256"]
         ],
         "overcommit explain": [["overcommit", "explain", nowhere, TEXT, "--at=20m"]],
+        "reproduce": [
+            ["reproduce", "reiss2012", store, "--only=table-1", "--out", work / "paper"],
+            ["reproduce", TEXT, store],
+            ["reproduce", "reiss2012", nowhere],
+        ],
         "report": [["report", nowhere, work / "report.html"]],
     }
 

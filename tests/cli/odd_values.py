@@ -109,6 +109,8 @@ class Places:
             "OUT.html": ["page.html"],
             "COLLECTION": ["10"],
             "MACHINE": ["5"],
+            "PAPER": ["zhu2015"],
+            "[PAPER]": ["zhu2015"],
             "ACTION": ["list"],
         }
         self.options: dict[str, list[str]] = {
@@ -130,6 +132,7 @@ class Places:
             "overcommit recommend": ["--cores-per-unit", "64", "--gib-per-unit", "256"],
             "colocate place": ["--synthetic", "30"],
             "colocate pool": ["--synthetic", "30"],
+            "reproduce": ["--only", "method-3"],
             "simulate": ["--policy", "recorded"],
             "compact": ["--what-if", "limits", "--seeds", "1"],
             "subset": ["--time", "0s..9d"],

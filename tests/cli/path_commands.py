@@ -21,6 +21,7 @@ ARGUMENTS = {
     "files": "{usage}",
     "generation": "2019",
     "name": "10",
+    "paper": "zhu2015",
     "machine_name": "5",
     "action": "sniff",
     "dataset": "project.dataset",
@@ -30,6 +31,7 @@ ARGUMENTS = {
 WORDS = {
     "analyze": ["job_durations"],
     "report": ["job_durations"],
+    "reproduce": ["--only", "method-3"],
     "sql": ["select 1 as one"],
     "compact": ["--at", "1h"],
     "compare": ["{other}"],

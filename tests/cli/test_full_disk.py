@@ -49,6 +49,7 @@ WRITERS = {
     "overcommit reclaim": "overcommit reclaim {store} --out {out}",
     "overcommit recommend": "overcommit recommend {store} --cores-per-unit 64 --gib-per-unit 256 --out {out}",
     "overcommit target": "overcommit target {store} --policy borg --out {out}",
+    "reproduce": "reproduce zhu2015 {store} --only method-3 --out {out}",
     "report": "report {store} {out}/page.html job_durations",
     "simulate": "simulate {store} --policy recorded --out {out}",
     "simulate --event-log": "simulate {store} --policy best-fit --event-log {out}",

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from borgtrace.notation import integer
 from borgtrace.question import Finding, unjudged
 from borgtrace.report.drawable import drawable_text
 from borgtrace.report.holdings import span_of_store, trace_name
 from borgtrace.report.paper.bibtex import bibtex
 from borgtrace.report.values import ShownTable, environment, shown_table
 from borgtrace.reproduction.references import works_cited
-from borgtrace.reproduction.reproduction import ReproducedAnswer, Reproduction
+from borgtrace.reproduction.reproduction import ReproducedAnswer, ReproducedItem, Reproduction
 from borgtrace.version import __version__
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ def page_of(reproduction: Reproduction) -> str:
         store=reproduction.store_name,
         picture=picture_of,
         table=table_of,
-        command=command_of,
+        commands=commands_of,
         measured=measured,
-        unmeasured=unmeasured,
+        without_verdict=without_verdict,
+        amount=amount,
         works=works,
         bibtex=bibtex(works),
         version=__version__,
@@ -64,6 +66,12 @@ def table_of(answer: ReproducedAnswer) -> ShownTable | None:
     return shown_table(answer.result.table, answer.question.schema, has_codes=True)
 
 
+def commands_of(reproduced: ReproducedItem, store: str) -> list[str]:
+    """Return the commands that answer the questions of an item, each once."""
+    commands = [command_of(answer, store) for answer in reproduced.answers]
+    return list(dict.fromkeys(commands))
+
+
 def command_of(answer: ReproducedAnswer, store: str) -> str:
     """Return the command that answers the question alone."""
     command = {"overcommit": "overcommit", "compaction": "compact"}.get(answer.question.name)
@@ -82,9 +90,42 @@ def measured(findings: list[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.is_measured]
 
 
-def unmeasured(findings: list[Finding]) -> dict[str, list[Finding]]:
-    """Return the claims without a measured value by the reason."""
-    return unjudged(finding for finding in findings if not finding.is_measured)
+def without_verdict(findings: list[Finding]) -> list[str]:
+    """Return why claims have no verdict: each reason once, with those of which it is said where these are not all.
+
+    Parameters
+    ----------
+    findings
+        The claims of an item.
+    """
+    by_reason = unjudged(findings)
+    sentences = []
+    for outcome, claims in by_reason.items():
+        sentence = f"{outcome[0].upper()}{outcome[1:]}"
+        if len(claims) == len(findings) and all(claim.is_measured for claim in claims):
+            sentences.append(f"{sentence}.")
+            continue
+        statements = [claim_text(claim) for claim in claims]
+        sentences.append(f"{sentence}: {'; '.join(statements)}.")
+    return sentences
+
+
+def claim_text(claim: Finding) -> str:
+    """Write a claim: what was measured stands in the table, with what was published."""
+    if claim.is_measured:
+        return claim.statement
+    return f"{claim.statement} (published: {amount(claim.expected)})"
+
+
+def amount(text: str) -> str:
+    """Write a count as the page writes all of them.
+
+    Examples
+    --------
+    >>> amount("25424731"), amount("0.4423"), amount("2 of 18,217,975")
+    ('25,424,731', '0.4423', '2 of 18,217,975')
+    """
+    return integer(int(text)) if text.isdecimal() else text
 
 
 @cache

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
+
+import pyarrow as pa
 
 from borgtrace.errors import UsageError, did_you_mean
 from borgtrace.report.papers import papers_cited
@@ -36,6 +38,10 @@ class ItemAnswer:
         Which panel of the question's chart is the paper's figure; the whole chart where None.
     draw
         Draws the answer on the paper's axes, where the question's chart has others.
+    is_wide
+        Whether the figure needs both columns of a page.
+    lacks
+        Says why an answer has not what the item shows, though it has rows; returns an empty text where it has.
     """
 
     question: str
@@ -44,6 +50,8 @@ class ItemAnswer:
     shape: Shape = "figure"
     panel: int | None = None
     draw: Draw | None = None
+    is_wide: bool = False
+    lacks: Callable[[pa.Table], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +130,7 @@ class PublishedPaper:
         UsageError
             There is no such item.
         """
-        slugs = {item.slug for item in self.items}
+        slugs = [item.slug for item in self.items]
         wanted = set()
         for name in names:
             slug = NO_LETTER.sub("-", name.lower()).strip("-")

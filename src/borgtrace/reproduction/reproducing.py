@@ -10,12 +10,18 @@ from borgtrace import catalog
 from borgtrace.errors import BorgtraceError
 from borgtrace.question import EngineTables, Finding, NotApplicable, Question, Report, Result
 from borgtrace.question.store_question import StoreQuestion, no_report
+from borgtrace.question.study_times import study_times
 from borgtrace.report.alttext import describe
 from borgtrace.report.drawable import specification
 from borgtrace.report.paper import paper_figure
 from borgtrace.report.papers import paper_of
 from borgtrace.reproduction.published_paper import ItemAnswer, PublishedItem, PublishedPaper
-from borgtrace.reproduction.reproduction import ReproducedAnswer, ReproducedItem, Reproduction
+from borgtrace.reproduction.reproduction import (
+    ReproducedAnswer,
+    ReproducedItem,
+    Reproduction,
+    missing_part,
+)
 from borgtrace.store import Store
 
 
@@ -99,8 +105,8 @@ class Asking:
             result=result,
             findings=self._findings(asked, result),
         )
-        if not answer.is_answered:
-            reason = result.not_applicable or "the answer is empty on this store"
+        reason = missing_part(asked, result)
+        if reason:
             return replace(answer, reason=reason)
         return self._drawn(answer, result) if asked.shape == "figure" else answer
 
@@ -126,18 +132,15 @@ class Asking:
         return self._subjects[kind]
 
     def _parameters_of_store(self, question: Question) -> dict[str, Any]:
-        """Return parameters that are no defaults: the busiest moment, and the sizes of the paper."""
+        """Return parameters that are no defaults: times that suit the store, and the sizes of the paper."""
         from borgtrace.colocation.experiment import Experiment
         from borgtrace.colocation.options import PAPER_SCALE
 
         if question.name == "compaction":
-            from borgtrace.scheduling import busiest_moment
-
-            try:
-                return {"at": busiest_moment(self.store)}
-            except NotApplicable:
-                # The question itself says why there is nothing to pack.
-                return {}
+            return moment_of(self.store)
+        if question.name == "overcommit":
+            times = study_times(self.store)
+            return {"horizon": times.horizon, "most_warmup": times.warmup}
         if self.options.paper_scale and isinstance(question, Experiment):
             return {name: PAPER_SCALE[name] for name in PAPER_SCALE if name in question.parameters}
         return {}
@@ -159,12 +162,23 @@ class Asking:
         drawn = replace(result, question=on_axes(question, asked))
         if drawn.table.num_rows == 1:
             return replace(answer, reason="one row, which a chart would show as one dot")
+        style = "acm-page" if asked.is_wide else self.options.style
         try:
-            figure = paper_figure(drawn, self.options.style)
+            figure = paper_figure(drawn, style)
         except NotApplicable as reason:
             return replace(answer, reason=f"no picture: {reason}")
         alt = describe(specification(drawn.plot()), question.title)
         return replace(answer, figure=figure, alt=alt)
+
+
+def moment_of(store: Store) -> dict[str, Any]:
+    """Return the busiest moment of a store as a parameter; nothing where nothing runs, as the question itself says."""
+    from borgtrace.scheduling import busiest_moment
+
+    try:
+        return {"at": busiest_moment(store)}
+    except NotApplicable:
+        return {}
 
 
 def question_of(name: str) -> Question:
@@ -190,7 +204,8 @@ def on_axes(question: Question, asked: ItemAnswer) -> Question:
 
     def chart(answer: Any) -> Any:
         whole = question.chart(answer)
-        panels = getattr(whole, "hconcat", None)
+        # Altair calls panels by the way they lie; a chart of one panel has none.
+        panels = getattr(whole, "hconcat", None) or getattr(whole, "vconcat", None)
         return panels[panel] if panels else whole
 
     return replace(question, chart=chart)

@@ -80,11 +80,16 @@ class ReproducedAnswer:
     @property
     def is_answered(self) -> bool:
         """Whether the store has an answer."""
-        return (
-            self.result is not None
-            and self.result.not_applicable is None
-            and self.result.table.num_rows > 0
-        )
+        return self.result is not None and not missing_part(self.asked, self.result)
+
+
+def missing_part(asked: ItemAnswer, result: Result) -> str:
+    """Return why an answer does not show what the item does; empty where it does."""
+    if result.not_applicable is not None:
+        return result.not_applicable
+    if not result.table.num_rows:
+        return "the answer is empty on this store"
+    return asked.lacks(result.table) if asked.lacks is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

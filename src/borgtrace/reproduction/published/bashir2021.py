@@ -12,7 +12,8 @@ PAPER = PublishedPaper(
     name="bashir2021",
     mark="Bashir",
     trace="Google cluster trace 2019, and machines in production",
-    note="Its figures are named by what they show: policies against an oracle that knows the next 24 hours.",
+    note="Its figures are named by what they show: policies against an oracle that knows the next 24 hours "
+    "(less where the store is too short).",
     items=(
         PublishedItem(
             name="Policies",
@@ -22,6 +23,7 @@ PAPER = PublishedPaper(
                 ItemAnswer(
                     question="overcommit",
                     parameters={"policies": POLICIES, "resources": ("cpu",)},
+                    is_wide=True,
                 ),
             ),
             note="The paper has a distribution over machines for each; the table has their percentiles.",
@@ -54,6 +56,7 @@ PAPER = PublishedPaper(
                         "resources": ("cpu",),
                     },
                     claims=(),
+                    is_wide=True,
                 ),
             ),
             note="Which parameters the paper tried is not known here.",

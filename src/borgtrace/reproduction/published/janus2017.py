@@ -45,7 +45,7 @@ PAPER = PublishedPaper(
             name="Fig. 3",
             title="Standard deviation over the mean of tasks",
             axes="x: mean; y: standard deviation, with the line of regression",
-            answers=(ItemAnswer(question="deviation_regression"),),
+            answers=(ItemAnswer(question="deviation_regression", is_wide=True),),
         ),
         PublishedItem(
             name="Section 3.4",
@@ -57,7 +57,7 @@ PAPER = PublishedPaper(
             name="Fig. 4",
             title="Sixteen shapes of usage",
             axes="x: usage in hundredths of a machine; y: share of the samples; a panel a cluster",
-            answers=(ItemAnswer(question="usage_shapes"),),
+            answers=(ItemAnswer(question="usage_shapes", is_wide=True),),
         ),
         PublishedItem(
             name="Table 1",

@@ -62,7 +62,7 @@ PAPER = PublishedPaper(
             name="Fig. 7",
             title="Most frequent transitions of tasks",
             axes="from one event to the next",
-            answers=(ItemAnswer(question="transitions"),),
+            answers=(ItemAnswer(question="transitions", is_wide=True),),
         ),
         PublishedItem(
             name="Alloc sets",

@@ -1,5 +1,7 @@
 """Verma et al., EuroSys 2015: Borg, with its experiments in cell compaction."""
 
+import pyarrow as pa
+
 from borgtrace.reproduction.published_paper import ItemAnswer, PublishedItem, PublishedPaper
 
 
@@ -14,10 +16,22 @@ def compaction(*what_ifs: str, claims: tuple[str, ...] = ()) -> tuple[ItemAnswer
         Ids of the claims that belong there.
     """
     parameters = {"what_ifs": ("limits", *what_ifs)}
-    return (
-        ItemAnswer(question="compaction", parameters=parameters, claims=claims),
-        ItemAnswer(question="compaction", parameters=parameters, claims=(), shape="table"),
+    table = ItemAnswer(question="compaction", parameters=parameters, claims=(), shape="table")
+    if not what_ifs:
+        # One bar is no figure.
+        return (table,)
+    figure = ItemAnswer(
+        question="compaction", parameters=parameters, claims=claims, lacks=nothing_tried
     )
+    return figure, table
+
+
+def nothing_tried(answer: pa.Table) -> str:
+    """Return why none of what was tried could be packed; empty where something was."""
+    tried = [row for row in answer.to_pylist() if row["what_if"] != "limits"]
+    if any(row["machines"] is not None for row in tried):
+        return ""
+    return "; ".join(dict.fromkeys(row["note"] for row in tried))
 
 
 PAPER = PublishedPaper(
@@ -34,7 +48,7 @@ PAPER = PublishedPaper(
             name="Fig. 2",
             title="Life cycle of jobs and tasks",
             axes="from one event to the next",
-            answers=(ItemAnswer(question="transitions"),),
+            answers=(ItemAnswer(question="transitions", panel=0, is_wide=True),),
         ),
         PublishedItem(
             name="Start-up latency",

@@ -15,7 +15,7 @@ PAPER = PublishedPaper(
             name="Fig. 1",
             title="Life cycle of a task",
             axes="from one event to the next",
-            answers=(ItemAnswer(question="transitions"),),
+            answers=(ItemAnswer(question="transitions", panel=0, is_wide=True),),
         ),
         PublishedItem(
             name="Method 3",

@@ -1,0 +1,1 @@
+"""Papers again, on small stores."""
