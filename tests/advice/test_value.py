@@ -109,8 +109,9 @@ def test_the_smallest_risk_that_can_be_shown_is_aimed_at(advice: Advice) -> None
 
 
 def test_the_next_period_is_expected_by_how_much_periods_differ() -> None:
-    # Mean .02, standard deviation .0141; t of one degree of freedom at 95 % is 6.314: .02 + 6.314 x .0141 x sqrt(1.5).
-    assert upper_end_of_next(np.array([0.01, 0.03])) == pytest.approx(0.12936, abs=1e-5)
+    # Mean .02, standard deviation .014142; t of one degree of freedom at 97.5 % is 12.706:
+    # .02 + 12.706 x .014142 x sqrt(1.5).
+    assert upper_end_of_next(np.array([0.01, 0.03])) == pytest.approx(0.24008, abs=1e-5)
     assert upper_end_of_next(np.array([0.02, 0.02, 0.02])) == pytest.approx(0.02)
     assert upper_end_of_next(np.array([0.5])) == 0
 

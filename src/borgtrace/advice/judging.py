@@ -235,6 +235,8 @@ def smallest_target(sums: npt.NDArray[np.void], horizon: int) -> float:
         In slots; one machine for one horizon is a trial.
     """
     instants = sums["instants"][:, 0].sum(axis=0)
+    # Nothing is judged before usage was measured.
+    instants = instants[instants > 0]
     # Half of the periods: a choice must be possible early enough to be judged.
     n_trials = instants[: max(len(instants) // 2, 1)].sum() / horizon
     for target in TARGETS:

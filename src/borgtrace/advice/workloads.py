@@ -44,6 +44,7 @@ LEAST_WINDOWS = 12
 """Samples of a workload below which nothing is recommended: an hour of one task."""
 LIMIT_MARGIN = 0.15
 """A limit is at least so much above the highest sample, which is one of five minutes: what is shorter is not seen."""
+NOTHING_JUDGED = "too little history for any recommender that was tried"
 SHARE_OF_TRACE = 0.25
 """A workload must have been seen over so much of the trace, or a day."""
 
@@ -278,6 +279,8 @@ def columns_of(
     if one is None:
         return row
     skip = why_skipped(one, n_slots)
+    if not skip and advice.recommender is None:
+        skip = NOTHING_JUDGED
     row |= {
         "tasks": one.tasks,
         "windows": one.windows,

@@ -136,6 +136,8 @@ class ReplayInput:
         history is lost where a task misses a slot, and has no slots in which nothing ran on the machine.
     pools
         What policies know beyond a machine's past, by resource and name.
+    first_slot
+        The first slot of which usage was measured at all: earlier ones, of which events alone are known, show no peak.
     """
 
     usage: MachineUsage
@@ -144,6 +146,7 @@ class ReplayInput:
     is_capped: bool = True
     is_literal: bool = False
     pools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    first_slot: int = 0
 
     def block(self, place: int, resource: str) -> MachineBlock:
         """Return one machine and resource.
@@ -156,9 +159,12 @@ class ReplayInput:
             ``"cpu"`` or ``"memory"``.
         """
         rows = self.usage.rows(place)
+        if self.first_slot > 0:
+            rows = rows[rows["slot"] >= self.first_slot]
         # A term holds for many rows: it is read once, and repeated.
-        is_new_term = rows["term"][1:] != rows["term"][:-1]
-        first = np.append(0, np.flatnonzero(is_new_term) + 1)
+        is_new_term = np.ones(len(rows), np.bool_)
+        is_new_term[1:] = rows["term"][1:] != rows["term"][:-1]
+        first = np.flatnonzero(is_new_term)
         n_rows = np.diff(np.append(first, len(rows)))
         terms = self.usage.terms[rows["term"][first]]
         # A task without a limit cannot be overcommitted.

@@ -16,8 +16,9 @@ from borgtrace.overcommit.replay import Capacities, ReplayInput, ReplayPart
 from borgtrace.question import EngineTables, NotApplicable, Row, Tables
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.question.study_times import in_words, study_times
-from borgtrace.schema.time import write_time
+from borgtrace.schema.time import TRACE_START, WINDOW, write_time
 from borgtrace.store import Store
+from borgtrace.store.manifest import Manifest
 
 Forecasts = Callable[[Store, str, str], Mapping[str, Any]]
 """From a store, a resource and a file of trained forecasters (empty for none) to forecasters by name, which make means
@@ -78,7 +79,20 @@ def open_replay(
         is_capped=options.is_capped,
         is_literal=options.is_literal,
         pools=pools,
+        first_slot=first_measured_slot(store.manifest),
     )
+
+
+def first_measured_slot(manifest: Manifest) -> int:
+    """Return the first slot of which usage was measured; 0 where it was from the beginning, or none was.
+
+    Parameters
+    ----------
+    manifest
+        Of a store: one that was cut from another by time has events from before its usage.
+    """
+    first, _ = manifest.time_range.get("instance_usage") or (TRACE_START, TRACE_START)
+    return max(int(first) - TRACE_START, 0) // WINDOW
 
 
 def _read_pools(

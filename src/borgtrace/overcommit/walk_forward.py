@@ -3,7 +3,8 @@
 Periods follow each other from the beginning of the trace; all have the same length, such as a day.  Intervals (95 %)
 take machines as what varies, and none ends below 3 ÷ trials (the rule of three: so many may go unseen), where a trial
 is one machine for one horizon.  But a period differs from the one before in what all machines have in common: a policy
-must also keep the target at the upper end of what the next period is expected to bring, by how much periods differed.
+must also keep the target at the upper end of what the next period is expected to bring (95 %), by how much periods
+differed.
 """
 
 import math
@@ -30,6 +31,8 @@ SUMS = np.dtype(
     ]
 )
 """Of one policy, period and machine: judged instants, violations, Σ limits and Σ predictions."""
+UPPER_END = 0.975
+"""Quantile at which an interval of 95 % ends above."""
 UNKNOWN = RatioEstimate(None, None, None)
 
 
@@ -199,7 +202,7 @@ def expected_rate(periods: npt.NDArray[np.void], horizon: int) -> RatioEstimate:
 
 
 def upper_end_of_next(rates: npt.NDArray[np.float64]) -> float:
-    """Return what the rate of one more period is below with 95 %, by Student's prediction interval; 0 of one period.
+    """Return where Student's prediction interval (95 %) for the rate of one more period ends above; 0 of one period.
 
     Parameters
     ----------
@@ -209,7 +212,7 @@ def upper_end_of_next(rates: npt.NDArray[np.float64]) -> float:
     Examples
     --------
     >>> round(upper_end_of_next(np.array([0.01, 0.03])), 4)
-    0.1293
+    0.2401
     >>> upper_end_of_next(np.array([0.02]))
     0.0
     """
@@ -217,7 +220,7 @@ def upper_end_of_next(rates: npt.NDArray[np.float64]) -> float:
     if n < 2:
         return 0.0
     spread = rates.std(ddof=1) * np.sqrt(1 + 1 / n)
-    return float(rates.mean() + stdtrit(n - 1, 0.95) * spread)
+    return float(rates.mean() + stdtrit(n - 1, UPPER_END) * spread)
 
 
 def violation_rate(sums: npt.NDArray[np.void], horizon: int) -> RatioEstimate:
