@@ -191,3 +191,17 @@ def test_what_is_wrong_is_said(
     assert done.exit_code == 2
     assert done.stderr == f"borgtrace: {message}\n"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("paper", "item", "legend"),
+    [("zhu2015", "measure-1", "policy"), ("bashir2021", "policies", "family")],
+)
+def test_points_that_are_filled_or_not_have_one_legend(
+    synthetic: Path, paper: str, item: str, legend: str
+) -> None:
+    options = ReproductionOptions(only=(item,))
+    (reproduced,) = reproduce(find_paper(paper), borgtrace.open(synthetic), options).items
+    figure = reproduced.answers[0].figure
+    assert figure is not None, reproduced.reason
+    assert re.findall(r"Symbol legend titled '(\w+)'", figure.svg) == [legend]

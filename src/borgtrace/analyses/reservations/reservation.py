@@ -350,7 +350,7 @@ def chart(answer: pa.Table) -> alt.FacetChart:
             x=alt.X("reclaimed:Q", title="reclaimed share"),
             y=alt.Y("violated:Q", title="share of time in violation"),
             color=alt.Color("policy:N", title="policy"),
-            fill=alt.Fill("policy:N", legend=None),
+            fill=alt.Fill("policy:N", title="policy"),
             fillOpacity=alt.condition("datum.is_on_front", alt.value(0.9), alt.value(0.0)),
             tooltip=charts.tooltips(rows),
         )

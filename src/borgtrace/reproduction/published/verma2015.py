@@ -115,7 +115,7 @@ PAPER = PublishedPaper(
             name="Fig. 11",
             title="Reclaiming harder: margins over four weeks, and memory that ran out",
             axes="x: week; y: share of the capacity, and events of memory running out",
-            answers=(ItemAnswer(question="reservation", claims=()),),
+            answers=(ItemAnswer(question="reservation", claims=(), is_wide=True),),
             note="The paper changed a live cell; here margins are replayed on recorded usage.",
         ),
         PublishedItem(

@@ -141,7 +141,7 @@ PAPER = PublishedPaper(
             title="Reserve the previous usage and 20 % more",
             axes="x: margin; y: what is reclaimed, and how often it does not suffice",
             answers=(
-                ItemAnswer(question="reservation"),
+                ItemAnswer(question="reservation", is_wide=True),
                 ItemAnswer(question="window_change", claims=("S4-measure1-task",), shape="nothing"),
                 ItemAnswer(
                     question="sampling_period", claims=("S4-measure1-margin",), shape="nothing"
