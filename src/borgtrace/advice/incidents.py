@@ -101,21 +101,28 @@ def rows_of(
             {
                 "resource": judged.resource,
                 "place": place,
-                "machine_id": int(one["machine"]),
-                "begin": begin_of(one["begin"]),
-                "end": begin_of(one["end"]),
-                "worst": begin_of(one["worst"]),
-                "minutes": float(one["end"] - one["begin"]) * (WINDOW / MINUTE),
-                "windows": int(one["windows"]),
-                "excess": float(one["used"] - one["promised"]),
-                "used": float(one["used"]),
-                "promised": float(one["promised"]),
-                "requested": float(one["requested"]),
-                "capacity": None if np.isnan(one["capacity"]) else float(one["capacity"]),
+                **_columns_of_break(one),
                 "tasks": " ".join(task_ids[position] for position in positions.tolist()),
             }
         )
     return rows
+
+
+def _columns_of_break(one: np.void) -> Row:
+    """Return where and when a promise was broken, and by how much."""
+    return {
+        "machine_id": int(one["machine"]),
+        "begin": begin_of(one["begin"]),
+        "end": begin_of(one["end"]),
+        "worst": begin_of(one["worst"]),
+        "minutes": float(one["end"] - one["begin"]) * (WINDOW / MINUTE),
+        "windows": int(one["windows"]),
+        "excess": float(one["used"] - one["promised"]),
+        "used": float(one["used"]),
+        "promised": float(one["promised"]),
+        "requested": float(one["requested"]),
+        "capacity": None if np.isnan(one["capacity"]) else float(one["capacity"]),
+    }
 
 
 def chosen_policies(judged: JudgedPolicies) -> tuple[list[int], list[ChosenPolicy]]:

@@ -43,6 +43,48 @@ class OomKills:
         return n_kills, float(known.max()) if len(known) else math.nan
 
 
+_KILLS_SQL = """
+WITH killed AS (
+    SELECT DISTINCT collection_id, instance_index
+    FROM instance_events
+    WHERE end_reason = $reason
+),
+events AS (
+    SELECT
+        collection_id,
+        instance_index,
+        end_reason,
+        last_value(memory_limit IGNORE NULLS) OVER (
+            PARTITION BY collection_id, instance_index
+            ORDER BY time, source_part, source_row
+        ) AS limit_in_force
+    FROM instance_events
+    JOIN killed USING (collection_id, instance_index)
+),
+counted AS (
+    SELECT
+        collection_id,
+        instance_index,
+        count(*) AS n_kills,
+        max(limit_in_force) AS highest_limit
+    FROM events
+    WHERE end_reason = $reason
+    GROUP BY ALL
+),
+numbered AS (
+    SELECT
+        collection_id,
+        instance_index,
+        row_number() OVER (ORDER BY collection_id, instance_index) - 1 AS place
+    FROM tasks
+)
+SELECT place, n_kills, highest_limit
+FROM counted
+JOIN numbered USING (collection_id, instance_index)
+"""
+"""Each task that was killed: its place, how often, and the highest limit at which it was."""
+
+
 def oom_kills_of(store: Store) -> OomKills:
     """Return the kills of all tasks.
 
@@ -51,46 +93,7 @@ def oom_kills_of(store: Store) -> OomKills:
     store
         An open store.
     """
-    query_sql = """
-        WITH killed AS (
-            SELECT DISTINCT collection_id, instance_index
-            FROM instance_events
-            WHERE end_reason = $reason
-        ),
-        events AS (
-            SELECT
-                collection_id,
-                instance_index,
-                end_reason,
-                last_value(memory_limit IGNORE NULLS) OVER (
-                    PARTITION BY collection_id, instance_index
-                    ORDER BY time, source_part, source_row
-                ) AS limit_in_force
-            FROM instance_events
-            JOIN killed USING (collection_id, instance_index)
-        ),
-        counted AS (
-            SELECT
-                collection_id,
-                instance_index,
-                count(*) AS n_kills,
-                max(limit_in_force) AS highest_limit
-            FROM events
-            WHERE end_reason = $reason
-            GROUP BY ALL
-        ),
-        numbered AS (
-            SELECT
-                collection_id,
-                instance_index,
-                row_number() OVER (ORDER BY collection_id, instance_index) - 1 AS place
-            FROM tasks
-        )
-        SELECT place, n_kills, highest_limit
-        FROM counted
-        JOIN numbered USING (collection_id, instance_index)
-    """
-    kills = store.sql(query_sql, {"reason": OOM_KILLED})
+    kills = store.sql(_KILLS_SQL, {"reason": OOM_KILLED})
     n_tasks = len(store.offsets) - 1
     counts = np.zeros(n_tasks, np.int64)
     limits = np.full(n_tasks, np.nan)

@@ -84,24 +84,28 @@ def of_trace(store: Store, assumed_sizes: bool) -> Iterator[Unknown]:
         )
 
 
+_COUNTS_OF_TASKS_SQL = """
+SELECT
+    count(*) AS tasks,
+    count(*) FILTER (WHERE n_windows = 0) AS without_usage,
+    count(*) FILTER (WHERE cpu_request IS NULL) AS without_cpu,
+    count(*) FILTER (WHERE memory_request IS NULL) AS without_memory,
+    count(*) FILTER (WHERE container IS NOT NULL) AS containers,
+    count(*) FILTER (
+        WHERE container IS NOT NULL AND cpu_limit IS NULL AND memory_limit IS NULL
+    ) AS without_limits,
+    count(*) FILTER (WHERE n_windows > 0 AND seconds < 3600) AS short,
+    coalesce(sum(n_gaps), 0) AS gaps,
+    count(*) FILTER (WHERE n_gaps > 0) AS with_gaps
+FROM tasks
+WHERE collection_type IS DISTINCT FROM 'ALLOC_SET'
+"""
+"""How many tasks there are, and how many of them lack something."""
+
+
 def of_tasks(store: Store) -> Iterator[Unknown]:
     """Say what the tasks lack: windows, a history, requests."""
-    counts = store.sql("""
-        SELECT
-            count(*) AS tasks,
-            count(*) FILTER (WHERE n_windows = 0) AS without_usage,
-            count(*) FILTER (WHERE cpu_request IS NULL) AS without_cpu,
-            count(*) FILTER (WHERE memory_request IS NULL) AS without_memory,
-            count(*) FILTER (WHERE container IS NOT NULL) AS containers,
-            count(*) FILTER (
-                WHERE container IS NOT NULL AND cpu_limit IS NULL AND memory_limit IS NULL
-            ) AS without_limits,
-            count(*) FILTER (WHERE n_windows > 0 AND seconds < 3600) AS short,
-            coalesce(sum(n_gaps), 0) AS gaps,
-            count(*) FILTER (WHERE n_gaps > 0) AS with_gaps
-        FROM tasks
-        WHERE collection_type IS DISTINCT FROM 'ALLOC_SET'
-    """).to_pylist()[0]
+    counts = store.sql(_COUNTS_OF_TASKS_SQL).to_pylist()[0]
     n_tasks = counts["tasks"]
 
     def share_of_tasks(n: int) -> str:

@@ -53,34 +53,7 @@ def _columns(resource: str, unit: Unit) -> list[Column]:
     """Return the columns about one resource."""
     name = {"cpu": "CPU", "memory": "memory"}[resource]
     return [
-        Column(
-            f"{resource}_request",
-            "float64",
-            unit,
-            f"{name} that a task requests, the median; NULL unknown.",
-            nullable=True,
-        ),
-        Column(
-            f"{resource}_limit",
-            "float64",
-            unit,
-            f"Limit of {name} of a task, the median; NULL unknown.",
-            nullable=True,
-        ),
-        Column(
-            f"{resource}_recommended",
-            "float64",
-            unit,
-            f"{name} that is recommended as the request of a task; NULL where skipped.",
-            nullable=True,
-        ),
-        Column(
-            f"{resource}_limit_recommended",
-            "float64",
-            unit,
-            f"{name} that is recommended as its limit; NULL without one now, or where skipped.",
-            nullable=True,
-        ),
+        *_columns_of_sizes(resource, name, unit),
         Column(
             f"{resource}_short",
             "float64",
@@ -88,6 +61,15 @@ def _columns(resource: str, unit: Unit) -> list[Column]:
             "Share of the samples above what was recommended before them; NULL where none was.",
             nullable=True,
         ),
+        *_columns_of_samples(resource, unit),
+        Column(f"{resource}_recommender", "string", "id", "Who recommends; empty where skipped."),
+        Column(f"{resource}_skip", "string", "id", "Why nothing is recommended; else empty."),
+    ]
+
+
+def _columns_of_samples(resource: str, unit: Unit) -> list[Column]:
+    """Return the columns of what was seen."""
+    return [
         Column(
             f"{resource}_p95", "float64", unit, "95th percentile of the samples.", nullable=True
         ),
@@ -95,8 +77,24 @@ def _columns(resource: str, unit: Unit) -> list[Column]:
         Column(
             f"{resource}_peak_time", "int64", "us", "Begin of the largest sample.", nullable=True
         ),
-        Column(f"{resource}_recommender", "string", "id", "Who recommends; empty where skipped."),
-        Column(f"{resource}_skip", "string", "id", "Why nothing is recommended; else empty."),
+    ]
+
+
+def _columns_of_sizes(resource: str, name: str, unit: Unit) -> list[Column]:
+    """Return the columns of what a task requests, is limited to, and is recommended."""
+    doc_of_column = {
+        "request": f"{name} that a task requests, the median; NULL unknown.",
+        "limit": f"Limit of {name} of a task, the median; NULL unknown.",
+        "recommended": (
+            f"{name} that is recommended as the request of a task; NULL where skipped."
+        ),
+        "limit_recommended": (
+            f"{name} that is recommended as its limit; NULL without one now, or where skipped."
+        ),
+    }
+    return [
+        Column(f"{resource}_{column}", "float64", unit, doc, nullable=True)
+        for column, doc in doc_of_column.items()
     ]
 
 
@@ -281,16 +279,8 @@ def columns_of(
     skip = why_skipped(one, n_slots)
     if not skip and advice.recommender is None:
         skip = NOTHING_JUDGED
-    row |= {
-        "tasks": one.tasks,
-        "windows": one.windows,
-        f"{advice.resource}_request": known_or_none(one.request / advice.unit),
-        f"{advice.resource}_limit": known_or_none(limit / advice.unit),
-        f"{advice.resource}_p95": one.p95 / advice.unit,
-        f"{advice.resource}_peak": one.peak / advice.unit,
-        f"{advice.resource}_peak_time": TRACE_START + one.peak_slot * WINDOW,
-        f"{advice.resource}_skip": skip,
-    }
+    row |= _measured_columns(advice, one, limit)
+    row[f"{advice.resource}_skip"] = skip
     if skip or advice.recommender is None:
         return row
     number, name = advice.recommender
@@ -298,14 +288,26 @@ def columns_of(
     if math.isnan(recommended):
         return row | {f"{advice.resource}_skip": f"{name} had too little to recommend anything"}
     recommended = max(recommended, least)
+    limit_recommended = limit_beside(recommended, one, limit)
     judged = int(one.judged[number])
     return row | {
         f"{advice.resource}_recommended": recommended / advice.unit,
-        f"{advice.resource}_limit_recommended": known_or_none(
-            limit_beside(recommended, one, limit) / advice.unit
-        ),
+        f"{advice.resource}_limit_recommended": known_or_none(limit_recommended / advice.unit),
         f"{advice.resource}_short": float(one.short[number] / judged) if judged else None,
         f"{advice.resource}_recommender": name,
+    }
+
+
+def _measured_columns(advice: ResourceAdvice, workload: RecommendedWorkload, limit: float) -> Row:
+    """Return what was seen of one resource of a workload."""
+    return {
+        "tasks": workload.tasks,
+        "windows": workload.windows,
+        f"{advice.resource}_request": known_or_none(workload.request / advice.unit),
+        f"{advice.resource}_limit": known_or_none(limit / advice.unit),
+        f"{advice.resource}_p95": workload.p95 / advice.unit,
+        f"{advice.resource}_peak": workload.peak / advice.unit,
+        f"{advice.resource}_peak_time": TRACE_START + workload.peak_slot * WINDOW,
     }
 
 

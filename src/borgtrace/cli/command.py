@@ -73,11 +73,8 @@ def command(
                     # Before the command says that there is no such file, or makes a folder of the URL's name.
                     urls = (*reads, *raw, *writes, *adds_to)
                     options = resolve_places(options, urls=urls, servers=servers)
-                    options = check_targets(
-                        options,
-                        (*writes, *writes_here),
-                        (*adds_to, *adds_to_here),
-                    )
+                    targets = (*writes, *writes_here)
+                    options = check_targets(options, targets, (*adds_to, *adds_to_here))
                     if not is_checked_by_answer:
                         for place in places_among(options, reads):
                             stack.enter_context(expect_one_version(place))
@@ -93,21 +90,29 @@ def command(
             except (typer.Exit, typer.Abort):
                 raise
             except Exception as error:
-                explained = explanation_of(error, options.get("store"))
+                exit_code = print_failure(error, options.get("store"))
                 # A mistake of ours keeps its traceback.
-                if explained is None:
+                if exit_code is None:
                     raise
-                # Where messages cannot be written either, the exit code tells.
-                with suppress(OSError):
-                    print(f"borgtrace: {explained}", file=sys.stderr)
-                finish_output()
-                raise typer.Exit(explained.exit_code) from error
+                raise typer.Exit(exit_code) from error
 
         # Read where the command is made of the function, before its words are parsed.
         run.effects = effects  # type: ignore[attr-defined]
         return run
 
     return decorate
+
+
+def print_failure(error: Exception, store: Any) -> int | None:
+    """Print what went wrong in one line and return the exit code; nothing and None for a mistake of ours."""
+    explained = explanation_of(error, store)
+    if explained is None:
+        return None
+    # Where messages cannot be written either, the exit code tells.
+    with suppress(OSError):
+        print(f"borgtrace: {explained}", file=sys.stderr)
+    finish_output()
+    return explained.exit_code
 
 
 COMPILING_S = {

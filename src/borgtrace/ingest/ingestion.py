@@ -280,18 +280,11 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
         clear(layout)
         remove(layout.staging)
     present = _present_manifest(layout)
-    identity = identify(
-        discovery,
-        present,
-        layout,
-        raw_files.declaration,
-        parse_capacity(options.capacity),
-    )
+    capacity = parse_capacity(options.capacity)
+    identity = identify(discovery, present, layout, raw_files.declaration, capacity)
+    stored_sources = present.sources if present else ()
     pending = find_pending(
-        discovery.sources,
-        present.sources if present else (),
-        layout.staging,
-        replace=options.replace,
+        discovery.sources, stored_sources, layout.staging, replace=options.replace
     )
     is_rebuilt = _is_to_be_rebuilt(pending, present, identity, layout)
     if is_rebuilt:

@@ -58,13 +58,7 @@ def explain_prediction(
         report,
         forecasts,
     )
-    machine_id = machine
-    if isinstance(machine, str):
-        machine_id = find_machine(store, machine, "MACHINE")
-    machines = replay_input.usage.machines
-    place = int(np.searchsorted(machines, machine_id))
-    if place == len(machines) or machines[place] != machine_id:
-        raise UsageError("MACHINE", "no usage on such a machine", got=str(machine))
+    place = _place_of_machine(store, replay_input, machine)
     slot = int((time - TRACE_START) // WINDOW)
     rows = []
     for resource in options.resources:
@@ -80,6 +74,16 @@ def explain_prediction(
             for name, value in terms.items():
                 rows.append({**subject, "term": name, "value": value})
     return rows
+
+
+def _place_of_machine(store: Store, replay_input: ReplayInput, machine: int | str) -> int:
+    """Return the place of a machine, by its id or name, among those with usage."""
+    machine_id = find_machine(store, machine, "MACHINE") if isinstance(machine, str) else machine
+    machines = replay_input.usage.machines
+    place = int(np.searchsorted(machines, machine_id))
+    if place == len(machines) or machines[place] != machine_id:
+        raise UsageError("MACHINE", "no usage on such a machine", got=str(machine))
+    return place
 
 
 def _terms(

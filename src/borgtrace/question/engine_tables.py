@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ibis
 import pyarrow as pa
@@ -25,6 +25,9 @@ from borgtrace.store import Store
 from borgtrace.store import open as open_store
 from borgtrace.store.coverage import StoreCoverage, coverage
 from borgtrace.store.kept_folders import Keeper
+
+if TYPE_CHECKING:
+    from ibis.backends.sql import SQLBackend
 
 _PER_INSTANCE = tuple(name for name, table in TABLES.items() if "instance_index" in table.names)
 # A predicate chooses other tasks of another parent, and all of them share the names of one connection.
@@ -105,13 +108,7 @@ class EngineTables(Tables):
         url = engine or "duckdb"
         connection = connect(url, memory=memory, threads=threads)
         is_spark = connection.name == "pyspark"
-        # All Spark tables of a process live in one session: two stores must not share their names.
-        suffix = f"_{opened.digest[:16]}" if is_spark else ""
-        tables = {}
-        with opened.expect_current():
-            for name, table in TABLES.items():
-                parts = [str(part) for part in opened.layout.parts(name)]
-                tables[name] = read_table(connection, table, parts, name=f"{name}{suffix}")
+        tables = _read_tables(opened, connection, is_spark=is_spark)
         # What workers write to their own disks no other one sees.
         keeper: Keeper | None = opened.keeper
         if is_spark:
@@ -240,6 +237,18 @@ class EngineTables(Tables):
 
     def _sql_over_tasks(self, query: str) -> pa.Table:
         return guard.query(guard.open_tasks(to_arrow(self.canonical("tasks"))), query)
+
+
+def _read_tables(store: Store, connection: SQLBackend, *, is_spark: bool) -> dict[str, ibis.Table]:
+    """Return the canonical tables of a store on an engine."""
+    # All Spark tables of a process live in one session: two stores must not share their names.
+    suffix = f"_{store.digest[:16]}" if is_spark else ""
+    tables = {}
+    with store.expect_current():
+        for name, table in TABLES.items():
+            parts = [str(part) for part in store.layout.parts(name)]
+            tables[name] = read_table(connection, table, parts, name=f"{name}{suffix}")
+    return tables
 
 
 def _origin(store: Store, engine: str) -> Provenance:

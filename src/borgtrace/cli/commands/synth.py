@@ -238,6 +238,21 @@ def in_order_of_targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 TARGET_LINE = "{:<44}{:>11}{:>11}{:>11}  {:<23}{:<13}{}"
 
 
+def line_of_target(row: dict[str, Any]) -> str:
+    """Return the line of one target: what is published, measured, and judged of it."""
+    deviation = "" if row["deviation"] is None else f"{row['deviation']:+.1%}"
+    interval = "" if row["low"] is None else f"{number(row['low'])} … {number(row['high'])}"
+    return TARGET_LINE.format(
+        f"{row['measure']}, {row['tier']}",
+        value_text(row["published"]),
+        value_text(row["measured"]),
+        deviation,
+        interval,
+        row["verdict"],
+        f"{row['grade']}: {row['reference']}",
+    )
+
+
 def print_targets(rows: list[dict[str, Any]]) -> None:
     """Print a line for each target with its verdict, and how many fit."""
     print(
@@ -246,19 +261,7 @@ def print_targets(rows: list[dict[str, Any]]) -> None:
         )
     )
     for row in rows:
-        deviation = "" if row["deviation"] is None else f"{row['deviation']:+.1%}"
-        interval = "" if row["low"] is None else f"{number(row['low'])} … {number(row['high'])}"
-        print(
-            TARGET_LINE.format(
-                f"{row['measure']}, {row['tier']}",
-                value_text(row["published"]),
-                value_text(row["measured"]),
-                deviation,
-                interval,
-                row["verdict"],
-                f"{row['grade']}: {row['reference']}",
-            )
-        )
+        print(line_of_target(row))
     # Guides and tails are shown without a verdict and do not count.
     judged = [row["verdict"] for row in rows if row["verdict"] in ("fits", "does not fit")]
     not_judged = [row for row in rows if row["verdict"] == "not judged"]

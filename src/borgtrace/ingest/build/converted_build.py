@@ -142,17 +142,8 @@ def _convert(
     names = [entry.file for entry in ordered_entries]
     missing = find_missing_rows(connection, terms, dialect, names, tables)
     n_rows = sum(entry.stored for entry in entries)
-    files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
     with _Answers(connection, work, n_rows) as answers:
-        answers.show(EVENTS, instance_events_sql(terms))
-        for name, relation_sql in relations(connection, terms).items():
-            progress.begin(f"cluster {name}", 0, "rows")
-            rows_sql = relation_sql
-            # Those of instances are there already.
-            if name != "instance_events":
-                answers.show(_ROWS, relation_sql)
-                rows_sql = f"SELECT * FROM {_ROWS}"
-            files[name] = _sort_table(connection, name, rows_sql, work, terms)
+        files = _sort_tables(connection, answers, terms, work, progress)
     # What a whole job uses may be more than its largest machine has.
     if dialect.conversion and dialect.conversion.has_sizes:
         _check_units(connection, files["instance_usage"], terms.basis)
@@ -223,6 +214,27 @@ class _Answers:
 
     def _path(self, name: str) -> Path:
         return self.work / f"{name}{INCOMPLETE}"
+
+
+def _sort_tables(
+    connection: duckdb.DuckDBPyConnection,
+    answers: _Answers,
+    terms: Terms,
+    work: Path,
+    progress: Progress,
+) -> dict[str, list[Path]]:
+    """Write the rows of every table in its order; return the files of each."""
+    files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
+    answers.show(EVENTS, instance_events_sql(terms))
+    for name, relation_sql in relations(connection, terms).items():
+        progress.begin(f"cluster {name}", 0, "rows")
+        rows_sql = relation_sql
+        # Those of instances are there already.
+        if name != "instance_events":
+            answers.show(_ROWS, relation_sql)
+            rows_sql = f"SELECT * FROM {_ROWS}"
+        files[name] = _sort_table(connection, name, rows_sql, work, terms)
+    return files
 
 
 def _staged_parts(layout: Layout, entries: Sequence[SourceEntry]) -> dict[str, list[StagedPart]]:

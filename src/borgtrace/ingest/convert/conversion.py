@@ -94,17 +94,15 @@ def open_rows(
     """
     conversion = dialect.conversion
     assert conversion
-    series = SeriesRows()
     if conversion.is_scattered:
         assert work
         series = show_series(connection, dialect, staged, work)
-        fills = series.fills
     else:
-        fills = _show_staged(connection, dialect, staged, capacity)
+        series = SeriesRows(_show_staged(connection, dialect, staged, capacity))
+    fills = series.fills
     task_columns = fills.get("task_rows", frozenset())
-    tasks_sql = show_job_rows(
-        connection, "SELECT * FROM staged_task_rows", conversion, task_columns
-    )
+    rows_sql = "SELECT * FROM staged_task_rows"
+    tasks_sql = show_job_rows(connection, rows_sql, conversion, task_columns)
     show_rows(connection, tasks_sql, fills)
     fills |= _show_use_of_lives(connection, fills)
     notes = series.notes

@@ -134,18 +134,7 @@ def _derived_events_sql(terms: Terms) -> str:
 def _derived_steps_sql(terms: Terms) -> str:
     """Write what is derived of each task: its beginning, its ends as far as they are known, and what followed them."""
     return f"""
-        WITH firsts AS (
-            SELECT
-                task,
-                coalesce(instance, 0) AS instance_index,
-                arg_min(machine, (start, source_part, source_row)) AS machine,
-                arg_min(source_part, (start, source_part, source_row)) AS source_part,
-                arg_min(source_row, (start, source_part, source_row)) AS source_row,
-                min(start) AS begun,
-                max(stop) AS stopped
-            FROM ({windows_sql(terms)})
-            GROUP BY ALL
-        ),
+        WITH firsts AS ({_first_windows_sql(terms)}),
         ends AS (
             SELECT
                 firsts.*,
@@ -178,6 +167,22 @@ def _derived_steps_sql(terms: Terms) -> str:
             WHERE goes_on
         )
         SELECT * FROM steps
+    """
+
+
+def _first_windows_sql(terms: Terms) -> str:
+    """Write the first window of usage of each task, and when its last one ends."""
+    return f"""
+        SELECT
+            task,
+            coalesce(instance, 0) AS instance_index,
+            arg_min(machine, (start, source_part, source_row)) AS machine,
+            arg_min(source_part, (start, source_part, source_row)) AS source_part,
+            arg_min(source_row, (start, source_part, source_row)) AS source_row,
+            min(start) AS begun,
+            max(stop) AS stopped
+        FROM ({windows_sql(terms)})
+        GROUP BY ALL
     """
 
 
@@ -300,17 +305,10 @@ def _lives_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
 
 def collection_events_sql(terms: Terms) -> str:
     """Write the events of collections: submitted and started with the first task, ended with the last."""
-    events_sql = f"SELECT * FROM {EVENTS}"
-    if terms.has("task_rows", "job"):
-        whole_events_sql = _life_events_sql(terms, "whole_tasks")
-        events_sql = f"""
-            ({whole_events_sql})
-            UNION ALL BY NAME
-            (SELECT * FROM ({events_sql}) WHERE name NOT IN (SELECT task FROM whole_tasks))
-        """
     return f"""
         WITH events AS (
-            SELECT * FROM ({events_sql}) WHERE type != 'UPDATE_RUNNING' AND NOT goes_on
+            SELECT * FROM ({_events_of_whole_collections_sql(terms)})
+            WHERE type != 'UPDATE_RUNNING' AND NOT goes_on
         ),
         collections AS (
             SELECT c.*, w.* EXCLUDE (task)
@@ -341,6 +339,17 @@ def collection_events_sql(terms: Terms) -> str:
         JOIN collections USING (collection_id)
         LEFT JOIN ({dependencies_sql(terms)}) USING (collection_id)
         WHERE place = 1 AND (NOT is_end OR n_ended = n)
+    """
+
+
+def _events_of_whole_collections_sql(terms: Terms) -> str:
+    """Write the events of instances, in which a job with a life of its own has that of itself."""
+    if not terms.has("task_rows", "job"):
+        return f"SELECT * FROM {EVENTS}"
+    return f"""
+        ({_life_events_sql(terms, "whole_tasks")})
+        UNION ALL BY NAME
+        (SELECT * FROM {EVENTS} WHERE name NOT IN (SELECT task FROM whole_tasks))
     """
 
 

@@ -73,16 +73,21 @@ def add_facts(
         _add_up_parts(connection, -conversion.n_narrower)
     _give_to_instances(connection)
     _require_use(connection)
+    _show_whole_tasks(connection)
+    _show_machines(connection)
+    if not in_usage:
+        return {}
+    return {"task_rows": fills.get("task_rows", frozenset()).union(in_usage)}
+
+
+def _show_whole_tasks(connection: duckdb.DuckDBPyConnection) -> None:
+    """Show one row of each task, with what any row says of it."""
     connection.execute("""
         CREATE OR REPLACE TEMP TABLE first_usage AS
         SELECT task, coalesce(instance, 0) AS instance, min(time) AS begun FROM usage_rows GROUP BY ALL
     """)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE whole_task_rows AS {_WHOLE_ROWS_SQL}")
     connection.execute("CREATE OR REPLACE TEMP VIEW task_rows AS SELECT * FROM whole_task_rows")
-    _show_machines(connection)
-    if not in_usage:
-        return {}
-    return {"task_rows": fills.get("task_rows", frozenset()).union(in_usage)}
 
 
 def notes_on_facts(connection: duckdb.DuckDBPyConnection) -> list[str]:

@@ -339,26 +339,43 @@ def _recognize_delimited(
     if _names_columns(header, lines[1:], separator):
         missed = near_miss(file.label, header, tables_of("csv", dialects))
         raise missed or not_a_trace(file.label, lines[0])
-    tables = tables_of("csv", dialects, is_positional=True)
-    placed = table_by_places(file, lines, orders, tables)
-    if placed is not None:
-        fitting = [
-            source_of(file, dialect, placed.table, "csv", placed.order)
-            for dialect in (placed.dialect, *placed.rivals)
-        ]
-        if placed.rivals:
-            raise two_formats(fitting)
-        return fitting[:1]
+    by_places = _table_by_places(file, lines, orders, dialects)
+    if by_places:
+        return by_places
     if has_open_quote:
-        raise SourceError(
-            file.label,
-            "a line break in the name of a column",
-            expected="a header of one line",
-            way_out="rename the column",
-        )
+        raise _with_open_header(file)
     if len(header) > 1 and any(_NUMBER.fullmatch(name.strip()) for name in header):
         raise _without_header(file, lines[0])
     raise not_a_trace(file.label, lines[0])
+
+
+def _with_open_header(file: RawFile) -> SourceError:
+    return SourceError(
+        file.label,
+        "a line break in the name of a column",
+        expected="a header of one line",
+        way_out="rename the column",
+    )
+
+
+def _table_by_places(
+    file: RawFile,
+    lines: Sequence[str],
+    orders: Mapping[str, tuple[str, ...]],
+    dialects: Sequence[Dialect],
+) -> list[Source]:
+    """Return the table whose columns have the places of those of a file without a header; none where it has none."""
+    tables = tables_of("csv", dialects, is_positional=True)
+    placed = table_by_places(file, lines, orders, tables)
+    if placed is None:
+        return []
+    fitting = [
+        source_of(file, dialect, placed.table, "csv", placed.order)
+        for dialect in (placed.dialect, *placed.rivals)
+    ]
+    if placed.rivals:
+        raise two_formats(fitting)
+    return fitting
 
 
 def _by_any_separator(
