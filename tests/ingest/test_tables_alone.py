@@ -52,7 +52,7 @@ _NAMES_OF_SAMPLES = [f"{each.dialect.name}-{each.raw.name}-{each.format}" for ea
 REFUSALS = (
     "no row can be stored without another table",
     # Of series, whose files hold one metric each.
-    "requests and owners without usage",
+    "requests, limits and owners without usage",
     "no two samples of a series near each other",
 )
 TABLES_OF_RECORD = {

@@ -46,7 +46,7 @@ FILES: dict[str, str] = {
     "results of `rate()`, `sum()` and the like, which have no name": (
         "refused: no series that can be used"
     ),
-    "requests without usage": "refused: requests and owners without usage",
+    "requests without usage": "refused: requests, limits and owners without usage",
     "one sample of each series": "refused: no two samples of a series near each other",
     "`NaN`, `+Inf`, `null` or a negative number among the values": (
         "that sample is refused: the window reaches from the one before to the one after"

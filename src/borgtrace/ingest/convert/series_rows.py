@@ -114,7 +114,7 @@ def _nothing_to_store(*, has_usage: bool) -> SourceError:
         )
     return SourceError(
         "series",
-        "requests and owners without usage",
+        "requests, limits and owners without usage",
         expected="samples of container_cpu_usage_seconds_total or container_memory_working_set_bytes",
         got="none",
         way_out="query these as well, and ingest all files at once",
