@@ -19,7 +19,7 @@ class Facet:
     title: str
     key: Sequence[str]
     measures: Sequence[str]
-    query: str
+    query_sql: str
     order: str
 
     @property
@@ -46,7 +46,7 @@ FACETS = {
         title="Users",
         key=["user"],
         measures=MEASURES_OF_TASKS,
-        query="""
+        query_sql="""
             SELECT user,
                 count(DISTINCT collection_id) AS n_jobs,
                 count(*) AS n_tasks,
@@ -63,7 +63,7 @@ FACETS = {
         title="Priorities",
         key=["priority"],
         measures=MEASURES_OF_TASKS,
-        query="""
+        query_sql="""
             SELECT priority,
                 count(DISTINCT collection_id) AS n_jobs,
                 count(*) AS n_tasks,
@@ -80,7 +80,7 @@ FACETS = {
         title="Constraints",
         key=["name", "relation", "value"],
         measures=["n_jobs", "n_tasks"],
-        query="""
+        query_sql="""
             SELECT name, relation, value,
                 count(DISTINCT collection_id) AS n_jobs,
                 count(DISTINCT (collection_id, instance_index)) AS n_tasks
@@ -161,7 +161,8 @@ def groups(
         How many at most.
     """
     facet = FACETS[name]
-    query = f"{facet.query} ORDER BY {order.clause(facet.order)} LIMIT $limit"
+    order_sql = order.clause_sql(facet.order)
+    query = f"{facet.query_sql} ORDER BY {order_sql} LIMIT $limit"
     return explored.store.sql(query, {"limit": limit})
 
 
@@ -194,11 +195,11 @@ def jobs(
         "start": start,
         "limit": limit,
     }
-    query = JOBS
+    jobs_sql = JOBS
     constraint = {name: criteria.get(name) for name in FACETS["constraints"].key}
     if any(value is not None for value in constraint.values()):
-        query = JOBS_WITH_CONSTRAINT
+        jobs_sql = JOBS_WITH_CONSTRAINT
         parameters.update(constraint)
-    order_clause = order.clause(ORDER_OF_JOBS)
-    in_order = f"{query} ORDER BY {order_clause} LIMIT $limit OFFSET $start"
+    order_sql = order.clause_sql(ORDER_OF_JOBS)
+    in_order = f"{jobs_sql} ORDER BY {order_sql} LIMIT $limit OFFSET $start"
     return explored.store.sql(in_order, parameters)

@@ -160,7 +160,8 @@ def is_plain(column: Column) -> bool:
 def where_clause(filters: Sequence[Filter]) -> str:
     """Return all conditions in SQL with their values as parameters; nothing where there are none."""
     conditions = [each.condition(f"$value_{number}") for number, each in enumerate(filters)]
-    return f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    conditions_sql = " AND ".join(conditions)
+    return f"WHERE {conditions_sql}" if conditions else ""
 
 
 def parameters_of(filters: Sequence[Filter]) -> dict[str, Any]:
@@ -178,7 +179,8 @@ def where_text(filters: Sequence[Filter]) -> str:
     for each in filters:
         value = "" if each.operator in WITHOUT_VALUE else written(each.value)
         conditions.append(each.condition(value))
-    return f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    conditions_sql = " AND ".join(conditions)
+    return f"WHERE {conditions_sql}" if conditions else ""
 
 
 def written(value: Any) -> str:

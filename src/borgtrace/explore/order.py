@@ -60,7 +60,7 @@ class TableOrder:
             return "none"
         return "descending" if self.is_descending else "ascending"
 
-    def clause(self, default: str) -> str:
+    def clause_sql(self, default: str) -> str:
         """Return what stands behind ORDER BY.
 
         Parameters
@@ -137,7 +137,7 @@ def requested_order(
     Examples
     --------
     >>> order = requested_order([("user", "bob"), ("sort", "-n_tasks")], ["user", "n_tasks"])
-    >>> order.clause("user"), order.link("n_tasks")
+    >>> order.clause_sql("user"), order.link("n_tasks")
     ('"n_tasks" DESC NULLS LAST, user', '?user=bob&sort=n_tasks')
     """
     # Another order begins with its first row.

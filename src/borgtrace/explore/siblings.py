@@ -82,7 +82,9 @@ def _jobs_with(
     limit: int,
 ) -> pa.Table:
     # Ids made from names are neighbors of nothing.
-    order = "any_value(name)" if explored.notation.names.are_own else "abs(collection_id - $job)"
+    order_sql = (
+        "any_value(name)" if explored.notation.names.are_own else "abs(collection_id - $job)"
+    )
     query = f"""
         WITH names AS (
             SELECT collection_id, min(collection_name) AS name
@@ -98,7 +100,7 @@ def _jobs_with(
         LEFT JOIN names USING (collection_id)
         WHERE tasks.{quoted(column)} = $value AND collection_id <> $job
         GROUP BY collection_id
-        ORDER BY {order}, collection_id
+        ORDER BY {order_sql}, collection_id
         LIMIT $limit
     """
     parameters = {

@@ -127,11 +127,11 @@ def in_order(query: str, sort: str) -> str:
     """
     if not sort or not can_be_sorted(query):
         return query
-    direction = "DESC" if sort.startswith("-") else "ASC"
-    column = quoted(sort.removeprefix("-"))
+    direction_sql = "DESC" if sort.startswith("-") else "ASC"
+    column_sql = quoted(sort.removeprefix("-"))
     # Brackets on lines of their own: the query may end with a comment.
-    inner = query.rstrip().rstrip(";")
-    return f"SELECT *\nFROM (\n{inner}\n)\nORDER BY {column} {direction} NULLS LAST"
+    inner_sql = query.rstrip().rstrip(";")
+    return f"SELECT *\nFROM (\n{inner_sql}\n)\nORDER BY {column_sql} {direction_sql} NULLS LAST"
 
 
 def take_rows(reader: pa.RecordBatchReader, limit: int) -> FirstRows:

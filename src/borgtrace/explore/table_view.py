@@ -85,7 +85,7 @@ class TableView:
         return {each.column.name for each in self.filters} | {*self.facets, self.order.column}
 
     @cached_property
-    def _conditions(self) -> str:
+    def _conditions_sql(self) -> str:
         return where_clause(self.filters)
 
     @property
@@ -102,13 +102,14 @@ class TableView:
         """
         # A large table is not sorted by what its files are sorted by.
         is_as_stored = timeout_of(store, self.table) is not None and not self.order.column
-        order = "" if is_as_stored else f"ORDER BY {self.order.clause(self._key)}"
+        order_sql = self.order.clause_sql(self._key)
+        ordered_sql = "" if is_as_stored else f"ORDER BY {order_sql}"
         query = f"""
             SELECT *
             FROM {quoted(self.table.name)}
-            {self._conditions}
-            {order}
-            LIMIT {ROWS_OF_A_PAGE + 1} OFFSET {self.start}
+            {self._conditions_sql}
+            {ordered_sql}
+            LIMIT {ROWS_OF_A_PAGE + 1} OFFSET {int(self.start)}
         """
         return store.sql(query, parameters_of(self.filters), timeout=timeout_of(store, self.table))
 
@@ -122,7 +123,7 @@ class TableView:
         """
         if not self.filters:
             return store.manifest.tables.get(self.table.name, 0)
-        query = f"SELECT count(*) AS n FROM {quoted(self.table.name)} {self._conditions}"
+        query = f"SELECT count(*) AS n FROM {quoted(self.table.name)} {self._conditions_sql}"
         answer = store.sql(
             query,
             parameters_of(self.filters),
@@ -146,7 +147,7 @@ class TableView:
         query = f"""
             SELECT {quoted(column)} AS counted_value, count(*) AS n_rows
             FROM {quoted(self.table.name)}
-            {self._conditions}
+            {self._conditions_sql}
             GROUP BY counted_value
             ORDER BY n_rows DESC, counted_value NULLS LAST
             LIMIT {VALUES_OF_A_FACET + 1}
@@ -175,8 +176,11 @@ class TableView:
     @property
     def sql_of_all(self) -> str:
         """All rows as a query."""
-        lines = [f"SELECT *\nFROM {self.table.name}", where_text(self.filters)]
-        lines.append(f"ORDER BY {self.order.clause(', '.join(self.table.key))}")
+        # For people to read: names of the store's own tables and columns need no quotes.
+        table_sql = self.table.name
+        order_sql = self.order.clause_sql(", ".join(self.table.key))
+        lines = [f"SELECT *\nFROM {table_sql}", where_text(self.filters)]
+        lines.append(f"ORDER BY {order_sql}")
         return "\n".join(line for line in lines if line)
 
     def with_value(self, column: str, value: object) -> str:

@@ -349,7 +349,12 @@ class Result:
 
     def __repr__(self) -> str:
         """Say the question, its first rows, verdicts and origin in at most twenty lines."""
-        return result_text(self)
+        heading = f"{self.question.name}: {self.question.title}"
+        origin = str(self.provenance)
+        if self.not_applicable is not None:
+            reason = f"Not applicable: {self.not_applicable}"
+            return result_text(heading, reason, None, self.findings, origin)
+        return result_text(heading, self.sentence, self.table, self.findings, origin)
 
     def _repr_html_(self) -> str:
         return _result_template().render(

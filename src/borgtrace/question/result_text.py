@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from borgtrace.engine.answer_text import cell_text
-from borgtrace.question.claims import headline
-
-if TYPE_CHECKING:
-    from borgtrace.question.question import Result
+from borgtrace.question.claims import Finding, headline
 
 SHOWN_ROWS = 10
 """Rows of an answer that a prompt or a notebook shows."""
@@ -24,24 +20,36 @@ GAP = 2
 """Blanks between two columns."""
 
 
-def result_text(result: Result) -> str:
+def result_text(
+    heading: str,
+    sentence: str,
+    table: pa.Table | None,
+    findings: Sequence[Finding],
+    origin: str,
+) -> str:
     """Return an answer as text, in at most twenty lines.
 
     Parameters
     ----------
-    result
-        The answer.
+    heading
+        The question.
+    sentence
+        The answer in words, or why there is none; empty where it has none.
+    table
+        Its rows; None where the store cannot answer.
+    findings
+        What was claimed of it, after measuring.
+    origin
+        What it was computed from.
     """
-    lines = [f"{result.question.name}: {result.question.title}"]
-    if result.not_applicable is not None:
-        lines.append(f"Not applicable: {result.not_applicable}")
-    elif result.sentence:
-        lines.append(result.sentence)
-    if result.not_applicable is None:
-        lines += table_lines(result.table)
-    if result.findings:
-        lines.append(headline(result.findings))
-    lines.append(str(result.provenance))
+    lines = [heading]
+    if sentence:
+        lines.append(sentence)
+    if table is not None:
+        lines += table_lines(table)
+    if findings:
+        lines.append(headline(findings))
+    lines.append(origin)
     return "\n".join(lines)
 
 

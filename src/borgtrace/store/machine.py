@@ -46,12 +46,13 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> MachineC
     """
     rows = store.sql(_query("capacity_at"), {"machine": machine, "time": time}).to_pylist()
     if not rows:
+        command = f"borgtrace sql {shlex.quote(str(store.path))}"
         raise UsageError(
             "machine",
             "no such machine in machine_events" + ("" if time is None else " at that time"),
             got=str(machine),
-            way_out=f"list some: borgtrace sql {shlex.quote(str(store.path))} "
-            '"select distinct machine_id from machine_events limit 9"',
+            way_out=f"list some: {command} "
+            + '"select distinct machine_id from machine_events limit 9"',
         )
     row = rows[0]
     return MachineCapacity(
