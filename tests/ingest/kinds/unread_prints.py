@@ -21,6 +21,42 @@ KINDS = (
         "CREATE TABLE usage (pod text);\n",
         refusal="a dump of SQL: not read",
     ),
+    InputKind(
+        PRINTED,
+        "TOML",
+        '# of our cluster\nname = "own"\n\n[usage]\ntask = "pod"\ntime = "time"\n',
+        refusal="TOML, which describes columns, and no data: not read; name the data, and say what describes them: "
+        "--dialect FILE.toml",
+        name="own.toml",
+    ),
+    InputKind(
+        PRINTED,
+        "TOML with lists of tables",
+        '[[usage]]\ntask = "pod"\n',
+        refusal="TOML, which describes columns, and no data: not read",
+        name="own.toml",
+    ),
+    InputKind(
+        PRINTED,
+        "JSON with comments",
+        '// of our cluster\n[{"pod": "web-0", "time": 1793491200, "cpu": 0.5}]\n',
+        refusal="JSON with comments: not read; remove the comments, which JSON does not have",
+        name="own.json",
+    ),
+    InputKind(
+        PRINTED,
+        "JSON with comments of several lines",
+        '/* of our cluster,\n   by hand */\n{"pod": "web-0", "time": 1793491200, "cpu": 0.5}\n',
+        refusal="JSON with comments: not read",
+        name="own.json",
+    ),
+    InputKind(
+        PRINTED,
+        "JSON with comments as in Python",
+        '# of our cluster\n[\n {"pod": "web-0"}\n]\n',
+        refusal="JSON with comments: not read",
+        name="own.json",
+    ),
     InputKind(PRINTED, "YAML", "- pod: web-0\n  cpu: 0.5\n", refusal="YAML: not read"),
     InputKind(
         PRINTED,

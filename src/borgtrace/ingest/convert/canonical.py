@@ -12,6 +12,7 @@ from borgtrace.ingest.convert.column_checks import breaks_a_rule
 from borgtrace.ingest.files.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
 from borgtrace.ingest.read.date_texts import date_sql
 from borgtrace.ingest.read.number_reader import UNSIGNED
+from borgtrace.ingest.read.text_fields import BLANKS
 from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -96,14 +97,25 @@ def _canonical_texts(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     for code in field.none:
         is_none = pc.equal(values, str(code))
         values = pc.if_else(is_none, missing, values)
+    if field.is_name:
+        values = _names_without_blanks(field, values)
     return pc.fill_null(values, "") if field.raw.keeps_empty else values
+
+
+def _names_without_blanks(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return names as the validating reader reads them: one of blanks alone is none."""
+    trimmed = pc.utf8_trim(values, BLANKS)
+    names = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    if field.is_mandatory and names.null_count:
+        raise NeedsValidation
+    return names
 
 
 def _parse_words(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn texts, some of which are words for numbers, into numbers."""
     for word, number in field.raw.words:
         values = pc.if_else(pc.equal(values, word), str(number), values)
-    return _cast(pc.utf8_trim(values, " \t"), pa.float64())
+    return _cast(pc.utf8_trim(values, BLANKS), pa.float64())
 
 
 def _cast(values: pa.ChunkedArray, data_type: pa.DataType) -> pa.ChunkedArray:

@@ -83,6 +83,11 @@ class Field:
         return self.dialect.conversion is not None
 
     @property
+    def is_name(self) -> bool:
+        """Whether it is a name that people or programs gave: blanks around it are none of it."""
+        return self.is_converted and self.column.type == "string"
+
+    @property
     def has_words(self) -> bool:
         """Whether the codes of an enumeration are words."""
         return isinstance(next(iter(self.codes), None), str)

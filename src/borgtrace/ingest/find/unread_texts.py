@@ -106,6 +106,16 @@ UNREAD_TEXTS = (
     UnreadText(
         "a dump of SQL", r"(--[^\n]*\n|\s)*(CREATE|INSERT|DROP|BEGIN|PRAGMA|SET)\b[^\n]*;", _AS_CSV
     ),
+    UnreadText(
+        "TOML, which describes columns, and no data",
+        r"(#[^\n]*\n|[\w-]+ *= *[^\n,;|]*\n|\s)*\[\[?[\w.-]+\]\]?\s*\n\s*[\w-]+ *=",
+        "name the data, and say what describes them: --dialect FILE.toml",
+    ),
+    UnreadText(
+        "JSON with comments",
+        r"((//|#)[^\n]*\n\s*|/\*(?s:.*?)\*/\s*)+[\[{]",
+        "remove the comments, which JSON does not have",
+    ),
     UnreadText("YAML", r"(---\s*\n)?- \w+:", _AS_CSV),
     UnreadText("a table drawn with lines", r"\+-+(\+-+)*\+?\s*\n\|", _AS_CSV),
     UnreadText("a table drawn with lines", r"\|-+[+|]", _AS_CSV),

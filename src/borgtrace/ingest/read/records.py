@@ -178,6 +178,9 @@ def json_lines(layout: RawLayout) -> LineFormat:
             line,
             json_extract_string(doc, [{paths_sql}]) AS fields,
             {fault_sql} AS fault,
+            CASE fault WHEN 'wrong_column_count' THEN 'each key once'
+                       WHEN 'unparsable_value' THEN 'a record with the fields of its table'
+                       END AS expected,
             {is_odd_sql} AS is_odd
         FROM (
             SELECT
@@ -186,11 +189,7 @@ def json_lines(layout: RawLayout) -> LineFormat:
                 CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN {json_sql} END AS doc
             FROM lines
         )
-        """,
-        expected={
-            "wrong_column_count": "each key once",
-            "unparsable_value": "a record with the fields of its table",
-        },
+        """
     )
 
 

@@ -19,7 +19,7 @@ from borgtrace.schema.checks import ColumnCheck
 from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.time import AFTER_TRACE
 
-_BLANKS = " \t"
+BLANKS = " \t"
 _INTEGER = "[+-]?[0-9]+"
 _WHOLE_DOUBLE = r"[+-]?[0-9]+(\.0*|(\.[0-9]*)?[eE][+]?[0-9]+)"
 """A whole number as pandas and Spark write it where they hold it as a double: with a point, or an exponent."""
@@ -113,6 +113,8 @@ def text_field(field: Field, text_sql: str) -> TextField:
         text_sql = _trimmed_sql(text_sql)
         if field.is_converted:
             text_sql = without_missing_sql(text_sql)
+    if field.is_name:
+        text_sql = f"nullif({name_sql(text_sql)}, '')"
     if field.raw.spelling:
         text_sql = plain_number_sql(text_sql, field.raw.spelling)
     found_sql = text_name(column.name)
@@ -304,8 +306,13 @@ def _any_sql(values_sql: str, condition_sql: str) -> str:
     return f"len(list_filter({values_sql}, lambda item: {condition_sql})) > 0"
 
 
+def name_sql(text_sql: str) -> str:
+    """Write a name without the blanks around it, with which programs fill fields up to a width."""
+    return _trimmed_sql(text_sql)
+
+
 def _trimmed_sql(text_sql: str) -> str:
-    return f"trim({text_sql}, {literal(_BLANKS)})"
+    return f"trim({text_sql}, {literal(BLANKS)})"
 
 
 def _read(field: Field, text_sql: str) -> ReadValue:

@@ -5,8 +5,8 @@ the same for all containers; each defines how a line is taken apart (`LineFormat
 """
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from borgtrace.ingest.read.text_fields import (
     RowTest,
     TextField,
     cross_tests,
+    name_sql,
     text_name,
     with_lists,
 )
@@ -39,17 +40,15 @@ class LineFormat:
     ----------
     query_sql
         Query over ``lines(source_row, line)`` that yields these two, the list ``fields`` of the texts of all fields of
-        a row in their places and then of its lists, ``fault``, the reason why the whole line is refused, or NULL, and
-        ``is_odd``, whether it holds fields that are not declared.
+        a row in their places and then of its lists, ``fault``, the reason why the whole line is refused, or NULL,
+        ``expected``, what it should be instead, in words, and ``is_odd``, whether it holds fields that are not
+        declared.
     empty_is_null
         Whether an empty text is no value.
-    expected
-        What a whole line should be, in words, by the reason why it is refused.
     """
 
     query_sql: str
     empty_is_null: bool = False
-    expected: Mapping[str, str] = field(default_factory=dict)
 
     def texts_sql(self, layout: RawLayout) -> list[str]:
         """Return the SQL of the text of each field, then of each list."""
@@ -68,7 +67,8 @@ class LineFormat:
 
 def _joined_sql(places: Sequence[int]) -> str:
     """Write the texts of several fields as one, joined by ``/``: empty ones too, so that two names stay two."""
-    texts_sql = ", ".join(f"coalesce(fields[{int(place)}], '')" for place in places)
+    names_sql = [name_sql(f"coalesce(fields[{int(place)}], '')") for place in places]
+    texts_sql = ", ".join(names_sql)
     return f"nullif(rtrim(concat_ws('/', {texts_sql}), '/'), '')"
 
 
@@ -131,8 +131,8 @@ def validate(
             rows = checked.filter(pc.is_null(failed_test))
             n_odd = pc.sum(rows.column("is_odd")).as_py() or 0
             yield ValidatedBlock(
-                rows.drop([_FAILED_TEST, _FAILED_TEXT, "fault", "raw", "is_odd"]),
-                _refused_rows(checked.filter(pc.is_valid(failed_test)), tests, lines),
+                rows.drop([_FAILED_TEST, _FAILED_TEXT, "fault", "expected", "raw", "is_odd"]),
+                _refused_rows(checked.filter(pc.is_valid(failed_test)), tests),
                 n_odd,
             )
 
@@ -175,7 +175,10 @@ def _validation_sql(
     failed_text_sql = _failed_text_sql(tests)
     return f"""
         WITH parsed AS ({lines.query_sql}),
-        texts AS (SELECT source_row, line, fault, is_odd, fields, {texts_sql} FROM parsed),
+        texts AS (
+            SELECT source_row, line, fault, expected, is_odd, fields, {texts_sql}
+            FROM parsed
+        ),
         typed AS (SELECT *, {values_sql} FROM texts),
         tested AS (
             SELECT
@@ -190,6 +193,7 @@ def _validation_sql(
             {quoted(_FAILED_TEST)},
             {failed_text_sql} AS {quoted(_FAILED_TEXT)},
             fault,
+            expected,
             line AS raw,
             is_odd
         FROM tested
@@ -211,24 +215,19 @@ def _failed_text_sql(tests: Sequence[_FieldTest]) -> str:
 def _refused_rows(
     checked: pa.Table,
     tests: Sequence[_FieldTest],
-    lines: LineFormat,
 ) -> pa.Table:
     """Return the refused ones of checked lines, with the reason of each and what is wrong."""
     failed_test = checked.column(_FAILED_TEST)
     reasons = [None, *(test.reason for _, test in tests)]
     columns = [None, *(item.raw_name for item, _ in tests)]
     expected = [None, *(test.expected for _, test in tests)]
-    faults = checked.column("fault")
-    expected_lines = [lines.expected.get(fault) for fault in faults.to_pylist()]
     return pa.table(
         {
             "source_row": checked.column("source_row"),
-            "reason": pc.coalesce(_taken(reasons, failed_test), faults),
+            "reason": pc.coalesce(_taken(reasons, failed_test), checked.column("fault")),
             "column": _taken(columns, failed_test),
             "value": checked.column(_FAILED_TEXT),
-            "expected": pc.coalesce(
-                _taken(expected, failed_test), pa.array(expected_lines, pa.string())
-            ),
+            "expected": pc.coalesce(_taken(expected, failed_test), checked.column("expected")),
             "raw": checked.column("raw"),
         }
     )

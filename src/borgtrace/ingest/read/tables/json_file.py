@@ -23,7 +23,8 @@ from borgtrace.ingest.read.tables.monitoring_records import without_repeats
 from borgtrace.ingest.read.tables.text_rows import NoRowsError, TableRow, text_batches
 from borgtrace.storage import open_regular
 
-_BEGINS = re.compile(rb'\s*(\[\s*[\[{\]]|\{\s*["}])')
+_BEGINS = re.compile(rb'\s*(\[\s*(\[(?!\s*[A-Za-z_][\w.-]*\]\])|[{\]])|\{\s*["}])')
+"""``[[name]]`` begins a list of tables in TOML."""
 LARGEST_WHOLE = LONGEST_LINE
 """Bytes of a file whose documents are read whole; of a larger one a list of records is read piece by piece."""
 _ROWS_LOOKED_AT = 20_000
