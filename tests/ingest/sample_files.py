@@ -28,6 +28,7 @@ from borgtrace.schema.dialects import (
     declare,
 )
 from borgtrace.schema.dialects.planetlab import PERCENTAGE
+from borgtrace.schema.dialects.prometheus import OWNERS_OF_OWNERS
 from borgtrace.schema.dialects.raw import BRACED, ENCRYPTED, HASH, HEXADECIMAL, LETTERED
 from borgtrace.schema.records import row_of
 
@@ -291,6 +292,9 @@ def answer(raw: RawTable, rows: Sequence[Row]) -> dict[str, Any]:
         labels = {"__name__": raw.name}
         if "task" in row:
             labels |= {"namespace": "n", "pod": row["task"], "container": "c"}
+        if raw.name in OWNERS_OF_OWNERS:
+            _, label_of_owned = OWNERS_OF_OWNERS[raw.name]
+            labels = {"__name__": raw.name, "namespace": "n", label_of_owned: row["task"]}
         if "node" in row:
             labels["node"] = row["node"]
         for name, label in _LABELS_OF_FIELDS.items():

@@ -44,7 +44,6 @@ LIST = [i / 32 for i in range(11)]
 REFUSED_2011 = [
     ("wrong_column_count", "task_usage", USAGE[0] + ",7"),
     ("wrong_column_count", "job_events", JOBS[0].rsplit(",", 1)[0]),
-    ("wrong_column_count", "machine_events", ""),
     ("unparsable_value", "task_usage", _changed(USAGE[0], f6="0.1x")),
     ("unparsable_value", "task_usage", _changed(USAGE[0], f6="nan")),
     ("unparsable_value", "task_usage", _changed(USAGE[0], f6="1e999")),
@@ -68,7 +67,6 @@ REFUSED_2011 = [
 REFUSED_2019 = [
     ("unparsable_value", "instance_usage", "{not json"),
     ("unparsable_value", "instance_usage", "null"),
-    ("unparsable_value", "instance_usage", ""),
     ("unparsable_value", "instance_usage", usage_record(average_usage=5)),
     ("unparsable_value", "instance_usage", usage_record(start_time=1.5)),
     ("unparsable_value", "instance_usage", usage_record(cpu_usage_distribution=[*LIST[:-1], "x"])),

@@ -306,7 +306,10 @@ EXAMPLES = {
         )
     ],
     "`node_namespace_pod_container:container_cpu_usage_seconds_total:sum_irate`, `…:sum_rate5m`, `…:sum_rate`": [
-        Example([answer(series(f"{CPU_RULE}:{ending}", APP, level(0.5)))])
+        # Each of 11 samples is the mean of the minute before it.
+        Example(
+            [answer(series(f"{CPU_RULE}:{ending}", APP, level(0.5)))], {"shop/web-0/app": 330.0}
+        )
         for ending in ("sum_irate", "sum_rate5m", "sum_rate")
     ],
     "a recording rule beside the metric that it is recorded from": [
