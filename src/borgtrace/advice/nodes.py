@@ -123,7 +123,7 @@ def compute(
     Raises
     ------
     NotApplicable
-        Where no machine with a capacity is there, or no task runs.
+        Where no machine with a capacity is there, no task runs, or none that runs has a request.
     """
     moment = PackedMoment(
         at=at,
@@ -132,6 +132,10 @@ def compute(
         promised=promised,
     )
     NotApplicable.unless(len(moment.tasks), "no task with a known start runs at the busiest moment")
+    NotApplicable.unless(
+        (moment.tasks.sizes > 0).any(),
+        "no task that runs at the busiest moment has a request, so that nobody knows what it needs",
+    )
     rows = [with_price_of_today(row_of_today(moment, options), moment.machines, options)]
     rows += rows_of_shapes(store, tables, moment, options, report)
     rows += rows_of_types(store, tables, moment, options, report)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from borgtrace.advice.nodes import MIX
 from borgtrace.advice.parts import AdviceParts
-from borgtrace.advice.sentences import sentences_of, task_names, times, worst_first
+from borgtrace.advice.sentences import saves, sentences_of, task_names, times, worst_first
 from borgtrace.notation import NOTHING, Notation, ResourceAmounts, integer, number, percent
 from borgtrace.notation.amounts import RESOURCES
 from borgtrace.question.shares import with_interval
@@ -128,12 +128,14 @@ def tiles_of(advice: AdviceParts, amounts: ResourceAmounts) -> list[Tile]:
         )
     rows = {row["fleet"]: row for row in advice.machines.table.to_pylist()}
     if rows and rows["policy"]["nodes"] is not None:
+        is_promised = saves(advice.value)
         requested = rows["requests"]["nodes"]
+        as_requested = f"{integer(requested)} as requested" if is_promised else "as requested"
         tiles.append(
             Tile(
                 "Machines of today's shapes that hold the busiest moment",
-                integer(rows["policy"]["nodes"]),
-                f"{integer(requested)} as requested; {integer(rows['today']['nodes'])} are there",
+                integer(rows["policy"]["nodes"] if is_promised else requested),
+                f"{as_requested}; {integer(rows['today']['nodes'])} there today",
             )
         )
     return tiles

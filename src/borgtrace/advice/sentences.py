@@ -21,6 +21,7 @@ LEAST_SAVINGS = 0.005
 """What saves less is no overcommitment worth the name."""
 SHOWN_INCIDENTS = 10
 NOTHING_BROKE = "No promise was broken on the judged machines."
+NOTHING_PROMISED = "Nothing less than the requests was promised, so that nothing would have broken."
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ def sentences_of(advice: AdviceParts) -> Sentences:
         title=title_of(advice),
         judged=judged_sentence(advice.value, notation),
         value=value_sentences(advice.value, amounts),
-        machines=machine_sentences(advice.machines, notation),
-        incidents=incident_lines(advice.incidents, notation, amounts),
+        machines=machine_sentences(advice.machines, saves(advice.value), notation),
+        incidents=incident_lines(advice.incidents, saves(advice.value), notation, amounts),
         workloads=workload_sentences(advice.workloads, amounts),
         unknown=[row["sentence"] for row in advice.unknown.table.to_pylist()],
     )
@@ -78,10 +79,10 @@ def sentences_of(advice: AdviceParts) -> Sentences:
 def title_of(advice: AdviceParts) -> str:
     """Return the name of the store, and how large it is."""
     manifest = advice.store.manifest
-    n_tasks = integer(manifest.tables.get("tasks", 0))
+    n_tasks = manifest.tables.get("tasks", 0)
     name = advice.store.path.name
     synthetic = "synthetic cell " if manifest.is_synthetic else ""
-    return f"{synthetic}{name}: {n_tasks} tasks"
+    return f"{synthetic}{name}: {integer(n_tasks)} {'task' if n_tasks == 1 else 'tasks'}"
 
 
 def judged_sentence(value: Result, notation: Notation) -> str:
@@ -104,6 +105,11 @@ def judged_sentence(value: Result, notation: Notation) -> str:
 def hours(amount: float) -> Microseconds:
     """Return an amount of hours in µs."""
     return round(amount * HOUR)
+
+
+def saves(value: Result) -> bool:
+    """Whether less than the requests was promised of any resource."""
+    return any(row["savings"] >= LEAST_SAVINGS for row in value.table.to_pylist())
 
 
 def value_sentences(value: Result, amounts: ResourceAmounts) -> list[str]:
@@ -160,8 +166,8 @@ def policy_name(label: str) -> str:
     return ",".join(parts)
 
 
-def machine_sentences(machines: Result, notation: Notation) -> list[str]:
-    """Return how many nodes hold the workload."""
+def machine_sentences(machines: Result, is_promised: bool, notation: Notation) -> list[str]:
+    """Return how many nodes hold the workload; as promised only where less than the requests was."""
     if machines.not_applicable:
         return [f"Machines: not applicable: {machines.not_applicable}."]
     rows = {row["fleet"]: row for row in machines.table.to_pylist()}
@@ -170,13 +176,13 @@ def machine_sentences(machines: Result, notation: Notation) -> list[str]:
     counts = []
     for fleet, how in (("policy", "as promised"), ("requests", "as requested")):
         nodes = rows[fleet]["nodes"]
-        if nodes is not None:
+        if nodes is not None and (is_promised or fleet == "requests"):
             counts.append(f"{integer(nodes)} {how}")
     sentences = []
     if counts:
         sentences.append(
             f"Machines of today's shapes for what runs at the busiest moment ({when}): {', '.join(counts)}; "
-            f"{integer(today['nodes'])} are there."
+            f"{integer(today['nodes'])} {'is' if today['nodes'] == 1 else 'are'} there."
         )
     else:
         sentences.append(f"Machines: {rows['policy']['note']}.")
@@ -197,6 +203,7 @@ def mix_sentence(mix: Row, today: Row) -> str:
 
 def incident_lines(
     incidents: Result,
+    is_promised: bool,
     notation: Notation,
     amounts: ResourceAmounts,
 ) -> list[str]:
@@ -205,7 +212,7 @@ def incident_lines(
         return [f"not applicable: {incidents.not_applicable}"]
     rows = incidents.table.to_pylist()
     if not rows:
-        return [NOTHING_BROKE]
+        return [NOTHING_BROKE if is_promised else NOTHING_PROMISED]
     return [incident_line(row, notation, amounts) for row in worst_first(rows, amounts)]
 
 
@@ -262,17 +269,28 @@ def workload_sentences(workloads: Result, amounts: ResourceAmounts) -> list[str]
             reason = rows[0][f"{resource}_skip"]
             sentences.append(f"{subject}: nothing is recommended ({reason}).")
             continue
-        requested = sum((row[f"{resource}_request"] or 0.0) * row["tasks"] for row in chosen)
-        recommended = sum(row[f"{resource}_recommended"] * row["tasks"] for row in chosen)
         unit = "cores" if resource == "cpu" else "GiB"
         if not amounts.is_known(resource):
             unit += "*"
-        n_workloads = f"{integer(len(chosen))} of {integer(len(rows))} workloads"
-        sentences.append(
-            f"{subject} of {n_workloads}: requests of {number(requested)} become "
-            f"{number(recommended)} {unit}, by {chosen[0][f'{resource}_recommender']}."
-        )
+        recommender = chosen[0][f"{resource}_recommender"]
+        for has_request in (True, False):
+            alike = [row for row in chosen if bool(row[f"{resource}_request"]) == has_request]
+            if alike:
+                n_workloads = (
+                    f"{subject} of {integer(len(alike))} of {integer(len(rows))} workloads"
+                )
+                amount = change_of_requests(alike, resource, unit)
+                sentences.append(f"{n_workloads}: {amount}, by {recommender}.")
     return sentences + oom_sentences(rows)
+
+
+def change_of_requests(rows: Sequence[Row], resource: str, unit: str) -> str:
+    """Return what the requests of all tasks of some workloads become; none of them has one, or all have."""
+    requested = sum((row[f"{resource}_request"] or 0.0) * row["tasks"] for row in rows)
+    recommended = sum(row[f"{resource}_recommended"] * row["tasks"] for row in rows)
+    if not requested:
+        return f"requests of {number(recommended)} {unit} where there are none today"
+    return f"requests of {number(requested)} become {number(recommended)} {unit}"
 
 
 def oom_sentences(rows: Sequence[Row]) -> list[str]:

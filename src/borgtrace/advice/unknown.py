@@ -123,11 +123,12 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
     for resource, title in RESOURCES.items():
         n_missing = counts[f"without_{resource}"]
         if n_missing:
-            missing.append(f"{share_of_tasks(n_missing)} no request of {title}")
+            missing.append(f"{share_of_tasks(n_missing)} have no request of {title}")
     if missing:
         yield (
             "no requests",
-            f"{'; '.join(missing)}: what they use is in no promise, and comes on top of it.",
+            f"{'; '.join(missing)}: what they use is in no promise, comes on top of it, and machines are packed as if "
+            "it were nothing.",
         )
     if counts["containers"] and counts["without_limits"] == counts["containers"]:
         yield (
@@ -161,6 +162,12 @@ def of_usage(replay: Replay, options: AdviceOptions) -> Iterator[Unknown]:
         )
     for resource in options.resources:
         blocks = [replay.input.block(place, resource) for place in replay.places[:PEAK_MACHINES]]
+        if not any(len(block.known) for block in blocks):
+            yield (
+                "not judged",
+                f"Of {RESOURCES[resource]} no policy was judged: no task on a machine has both usage and a request of "
+                "it.",
+            )
         above = share_above_requests(blocks)
         if above > WORTH_SAYING:
             title = RESOURCES[resource]

@@ -35,7 +35,7 @@ from borgtrace.overcommit.histogram import MEBIBYTE
 from borgtrace.overcommit.recommenders.registry import parse_recommender
 from borgtrace.question import Answer, Column, NotApplicable, Question, Row, charts
 from borgtrace.question.store_question import Report
-from borgtrace.schema.time import DAY, TRACE_START, WINDOW, write_time
+from borgtrace.schema.time import DAY, HOUR, TRACE_START, WINDOW, write_time
 from borgtrace.schema.types import Unit
 from borgtrace.store import Store
 
@@ -45,8 +45,10 @@ LEAST_WINDOWS = 12
 LIMIT_MARGIN = 0.15
 """A limit is at least so much above the highest sample, which is one of five minutes: what is shorter is not seen."""
 NOTHING_JUDGED = "too little history for any recommender that was tried"
+LEAST_SEEN = HOUR
+"""A workload must have been seen over so much of time."""
 SHARE_OF_TRACE = 0.25
-"""A workload must have been seen over so much of the trace, or a day."""
+"""It must have been seen over so much of the trace, or a day."""
 
 
 def _columns(resource: str, unit: Unit) -> list[Column]:
@@ -325,7 +327,7 @@ def why_skipped(one: RecommendedWorkload, n_slots: int) -> str:
         ended = (n_slots - 1 - one.last_slot) * WINDOW
         return f"ended {write_time(ended)} before the end of the trace"
     seen = (one.last_slot - one.first_slot + 1) * WINDOW
-    needed = min(DAY, int(n_slots * WINDOW * SHARE_OF_TRACE))
+    needed = max(LEAST_SEEN, min(DAY, int(n_slots * WINDOW * SHARE_OF_TRACE)))
     if one.windows < LEAST_WINDOWS or seen < needed:
         return f"seen for {write_time(seen)} only, {one.windows:,} samples"
     return ""
