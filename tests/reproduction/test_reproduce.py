@@ -18,6 +18,9 @@ from borgtrace.reproduction import ReproductionOptions, find_paper, reproduce
 from borgtrace.reproduction.files import write_reproduction
 
 
+LACKS_USAGE = "the store holds no rows of instance_usage; ingest files that have some"
+
+
 @dataclass(frozen=True)
 class Run:
     """What a command came to."""
@@ -123,10 +126,13 @@ def test_what_is_missing_says_why(four_tasks: Store, run: Runner, tmp_path: Path
         "needs a question about the distribution of requests; there is none"
     )
     assert rows["Utilization"]["verdict"] == "not reproduced"
-    assert rows["Utilization"]["reason"] == "the store holds no rows of instance_usage"
+    assert (
+        rows["Utilization"]["reason"]
+        == "the store holds no rows of instance_usage; ingest files that have some"
+    )
     assert rows["Table 1"]["claim"] == "R12-table1"
     page = (tmp_path / "reiss2012.html").read_text()
-    assert "Not reproduced: the store holds no rows of instance_usage." in page
+    assert f"Not reproduced: {LACKS_USAGE}." in page
     assert "1 of 3 tables and figures reproduced" in page
 
 
@@ -175,6 +181,10 @@ def test_the_list_of_items(run: Runner) -> None:
             ["nobody", "{store}"],
             "PAPER: no such paper: expected reiss2012, zhu2015, verma2015, janus2017, tirmazi2020, bashir2021, "
             "got nobody; what each has: borgtrace reproduce --list",
+        ),
+        (
+            ["zhu2015", "{store}", "--style", "acm"],
+            "--style: no such style: expected acm-column or acm-page, got acm",
         ),
         (
             ["zhu2015", "{store}", "--only", "appendix"],

@@ -144,11 +144,18 @@ def names_of_formats() -> Iterable[str]:
     return DIALECTS
 
 
+def names_of_styles() -> Iterable[str]:
+    """Return the places in a paper that figures are drawn for."""
+    from borgtrace.report.paper import STYLES
+
+    return STYLES
+
+
 def names_of_papers() -> Iterable[str]:
     """Return the names of papers that can be reproduced."""
-    from borgtrace.reproduction.published import NAMES
+    from borgtrace.reproduction.published import PAPERS
 
-    return NAMES
+    return PAPERS
 
 
 complete_policies = completing_last(names_of_policies, "+")
@@ -166,3 +173,4 @@ complete_tables = completing_last(names_of_tables, ",")
 complete_formats = completing(names_of_formats)
 complete_resources = completing(lambda: ("cpu", "memory"))
 complete_papers = completing(names_of_papers)
+complete_styles = completing(names_of_styles)

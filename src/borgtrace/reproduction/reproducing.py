@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from borgtrace import catalog
-from borgtrace.errors import BorgtraceError
+from borgtrace.errors import BorgtraceError, check_names
 from borgtrace.question import EngineTables, Finding, NotApplicable, Question, Report, Result
 from borgtrace.question.store_question import StoreQuestion, no_report
 from borgtrace.question.study_times import study_times
 from borgtrace.report.alttext import describe
 from borgtrace.report.drawable import specification
-from borgtrace.report.paper import paper_figure
+from borgtrace.report.paper import STYLES, paper_figure
 from borgtrace.report.papers import paper_of
 from borgtrace.reproduction.published_paper import ItemAnswer, PublishedItem, PublishedPaper
 from borgtrace.reproduction.reproduction import (
@@ -37,11 +37,19 @@ class ReproductionOptions:
         Width of the figures, a name of :data:`borgtrace.report.paper.STYLES`.
     paper_scale
         Whether experiments draw as many samples as the paper; else as many as `borgtrace colocate` does.
+
+    Raises
+    ------
+    UsageError
+        There is no such style.
     """
 
     only: Sequence[str] = ()
     style: str = "acm-column"
     paper_scale: bool = False
+
+    def __post_init__(self) -> None:
+        check_names("--style", (self.style,), STYLES, "no such style")
 
 
 def reproduce(

@@ -1,12 +1,12 @@
 """``borgtrace reproduce``: a paper's tables and figures on a store, published beside measured."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.completion import complete_papers
+from borgtrace.cli.completion import complete_papers, complete_styles
 from borgtrace.cli.options import JsonOption, MemoryOption, RawOption
 
 
@@ -40,8 +40,13 @@ def reproduce(
         ),
     ] = Path("reproduced"),
     style: Annotated[
-        Literal["acm-column", "acm-page"],
-        Option("--style", help="Width of the figures: 3.33 or 7 inches."),
+        str,
+        Option(
+            "--style",
+            metavar="STYLE",
+            help="Width of the figures: acm-column (3.33 inches) or acm-page (7).",
+            autocompletion=complete_styles,
+        ),
     ] = "acm-column",
     paper_scale: Annotated[
         bool,
@@ -88,8 +93,8 @@ def reproduce(
     chosen = find_paper(paper)
     # Before the store is opened: a wrong name costs no time.
     chosen.chosen(only or ())
-    opened = borgtrace.open(store, memory=memory)
     options = ReproductionOptions(tuple(only or ()), style, paper_scale)
+    opened = borgtrace.open(store, memory=memory)
     with steps() as report:
         reproduction = reproduce_paper(chosen, opened, options, report)
     files = write_reproduction(reproduction, out, raw=raw)

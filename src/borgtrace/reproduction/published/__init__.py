@@ -1,23 +1,30 @@
 """The papers that can be reproduced, one module each."""
 
-from functools import cache
-from importlib import import_module
-
 from borgtrace.errors import UsageError, did_you_mean
+from borgtrace.reproduction.published import (
+    bashir2021,
+    janus2017,
+    reiss2012,
+    tirmazi2020,
+    verma2015,
+    zhu2015,
+)
 from borgtrace.reproduction.published_paper import PublishedPaper
 
-NAMES = (
-    "reiss2012",
-    "zhu2015",
-    "verma2015",
-    "janus2017",
-    "tirmazi2020",
-    "bashir2021",
-)
-"""Names of papers and of their modules, by year."""
+PAPERS = {
+    paper.name: paper
+    for paper in (
+        reiss2012.PAPER,
+        zhu2015.PAPER,
+        verma2015.PAPER,
+        janus2017.PAPER,
+        tirmazi2020.PAPER,
+        bashir2021.PAPER,
+    )
+}
+"""Papers by name, in the order of their years."""
 
 
-@cache
 def find_paper(name: str) -> PublishedPaper:
     """Return a paper by its name.
 
@@ -31,19 +38,17 @@ def find_paper(name: str) -> PublishedPaper:
     >>> find_paper("zhu2015").items[0].name
     'Fig. 1'
     """
-    if name not in NAMES:
+    if name not in PAPERS:
         raise UsageError(
             "PAPER",
             "no such paper",
-            expected=", ".join(NAMES),
+            expected=", ".join(PAPERS),
             got=name,
-            way_out=did_you_mean(name, NAMES) or "what each has: borgtrace reproduce --list",
+            way_out=did_you_mean(name, PAPERS) or "what each has: borgtrace reproduce --list",
         )
-    paper = import_module(f"{__name__}.{name}").PAPER
-    assert isinstance(paper, PublishedPaper)
-    return paper
+    return PAPERS[name]
 
 
 def papers() -> list[PublishedPaper]:
     """Return all papers by year."""
-    return [find_paper(name) for name in NAMES]
+    return list(PAPERS.values())
