@@ -17,7 +17,6 @@ from borgtrace.interactive import Store
 from borgtrace.reproduction import ReproductionOptions, find_paper, reproduce
 from borgtrace.reproduction.files import write_reproduction
 
-
 LACKS_USAGE = "the store holds no rows of instance_usage; ingest files that have some"
 
 
