@@ -196,7 +196,7 @@ def test_the_worst_incident(advice: Advice, samples: pd.DataFrame) -> None:
     for row in advice.periods.table.to_pylist():
         share = 1.0 if row["policy"] in (None, "limit") else float(row["policy"].split("=")[1])
         share_of_period[(row["begin"] - ZERO) // (per_period * SLOT)] = share
-    worst = None
+    worst: tuple[float, int, float, float] | None = None
     for machine, slot, requested, ahead in instants_of(samples, horizon):
         share = share_of_period.get(slot // per_period)
         if share is None:

@@ -17,6 +17,9 @@ from borgtrace.advice import Advice, AdviceOptions, advise
 from borgtrace.advice.files import write_advice
 from borgtrace.cli.advice_text import screen_of
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.subset import subset
+from borgtrace.schema.time import HOUR, TRACE_START
+from borgtrace.store.criteria import Criteria
 
 QUICK = AdviceOptions(policies=("borg:phi=0.9",), recommender="vpa")
 COLUMNS = ("task", "machine", "time", "cpu", "memory_gib", "cpu_request", "memory_request_gib")
@@ -99,6 +102,32 @@ def test_ten_minutes_promise_and_recommend_nothing(advised: Adviser) -> None:
     # Nothing was promised: nodes hold what is requested.
     assert "as requested; 2 are there." in summary.machines[0]
     assert "as promised" not in summary.machines[0]
+
+
+def test_the_end_of_a_trace_is_judged_by_what_was_measured(
+    advised: Adviser, tmp_path: Path
+) -> None:
+    """Two of twelve hours are left: a quarter of them, and an hour, have been seen."""
+    whole = advised(slots=144)
+    end = TRACE_START + 12 * HOUR
+    subset(whole.store.path, tmp_path / "cut", Criteria(time=(end - 2 * HOUR, end)))
+    rows = advise(borgtrace.open(tmp_path / "cut"), QUICK).workloads.table.to_pylist()
+    assert [row["cpu_skip"] for row in rows] == ["", ""]
+
+
+def test_jobs_without_usage_are_said_to_have_none(tmp_path: Path) -> None:
+    """A log of jobs, as the Standard Workload Format has them: three jobs of two processors."""
+    jobs = "".join(
+        f"{job} {60 * job} 0 600 2 -1 -1 2 600 -1 1 1 1 1 1 -1 -1 -1\n" for job in range(1, 4)
+    )
+    (tmp_path / "log.swf").write_text(f"; MaxProcs: 8\n{jobs}")
+    ingest([tmp_path / "log.swf"], tmp_path / "log", IngestOptions(jobs=1))
+    summary = advise(borgtrace.open(tmp_path / "log"), QUICK).sentences
+    assert summary.value == []
+    assert summary.unknown[0] == (
+        "No task has measured usage: nothing could be judged or recommended."
+    )
+    assert not any("recommended as if" in sentence for sentence in summary.unknown)
 
 
 class Tags(HTMLParser):

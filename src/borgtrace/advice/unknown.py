@@ -74,7 +74,8 @@ def of_trace(store: Store, assumed_sizes: bool) -> Iterator[Unknown]:
             "synthetic",
             "The trace is synthetic: a generator made it, and no real cell stands behind it.",
         )
-    if assumed_sizes:
+    # Without usage nothing is recommended, in no unit.
+    if assumed_sizes and store.manifest.tables.get("instance_usage"):
         amounts = ResourceAmounts.of(store.manifest)
         unknown = [RESOURCES[name] for name in RESOURCES if not amounts.is_known(name)]
         yield (
@@ -95,6 +96,7 @@ SELECT
         WHERE container IS NOT NULL AND cpu_limit IS NULL AND memory_limit IS NULL
     ) AS without_limits,
     count(*) FILTER (WHERE n_windows > 0 AND seconds < 3600) AS short,
+    count(*) FILTER (WHERE gpu_request > 0) AS with_gpus,
     coalesce(sum(n_gaps), 0) AS gaps,
     count(*) FILTER (WHERE n_gaps > 0) AS with_gaps
 FROM tasks
@@ -113,7 +115,9 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
 
     if not n_tasks:
         return
-    if counts["without_usage"] > WORTH_SAYING * n_tasks:
+    if counts["without_usage"] == n_tasks:
+        yield "no usage", "No task has measured usage: nothing could be judged or recommended."
+    elif counts["without_usage"] > WORTH_SAYING * n_tasks:
         n = share_of_tasks(counts["without_usage"])
         yield (
             "no usage",
@@ -135,6 +139,9 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
             "no limits",
             "No limits found: no container has a limit of CPU or memory that is known, and none is recommended.",
         )
+    if counts["with_gpus"]:
+        n = share_of_tasks(counts["with_gpus"])
+        yield "GPUs", f"{n} request GPUs: nodes with prices are packed with CPU and memory alone."
     if counts["gaps"]:
         n = share_of_tasks(counts["with_gaps"])
         yield "gaps", f"{n} have gaps in their usage, {integer(counts['gaps'])} in all."

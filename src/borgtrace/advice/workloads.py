@@ -33,6 +33,7 @@ from borgtrace.advice.workload_samples import workload_samples
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.overcommit.histogram import MEBIBYTE
 from borgtrace.overcommit.recommenders.registry import parse_recommender
+from borgtrace.overcommit.replay_question import first_measured_slot
 from borgtrace.question import Answer, Column, NotApplicable, Question, Row, charts
 from borgtrace.question.store_question import Report
 from borgtrace.schema.time import DAY, HOUR, TRACE_START, WINDOW, write_time
@@ -171,12 +172,12 @@ def compute(
         Where no task has usage.
     """
     workloads = workloads_of(store, options.by)
-    n_slots = slots_of_usage(store)
+    slots = slots_of_usage(store)
     limits = limits_of_tasks(store, options)
     oom_kills = oom_kills_of(store)
     advices = {}
     for resource in ("cpu", "memory"):
-        advices[resource] = advise_resource(store, workloads, resource, n_slots, options, report)
+        advices[resource] = advise_resource(store, workloads, resource, slots.stop, options, report)
     places = sorted({place for advice in advices.values() for place in advice.of_workload})
     NotApplicable.unless(places, "no task has usage")
     rows = []
@@ -197,15 +198,15 @@ def compute(
         least = {"cpu": 0.0, "memory": least_memory(oom_limit)}
         for resource, advice in advices.items():
             limit = median_of(limits[resource][of_task])
-            row |= columns_of(advice, place, limit, least[resource], n_slots)
+            row |= columns_of(advice, place, limit, least[resource], slots)
         rows.append(row)
     return rows
 
 
-def slots_of_usage(store: Store) -> int:
-    """Return how many slots of 300 s the trace has up to its last window."""
+def slots_of_usage(store: Store) -> range:
+    """Return the slots of 300 s in which usage was measured, from the first window to the last one."""
     _, last = store.manifest.time_range.get("instance_usage") or (0, 0)
-    return max(0, math.ceil((last - TRACE_START) / WINDOW))
+    return range(first_measured_slot(store.manifest), math.ceil((last - TRACE_START) / WINDOW))
 
 
 def limits_of_tasks(store: Store, options: AdviceOptions) -> dict[str, Numbers]:
@@ -269,7 +270,7 @@ def columns_of(
     place: int,
     limit: float,
     least: float,
-    n_slots: int,
+    slots: range,
 ) -> Row:
     """Return the columns of one resource of a workload, which is recommended at least so much."""
     names = [column.name for column in _columns(advice.resource, "1")]
@@ -278,7 +279,7 @@ def columns_of(
     one = advice.of_workload.get(place)
     if one is None:
         return row
-    skip = why_skipped(one, n_slots)
+    skip = why_skipped(one, slots)
     if not skip and advice.recommender is None:
         skip = NOTHING_JUDGED
     row |= _measured_columns(advice, one, limit)
@@ -321,13 +322,21 @@ def limit_beside(recommended: float, one: RecommendedWorkload, limit: float) -> 
     return max(recommended * max(ratio, 1.0), one.peak * (1 + LIMIT_MARGIN))
 
 
-def why_skipped(one: RecommendedWorkload, n_slots: int) -> str:
-    """Return why nothing is recommended for a workload; empty where something may be."""
+def why_skipped(one: RecommendedWorkload, slots: range) -> str:
+    """Return why nothing is recommended for a workload; empty where something may be.
+
+    Parameters
+    ----------
+    one
+        The workload.
+    slots
+        Those in which usage was measured.
+    """
     if not one.is_running:
-        ended = (n_slots - 1 - one.last_slot) * WINDOW
+        ended = (slots.stop - 1 - one.last_slot) * WINDOW
         return f"ended {write_time(ended)} before the end of the trace"
     seen = (one.last_slot - one.first_slot + 1) * WINDOW
-    needed = max(LEAST_SEEN, min(DAY, int(n_slots * WINDOW * SHARE_OF_TRACE)))
+    needed = max(LEAST_SEEN, min(DAY, int(len(slots) * WINDOW * SHARE_OF_TRACE)))
     if one.windows < LEAST_WINDOWS or seen < needed:
         return f"seen for {write_time(seen)} only, {one.windows:,} samples"
     return ""
