@@ -55,6 +55,11 @@ SeedOption = Annotated[
         rich_help_panel=RUN_PANEL,
     ),
 ]
+JitterSeedOption = Annotated[
+    int,
+    SEED,
+    Option("--seed", metavar="N", help="Seed of the jitter in waiting times."),
+]
 MemoryOption = Annotated[
     str,
     CheckedText(read_memory),

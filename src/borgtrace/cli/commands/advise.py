@@ -1,12 +1,25 @@
 """``borgtrace advise``: how far to overcommit, what it saves and risks, and what to set for each workload."""
 
 from pathlib import Path
-from typing import Annotated, Literal
 
-from typer import Argument, Option
-
+from borgtrace.cli.advise_options import (
+    AcceptGuessedFilesOption,
+    AdvisedSourcesArgument,
+    BelowPeakOption,
+    FormatOfFilesOption,
+    HeadroomOption,
+    NewStoreOption,
+    PageOption,
+    PodsPerNodeOption,
+    PricesOption,
+    PromiseHorizonOption,
+    SizeOfFilesOption,
+    TargetRiskOption,
+    TimeZoneOfFilesOption,
+    WhoRecommendsOption,
+    WorkloadsByOption,
+)
 from borgtrace.cli.command import command
-from borgtrace.cli.completion import complete_recommenders
 from borgtrace.cli.options import (
     JsonOption,
     MemoryOption,
@@ -23,11 +36,6 @@ from borgtrace.cli.replay_options import (
     PolicyOption,
     SampledMachinesOption,
 )
-from borgtrace.schema.bounds import PROBABILITY, SHARE, TASKS_PER_NODE
-
-WORKLOADS_PANEL = "Workloads"
-NODES_PANEL = "Nodes"
-FILES_PANEL = "Files and servers"
 
 
 @command(
@@ -40,146 +48,29 @@ FILES_PANEL = "Files and servers"
     adds_to_here=["store"],
 )
 def advise(
-    sources: Annotated[
-        list[Path],
-        Argument(
-            metavar="STORE | FILES… | URL",
-            help="A store; or files of a trace, or the URL of a Prometheus server, which become one.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        Option(
-            "--out",
-            metavar="PAGE.html",
-            help="The page; tables and resources.yaml go to a folder of its name.",
-        ),
-    ] = Path("advice.html"),
-    store: Annotated[
-        Path,
-        Option(
-            "--store",
-            metavar="STORE",
-            help="Where the store of files or a server goes.",
-            rich_help_panel=FILES_PANEL,
-        ),
-    ] = Path("advice.store"),
-    target: Annotated[
-        float | None,
-        PROBABILITY,
-        Option(
-            "--target",
-            metavar="RATE",
-            help="Risk to aim at; by default the smallest of 0.1, 1 and 5 % that the data can show.",
-        ),
-    ] = None,
-    horizon: Annotated[
-        str,
-        Option(
-            "--horizon",
-            metavar="TIME",
-            help="How long a promise holds; by default 1 h, or less in a short trace.",
-        ),
-    ] = "",
+    sources: AdvisedSourcesArgument,
+    out: PageOption = Path("advice.html"),
+    store: NewStoreOption = Path("advice.store"),
+    target: TargetRiskOption = None,
+    horizon: PromiseHorizonOption = "",
     policy: PolicyOption = None,
     machines: SampledMachinesOption = 0,
-    by: Annotated[
-        Literal["", "owner", "name", "job", "user"],
-        Option(
-            "--by",
-            metavar="WAY",
-            help="What a workload is: owner, name (its pattern), job or user; the first known by default.",
-            rich_help_panel=WORKLOADS_PANEL,
-        ),
-    ] = "",
-    recommender: Annotated[
-        str,
-        Option(
-            "--recommender",
-            metavar="NAME",
-            help="Who recommends requests (overcommit --list); chosen by a back-test by default.",
-            autocompletion=complete_recommenders,
-            rich_help_panel=WORKLOADS_PANEL,
-        ),
-    ] = "",
-    below_peak: Annotated[
-        bool,
-        Option(
-            "--below-peak",
-            help="Let memory be recommended below what was seen at its highest.",
-            rich_help_panel=WORKLOADS_PANEL,
-        ),
-    ] = False,
-    prices: Annotated[
-        Path | None,
-        Option(
-            "--prices",
-            metavar="FILE.csv",
-            help="Node types: columns type, cores, gib, price_per_hour; a dated table by default.",
-            rich_help_panel=NODES_PANEL,
-        ),
-    ] = None,
-    headroom: Annotated[
-        float,
-        SHARE,
-        Option(
-            "--headroom",
-            metavar="SHARE",
-            help="Share of each node that is left free.",
-            rich_help_panel=NODES_PANEL,
-        ),
-    ] = 0.05,
-    pods_per_node: Annotated[
-        int,
-        TASKS_PER_NODE,
-        Option(
-            "--pods-per-node",
-            metavar="N",
-            help="Most tasks on a node.",
-            rich_help_panel=NODES_PANEL,
-        ),
-    ] = 110,
+    by: WorkloadsByOption = "",
+    recommender: WhoRecommendsOption = "",
+    below_peak: BelowPeakOption = False,
+    prices: PricesOption = None,
+    headroom: HeadroomOption = 0.05,
+    pods_per_node: PodsPerNodeOption = 110,
     cores_per_unit: CoresOption = 0.0,
     gib_per_unit: GibOption = 0.0,
-    dialect: Annotated[
-        str,
-        Option(
-            "--dialect",
-            metavar="NAME|FILE.toml",
-            help="Files: their format, as of ingest.",
-            rich_help_panel=FILES_PANEL,
-        ),
-    ] = "",
-    capacity: Annotated[
-        str,
-        Option(
-            "--capacity",
-            metavar="SIZE",
-            help="Files: size of the largest machine, such as 8cores,32GiB.",
-            rich_help_panel=FILES_PANEL,
-        ),
-    ] = "",
-    time_zone: Annotated[
-        str,
-        Option(
-            "--time-zone",
-            metavar="ZONE",
-            help="Files: zone of times that name none, such as Europe/Berlin.",
-            rich_help_panel=FILES_PANEL,
-        ),
-    ] = "",
+    dialect: FormatOfFilesOption = "",
+    capacity: SizeOfFilesOption = "",
+    time_zone: TimeZoneOfFilesOption = "",
     since: SinceOption = "",
     until: UntilOption = "",
     selector: SelectorOption = "",
     step: StepOption = "",
-    yes: Annotated[
-        bool,
-        Option(
-            "--yes",
-            help="Files: take what was guessed of them without a question.",
-            rich_help_panel=FILES_PANEL,
-        ),
-    ] = False,
+    yes: AcceptGuessedFilesOption = False,
     seed: SeedOption = 0,
     jobs: ProcessesOption = 1,
     memory: MemoryOption = "4GB",

@@ -21,6 +21,22 @@ from borgtrace.cli.options import (
     WhereOption,
 )
 
+AnalyzedStoreArgument = Annotated[
+    Path | None, Argument(metavar="STORE", help="The store; none with --list.")
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    Option("--set", metavar="NAME=VALUE", help="A parameter, such as step=1h."),
+]
+ShowSqlOption = Annotated[
+    str | None,
+    Option(
+        "--show-sql",
+        metavar="bigquery",
+        help="Print SQL for BigQuery; needs no store, runs nothing.",
+    ),
+]
+
 
 @command(
     on_interrupt="answers that were written stay",
@@ -32,30 +48,18 @@ from borgtrace.cli.options import (
     ],
 )
 def analyze(
-    store: Annotated[
-        Path | None, Argument(metavar="STORE", help="The store; none with --list.")
-    ] = None,
+    store: AnalyzedStoreArgument = None,
     names: NamesArgument = None,
     engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
     timeout: TimeoutOption = "",
     where: WhereOption = "",
-    settings: Annotated[
-        list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="A parameter, such as step=1h."),
-    ] = None,
+    settings: SettingsOption = None,
     out: OutOption = None,
     png: PngOption = False,
     raw: RawOption = False,
     as_json: JsonOption = False,
-    show_sql: Annotated[
-        str | None,
-        Option(
-            "--show-sql",
-            metavar="bigquery",
-            help="Print SQL for BigQuery; needs no store, runs nothing.",
-        ),
-    ] = None,
+    show_sql: ShowSqlOption = None,
     list_names: ListOption = False,
 ) -> None:
     """Answer questions of a store, and judge published claims.

@@ -31,6 +31,82 @@ from borgtrace.schema.bounds import INSTANCE_SIZE, INSTANCES, REALIZATIONS, SUM_
 
 SCALE_PANEL = "Scale"
 
+ExperimentOption = Annotated[
+    list[str] | None,
+    Option(
+        "--experiment",
+        metavar="NAME",
+        help="An experiment, repeatable; all by default.",
+        autocompletion=complete_experiments,
+    ),
+]
+RealizationsOption = Annotated[
+    int,
+    REALIZATIONS,
+    Option("--realizations", metavar="R", help="Draws per task.", rich_help_panel=SCALE_PANEL),
+]
+InstancesOption = Annotated[
+    int | None,
+    INSTANCES,
+    Option(
+        "--instances",
+        metavar="K",
+        help="Random instances; each experiment has its own default.",
+        rich_help_panel=SCALE_PANEL,
+    ),
+]
+InstanceSizeOption = Annotated[
+    int,
+    INSTANCE_SIZE,
+    Option("--size", metavar="n", help="Tasks per instance.", rich_help_panel=SCALE_PANEL),
+]
+SumSamplesOption = Annotated[
+    int | None,
+    SUM_SAMPLES,
+    Option(
+        "--samples",
+        metavar="S",
+        help="Samples per size (Table 1, Fig. 6); the paper takes 10,000.",
+        rich_help_panel=SCALE_PANEL,
+    ),
+]
+PaperScaleOption = Annotated[
+    bool,
+    Option(
+        "--paper-scale",
+        help="Run at the scale of the GPA paper: 50 instances, 10,000 samples per size; takes minutes.",
+        rich_help_panel=SCALE_PANEL,
+    ),
+]
+MachineMixOption = Annotated[
+    str,
+    Option(
+        "--mix",
+        metavar="KINDS",
+        help="Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…",
+    ),
+]
+SloOption = Annotated[
+    str,
+    Option(
+        "--slo",
+        metavar="P",
+        help="Share of the time without overflow, for the advice; TIER=P,… for packing_promises.",
+    ),
+]
+IncludedTasksOption = Annotated[
+    str,
+    Option(
+        "--include",
+        metavar="KINDS",
+        help="Keep tasks that the GPA paper drops: short, failing; "
+        "for packing_online and colocation_preparation.",
+    ),
+]
+ListEstimatorsOption = Annotated[
+    bool, Option("--estimators", help="List the estimators and packers.")
+]
+
 
 @command(
     on_interrupt="answers that were written stay",
@@ -41,79 +117,16 @@ SCALE_PANEL = "Scale"
 )
 def colocate(
     store: TasksOfStoreArgument = None,
-    experiment: Annotated[
-        list[str] | None,
-        Option(
-            "--experiment",
-            metavar="NAME",
-            help="An experiment, repeatable; all by default.",
-            autocompletion=complete_experiments,
-        ),
-    ] = None,
-    realizations: Annotated[
-        int,
-        REALIZATIONS,
-        Option("--realizations", metavar="R", help="Draws per task.", rich_help_panel=SCALE_PANEL),
-    ] = 10_000,
-    instances: Annotated[
-        int | None,
-        INSTANCES,
-        Option(
-            "--instances",
-            metavar="K",
-            help="Random instances; each experiment has its own default.",
-            rich_help_panel=SCALE_PANEL,
-        ),
-    ] = None,
-    size: Annotated[
-        int,
-        INSTANCE_SIZE,
-        Option("--size", metavar="n", help="Tasks per instance.", rich_help_panel=SCALE_PANEL),
-    ] = 1_000,
-    samples: Annotated[
-        int | None,
-        SUM_SAMPLES,
-        Option(
-            "--samples",
-            metavar="S",
-            help="Samples per size (Table 1, Fig. 6); the paper takes 10,000.",
-            rich_help_panel=SCALE_PANEL,
-        ),
-    ] = None,
-    paper_scale: Annotated[
-        bool,
-        Option(
-            "--paper-scale",
-            help="Run at the scale of the GPA paper: 50 instances, 10,000 samples per size; takes minutes.",
-            rich_help_panel=SCALE_PANEL,
-        ),
-    ] = False,
+    experiment: ExperimentOption = None,
+    realizations: RealizationsOption = 10_000,
+    instances: InstancesOption = None,
+    size: InstanceSizeOption = 1_000,
+    samples: SumSamplesOption = None,
+    paper_scale: PaperScaleOption = False,
     capacity: CapacityOption = "1",
-    mix: Annotated[
-        str,
-        Option(
-            "--mix",
-            metavar="KINDS",
-            help="Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…",
-        ),
-    ] = "",
-    slo: Annotated[
-        str,
-        Option(
-            "--slo",
-            metavar="P",
-            help="Share of the time without overflow, for the advice; TIER=P,… for packing_promises.",
-        ),
-    ] = "0.999",
-    include: Annotated[
-        str,
-        Option(
-            "--include",
-            metavar="KINDS",
-            help="Keep tasks that the GPA paper drops: short, failing; "
-            "for packing_online and colocation_preparation.",
-        ),
-    ] = "",
+    mix: MachineMixOption = "",
+    slo: SloOption = "0.999",
+    include: IncludedTasksOption = "",
     tasks: SampledTasksOption = 100_000,
     pool: PoolOption = None,
     usage: UsageOption = None,
@@ -128,9 +141,7 @@ def colocate(
     raw: RawOption = False,
     as_json: JsonOption = False,
     list_names: ListOption = False,
-    list_estimators: Annotated[
-        bool, Option("--estimators", help="List the estimators and packers.")
-    ] = False,
+    list_estimators: ListEstimatorsOption = False,
 ) -> None:
     """Pack tasks on machines, and advise on an overcommit value.
 

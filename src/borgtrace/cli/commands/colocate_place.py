@@ -20,6 +20,49 @@ from borgtrace.cli.task_source_options import (
     UsageOption,
 )
 
+MomentsOption = Annotated[
+    Path | None,
+    Option(
+        "--moments",
+        metavar="FILE",
+        help="Read moments: task, mean, std, maybe maximum, request.",
+        rich_help_panel=SOURCE_PANEL,
+    ),
+]
+PlacementOption = Annotated[
+    Path | None,
+    Option("--placement", metavar="OUT.csv", help="Write task and machine to this file."),
+]
+EstimatorOption = Annotated[
+    str,
+    Option(
+        "--estimator",
+        metavar="NAME:PARAMETER",
+        help="How much room a task needs; see borgtrace colocate --estimators.",
+        autocompletion=complete_estimators,
+    ),
+]
+PackerOption = Annotated[
+    str,
+    Option(
+        "--packer",
+        metavar="NAME",
+        help="Which machine it goes to; see borgtrace colocate --estimators.",
+        autocompletion=complete_packers,
+    ),
+]
+RebalancingOption = Annotated[
+    bool,
+    Option(
+        "--rebalancing",
+        help="Then fill the last machine with the first tasks of the others.",
+    ),
+]
+OverflowOption = Annotated[
+    str,
+    Option("--slo", metavar="P", help="Share of the time without overflow."),
+]
+
 
 @command(
     writes_here=["placement"],
@@ -30,49 +73,13 @@ from borgtrace.cli.task_source_options import (
 )
 def colocate_place(
     store: TasksOfStoreArgument = None,
-    moments: Annotated[
-        Path | None,
-        Option(
-            "--moments",
-            metavar="FILE",
-            help="Read moments: task, mean, std, maybe maximum, request.",
-            rich_help_panel=SOURCE_PANEL,
-        ),
-    ] = None,
-    placement: Annotated[
-        Path | None,
-        Option("--placement", metavar="OUT.csv", help="Write task and machine to this file."),
-    ] = None,
-    estimator: Annotated[
-        str,
-        Option(
-            "--estimator",
-            metavar="NAME:PARAMETER",
-            help="How much room a task needs; see borgtrace colocate --estimators.",
-            autocompletion=complete_estimators,
-        ),
-    ] = "",
-    packer: Annotated[
-        str,
-        Option(
-            "--packer",
-            metavar="NAME",
-            help="Which machine it goes to; see borgtrace colocate --estimators.",
-            autocompletion=complete_packers,
-        ),
-    ] = "best-fit",
-    rebalancing: Annotated[
-        bool,
-        Option(
-            "--rebalancing",
-            help="Then fill the last machine with the first tasks of the others.",
-        ),
-    ] = False,
+    moments: MomentsOption = None,
+    placement: PlacementOption = None,
+    estimator: EstimatorOption = "",
+    packer: PackerOption = "best-fit",
+    rebalancing: RebalancingOption = False,
     capacity: CapacityOption = "1",
-    slo: Annotated[
-        str,
-        Option("--slo", metavar="P", help="Share of the time without overflow."),
-    ] = "0.999",
+    slo: OverflowOption = "0.999",
     tasks: SampledTasksOption = 100_000,
     pool: PoolOption = None,
     usage: UsageOption = None,

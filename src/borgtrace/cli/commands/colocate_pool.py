@@ -19,6 +19,18 @@ from borgtrace.cli.task_source_options import (
     UsageOption,
 )
 
+PoolFileOption = Annotated[
+    Path, Option("--out", metavar="FILE", help="The file that the tasks are written to.")
+]
+IncludedTasksOption = Annotated[
+    str,
+    Option(
+        "--include",
+        metavar="KINDS",
+        help="Keep tasks that the GPA paper drops: short, failing.",
+    ),
+]
+
 
 @command(
     writes=[],
@@ -29,18 +41,9 @@ from borgtrace.cli.task_source_options import (
     ],
 )
 def colocate_pool(
-    out: Annotated[
-        Path, Option("--out", metavar="FILE", help="The file that the tasks are written to.")
-    ],
+    out: PoolFileOption,
     store: TasksOfStoreArgument = None,
-    include: Annotated[
-        str,
-        Option(
-            "--include",
-            metavar="KINDS",
-            help="Keep tasks that the GPA paper drops: short, failing.",
-        ),
-    ] = "",
+    include: IncludedTasksOption = "",
     capacity: CapacityOption = "1",
     tasks: SampledTasksOption = 100_000,
     pool: PoolOption = None,

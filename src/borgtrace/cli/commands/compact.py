@@ -19,72 +19,84 @@ from borgtrace.cli.options import (
 )
 from borgtrace.schema.bounds import MARGIN, SEEDS, UNIT_SIZE
 
+MomentOption = Annotated[
+    str,
+    Option(
+        "--at",
+        metavar="TIME",
+        help="The moment, such as 12h or 2026-11-01T12:00; 0 is its start; by default when most CPU is requested.",
+    ),
+]
+WhatIfOption = Annotated[
+    list[str] | None,
+    Option(
+        "--what-if",
+        metavar="NAME",
+        help="A row of the table, repeatable; all by default.",
+        autocompletion=complete_what_ifs,
+    ),
+]
+PlacementPolicyOption = Annotated[
+    str,
+    Option(
+        "--policy",
+        metavar="POLICY",
+        help="Which machine a task goes to, such as best-fit.",
+        autocompletion=complete_placements,
+    ),
+]
+MarginOption = Annotated[
+    float,
+    MARGIN,
+    Option("--margin", metavar="SHARE", help="Reservations are usage and this share more."),
+]
+PlannedRowOption = Annotated[
+    str,
+    Option(
+        "--plan",
+        metavar="ESTIMATOR",
+        help="What tasks take in the row planned, such as gpa:0.01; overcommit:POLICY is what they reserve, too.",
+    ),
+]
+CoresPerUnitOption = Annotated[
+    float,
+    UNIT_SIZE,
+    Option(
+        "--cores-per-unit",
+        metavar="CORES",
+        help="Cores of the largest machine, where the store does not know them.",
+    ),
+]
+GibPerUnitOption = Annotated[
+    float,
+    UNIT_SIZE,
+    Option(
+        "--gib-per-unit",
+        metavar="GIB",
+        help="GiB of the largest machine, where the store does not know them.",
+    ),
+]
+SeedsOption = Annotated[
+    int,
+    SEEDS,
+    Option("--seeds", metavar="N", help="Orders of machines and jobs that are tried."),
+]
+ListWhatIfsOption = Annotated[
+    bool, Option("--list", help="List the what-ifs and policies, and stop.")
+]
+
 
 @command()
 def compact(
     store: StoreOrListArgument = None,
-    at: Annotated[
-        str,
-        Option(
-            "--at",
-            metavar="TIME",
-            help="The moment, such as 12h or 2026-11-01T12:00; 0 is its start; by default when most CPU is requested.",
-        ),
-    ] = "",
-    what_if: Annotated[
-        list[str] | None,
-        Option(
-            "--what-if",
-            metavar="NAME",
-            help="A row of the table, repeatable; all by default.",
-            autocompletion=complete_what_ifs,
-        ),
-    ] = None,
-    policy: Annotated[
-        str,
-        Option(
-            "--policy",
-            metavar="POLICY",
-            help="Which machine a task goes to, such as best-fit.",
-            autocompletion=complete_placements,
-        ),
-    ] = "least-stranded",
-    margin: Annotated[
-        float,
-        MARGIN,
-        Option("--margin", metavar="SHARE", help="Reservations are usage and this share more."),
-    ] = 0.25,
-    plan: Annotated[
-        str,
-        Option(
-            "--plan",
-            metavar="ESTIMATOR",
-            help="What tasks take in the row planned, such as gpa:0.01; overcommit:POLICY is what they reserve, too.",
-        ),
-    ] = "",
-    cores_per_unit: Annotated[
-        float,
-        UNIT_SIZE,
-        Option(
-            "--cores-per-unit",
-            metavar="CORES",
-            help="Cores of the largest machine, where the store does not know them.",
-        ),
-    ] = 0.0,
-    gib_per_unit: Annotated[
-        float,
-        UNIT_SIZE,
-        Option(
-            "--gib-per-unit",
-            metavar="GIB",
-            help="GiB of the largest machine, where the store does not know them.",
-        ),
-    ] = 0.0,
-    seeds: Annotated[
-        int,
-        SEEDS,
-        Option("--seeds", metavar="N", help="Orders of machines and jobs that are tried."),
-    ] = 11,
+    at: MomentOption = "",
+    what_if: WhatIfOption = None,
+    policy: PlacementPolicyOption = "least-stranded",
+    margin: MarginOption = 0.25,
+    plan: PlannedRowOption = "",
+    cores_per_unit: CoresPerUnitOption = 0.0,
+    gib_per_unit: GibPerUnitOption = 0.0,
+    seeds: SeedsOption = 11,
     seed: SeedOption = 0,
     jobs: ProcessesOption = 1,
     memory: MemoryOption = "4GB",
@@ -92,9 +104,7 @@ def compact(
     png: PngOption = False,
     raw: RawOption = False,
     as_json: JsonOption = False,
-    list_names: Annotated[
-        bool, Option("--list", help="List the what-ifs and policies, and stop.")
-    ] = False,
+    list_names: ListWhatIfsOption = False,
 ) -> None:
     """Show how few machines hold the workload of a moment.
 

@@ -17,26 +17,28 @@ if TYPE_CHECKING:
     from borgtrace.interactive import Store
     from borgtrace.question import Question, Result
 
+ComparedStoresArgument = Annotated[
+    list[Path],
+    Argument(metavar="STORE…", help="Stores; the first is the one that others are compared with."),
+]
+ComparedQuestionsOption = Annotated[
+    str, Option("--questions", metavar="A,B", help="Questions to answer on each store.")
+]
+ComparisonOption = Annotated[
+    Path | None,
+    Option(
+        "--out",
+        metavar="DIR",
+        help="For compare.html, distances.csv, NAME.csv, NAME-crossings.csv.",
+    ),
+]
+
 
 @command()
 def compare(
-    stores: Annotated[
-        list[Path],
-        Argument(
-            metavar="STORE…", help="Stores; the first is the one that others are compared with."
-        ),
-    ],
-    questions: Annotated[
-        str, Option("--questions", metavar="A,B", help="Questions to answer on each store.")
-    ] = "",
-    out: Annotated[
-        Path | None,
-        Option(
-            "--out",
-            metavar="DIR",
-            help="For compare.html, distances.csv, NAME.csv, NAME-crossings.csv.",
-        ),
-    ] = None,
+    stores: ComparedStoresArgument,
+    questions: ComparedQuestionsOption = "",
+    out: ComparisonOption = None,
     memory: MemoryOption = "4GB",
     seed: SeedOption = 0,
     raw: RawOption = False,

@@ -1,13 +1,30 @@
 """``borgtrace dataset``: chosen traces, split, standardized, in files that learning libraries read."""
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Any
-
-from typer import Argument, Option
+from typing import Any
 
 from borgtrace.cli.command import command
-from borgtrace.cli.completion import complete_columns
+from borgtrace.cli.dataset_options import (
+    DatasetFormatOption,
+    FeaturesOption,
+    GapsOption,
+    GzipOption,
+    HistogramOption,
+    MaxLengthOption,
+    MinLengthOption,
+    MinMeanOption,
+    NewDatasetArgument,
+    OriginalOption,
+    ReplaceDatasetOption,
+    SampledTracesOption,
+    ScaleOption,
+    ShardsOption,
+    SplitByOption,
+    SplitOption,
+    StaticFeaturesOption,
+    ThreadsOption,
+    TracesOfOption,
+)
 from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
     EndTypeOption,
@@ -25,14 +42,6 @@ from borgtrace.cli.options import (
     TimeOption,
     UserOption,
     WhereOption,
-)
-from borgtrace.schema.bounds import (
-    LENGTH_OR_ALL,
-    MEAN_CPU,
-    PROCESSES,
-    SAMPLE_SIZE,
-    SHARDS,
-    TRACE_LENGTH,
 )
 
 OF_WHAT_IS_WRITTEN = (
@@ -56,110 +65,27 @@ OF_WHAT_IS_WRITTEN = (
 def dataset(
     *,
     store: StoreArgument,
-    out: Annotated[Path | None, Argument(metavar="OUT", help="The folder to create.")] = None,
-    min_length: Annotated[
-        int | None,
-        TRACE_LENGTH,
-        Option(
-            "--min-length",
-            metavar="N",
-            help="Fewest points of a trace; 1, with --compat original 5.",
-        ),
-    ] = None,
-    max_length: Annotated[
-        int | None,
-        LENGTH_OR_ALL,
-        Option(
-            "--max-length",
-            metavar="N",
-            help="Most points of a trace; 0, no limit, with --compat original 50.",
-        ),
-    ] = None,
-    min_mean: Annotated[
-        float | None,
-        MEAN_CPU,
-        Option("--min-mean", metavar="X", help="Smallest mean of average_cpu."),
-    ] = None,
-    gaps: Annotated[
-        str,
-        Option(
-            "--gaps",
-            metavar="keep|grid|drop",
-            help="Gaps in time: keep as they are, put on a grid, or drop.",
-        ),
-    ] = "keep",
-    instances: Annotated[
-        str,
-        Option(
-            "--instances",
-            metavar="tasks|allocs",
-            help="Traces of tasks, or of alloc instances with all that runs in them.",
-        ),
-    ] = "tasks",
-    sample: Annotated[
-        int | None,
-        SAMPLE_SIZE,
-        Option("--sample", metavar="N", help="Size of a random subset."),
-    ] = None,
-    split: Annotated[
-        str,
-        Option(
-            "--split",
-            metavar="A,B,C",
-            help="Training, validation, testing, or names: train=0.8,test=0.2.",
-        ),
-    ] = "0.7,0.1,0.2",
-    split_by: Annotated[
-        str,
-        Option(
-            "--split-by",
-            metavar="task|job|user|time",
-            help="Never split one of these; job, with --compat original task.",
-        ),
-    ] = "",
-    features: Annotated[
-        str,
-        Option(
-            "--features",
-            metavar="A,B",
-            help="Series: numeric usage columns, p0 to p100, duration, elapsed, hour_of_day; .lagN is N points late.",
-            autocompletion=complete_columns,
-        ),
-    ] = "average_cpu",
-    static: Annotated[
-        str, Option("--static", metavar="A,B", help="Static features: columns of tasks, and tier.")
-    ] = "",
-    scale: Annotated[
-        str, Option("--scale", metavar="standard|minmax|none", help="How series are scaled.")
-    ] = "standard",
-    output_format: Annotated[
-        str, Option("--format", metavar="FORMAT", help="Format: tfrecord, parquet or npz.")
-    ] = "tfrecord",
-    shards: Annotated[
-        int | None,
-        SHARDS,
-        Option("--shards", metavar="N", help="Files per set; by default as its size needs."),
-    ] = None,
-    gzip: Annotated[
-        bool, Option("--gzip", help="Compress (gzip, zstd or deflate, by format).")
-    ] = False,
-    compat: Annotated[
-        str | None,
-        Option(
-            "--compat",
-            metavar="original",
-            help="original: as google-cluster-prediction did in 2017.",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        PROCESSES,
-        Option("--threads", metavar="N", help="Threads; all cores by default."),
-    ] = None,
+    out: NewDatasetArgument = None,
+    min_length: MinLengthOption = None,
+    max_length: MaxLengthOption = None,
+    min_mean: MinMeanOption = None,
+    gaps: GapsOption = "keep",
+    instances: TracesOfOption = "tasks",
+    sample: SampledTracesOption = None,
+    split: SplitOption = "0.7,0.1,0.2",
+    split_by: SplitByOption = "",
+    features: FeaturesOption = "average_cpu",
+    static: StaticFeaturesOption = "",
+    scale: ScaleOption = "standard",
+    output_format: DatasetFormatOption = "tfrecord",
+    shards: ShardsOption = None,
+    gzip: GzipOption = False,
+    compat: OriginalOption = None,
+    threads: ThreadsOption = None,
     engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
-    replace: Annotated[bool, Option("--replace", help="Replace another dataset in OUT.")] = False,
-    histogram: Annotated[bool, Option("--histogram", help="Show how long the traces are.")] = False,
+    replace: ReplaceDatasetOption = False,
+    histogram: HistogramOption = False,
     as_json: JsonOption = False,
     jobs: JobsOption = "",
     machines: MachinesOption = "",

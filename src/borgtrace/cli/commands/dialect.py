@@ -8,19 +8,22 @@ from typer import Argument
 from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption
 
+ActionArgument = Annotated[
+    Literal["sniff", "list"], Argument(help="sniff a file, or list the known formats.")
+]
+OwnFilesArgument = Annotated[
+    list[Path] | None,
+    Argument(
+        metavar="[FILE…]",
+        help="Usage as CSV, Parquet or JSON lines; with files of tasks and of machines beside it.",
+    ),
+]
+
 
 @command(reads=["files"])
 def dialect(
-    action: Annotated[
-        Literal["sniff", "list"], Argument(help="sniff a file, or list the known formats.")
-    ],
-    files: Annotated[
-        list[Path] | None,
-        Argument(
-            metavar="[FILE…]",
-            help="Usage as CSV, Parquet or JSON lines; with files of tasks and of machines beside it.",
-        ),
-    ] = None,
+    action: ActionArgument,
+    files: OwnFilesArgument = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draft the format of files, or list the known formats.

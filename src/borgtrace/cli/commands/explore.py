@@ -8,6 +8,25 @@ from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption, MemoryOption, StoreArgument
 from borgtrace.schema.bounds import PORT
 
+PortOption = Annotated[
+    int,
+    PORT,
+    Option(
+        "--port",
+        metavar="PORT",
+        help="Port on 127.0.0.1; by default a store has one of its own, while that is free.",
+    ),
+]
+FirstPageOption = Annotated[
+    str,
+    Option(
+        "--at",
+        metavar="PAGE",
+        help="Page to begin with, such as /machine/node-01?at=12h or /job/3.",
+    ),
+]
+BrowserOption = Annotated[bool, Option("--browser/--no-browser", help="Open a browser.")]
+
 
 @command(
     on_interrupt="nothing was kept; the same command begins again",
@@ -16,24 +35,9 @@ from borgtrace.schema.bounds import PORT
 )
 def explore(
     store: StoreArgument,
-    port: Annotated[
-        int,
-        PORT,
-        Option(
-            "--port",
-            metavar="PORT",
-            help="Port on 127.0.0.1; by default a store has one of its own, while that is free.",
-        ),
-    ] = 0,
-    at: Annotated[
-        str,
-        Option(
-            "--at",
-            metavar="PAGE",
-            help="Page to begin with, such as /machine/node-01?at=12h or /job/3.",
-        ),
-    ] = "/",
-    browser: Annotated[bool, Option("--browser/--no-browser", help="Open a browser.")] = True,
+    port: PortOption = 0,
+    at: FirstPageOption = "/",
+    browser: BrowserOption = True,
     memory: MemoryOption = "1GB",
     as_json: JsonOption = False,
 ) -> None:

@@ -33,6 +33,53 @@ from borgtrace.schema.bounds import MD5_DIGITS, PROCESSES
 if TYPE_CHECKING:
     from borgtrace.store.criteria import Criteria
 
+NewFolderArgument = Annotated[Path, Argument(metavar="OUT", help="The folder to create.")]
+LayoutOption = Annotated[
+    str,
+    Option(
+        "--layout",
+        metavar="LAYOUT",
+        help="How the files are laid out: jobs, opendc, swf, cloudsim, omega, planetlab or raw.",
+    ),
+]
+FileFormatOption = Annotated[
+    str,
+    Option("--format", metavar="FORMAT", help="Format of the files, such as csv or sqlite."),
+]
+UsageColumnsOption = Annotated[
+    str,
+    Option(
+        "--columns",
+        metavar="A,B",
+        help="Columns of instance_usage, in order; 2019 also p0 to p100.",
+        autocompletion=complete_columns,
+    ),
+]
+GranularityOption = Annotated[
+    int,
+    MD5_DIGITS,
+    Option("--granularity", metavar="N", help="Hex digits of the MD5 that name a folder."),
+]
+FilePerOption = Annotated[
+    str, Option("--key", metavar="job|task", help="One file per job, or per task.")
+]
+NoHeaderOption = Annotated[
+    bool, Option("--no-header", help="Write index.csv without its header, as in 2017.")
+]
+SizeOfTraceOption = Annotated[
+    str,
+    Option(
+        "--capacity",
+        metavar="SIZE",
+        help="opendc, swf, omega: the largest machine, such as 64cores,256GiB.",
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    PROCESSES,
+    Option("--workers", metavar="N", help="Parallel workers; one per core by default."),
+]
+
 
 @command(
     effects=[
@@ -48,52 +95,15 @@ if TYPE_CHECKING:
 def export(
     *,
     store: StoreArgument,
-    out: Annotated[Path, Argument(metavar="OUT", help="The folder to create.")],
-    layout: Annotated[
-        str,
-        Option(
-            "--layout",
-            metavar="LAYOUT",
-            help="How the files are laid out: jobs, opendc, swf, cloudsim, omega, planetlab or raw.",
-        ),
-    ] = "jobs",
-    output_format: Annotated[
-        str,
-        Option("--format", metavar="FORMAT", help="Format of the files, such as csv or sqlite."),
-    ] = "csv",
-    columns: Annotated[
-        str,
-        Option(
-            "--columns",
-            metavar="A,B",
-            help="Columns of instance_usage, in order; 2019 also p0 to p100.",
-            autocompletion=complete_columns,
-        ),
-    ] = "start_time,collection_id,instance_index,average_cpu",
-    granularity: Annotated[
-        int,
-        MD5_DIGITS,
-        Option("--granularity", metavar="N", help="Hex digits of the MD5 that name a folder."),
-    ] = 2,
-    key: Annotated[
-        str, Option("--key", metavar="job|task", help="One file per job, or per task.")
-    ] = "job",
-    no_header: Annotated[
-        bool, Option("--no-header", help="Write index.csv without its header, as in 2017.")
-    ] = False,
-    capacity: Annotated[
-        str,
-        Option(
-            "--capacity",
-            metavar="SIZE",
-            help="opendc, swf, omega: the largest machine, such as 64cores,256GiB.",
-        ),
-    ] = "",
-    workers: Annotated[
-        int | None,
-        PROCESSES,
-        Option("--workers", metavar="N", help="Parallel workers; one per core by default."),
-    ] = None,
+    out: NewFolderArgument,
+    layout: LayoutOption = "jobs",
+    output_format: FileFormatOption = "csv",
+    columns: UsageColumnsOption = "start_time,collection_id,instance_index,average_cpu",
+    granularity: GranularityOption = 2,
+    key: FilePerOption = "job",
+    no_header: NoHeaderOption = False,
+    capacity: SizeOfTraceOption = "",
+    workers: WorkersOption = None,
     as_json: JsonOption = False,
     jobs: JobsOption = "",
     machines: MachinesOption = "",

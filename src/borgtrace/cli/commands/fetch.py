@@ -1,13 +1,21 @@
 """``borgtrace fetch``: the published buckets → raw files, or straight into a store."""
 
 from pathlib import Path
-from typing import Annotated
-
-from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import CellOption, JsonOption, TablesOption
-from borgtrace.schema.bounds import DOWNLOADS, SEED
+from borgtrace.cli.fetch_options import (
+    BaseUrlOption,
+    DeleteRawOption,
+    DownloadsOption,
+    ForQuestionsOption,
+    PartsOption,
+    RawFilesArgument,
+    RawFormatOption,
+    ShowDownloadOption,
+    StageIntoOption,
+    TraceArgument,
+)
+from borgtrace.cli.options import CellOption, JitterSeedOption, JsonOption, TablesOption
 
 
 @command(
@@ -17,57 +25,20 @@ from borgtrace.schema.bounds import DOWNLOADS, SEED
     adds_to_here=["store"],
 )
 def fetch(
-    generation: Annotated[str, Argument(metavar="2011|2019", help="Which trace.")],
-    dest: Annotated[
-        Path, Argument(metavar="DEST", help="Folder or URL that gets a folder for the trace.")
-    ],
+    generation: TraceArgument,
+    dest: RawFilesArgument,
     cell: CellOption = "",
     tables: TablesOption = "",
-    parts: Annotated[
-        str,
-        Option(
-            "--parts",
-            metavar="PARTS",
-            help="Parts, such as 0-9, 0-4,10 or all; machine tables come whole.",
-        ),
-    ] = "all",
-    questions: Annotated[
-        str, Option("--for", metavar="NAME,…", help="Only the tables that these questions read.")
-    ] = "",
-    raw_format: Annotated[
-        str | None,
-        Option("--format", metavar="FORMAT", help="json (default) or parquet, for 2019."),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        Option(
-            "--base-url",
-            metavar="URL",
-            help="A mirror: the address that holds the files of the trace.",
-            envvar="BORGTRACE_BASE_URL",
-        ),
-    ] = None,
-    jobs: Annotated[
-        int,
-        DOWNLOADS,
-        Option("--jobs", metavar="N", help="Parallel downloads."),
-    ] = 4,
-    store: Annotated[
-        Path | None,
-        Option("--store", metavar="STORE", help="Stage each file into this store on arrival."),
-    ] = None,
-    delete_raw: Annotated[
-        bool, Option("--delete-raw", help="With --store: delete each file once staged.")
-    ] = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Show what would be read, its size, and the free disk.")
-    ] = False,
+    parts: PartsOption = "all",
+    questions: ForQuestionsOption = "",
+    raw_format: RawFormatOption = None,
+    base_url: BaseUrlOption = None,
+    jobs: DownloadsOption = 4,
+    store: StageIntoOption = None,
+    delete_raw: DeleteRawOption = False,
+    dry_run: ShowDownloadOption = False,
     as_json: JsonOption = False,
-    seed: Annotated[
-        int,
-        SEED,
-        Option("--seed", metavar="N", help="Seed of the jitter in waiting times."),
-    ] = 0,
+    seed: JitterSeedOption = 0,
 ) -> None:
     """Download a published trace over HTTPS. No account is needed.
 

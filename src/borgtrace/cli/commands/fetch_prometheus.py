@@ -1,20 +1,32 @@
 """``borgtrace fetch prometheus``: a live server → its answers as files, which an ingest reads."""
 
-from pathlib import Path
-from typing import Annotated
-
-from typer import Argument, Option
-
 from borgtrace.cli.command import command
 from borgtrace.cli.hints import shell_word
 from borgtrace.cli.options import (
+    JitterSeedOption,
     JsonOption,
     SelectorOption,
     SinceOption,
     StepOption,
     UntilOption,
 )
-from borgtrace.schema.bounds import DOWNLOADS, RATE, SEED, WAIT
+from borgtrace.cli.prometheus_options import (
+    AnswersArgument,
+    AuthoritiesOption,
+    AwsRegionOption,
+    BearerFileOption,
+    CertificateOption,
+    HeaderOption,
+    InsecureOption,
+    KeyOfCertificateOption,
+    LongestSilenceOption,
+    ParallelQueriesOption,
+    PasswordFileOption,
+    QueryRateOption,
+    ServerArgument,
+    ShowQueriesOption,
+    UserOfServerOption,
+)
 
 
 @command(
@@ -24,87 +36,27 @@ from borgtrace.schema.bounds import DOWNLOADS, RATE, SEED, WAIT
     writes_here=["dest"],
 )
 def fetch_prometheus(
-    url: Annotated[
-        str,
-        Argument(
-            metavar="URL",
-            help="The server, such as http://localhost:9090 or https://mimir.example/prometheus.",
-        ),
-    ],
-    dest: Annotated[Path, Argument(metavar="DEST", help="Folder that gets its answers.")],
+    url: ServerArgument,
+    dest: AnswersArgument,
     since: SinceOption = "14d",
     until: UntilOption = "",
     selector: SelectorOption = "",
     step: StepOption = "1m",
-    jobs: Annotated[int, DOWNLOADS, Option("--jobs", metavar="N", help="Parallel queries.")] = 2,
-    rate: Annotated[
-        float | None, RATE, Option("--rate", metavar="N", help="Queries per second at most.")
-    ] = None,
-    wait: Annotated[
-        float,
-        WAIT,
-        Option(
-            "--wait",
-            metavar="SECONDS",
-            help="Longest silence of the server before a query is halved.",
-        ),
-    ] = 150.0,
-    bearer_file: Annotated[
-        Path | None,
-        Option(
-            "--bearer-file",
-            metavar="FILE",
-            help="File with a bearer token; or set BORGTRACE_BEARER.",
-        ),
-    ] = None,
-    user: Annotated[
-        str, Option("--user", metavar="NAME", help="User of basic authentication.")
-    ] = "",
-    password_file: Annotated[
-        Path | None,
-        Option(
-            "--password-file",
-            metavar="FILE",
-            help="File with the password; or set BORGTRACE_PASSWORD.",
-        ),
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        Option(
-            "--header",
-            metavar="HEADER",
-            help="Header such as 'X-Scope-OrgID: team', or @FILE with one in each line; may be repeated.",
-        ),
-    ] = None,
-    aws_region: Annotated[
-        str,
-        Option(
-            "--aws-region",
-            metavar="REGION",
-            help="Sign requests for Amazon's service (needs borgtrace[amp]).",
-        ),
-    ] = "",
-    ca: Annotated[
-        Path | None,
-        Option("--ca", metavar="FILE", help="Certificates of authorities to trust (PEM)."),
-    ] = None,
-    cert: Annotated[
-        Path | None,
-        Option("--cert", metavar="FILE", help="Certificate to show to the server (PEM)."),
-    ] = None,
-    key: Annotated[Path | None, Option("--key", metavar="FILE", help="Its key (PEM).")] = None,
-    insecure: Annotated[
-        bool, Option("--insecure", help="Take any certificate of the server.")
-    ] = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Show metrics, series, samples and queries; write nothing.")
-    ] = False,
+    jobs: ParallelQueriesOption = 2,
+    rate: QueryRateOption = None,
+    wait: LongestSilenceOption = 150.0,
+    bearer_file: BearerFileOption = None,
+    user: UserOfServerOption = "",
+    password_file: PasswordFileOption = None,
+    header: HeaderOption = None,
+    aws_region: AwsRegionOption = "",
+    ca: AuthoritiesOption = None,
+    cert: CertificateOption = None,
+    key: KeyOfCertificateOption = None,
+    insecure: InsecureOption = False,
+    dry_run: ShowQueriesOption = False,
     as_json: JsonOption = False,
-    seed: Annotated[
-        int,
-        SEED,
-        Option("--seed", metavar="N", help="Seed of the jitter in waiting times."),
-    ] = 0,
+    seed: JitterSeedOption = 0,
 ) -> None:
     """Fetch the usage of containers from a live Prometheus.
 

@@ -20,6 +20,64 @@ from borgtrace.cli.options import (
 )
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE
 
+ForecasterOption = Annotated[
+    list[str] | None,
+    Option(
+        "--forecaster",
+        metavar="NAME",
+        help="A forecaster, repeatable; see --list; all that need no other package by default.",
+        autocompletion=complete_forecasters,
+    ),
+]
+PackOption = Annotated[
+    bool,
+    Option(
+        "--pack",
+        help="Pack the tasks that run at each cut by the forecasts, instead of showing errors.",
+    ),
+]
+ForecastResourceOption = Annotated[
+    list[str] | None,
+    Option(
+        "--resource",
+        metavar="NAME",
+        help="cpu or memory; cpu by default.",
+        autocompletion=complete_resources,
+    ),
+]
+ForecastTasksOption = Annotated[
+    int,
+    SAMPLE_SIZE,
+    Option("--tasks", metavar="N", help="A random sample of so many tasks."),
+]
+FoldsOption = Annotated[
+    int,
+    FOLDS,
+    Option("--folds", metavar="N", help="Cuts, which divide the second half of the trace."),
+]
+ExamplesOption = Annotated[
+    int,
+    SAMPLE_SIZE,
+    Option("--examples", metavar="N", help="Most examples to learn from, and to judge, at a cut."),
+]
+SaveOption = Annotated[
+    Path | None,
+    Option(
+        "--save",
+        metavar="FILE",
+        help="Keep the forecasters that were trained before the last cut.",
+    ),
+]
+ModelOption = Annotated[
+    Path | None,
+    Option(
+        "--model",
+        metavar="FILE",
+        help="Judge such a file instead of training; it holds numbers, and nothing in it is run.",
+    ),
+]
+ListForecastersOption = Annotated[bool, Option("--list", help="List the forecasters, and stop.")]
+
 
 @command(
     writes_here=["save"],
@@ -27,71 +85,21 @@ from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE
 )
 def forecast(
     store: StoreOrListArgument = None,
-    forecaster: Annotated[
-        list[str] | None,
-        Option(
-            "--forecaster",
-            metavar="NAME",
-            help="A forecaster, repeatable; see --list; all that need no other package by default.",
-            autocompletion=complete_forecasters,
-        ),
-    ] = None,
-    pack: Annotated[
-        bool,
-        Option(
-            "--pack",
-            help="Pack the tasks that run at each cut by the forecasts, instead of showing errors.",
-        ),
-    ] = False,
-    resource: Annotated[
-        list[str] | None,
-        Option(
-            "--resource",
-            metavar="NAME",
-            help="cpu or memory; cpu by default.",
-            autocompletion=complete_resources,
-        ),
-    ] = None,
-    tasks: Annotated[
-        int,
-        SAMPLE_SIZE,
-        Option("--tasks", metavar="N", help="A random sample of so many tasks."),
-    ] = 10_000,
-    folds: Annotated[
-        int,
-        FOLDS,
-        Option("--folds", metavar="N", help="Cuts, which divide the second half of the trace."),
-    ] = 3,
-    examples: Annotated[
-        int,
-        SAMPLE_SIZE,
-        Option(
-            "--examples", metavar="N", help="Most examples to learn from, and to judge, at a cut."
-        ),
-    ] = 50_000,
-    save: Annotated[
-        Path | None,
-        Option(
-            "--save",
-            metavar="FILE",
-            help="Keep the forecasters that were trained before the last cut.",
-        ),
-    ] = None,
-    model: Annotated[
-        Path | None,
-        Option(
-            "--model",
-            metavar="FILE",
-            help="Judge such a file instead of training; it holds numbers, and nothing in it is run.",
-        ),
-    ] = None,
+    forecaster: ForecasterOption = None,
+    pack: PackOption = False,
+    resource: ForecastResourceOption = None,
+    tasks: ForecastTasksOption = 10_000,
+    folds: FoldsOption = 3,
+    examples: ExamplesOption = 50_000,
+    save: SaveOption = None,
+    model: ModelOption = None,
     seed: SeedOption = 0,
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
     raw: RawOption = False,
     as_json: JsonOption = False,
-    list_names: Annotated[bool, Option("--list", help="List the forecasters, and stop.")] = False,
+    list_names: ListForecastersOption = False,
 ) -> None:
     """Train forecasters of usage, and judge them on later hours.
 

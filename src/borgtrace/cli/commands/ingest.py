@@ -1,12 +1,24 @@
 """``borgtrace ingest``: raw files → a checked store."""
 
-from pathlib import Path
-from typing import Annotated
-
-from typer import Argument, Exit, Option
+from typer import Exit
 
 from borgtrace.cli.command import command
-from borgtrace.cli.completion import complete_formats
+from borgtrace.cli.ingest_options import (
+    AcceptGuessesOption,
+    CellToTakeOption,
+    LargestMachineOption,
+    RawSourcesArgument,
+    RebuildOption,
+    ReplaceSourcesOption,
+    ShowPlanOption,
+    StageOnlyOption,
+    StoreToBuildOption,
+    StrictOption,
+    TimeZoneOption,
+    TraceFormatOption,
+    WholeTraceOption,
+    WorkersOption,
+)
 from borgtrace.cli.options import (
     EngineOption,
     JsonOption,
@@ -16,7 +28,6 @@ from borgtrace.cli.options import (
     StepOption,
     UntilOption,
 )
-from borgtrace.schema.bounds import PROCESSES
 
 
 @command(
@@ -27,86 +38,26 @@ from borgtrace.schema.bounds import PROCESSES
     adds_to=["store"],
 )
 def ingest(
-    sources: Annotated[
-        list[Path],
-        Argument(
-            metavar="SRC…",
-            help="Raw files, or folders of them; URLs such as s3://bucket/folder, or of a Prometheus server, too.",
-        ),
-    ],
-    store: Annotated[
-        Path,
-        Option(
-            "--store",
-            metavar="STORE",
-            help="The store to create or to add to; a new one may be a URL such as s3://bucket/store.",
-        ),
-    ],
-    jobs: Annotated[
-        int | None,
-        PROCESSES,
-        Option("--jobs", metavar="N", help="Parallel workers; one per core by default."),
-    ] = None,
+    sources: RawSourcesArgument,
+    store: StoreToBuildOption,
+    jobs: WorkersOption = None,
     memory: MemoryOption = "4GB",
-    cell: Annotated[
-        str,
-        Option(
-            "--cell",
-            metavar="CELL",
-            help="Cell to take: a … h of 2019, or 1 … 8 of the flattened sample.",
-        ),
-    ] = "",
-    strict: Annotated[bool, Option("--strict", help="Fail if any row is rejected.")] = False,
-    replace: Annotated[
-        bool, Option("--replace", help="Accept sources whose content has changed.")
-    ] = False,
-    stage_only: Annotated[
-        bool, Option("--stage-only", help="Check and stage only; a later ingest sorts.")
-    ] = False,
-    rebuild: Annotated[
-        bool, Option("--rebuild", help="Delete a store of another format version first.")
-    ] = False,
-    whole: Annotated[
-        bool,
-        Option("--whole", help="Say that the store holds the whole trace (2019 does not tell)."),
-    ] = False,
-    dialect: Annotated[
-        str,
-        Option(
-            "--dialect",
-            metavar="NAME|FILE.toml",
-            help="Trace format: name, file or its URL; by default the files tell.",
-            autocompletion=complete_formats,
-        ),
-    ] = "",
-    capacity: Annotated[
-        str,
-        Option(
-            "--capacity",
-            metavar="SIZE",
-            help="Own data: size of the largest machine, such as 8cores,32GiB.",
-        ),
-    ] = "",
-    time_zone: Annotated[
-        str,
-        Option(
-            "--time-zone",
-            metavar="ZONE",
-            help="Job logs, own data: zone of times that name none, such as Europe/Berlin; UTC by default.",
-        ),
-    ] = "",
+    cell: CellToTakeOption = "",
+    strict: StrictOption = False,
+    replace: ReplaceSourcesOption = False,
+    stage_only: StageOnlyOption = False,
+    rebuild: RebuildOption = False,
+    whole: WholeTraceOption = False,
+    dialect: TraceFormatOption = "",
+    capacity: LargestMachineOption = "",
+    time_zone: TimeZoneOption = "",
     since: SinceOption = "",
     until: UntilOption = "",
     selector: SelectorOption = "",
     step: StepOption = "",
     engine: EngineOption = "duckdb",
-    yes: Annotated[
-        bool,
-        Option("--yes", help="Own data: take what was guessed of its columns without a question."),
-    ] = False,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Show tables, columns, disk and time; write nothing.")
-    ] = False,
+    yes: AcceptGuessesOption = False,
+    dry_run: ShowPlanOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check raw files row by row, and build a columnar store.

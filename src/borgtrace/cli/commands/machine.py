@@ -15,21 +15,24 @@ if TYPE_CHECKING:
 
     from borgtrace.store import Store
 
+MachineArgument = Annotated[
+    str, Argument(metavar="MACHINE", help="Name of the machine, how it begins, or its id.")
+]
+MomentOption = Annotated[
+    str,
+    Option(
+        "--at",
+        metavar="TIME",
+        help="A time, such as 700s, 12h, 2d3h or 2026-11-01T12:00; each hour by default.",
+    ),
+]
+
 
 @command(on_interrupt="the store is as it was")
 def machine(
     store: StoreArgument,
-    machine_name: Annotated[
-        str, Argument(metavar="MACHINE", help="Name of the machine, how it begins, or its id.")
-    ],
-    at: Annotated[
-        str,
-        Option(
-            "--at",
-            metavar="TIME",
-            help="A time, such as 700s, 12h, 2d3h or 2026-11-01T12:00; each hour by default.",
-        ),
-    ] = "",
+    machine_name: MachineArgument,
+    at: MomentOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """Show what ran on a machine, and how full it was.

@@ -31,6 +31,11 @@ from borgtrace.cli.replay_options import (
     UncappedOption,
 )
 
+ShapesOption = Annotated[bool, Option("--shapes", help="Add rows for each shape of machine.")]
+ListPoliciesOption = Annotated[
+    bool, Option("--list", help="List the policies and recommenders, and stop.")
+]
+
 
 @command(on_interrupt="what was dealt to machines stays if it was finished")
 def overcommit(
@@ -40,7 +45,7 @@ def overcommit(
     resource: ResourceOption = None,
     tasks: TierOfTasksOption = None,
     horizon: HorizonOption = "",
-    shapes: Annotated[bool, Option("--shapes", help="Add rows for each shape of machine.")] = False,
+    shapes: ShapesOption = False,
     machines: SampledMachinesOption = 0,
     metric: MetricOption = None,
     uncapped: UncappedOption = False,
@@ -55,9 +60,7 @@ def overcommit(
     png: PngOption = False,
     raw: RawOption = False,
     as_json: JsonOption = False,
-    list_names: Annotated[
-        bool, Option("--list", help="List the policies and recommenders, and stop.")
-    ] = False,
+    list_names: ListPoliciesOption = False,
 ) -> None:
     """Show what overcommit policies would have saved and risked.
 

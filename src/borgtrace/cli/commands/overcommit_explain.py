@@ -18,17 +18,20 @@ from borgtrace.cli.replay_options import (
     UncappedOption,
 )
 
+MachineArgument = Annotated[
+    str, Argument(metavar="MACHINE", help="The machine: its name where it has one, or its id.")
+]
+MomentOption = Annotated[
+    str,
+    Option("--at", metavar="TIME", help="The moment, such as 12h, 2d3h or 2026-11-01T12:00."),
+]
+
 
 @command(on_interrupt="what was dealt to machines stays if it was finished")
 def overcommit_explain(
     store: StoreArgument,
-    machine: Annotated[
-        str, Argument(metavar="MACHINE", help="The machine: its name where it has one, or its id.")
-    ],
-    at: Annotated[
-        str,
-        Option("--at", metavar="TIME", help="The moment, such as 12h, 2d3h or 2026-11-01T12:00."),
-    ],
+    machine: MachineArgument,
+    at: MomentOption,
     policy: PolicyOption = None,
     sweep: SweepOption = False,
     resource: ResourceOption = None,

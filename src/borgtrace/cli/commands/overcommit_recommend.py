@@ -17,19 +17,22 @@ from borgtrace.cli.options import (
 )
 from borgtrace.cli.replay_options import CoresOption, GibOption, ResourceOption
 
+RecommenderOption = Annotated[
+    list[str] | None,
+    Option(
+        "--recommender",
+        metavar="NAME",
+        help="One of them, such as autopilot:margin=0.1; repeatable; all by default.",
+        autocompletion=complete_recommenders,
+    ),
+]
+ListRecommendersOption = Annotated[bool, Option("--list", help="List the recommenders, and stop.")]
+
 
 @command()
 def overcommit_recommend(
     store: StoreOrListArgument = None,
-    recommender: Annotated[
-        list[str] | None,
-        Option(
-            "--recommender",
-            metavar="NAME",
-            help="One of them, such as autopilot:margin=0.1; repeatable; all by default.",
-            autocompletion=complete_recommenders,
-        ),
-    ] = None,
+    recommender: RecommenderOption = None,
     resource: ResourceOption = None,
     cores_per_unit: CoresOption = 0.0,
     gib_per_unit: GibOption = 0.0,
@@ -38,7 +41,7 @@ def overcommit_recommend(
     png: PngOption = False,
     raw: RawOption = False,
     as_json: JsonOption = False,
-    list_names: Annotated[bool, Option("--list", help="List the recommenders, and stop.")] = False,
+    list_names: ListRecommendersOption = False,
 ) -> None:
     """Back-test recommenders of limits: what they waste, throttle and kill.
 

@@ -31,15 +31,17 @@ from borgtrace.cli.replay_options import (
 )
 from borgtrace.schema.bounds import PROBABILITY
 
+TargetRateOption = Annotated[
+    float,
+    PROBABILITY,
+    Option("--target", metavar="RATE", help="Violation rate that must be kept."),
+]
+
 
 @command(on_interrupt="what was dealt to machines stays if it was finished")
 def overcommit_target(
     store: StoreArgument,
-    target: Annotated[
-        float,
-        PROBABILITY,
-        Option("--target", metavar="RATE", help="Violation rate that must be kept."),
-    ] = 0.01,
+    target: TargetRateOption = 0.01,
     policy: PolicyOption = None,
     sweep: SweepOption = False,
     resource: ResourceOption = None,

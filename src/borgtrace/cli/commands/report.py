@@ -15,27 +15,31 @@ from borgtrace.cli.options import (
 )
 from borgtrace.schema.bounds import CHART_WIDTH
 
+ReportPageArgument = Annotated[Path, Argument(metavar="OUT.html", help="The page to write.")]
+ThemeOption = Annotated[
+    Literal["auto", "paper"],
+    Option("--theme", help="Colors of the reader's screen, or light ones."),
+]
+WidthOption = Annotated[
+    int | None,
+    CHART_WIDTH,
+    Option(
+        "--width",
+        metavar="PX",
+        help="Width of the charts, px; that of the page by default.",
+    ),
+]
+
 
 @command()
 def report(
     store: StoreArgument,
-    out: Annotated[Path, Argument(metavar="OUT.html", help="The page to write.")],
+    out: ReportPageArgument,
     names: NamesArgument = None,
     engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
-    theme: Annotated[
-        Literal["auto", "paper"],
-        Option("--theme", help="Colors of the reader's screen, or light ones."),
-    ] = "auto",
-    width: Annotated[
-        int | None,
-        CHART_WIDTH,
-        Option(
-            "--width",
-            metavar="PX",
-            help="Width of the charts, px; that of the page by default.",
-        ),
-    ] = None,
+    theme: ThemeOption = "auto",
+    width: WidthOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write one self-contained page with all answers.

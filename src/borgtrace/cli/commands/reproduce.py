@@ -9,58 +9,66 @@ from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_papers, complete_styles
 from borgtrace.cli.options import JsonOption, MemoryOption, RawOption
 
+PaperArgument = Annotated[
+    str,
+    Argument(
+        metavar="PAPER",
+        help="A paper, such as zhu2015; --list has all.",
+        autocompletion=complete_papers,
+    ),
+]
+StoreArgument = Annotated[
+    Path | None, Argument(metavar="STORE", help="The store; none with --list.")
+]
+OnlyOption = Annotated[
+    list[str] | None,
+    Option(
+        "--only",
+        metavar="ITEM",
+        help="A table or figure, such as fig-8; repeatable; all by default.",
+    ),
+]
+OutOption = Annotated[
+    Path,
+    Option(
+        "--out",
+        metavar="DIR",
+        help="Folder or URL for PAPER.html, PAPER.csv, figures, tables and references.bib.",
+    ),
+]
+StyleOption = Annotated[
+    str,
+    Option(
+        "--style",
+        metavar="STYLE",
+        help="Width of the figures: acm-column (3.33 inches) or acm-page (7).",
+        autocompletion=complete_styles,
+    ),
+]
+PaperScaleOption = Annotated[
+    bool,
+    Option(
+        "--paper-scale",
+        help="Let experiments draw as many samples as the paper; takes minutes.",
+    ),
+]
+ListNamesOption = Annotated[
+    bool, Option("--list", help="List the papers, or the tables and figures of one, and stop.")
+]
+
 
 @command(on_interrupt="nothing was written")
 def reproduce(
-    paper: Annotated[
-        str,
-        Argument(
-            metavar="PAPER",
-            help="A paper, such as zhu2015; --list has all.",
-            autocompletion=complete_papers,
-        ),
-    ] = "",
-    store: Annotated[
-        Path | None, Argument(metavar="STORE", help="The store; none with --list.")
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        Option(
-            "--only",
-            metavar="ITEM",
-            help="A table or figure, such as fig-8; repeatable; all by default.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path,
-        Option(
-            "--out",
-            metavar="DIR",
-            help="Folder or URL for PAPER.html, PAPER.csv, figures, tables and references.bib.",
-        ),
-    ] = Path("reproduced"),
-    style: Annotated[
-        str,
-        Option(
-            "--style",
-            metavar="STYLE",
-            help="Width of the figures: acm-column (3.33 inches) or acm-page (7).",
-            autocompletion=complete_styles,
-        ),
-    ] = "acm-column",
-    paper_scale: Annotated[
-        bool,
-        Option(
-            "--paper-scale",
-            help="Let experiments draw as many samples as the paper; takes minutes.",
-        ),
-    ] = False,
+    paper: PaperArgument = "",
+    store: StoreArgument = None,
+    only: OnlyOption = None,
+    out: OutOption = Path("reproduced"),
+    style: StyleOption = "acm-column",
+    paper_scale: PaperScaleOption = False,
     memory: MemoryOption = "4GB",
     raw: RawOption = False,
     as_json: JsonOption = False,
-    list_names: Annotated[
-        bool, Option("--list", help="List the papers, or the tables and figures of one, and stop.")
-    ] = False,
+    list_names: ListNamesOption = False,
 ) -> None:
     """Redraw a paper's tables and figures on a store.
 

@@ -1,12 +1,6 @@
 """``borgtrace simulate``: the trace scheduled again, by other policies."""
 
-from pathlib import Path
-from typing import Annotated
-
-from typer import Option
-
 from borgtrace.cli.command import command
-from borgtrace.cli.completion import complete_schedules
 from borgtrace.cli.options import (
     JsonOption,
     MemoryOption,
@@ -17,91 +11,41 @@ from borgtrace.cli.options import (
     StoreOrListArgument,
     required_store,
 )
-from borgtrace.schema.bounds import PROCESSES, SHARE
+from borgtrace.cli.simulate_options import (
+    AddMachinesOption,
+    ByHourOption,
+    EachConstraintOption,
+    EventLogOption,
+    FactorOption,
+    ListSchedulesOption,
+    PlanOfAllTasksOption,
+    ReplayProcessesOption,
+    ScheduleOption,
+    UpgradeMachinesOption,
+    WholeJobsOption,
+)
 
 
 @command(writes=["out", "event_log"])
 def simulate(
     store: StoreOrListArgument = None,
-    policy: Annotated[
-        list[str] | None,
-        Option(
-            "--policy",
-            metavar="POLICY",
-            help="recorded, or a policy such as best-fit+preempt or random:k=5; repeatable.",
-            autocompletion=complete_schedules,
-        ),
-    ] = None,
-    factor: Annotated[
-        float,
-        SHARE,
-        Option(
-            "--factor",
-            metavar="SHARE",
-            help="What tasks below production take of their requests; 0: calibrated.",
-        ),
-    ] = 0.0,
-    plan: Annotated[
-        str,
-        Option(
-            "--plan",
-            metavar="ESTIMATOR",
-            help="Plan all tasks by their usage, such as gpa:0.01 or reclaimed:0.25, instead of a factor.",
-        ),
-    ] = "",
-    whole_jobs: Annotated[
-        bool,
-        Option(
-            "--whole-jobs", help="Tasks of a job that arrive together start together or not at all."
-        ),
-    ] = False,
-    each_constraint: Annotated[
-        bool,
-        Option("--each-constraint", help="Also drop the constraints on each attribute in turn."),
-    ] = False,
-    add_machines: Annotated[
-        list[str] | None,
-        Option(
-            "--add-machines",
-            metavar="N:CPU:MEMORY",
-            help="Also with so many machines more, such as 100:0.5:0.25; repeatable.",
-        ),
-    ] = None,
-    upgrade_machines: Annotated[
-        list[str] | None,
-        Option(
-            "--upgrade-machines",
-            metavar="OLD=NEW",
-            help="Also with other machines instead, such as 0.5:0.25=0.5:0.5; repeatable.",
-        ),
-    ] = None,
-    event_log: Annotated[
-        Path | None,
-        Option(
-            "--event-log",
-            metavar="DIR",
-            help="Folder or URL for the schedule as a store of its own, for one policy.",
-        ),
-    ] = None,
-    by_hour: Annotated[
-        bool,
-        Option(
-            "--by-hour",
-            help="A row for each tier and hour instead: what waits, evictions, allocation and use.",
-        ),
-    ] = False,
+    policy: ScheduleOption = None,
+    factor: FactorOption = 0.0,
+    plan: PlanOfAllTasksOption = "",
+    whole_jobs: WholeJobsOption = False,
+    each_constraint: EachConstraintOption = False,
+    add_machines: AddMachinesOption = None,
+    upgrade_machines: UpgradeMachinesOption = None,
+    event_log: EventLogOption = None,
+    by_hour: ByHourOption = False,
     seed: SeedOption = 0,
-    jobs: Annotated[
-        int,
-        PROCESSES,
-        Option("--jobs", metavar="N", help="Processes: each replays one policy at a time."),
-    ] = 1,
+    jobs: ReplayProcessesOption = 1,
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
     raw: RawOption = False,
     as_json: JsonOption = False,
-    list_names: Annotated[bool, Option("--list", help="List the policies, and stop.")] = False,
+    list_names: ListSchedulesOption = False,
 ) -> None:
     """Schedule the trace again, under other policies.
 

@@ -12,6 +12,29 @@ from borgtrace.schema.bounds import SHOWN_ROWS
 if TYPE_CHECKING:
     from borgtrace.engine.answer_columns import Carrier
 
+QueryArgument = Annotated[
+    str,
+    Argument(
+        metavar="[QUERY]", help="One SELECT, or EXPLAIN of one; - reads stdin. None: a prompt."
+    ),
+]
+AnswerFormatOption = Annotated[
+    Literal["table", "csv", "json", "parquet"],
+    Option(
+        "--format",
+        help="table for people; csv, json (one object per line) or parquet for programs.",
+    ),
+]
+ParameterOption = Annotated[
+    list[str] | None,
+    Option("--param", metavar="NAME=VALUE", help="Value of $NAME in the query; repeatable."),
+]
+ShownRowsOption = Annotated[
+    int,
+    SHOWN_ROWS,
+    Option("--rows", metavar="N", help="Rows that --format table shows."),
+]
+
 
 @command(
     on_interrupt="the store is as it was",
@@ -22,30 +45,12 @@ if TYPE_CHECKING:
 )
 def sql(
     store: StoreArgument,
-    query: Annotated[
-        str,
-        Argument(
-            metavar="[QUERY]", help="One SELECT, or EXPLAIN of one; - reads stdin. None: a prompt."
-        ),
-    ] = "",
-    format: Annotated[
-        Literal["table", "csv", "json", "parquet"],
-        Option(
-            "--format",
-            help="table for people; csv, json (one object per line) or parquet for programs.",
-        ),
-    ] = "table",
-    param: Annotated[
-        list[str] | None,
-        Option("--param", metavar="NAME=VALUE", help="Value of $NAME in the query; repeatable."),
-    ] = None,
+    query: QueryArgument = "",
+    format: AnswerFormatOption = "table",
+    param: ParameterOption = None,
     memory: MemoryOption = "4GB",
     timeout: TimeoutOption = "",
-    rows: Annotated[
-        int,
-        SHOWN_ROWS,
-        Option("--rows", metavar="N", help="Rows that --format table shows."),
-    ] = 40,
+    rows: ShownRowsOption = 40,
     raw: RawOption = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -4,23 +4,27 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from typer import Argument, Option
+from typing import TYPE_CHECKING, Any
 
 from borgtrace.cli.command import command
 from borgtrace.cli.hints import shell_word
 from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
 from borgtrace.cli.printing import print_json
-from borgtrace.notation import number, value_text
-from borgtrace.schema.bounds import (
-    PROCESSES,
-    SHARE,
-    SHARED_FACTOR,
-    SYNTH_HOURS,
-    SYNTH_MACHINES,
+from borgtrace.cli.synth_options import (
+    AnomaliesOption,
+    CellSizeOption,
+    CheckOption,
+    ConstrainedOption,
+    FileFormatOption,
+    GenerationOption,
+    GeneratorThreadsOption,
+    LikeOption,
+    NewTraceArgument,
+    SharedFactorOption,
+    TraceHoursOption,
 )
+from borgtrace.notation import number, value_text
 
 if TYPE_CHECKING:
     from borgtrace.synth import SynthOptions
@@ -47,75 +51,20 @@ OF_A_NEW_TRACE = (
     effects=[NoEffectWith("check", OF_A_NEW_TRACE), NoEffectWithout(["check"], ["as_json"])],
 )
 def synth(
-    out: Annotated[
-        Path,
-        Argument(
-            metavar="OUT",
-            help="A new folder or URL for the trace; with --check, an existing trace.",
-        ),
-    ],
-    generation: Annotated[
-        str,
-        Option(
-            "--generation", metavar="YEAR", help="Trace format: 2011 (CSV) or 2019 (JSON lines)."
-        ),
-    ] = "2011",
-    machines: Annotated[
-        int,
-        SYNTH_MACHINES,
-        Option("--machines", metavar="N", help="Machines of the cell."),
-    ] = 100,
-    hours: Annotated[
-        float,
-        SYNTH_HOURS,
-        Option("--hours", metavar="H", help="Length of the trace in hours."),
-    ] = 24.0,
+    out: NewTraceArgument,
+    generation: GenerationOption = "2011",
+    machines: CellSizeOption = 100,
+    hours: TraceHoursOption = 24.0,
     seed: SeedOption = 1,
     cell: CellOption = "a",
     tables: TablesOption = "",
-    jobs: Annotated[
-        int,
-        PROCESSES,
-        Option("--jobs", metavar="N", help="Threads; the files do not depend on their number."),
-    ] = 2,
-    anomalies: Annotated[
-        bool,
-        Option(
-            "--anomalies/--no-anomalies",
-            help="Include the documented anomalies at their published rates.",
-        ),
-    ] = True,
-    file_format: Annotated[
-        str, Option("--format", metavar="json|parquet", help="Files of 2019.")
-    ] = "json",
-    shared_factor: Annotated[
-        float,
-        SHARED_FACTOR,
-        Option(
-            "--shared-factor",
-            metavar="F",
-            help="Share of the variance of CPU usage common to all tasks.",
-        ),
-    ] = 0.0,
-    constrained: Annotated[
-        float,
-        SHARE,
-        Option("--constrained", metavar="F", help="Share of jobs with placement constraints."),
-    ] = 0.25,
-    like: Annotated[
-        Path | None,
-        Option(
-            "--like",
-            metavar="STORE",
-            help="Make a cell like this store (a folder or a URL), instead of the published figures.",
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        Option(
-            "--check", help="Compare an existing synthetic trace with what it was made to be like."
-        ),
-    ] = False,
+    jobs: GeneratorThreadsOption = 2,
+    anomalies: AnomaliesOption = True,
+    file_format: FileFormatOption = "json",
+    shared_factor: SharedFactorOption = 0.0,
+    constrained: ConstrainedOption = 0.25,
+    like: LikeOption = None,
+    check: CheckOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make a synthetic trace whose true answers are known.

@@ -15,36 +15,40 @@ from borgtrace.schema.bounds import ID
 if TYPE_CHECKING:
     from borgtrace.store import Store
 
+JobArgument = Annotated[
+    str, Argument(metavar="JOB", help="Name of the job, how it begins, or its id; NAME:INDEX.")
+]
+IndexArgument = Annotated[
+    int | None,
+    ID,
+    Argument(metavar="INDEX", help="Index of the task in its job; 0 by default."),
+]
+WindowsFormatOption = Annotated[
+    Literal["table", "csv", "json"], Option("--format", help="How to print it.")
+]
+UsageColumnsOption = Annotated[
+    str,
+    Option(
+        "--columns",
+        metavar="A,B",
+        help="Usage columns, in order; 2019: percentiles such as p50,p99, or a distribution.",
+        autocompletion=complete_columns,
+    ),
+]
+PlotOption = Annotated[
+    Path | None,
+    Option("--plot", metavar="FILE.html", help="Write a page that shows its events and its usage."),
+]
+
 
 @command(on_interrupt="the store is as it was", writes_here=["plot"])
 def trace(
     store: StoreArgument,
-    name: Annotated[
-        str, Argument(metavar="JOB", help="Name of the job, how it begins, or its id; NAME:INDEX.")
-    ],
-    instance: Annotated[
-        int | None,
-        ID,
-        Argument(metavar="INDEX", help="Index of the task in its job; 0 by default."),
-    ] = None,
-    shape: Annotated[
-        Literal["table", "csv", "json"], Option("--format", help="How to print it.")
-    ] = "table",
-    columns: Annotated[
-        str,
-        Option(
-            "--columns",
-            metavar="A,B",
-            help="Usage columns, in order; 2019: percentiles such as p50,p99, or a distribution.",
-            autocompletion=complete_columns,
-        ),
-    ] = "average_cpu,sampled_cpu,average_memory",
-    plot: Annotated[
-        Path | None,
-        Option(
-            "--plot", metavar="FILE.html", help="Write a page that shows its events and its usage."
-        ),
-    ] = None,
+    name: JobArgument,
+    instance: IndexArgument = None,
+    shape: WindowsFormatOption = "table",
+    columns: UsageColumnsOption = "average_cpu,sampled_cpu,average_memory",
+    plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the measurements of one task, or draw its life.
