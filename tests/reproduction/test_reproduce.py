@@ -214,3 +214,15 @@ def test_points_that_are_filled_or_not_have_one_legend(
     figure = reproduced.answers[0].figure
     assert figure is not None, reproduced.reason
     assert re.findall(r"Symbol legend titled '(\w+)'", figure.svg) == [legend]
+
+
+def test_a_figure_without_what_was_tried_is_missing(four_tasks: Store) -> None:
+    """Cells of users by memory need the size of a machine, which the trace does not publish."""
+    options = ReproductionOptions(only=("fig-6", "fig-7"))
+    users, cells = reproduce(find_paper("verma2015"), four_tasks, options).items
+    assert not users.is_reproduced
+    assert users.reason == (
+        "not applicable: needs --gib-per-unit: what the largest machine has is not published"
+    )
+    assert cells.is_reproduced
+    assert cells.outcome == "no number to judge"

@@ -11,13 +11,13 @@ from borgtrace.reproduction.reproduction import CLAIM_COLUMNS
 
 
 def print_papers() -> None:
-    """List the papers: name, how many items, and the reference."""
+    """List the papers: name, how many items, and what each is called."""
     all_papers = papers()
     print_columns(
         {
             "paper": [paper.name for paper in all_papers],
             "items": [str(len(paper.items)) for paper in all_papers],
-            "reference": [paper.citation.text for paper in all_papers],
+            "title": [paper.citation.text.partition(": ")[2] for paper in all_papers],
         }
     )
 
