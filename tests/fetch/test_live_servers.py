@@ -6,18 +6,17 @@ import gzip
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from tests.fetch.small_cluster import MINUTE, START, cluster, full_cluster
 from tests.fetch.three_ways import contents, ingest_answers, ingest_csv, table_digests
 from tests.metric_servers import Series, prometheus, victoria_metrics
+from tests.own_process import own_process, peak_memory
 
 import borgtrace
 from borgtrace.fetch.prometheus.metrics import ALL_NAMES
@@ -284,33 +283,8 @@ def test_two_days_of_two_hundred_pods(
     assert table_digests(tmp_path / "store") == digests
 
 
-def own_process(*words: object) -> list[str]:
-    """Return a command line that is a process of its own, to be killed and measured."""
-    return [sys.executable, "-m", "borgtrace", *map(str, words)]
-
-
 def wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def peak_memory(words: list[str], ended: list[subprocess.Popen[bytes]]) -> float:
-    """Run a command to its end, and return the largest sum of the memory of its processes, in bytes."""
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-    ended.append(process)
-    watched = psutil.Process(process.pid)
-    largest = 0
-    while process.poll() is None:
-        total = 0
-        for one in [watched, *watched.children(recursive=True)]:
-            try:
-                total += one.memory_full_info().pss
-            except psutil.Error:
-                continue
-        largest = max(largest, total)
-        time.sleep(0.05)
-    assert process.returncode == 0
-    print(f"{words[3]}: {largest / 1e6:.0f} MB")
-    return largest

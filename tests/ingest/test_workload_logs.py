@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import borgtrace
-from borgtrace.cli.manifest import largest_machine
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.notation import ResourceAmounts
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
 from tests.conftest import real_folder
@@ -137,7 +137,7 @@ def test_a_size_that_nobody_says_is_named_and_not_taken_for_that_of_machines(
     )
     assert rows(store, "machine_events", "*") == []
     assert store.manifest.basis["unknown_sizes"] == ["cpu", "memory"]
-    assert largest_machine(store.manifest) == ""
+    assert ResourceAmounts.of(store.manifest).describe() == ""
 
 
 def test_times_since_1970_below_a_header_are_not_shifted(tmp_path: Path) -> None:
