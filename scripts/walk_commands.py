@@ -196,6 +196,7 @@ def command_lines(store: Path, out: Path) -> list[list[object]]:
         ["colocate", store, *placed, "--out", out],
         ["colocate", "place", store],
         ["colocate", "pool", store, "--out", out],
+        ["advise", store, "--out", out / "advice.html"],
         ["compact", store],
         ["simulate", store],
         ["subset", store, out, "--fraction", 0.5],

@@ -17,9 +17,11 @@ Bad rows are data, not exceptions (see :mod:`borgtrace.schema.reasons`). A messa
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from borgtrace.redaction import without_secrets
@@ -46,6 +48,24 @@ def harmless(text: str) -> str:
     web\u001b[2J
     """
     return _HARMFUL.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
+
+
+def shell_word(path: Path | str) -> str:
+    """Return a path as a word of a shell: hints are commands that work when they are pasted, whatever files are called.
+
+    Parameters
+    ----------
+    path
+        Of a file or a folder, or a URL.
+
+    Examples
+    --------
+    >>> shell_word("cell-2011"), shell_word("my cell"), shell_word("-cell")
+    ('cell-2011', "'my cell'", './-cell')
+    """
+    text = str(path)
+    # A name that begins with a hyphen would be taken for an option.
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 class BorgtraceError(Exception):

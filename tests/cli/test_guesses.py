@@ -151,7 +151,7 @@ def test_a_terminal_is_asked_before_anything_is_stored(tmp_path: Path, usage: Pa
     assert "250m → 0.25 cores" in shown
     assert "Ingest like this? [y/N]" in shown
     assert (
-        "Nothing was stored. To correct the guess: borgtrace dialect sniff FILE > own.toml, "
+        f"Nothing was stored. To correct the guess: borgtrace dialect sniff {usage} > own.toml, "
         "then --dialect own.toml" in shown
     )
     assert not store.exists()

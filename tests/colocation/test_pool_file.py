@@ -17,7 +17,7 @@ from borgtrace.errors import SourceError
 from borgtrace.schema.dialects import dialect
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
-WAY_OUT = "; write one with `borgtrace colocate pool STORE --out FILE`"
+WAY_OUT = "; write one: borgtrace colocate pool STORE --out FILE"
 
 
 def full() -> TaskPool:
@@ -216,10 +216,10 @@ def test_refuses_what_is_no_pool_at_all(tmp_path: Path) -> None:
         inst=pa.array([], pa.list_(pa.float32())),
     )
     for path, message in (
-        (missing, "no such file"),
-        (text, "not a Parquet file"),
-        (empty, "the pool has no tasks"),
+        (missing, f"no such file; write one: borgtrace colocate pool STORE --out {missing}"),
+        (text, f"not a Parquet file{WAY_OUT}"),
+        (empty, f"the pool has no tasks{WAY_OUT}"),
     ):
         with pytest.raises(SourceError) as error:
             read_pool(path)
-        assert str(error.value) == f"{path}: {message}{WAY_OUT}"
+        assert str(error.value) == f"{path}: {message}"

@@ -132,7 +132,7 @@ def test_export_writes_jobs(
         (
             ("dataset", "STORE", "OUT", "--min-length", "5000", "--max-length", "6000"),
             "borgtrace: selection: no task matches: expected at least one, got 0 where collection_type = 'JOB' and "
-            "n_windows > 0 and n_windows >= 5000 and n_windows <= 6000; see borgtrace dataset STORE --histogram",
+            "n_windows > 0 and n_windows >= 5000 and n_windows <= 6000; see borgtrace dataset {store} --histogram",
         ),
         (("dataset", "STORE", "OUT", "--features", "speed"), None),
         (
@@ -150,11 +150,11 @@ def test_export_writes_jobs(
         ),
         (
             ("dataset", "STORE"),
-            "borgtrace: OUT: no folder named; borgtrace dataset STORE OUT, or --histogram",
+            "borgtrace: OUT: no folder named; borgtrace dataset {store} OUT, or --histogram",
         ),
         (
             ("export", "STORE", "OUT", "--layout", "tasks"),
-            "borgtrace: --layout: unknown layout: expected one of jobs, opendc, swf, cloudsim, omega, raw, got tasks",
+            "borgtrace: --layout: unknown layout: expected one of jobs, opendc, swf, cloudsim, omega, planetlab, raw, got tasks",
         ),
         (("export", "STORE", "OUT", "--columns", "speed"), None),
     ],
@@ -170,6 +170,8 @@ def test_refusals_are_one_line_exit_2_and_write_nothing(
     code, out, err = _run(capsys, *(places.get(word, word) for word in arguments))
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
+    if message:
+        message = message.replace("{store}", str(synthetic_store))
     assert message is None or err == f"{message}\n"
     assert list(tmp_path.iterdir()) == []
 

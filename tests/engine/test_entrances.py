@@ -252,5 +252,5 @@ def test_the_ids_of_a_predicate_are_those_of_the_store(small: Path) -> None:  # 
 def test_messages(small: Path, predicate: str, message: str) -> None:  # noqa: F811
     with pytest.raises(UsageError) as caught:
         EngineTables.of(small, where=predicate)
-    tail = f": got {predicate}; see `borgtrace info STORE --schema` for its columns"
+    tail = f": got {predicate}; see its columns: borgtrace info {small} --schema"
     assert str(caught.value) == f"--where: not a predicate over tasks: {message}{tail}"

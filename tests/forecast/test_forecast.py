@@ -273,13 +273,15 @@ def test_a_saved_model_is_judged_after_the_hours_that_it_knows(cell: Path, tmp_p
     assert [each.cut for each in elsewhere] == [96, 144]
     with pytest.raises(SourceError) as caught:
         FORECAST.run(cell, model=str(tmp_path / "none"))
-    way_out = "make one: borgtrace forecast STORE --save FILE"
-    assert str(caught.value) == f"{tmp_path / 'none'}: no such file; {way_out}"
+    missing = tmp_path / "none"
+    command = f"borgtrace forecast STORE --save {missing}"
+    assert str(caught.value) == f"{missing}: no such file; make one: {command}"
     (tmp_path / "other").write_text("no pickle")
     with pytest.raises(SourceError) as caught:
         FORECAST.run(cell, model=str(tmp_path / "other"))
     assert str(caught.value) == (
-        f"{tmp_path / 'other'}: not forecasters that were saved: got File is not a zip file; {way_out}"
+        f"{tmp_path / 'other'}: not forecasters that were saved: got File is not a zip file; "
+        "make one: borgtrace forecast STORE --save FILE"
     )
 
 

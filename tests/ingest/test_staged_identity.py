@@ -45,7 +45,8 @@ def test_without_sources_and_staged_parts_there_is_nothing_to_do(tmp_path):
     with pytest.raises(SourceError) as caught:
         ingest([], tmp_path / "store", IngestOptions(jobs=1))
     assert str(caught.value) == (
-        f"{tmp_path / 'store'}: nothing is staged here; name raw files: borgtrace ingest SRC --store …"
+        f"{tmp_path / 'store'}: nothing is staged here; name raw files: "
+        f"borgtrace ingest SRC --store {tmp_path / 'store'}"
     )
 
 

@@ -129,7 +129,7 @@ def test_a_claim_is_judged_where_its_scope_allows_it() -> None:
     assert judged(replace(whole, n_tasks=999), few) == [("not judged", reason, "")]
     assert judged(whole, few, seed=3) == [("holds", "", "")]
     assert judged(whole, few, step=30) == [
-        ("not judged", "is about the question's defaults, not step=30", "")
+        ("not judged", "is about the question's defaults, not step 30", "")
     ]
 
 

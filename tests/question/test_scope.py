@@ -181,9 +181,9 @@ def test_a_whole_table_speaks_about_the_whole_trace() -> None:
         (Scope(), "", {}, ""),
         (Scope(), "priority > 8", {}, "is about all tasks, not a selection (--where)"),
         (Scope(), "", {"seed": 7}, ""),
-        (Scope(), "", {"step": 60}, "is about the question's defaults, not step=60"),
+        (Scope(), "", {"step": 60}, "is about the question's defaults, not step 60"),
         (Scope(free=("step",)), "", {"step": 60}, ""),
-        (Scope(free=("step",)), "", {"seed": 7}, "is about the question's defaults, not seed=7"),
+        (Scope(free=("step",)), "", {"seed": 7}, "is about the question's defaults, not seed 7"),
         (Scope(larger=("size",)), "", {"size": 1001}, ""),
         (Scope(larger=("size",)), "", {"size": 999}, "needs size of 1,000 or more, got 999"),
     ],
@@ -193,6 +193,21 @@ def test_what_was_asked(scope: Scope, where: str, changed: dict[str, Any], expec
         scope.objection(ALL_2011, READS, QuestionRequest(where, changed, {"size": 1000}))
         == expected
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "setting"),
+    [
+        (7_200_000_000, 1, "horizon 2 h"),
+        (300_000_000, 1, "horizon 5 min"),
+        (5_400, 1_000_000, "horizon 1 h 30 min"),
+        (None, 1, "horizon None"),
+    ],
+)
+def test_times_are_said_in_words(value: int | None, unit: int, setting: str) -> None:
+    request = QuestionRequest("", {"horizon": value}, {"horizon": 1}, {"horizon": unit})
+    expected = f"is about the question's defaults, not {setting}"
+    assert Scope().objection(ALL_2011, READS, request) == expected
 
 
 def test_a_verdict_on_another_trace_says_so() -> None:

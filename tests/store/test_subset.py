@@ -57,7 +57,7 @@ def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
             subset(small, tmp_path / str(seed), Criteria(fraction=0.5, seed=seed))
         except UsageError as error:
             assert str(error) == (  # noqa: PT017 - some seeds leave rows, others none
-                "subset: nothing is left; see what the store holds: borgtrace info STORE"
+                f"subset: nothing is left; see what the store holds: borgtrace info {small}"
             )
             assert not (tmp_path / str(seed)).exists()
             continue
@@ -72,7 +72,9 @@ def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
 def test_of_machine_tables_alone_nothing_is_left(tmp_path):
     write_part(tmp_path / "raw", "machine_events", MACHINES)
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
-    message = r"^subset: nothing is left; see what the store holds: borgtrace info STORE$"
+    message = (
+        f"^subset: nothing is left; see what the store holds: borgtrace info {tmp_path}/store$"
+    )
     with pytest.raises(UsageError, match=message):
         subset(tmp_path / "store", tmp_path / "out", Criteria(machines=(5,)))
     assert not (tmp_path / "out").exists()

@@ -15,9 +15,8 @@ from rich.table import Table
 
 from borgtrace.cli.console import counted, progress, talk
 from borgtrace.cli.harmless_console import HarmlessConsole
-from borgtrace.cli.hints import shell_word
 from borgtrace.cli.printing import print_json
-from borgtrace.errors import SourceError
+from borgtrace.errors import SourceError, shell_word
 from borgtrace.fetch import (
     Bucket,
     FetchOutcome,

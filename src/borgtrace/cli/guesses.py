@@ -11,6 +11,7 @@ from typer import Exit, confirm
 
 from borgtrace.cli.console import talk
 from borgtrace.cli.harmless_console import HarmlessConsole
+from borgtrace.errors import shell_word
 
 if TYPE_CHECKING:
     from borgtrace.ingest.find.draft import DraftedColumn
@@ -85,7 +86,10 @@ def confirm_guess(
     show_guess(raw_files)
     if is_accepted or confirm(question, err=True):
         return
+    # A file may hold several tables, and then is several sources.
+    names = dict.fromkeys(shell_word(source.path) for source in raw_files.discovery.sources)
     talk.print(
-        "Nothing was stored. To correct the guess: borgtrace dialect sniff FILE > own.toml, then --dialect own.toml"
+        f"Nothing was stored. To correct the guess: borgtrace dialect sniff {' '.join(names)} > own.toml, "
+        "then --dialect own.toml"
     )
     raise Exit(DECLINED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -12,8 +12,8 @@ from rich.filesize import decimal
 from rich.progress import Progress, TaskID, TextColumn
 
 from borgtrace.cli.console import RateColumn, counted, progress, talk
-from borgtrace.cli.hints import shell_word
 from borgtrace.cli.printing import print_json
+from borgtrace.errors import shell_word
 from borgtrace.ingest.ingest_plan import IngestPlan
 from borgtrace.ingest.progress import Progress as IngestProgress
 from borgtrace.schema.reasons import REASONS
@@ -108,8 +108,26 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
-    """Print the account: rows in = stored + quarantined, per table, and what was noticed."""
+def print_outcome(
+    result: IngestResult,
+    store: Path,
+    sources: Sequence[Path] = (),
+    *,
+    as_json: bool,
+) -> None:
+    """Print the account: rows in = stored + quarantined, per table, and what was noticed.
+
+    Parameters
+    ----------
+    result
+        What was read, and what became of it.
+    store
+        Where it is.
+    sources
+        What was named on the command line, for the hint.
+    as_json
+        Print JSON instead.
+    """
     if as_json:
         print_json(facts_of(result, store), indent=1)
         return
@@ -130,7 +148,8 @@ def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
         print(line)
     # Only staged: counters and digest exist when the store is sorted.
     if result.manifest is None:
-        print(f"Staged. To sort: borgtrace ingest SRC --store {store}")
+        names = " ".join(shell_word(source) for source in sources) or "SRC"
+        print(f"Staged. To sort: borgtrace ingest {names} --store {shell_word(store)}")
     else:
         for note in result.manifest.notes:
             print(note)

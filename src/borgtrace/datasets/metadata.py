@@ -12,7 +12,7 @@ from borgtrace.datasets.leakage import Leakage, Overlap
 from borgtrace.datasets.options import DatasetOptions
 from borgtrace.datasets.scaling import Scaling
 from borgtrace.datasets.trace_index import Counts
-from borgtrace.errors import StoreError
+from borgtrace.errors import StoreError, shell_word
 from borgtrace.storage import read_text
 from borgtrace.store import Store
 
@@ -226,7 +226,7 @@ def read(folder: Path) -> Metadata:
             str(folder),
             "not a dataset",
             expected=f"a folder with {FILE}",
-            way_out=f"build one: borgtrace dataset STORE {folder}",
+            way_out=f"build one: borgtrace dataset STORE {shell_word(folder)}",
         )
     try:
         metadata = Metadata(json.loads(read_text(path)))

@@ -12,7 +12,7 @@ from borgtrace.datasets.selection import GRID_SECONDS, INSTANCE_NAMES, Selection
 from borgtrace.datasets.series import grid_spans
 from borgtrace.engine import guard
 from borgtrace.engine.identifiers import quoted
-from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.errors import BorgtraceError, UsageError, shell_word
 from borgtrace.export import JobsLayout
 from borgtrace.kernels.arrays import Index, Values, Words
 from borgtrace.store import Store
@@ -165,7 +165,7 @@ def select_traces(
             f"no {INSTANCE_NAMES[selection.instances]} matches",
             expected="at least one",
             got=f"0 where {selection.condition(store.manifest.dialect)}",
-            way_out="see borgtrace dataset STORE --histogram",
+            way_out=f"see borgtrace dataset {shell_word(store.path)} --histogram",
         )
     drawn = shuffled(matching, seed)[: selection.sample]
     removed = count_removed(store, selection)
@@ -281,7 +281,7 @@ def query_tasks(
             "--where",
             "not a predicate over tasks",
             got=" ".join(str(error).split()),
-            way_out="see borgtrace info STORE --schema",
+            way_out=f"see borgtrace info {shell_word(store.path)} --schema",
         ) from error
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from borgtrace.errors import SourceError, check_names, first_line
+from borgtrace.errors import SourceError, check_names, first_line, shell_word
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
 from borgtrace.storage import open_regular, refuse_shortage, replacing
 
@@ -18,6 +18,7 @@ FORMAT = "borgtrace forecasters 1"
 """What a file says of itself; the number goes up when files can no longer be read."""
 _HEADER = "header"
 _WAY_OUT = "make one: borgtrace forecast STORE --save FILE"
+"""Where a file is there, it is somebody's: no command is proposed that would replace it."""
 _PICKLE = b"\x80"
 """The first byte of a pickle, in which earlier versions saved forecasters."""
 
@@ -84,7 +85,8 @@ def load(
         Where they were trained on another resource.
     """
     if not Path(path).is_file():
-        raise SourceError(path, "no such file", way_out=_WAY_OUT)
+        command = f"borgtrace forecast STORE --save {shell_word(path)}"
+        raise SourceError(path, "no such file", way_out=f"make one: {command}")
     with open_regular(Path(path)) as file:
         if file.read(1) == _PICKLE:
             raise SourceError(

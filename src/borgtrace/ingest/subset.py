@@ -9,7 +9,7 @@ import duckdb
 from borgtrace.engine import guard
 from borgtrace.engine.embedded import select_sql
 from borgtrace.engine.identifiers import number, quoted
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, shell_word
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
 from borgtrace.ingest.progress import Progress
@@ -164,7 +164,7 @@ def _copy(
         raise UsageError(
             "subset",
             "nothing is left",
-            way_out="see what the store holds: borgtrace info STORE",
+            way_out=f"see what the store holds: borgtrace info {shell_word(source.root)}",
         )
     note = f"subset of {manifest.digest} by {selection.describe()}"
     return replace(

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
 from borgtrace.engine.dtypes import ibis_schema
-from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.errors import BorgtraceError, UsageError, shell_word
 from borgtrace.lifecycle import DERIVED, Cache
 from borgtrace.notation import ResourceAmounts
 from borgtrace.question.provenance import Provenance
@@ -230,7 +230,8 @@ class EngineTables(Tables):
             )
         except BorgtraceError as error:
             what = f"not a predicate over tasks: {error.what}{f': {error.got}' * bool(error.got)}"
-            way_out = "see `borgtrace info STORE --schema` for its columns"
+            store = shell_word(self.origin.store or "STORE")
+            way_out = f"see its columns: borgtrace info {store} --schema"
             raise UsageError("--where", what, got=predicate, way_out=way_out) from error
         # Held by the engine: every table is filtered by it.
         return put_table(self.canonical("tasks").get_backend(), f"chosen_{next(_SERIAL)}", ids)

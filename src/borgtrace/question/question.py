@@ -222,7 +222,7 @@ class Question:
             for name, value in provenance.parameters.items()
             if value != defaults.get(name)
         }
-        request = QuestionRequest(provenance.where, changed, defaults)
+        request = QuestionRequest(provenance.where, changed, defaults, self.time_units)
         findings = [claim.judge_on(answer, coverage, self.reads, request) for claim in self.claims]
         return tuple(findings)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from borgtrace.question.study_times import in_words
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import DAY, HOUR, MINUTE, SECOND, WINDOW
 from borgtrace.store.coverage import Coverage, StoreCoverage
@@ -33,11 +34,28 @@ class QuestionRequest:
         Parameters of the question that are not at their defaults.
     defaults
         The defaults of all.
+    time_units
+        Unit, in µs, of each parameter that is a time.
     """
 
     where: str = ""
     changed: Values = field(default_factory=dict)
     defaults: Values = field(default_factory=dict)
+    time_units: Mapping[str, int] = field(default_factory=dict)
+
+    def setting(self, name: str) -> str:
+        """Return a changed parameter as people say it.
+
+        Examples
+        --------
+        >>> request = QuestionRequest(changed={"horizon": 2 * HOUR, "by": "job"}, time_units={"horizon": 1})
+        >>> request.setting("horizon"), request.setting("by")
+        ('horizon 2 h', 'by job')
+        """
+        value = self.changed[name]
+        if name in self.time_units and value is not None:
+            value = in_words(round(value * self.time_units[name]))
+        return f"{name} {value}"
 
 
 PLAIN_REQUEST = QuestionRequest()
@@ -175,7 +193,7 @@ class Scope:
                 return f"needs {name} of {defaults[name]:,} or more, got {changed[name]:,}"
         others = sorted(set(changed) - set(self.free) - set(self.larger))
         if others:
-            settings = ", ".join(f"{name}={changed[name]}" for name in others)
+            settings = ", ".join(request.setting(name) for name in others)
             return f"is about the question's defaults, not {settings}"
         if request.where:
             return "is about all tasks, not a selection (--where)"

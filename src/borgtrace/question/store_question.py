@@ -8,7 +8,7 @@ from typing import Any
 from borgtrace.question.answer import Rows
 from borgtrace.question.engine_tables import EngineTables
 from borgtrace.question.question import Question, Result
-from borgtrace.schema.bounds import Declaration
+from borgtrace.schema.bounds import Declaration, declarations_of
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
@@ -50,8 +50,13 @@ class StoreQuestion(Question):
 
     @property
     def time_units(self) -> Mapping[str, int]:
-        """No unit: times are parsed by the command."""
-        return {}
+        """Unit, in µs, of each option that is a time, as the fields of the options say."""
+        options: Any = self.options
+        units = {}
+        for name, declaration in declarations_of(options).items():
+            if declaration.time_unit is not None:
+                units[name] = declaration.time_unit
+        return units
 
     def run(
         self, store: Store | str | Path, engine: str | None = None, **parameters: Any

@@ -387,6 +387,7 @@ def machines_of_seeds(
         count_machines,
         capacity=machines.capacity,
         policy=parse_policy(options.policy),
+        store=place,
     )
     seeded_cells = zip(seeds, cells_of_seeds, strict=True)
     return list(map_processes(count, seeded_cells, options.jobs, place=place))
@@ -397,10 +398,11 @@ def count_machines(
     *,
     capacity: Index,
     policy: PlacementPolicy,
+    store: str,
 ) -> int:
     """Return how many machines hold some cells, each on its own."""
     seed, cells = seeded_cells
-    return sum(needed(cell, capacity, seed, policy) for cell in cells)
+    return sum(needed(cell, capacity, seed, policy, store=store) for cell in cells)
 
 
 def change_of(row: Row, beside: Row) -> float | None:

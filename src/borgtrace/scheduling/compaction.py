@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, shell_word
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.scheduling.machines import ANYWHERE, EXTENDED, UNIT, Demand
 from borgtrace.scheduling.packing import Reservations, pack
@@ -100,6 +100,7 @@ def needed(
     policy: PlacementPolicy = POLICIES["least-stranded"],
     *,
     most: int = -1,
+    store: str = "STORE",
 ) -> int:
     """Return how many machines hold the workload.
 
@@ -115,6 +116,8 @@ def needed(
         Which machine a task goes to.
     most
         So many tasks may stay pending; one in 500 where below 0.
+    store
+        Where the tasks come from, for the error.
 
     Raises
     ------
@@ -129,7 +132,7 @@ def needed(
     limit = n // TASKS_PER_PENDING_TASK if most < 0 else most
     tasks = workload.softened(size)
     order = order_of(workload, rng)
-    check_possible(tasks, capacity, limit)
+    check_possible(tasks, capacity, limit, store)
     lower_bound = least_demand(tasks, limit)
     lines = rng.permutation(size)
 
@@ -248,6 +251,7 @@ def check_possible(
     tasks: CellWorkload,
     capacity: Index,
     limit: int,
+    store: str,
 ) -> None:
     """Refuse a workload of which no cell of such machines leaves few enough tasks pending."""
     demand = tasks.demand
@@ -266,7 +270,8 @@ def check_possible(
             expected=f"at most {limit:,} pending tasks (0.2 %)",
             got=f"{n_large:,} too large (up to CPU {cpu:.3g}, memory {memory:.3g}), "
             f"{n_unmet:,} with constraints that no machine meets",
-            way_out='look at them: borgtrace sql STORE "select * from tasks order by cpu_request desc limit 9"',
+            way_out=f"look at them: borgtrace sql {shell_word(store)} "
+            '"select * from tasks order by cpu_request desc limit 9"',
         )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from borgtrace.engine.stored import stored_types
-from borgtrace.errors import StoreError
+from borgtrace.errors import StoreError, shell_word
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns, names_in_files, schema_digest
 from borgtrace.storage import RemotePath, refuse_shortage
@@ -67,7 +67,7 @@ def unreadable(
     if isinstance(root, RemotePath):
         way_out = "copy it there again"
     else:
-        way_out = f"build it again: borgtrace ingest SRC --store {root} --rebuild"
+        way_out = f"build it again: borgtrace ingest SRC --store {shell_word(root)} --rebuild"
     return StoreError(
         str(root),
         what,

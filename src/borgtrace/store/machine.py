@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, shell_word
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
@@ -46,13 +45,13 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> MachineC
     """
     rows = store.sql(_query("capacity_at"), {"machine": machine, "time": time}).to_pylist()
     if not rows:
-        command = f"borgtrace sql {shlex.quote(str(store.path))}"
+        command = f"borgtrace sql {shell_word(store.path)}"
         raise UsageError(
             "machine",
             "no such machine in machine_events" + ("" if time is None else " at that time"),
             got=str(machine),
             way_out=f"list some: {command} "
-            + '"select distinct machine_id from machine_events limit 9"',
+            '"select distinct machine_id from machine_events limit 9"',
         )
     row = rows[0]
     return MachineCapacity(

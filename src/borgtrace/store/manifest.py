@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, get_type_hints
 
-from borgtrace.errors import StoreError, UsageError, first_line
+from borgtrace.errors import StoreError, UsageError, first_line, shell_word
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.schema.dialects import declare
 from borgtrace.storage import as_path, read_text, refuse_shortage, write_file
@@ -295,7 +295,7 @@ def _check_names(root: Path, names: Iterable[str]) -> None:
 def _no_manifest(layout: Layout) -> StoreError:
     """Return the error of a place without a manifest, which says what is there instead."""
     root = str(layout.root)
-    ingest = f"borgtrace ingest SRC --store {root}"
+    ingest = f"borgtrace ingest SRC --store {shell_word(root)}"
     make_one = f"make one: {ingest}"
     if layout.is_remote:
         if not any(layout.parts(table) for table in TABLES):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from borgtrace.errors import StoreNotice, UsageError
+from borgtrace.errors import StoreNotice, UsageError, shell_word
 from borgtrace.kernels.arrays import Index, ShortIndex
 from borgtrace.schema import TABLES
 from borgtrace.storage import as_path, translate_bucket_errors, user_cache
@@ -65,7 +65,7 @@ def _lacking_notice(store: Store, lacking: Sequence[str]) -> str:
     names = ", ".join(lacking)
     return (
         f"{store.path}: made by borgtrace {version}, without {names} (NULL here); "
-        f"to have them: borgtrace ingest SRC --store {store.path} --rebuild"
+        f"to have them: borgtrace ingest SRC --store {shell_word(store.path)} --rebuild"
     )
 
 

@@ -112,7 +112,7 @@ def dataset(
     from borgtrace.cli.datasets import lines_of_lengths, print_built, split_of
     from borgtrace.datasets import DatasetOptions, Selection, build
     from borgtrace.engine import tasks_on
-    from borgtrace.errors import UsageError
+    from borgtrace.errors import UsageError, shell_word
     from borgtrace.schema.ranges import parse_words
 
     # Free text here; Split, Selection and DatasetOptions refuse unknown names, with the option in the message.
@@ -160,7 +160,9 @@ def dataset(
     )
     if out is None and not histogram:
         raise UsageError(
-            "OUT", "no folder named", way_out="borgtrace dataset STORE OUT, or --histogram"
+            "OUT",
+            "no folder named",
+            way_out=f"borgtrace dataset {shell_word(store)} OUT, or --histogram",
         )
     opened = borgtrace.open(store)
     if histogram:

@@ -17,10 +17,9 @@ from typer import Argument, Option, confirm
 from borgtrace.cli.command import command
 from borgtrace.cli.console import talk
 from borgtrace.cli.guesses import can_ask
-from borgtrace.cli.hints import shell_word
 from borgtrace.cli.options import JsonOption, SeedOption
 from borgtrace.cli.printing import print_json
-from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.errors import BorgtraceError, UsageError, shell_word
 from borgtrace.schema.bounds import DEMO_HOURS, DEMO_MACHINES
 from borgtrace.storage import write_file
 

@@ -103,7 +103,7 @@ def check_destination(dest: Path, store: Path | None, *, delete_raw: bool) -> No
     UsageError
         Nothing would be left, or files do not stay on this machine, where a store could read them.
     """
-    from borgtrace.errors import UsageError
+    from borgtrace.errors import UsageError, shell_word
     from borgtrace.storage import RemotePath
 
     if delete_raw and store is None:
@@ -118,5 +118,5 @@ def check_destination(dest: Path, store: Path | None, *, delete_raw: bool) -> No
             "files do not stay here",
             expected="DEST on this machine",
             got=str(dest),
-            way_out=f"leave it out; then: borgtrace ingest {dest} --store {store}",
+            way_out=f"leave it out; then: borgtrace ingest {shell_word(dest)} --store {shell_word(store)}",
         )

@@ -1,7 +1,6 @@
 """``borgtrace fetch prometheus``: a live server → its answers as files, which an ingest reads."""
 
 from borgtrace.cli.command import command
-from borgtrace.cli.hints import shell_word
 from borgtrace.cli.options import (
     JitterSeedOption,
     JsonOption,
@@ -27,6 +26,7 @@ from borgtrace.cli.prometheus_options import (
     ShowQueriesOption,
     UserOfServerOption,
 )
+from borgtrace.errors import shell_word
 
 
 @command(

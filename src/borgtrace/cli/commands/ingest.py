@@ -118,7 +118,7 @@ def ingest(
     announce(prepared.plan)
     with bars() as progress:
         result = prepared.run(progress)
-    print_outcome(result, store, as_json=as_json)
+    print_outcome(result, store, [*files, *answers], as_json=as_json)
     # Faulty files do not stop the others, so the account comes first and the exit code at the end.
     for fault in result.faults:
         talk.print(f"borgtrace: {fault}")

@@ -73,8 +73,7 @@ def overcommit(
     from borgtrace.cli import replays
     from borgtrace.cli.answers import publish, say
     from borgtrace.cli.console import talk
-    from borgtrace.cli.hints import shell_word
-    from borgtrace.errors import check_names
+    from borgtrace.errors import check_names, shell_word
     from borgtrace.overcommit import REPLAY, ReplayOptions
     from borgtrace.report.answer_files import check_png
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from borgtrace.cli.command import command
-from borgtrace.cli.hints import shell_word
 from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
 from borgtrace.cli.printing import print_json
@@ -24,6 +23,7 @@ from borgtrace.cli.synth_options import (
     SharedFactorOption,
     TraceHoursOption,
 )
+from borgtrace.errors import shell_word
 from borgtrace.notation import number, value_text
 
 if TYPE_CHECKING:

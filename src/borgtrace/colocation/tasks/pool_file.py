@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from borgtrace.colocation.tasks.pool import LEVELS, PER_TASK, PreparationStep, TaskPool
-from borgtrace.errors import SourceError
+from borgtrace.errors import SourceError, shell_word
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.dialects import dialect
 from borgtrace.storage import as_local_path, readable, refuse_shortage, replacing
@@ -45,7 +45,8 @@ _TASK_COLUMNS = {
     "retried": np.int64,
 }
 _METADATA_FIELDS = ("generation", "source", "is_synthetic", "is_weighted")
-_WAY_OUT = "write one with `borgtrace colocate pool STORE --out FILE`"
+_WAY_OUT = "write one: borgtrace colocate pool STORE --out FILE"
+"""Where a file is there, it is somebody's: no command is proposed that would replace it."""
 
 
 def write_pool(pool: TaskPool, path: str | Path) -> None:
@@ -157,7 +158,11 @@ def _coverage(facts: dict[str, Any]) -> StoreCoverage:
 
 def _open(path: Path) -> pa.Table:
     if not path.is_file():
-        raise SourceError(str(path), "no such file", way_out=_WAY_OUT)
+        raise SourceError(
+            str(path),
+            "no such file",
+            way_out=f"write one: borgtrace colocate pool STORE --out {shell_word(path)}",
+        )
     try:
         table = pq.read_table(readable(path), partitioning=None)
     except (pa.ArrowException, OSError) as error:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from borgtrace.errors import SourceError, StoreError
+from borgtrace.errors import SourceError, StoreError, shell_word
 from borgtrace.ingest.build.pending import staged_entries
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.find.discovery import Discovery, origin
@@ -82,7 +82,7 @@ def identify(
             raise SourceError(
                 str(layout.root),
                 "nothing is staged here",
-                way_out="name raw files: borgtrace ingest SRC --store …",
+                way_out=f"name raw files: borgtrace ingest SRC --store {shell_word(layout.root)}",
             )
         return known
     if present is not None and not present.sources:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from borgtrace.errors import SourceError, UsageError
+from borgtrace.errors import SourceError, UsageError, shell_word
 from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.find.discovery import Discovery, discover, first_data_files
@@ -109,9 +109,11 @@ def _guess_format(
         # The fault as a trace is the better message.
         raise not_a_trace from None
     draft = joint.draft
-    names = " ".join(str(path) for path in paths if path not in joint.faults)
+    readable = [path for path in paths if path not in joint.faults]
+    names = " ".join(str(path) for path in readable)
+    words = " ".join(shell_word(path) for path in readable)
     if draft.questions:
-        raise _open_questions(names, draft)
+        raise _open_questions(names, words, draft)
     try:
         guessed_dialect = declare(draft.declaration, names)
     except UsageError as open_question:
@@ -121,7 +123,7 @@ def _guess_format(
             open_question.what,
             expected=open_question.expected,
             got=open_question.got,
-            way_out=f"borgtrace dialect sniff {names} > own.toml, {open_question.way_out}, "
+            way_out=f"borgtrace dialect sniff {words} > own.toml, {open_question.way_out}, "
             "and --dialect own.toml",
         ) from None
     discovery = discover(places, cell, guessed_dialect, time_zone)
@@ -158,14 +160,14 @@ def _fault_of_own_data(fault: SourceError, faults: Mapping[Path, SourceError]) -
     return faults.get(Path(fault.where), fault)
 
 
-def _open_questions(names: str, draft: Draft) -> UsageError:
+def _open_questions(names: str, words: str, draft: Draft) -> UsageError:
     """Return the error for files that could be read in two ways."""
     asked = [f"column {question.about}: {question.asked}" for question in draft.questions]
     lines = [question.line for question in draft.questions]
     return UsageError(
         names,
         "; ".join(asked),
-        way_out=f"borgtrace dialect sniff {names} > own.toml, add {', and '.join(lines)}, "
+        way_out=f"borgtrace dialect sniff {words} > own.toml, add {', and '.join(lines)}, "
         "and --dialect own.toml",
     )
 
