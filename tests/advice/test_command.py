@@ -86,6 +86,16 @@ def test_the_same_store_gives_the_same_files(shop: Store, run: Runner, tmp_path:
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
+def test_files_of_an_earlier_advice_do_not_stay(shop: Store, run: Runner, tmp_path: Path) -> None:
+    page = tmp_path / "advice.html"
+    assert run("advise", str(shop.path), "--out", str(page)).exit_code == 0
+    assert (tmp_path / "advice" / "resources.yaml").exists()
+    # By job no owner is known, so that nothing can be patched.
+    assert run("advise", str(shop.path), "--out", str(page), "--by", "job").exit_code == 0
+    assert not (tmp_path / "advice" / "resources.yaml").exists()
+    assert not (tmp_path / "advice" / "vpa.yaml").exists()
+
+
 def test_files_become_a_store_first(run: Runner, tmp_path: Path) -> None:
     answers = write_answers(tmp_path / "answers", TWO_HOURS)
     store = tmp_path / "made"

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from borgtrace.advice.advice import Advice
 
 
+RESOURCES = "resources.yaml"
+AUTOSCALERS = "vpa.yaml"
+
+
 @dataclass(frozen=True, slots=True)
 class AdviceFiles:
     """What was written.
@@ -49,9 +53,12 @@ def write_advice(advice: Advice, page: str | Path) -> AdviceFiles:
         write_result(result, folder, png=False)
     patches = owner_patches(advice.workloads)
     n_patchable = sum(patch.is_patchable for patch in patches)
+    # An earlier advice may have left files: what nothing is advised for must not be applied.
+    for name in (RESOURCES, AUTOSCALERS):
+        (folder / name).unlink(missing_ok=True)
     if n_patchable:
-        write_file(folder / "resources.yaml", resources_yaml(patches))
+        write_file(folder / RESOURCES, resources_yaml(patches))
     if patches:
-        write_file(folder / "vpa.yaml", vpa_yaml(patches))
+        write_file(folder / AUTOSCALERS, vpa_yaml(patches))
     write_file(path, advice.to_html())
     return AdviceFiles(path, folder, n_patchable)

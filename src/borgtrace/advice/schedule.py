@@ -62,7 +62,7 @@ class Schedule:
     def candidates(self) -> tuple[str, ...]:
         """Return the policies that are tried, as users name them: the limits first."""
         policies = ["limit"]
-        policies += [f"borg:phi={phi}" for phi in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)]
+        policies += [f"borg:phi={phi}" for phi in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)]
         for history in self.histories:
             past = f"history={write_time(history)},warmup={write_time(warmup_of(history))}"
             policies += [f"nsigma:n={n},{past}" for n in (2, 3, 5, 7.5, 10)]
