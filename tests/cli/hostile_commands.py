@@ -121,6 +121,18 @@ def _commands_of_files(raw: Path, work: Path) -> dict[str, list[CommandLine]]:
             ["ingest", own, CAPACITY, "--store", work / "own", "--dialect", own_toml(work)],
             ["ingest", no_table, "--store", work / "none"],
         ],
+        "advise": [
+            [
+                "advise",
+                own,
+                CAPACITY,
+                "--yes",
+                "--store",
+                work / "advised",
+                "--out",
+                work / "advice.html",
+            ]
+        ],
         "dialect": [["dialect", "sniff", own], ["dialect", "sniff", no_table]],
         "colocate": [
             ["colocate", "--usage", own, CAPACITY, "--experiment=packing_base", "--instances=1"]

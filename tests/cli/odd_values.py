@@ -107,7 +107,8 @@ class Places:
             "URL": ["http://127.0.0.1:9"],
             "OUT": ["made"],
             "OUT.html": ["page.html"],
-            "COLLECTION": ["10"],
+            "STORE | FILES… | URL": [str(store)],
+            "JOB": ["10"],
             "MACHINE": ["5"],
             "PAPER": ["zhu2015"],
             "[PAPER]": ["zhu2015"],
@@ -117,6 +118,7 @@ class Places:
             "--store": ["new"],
             "--dataset": ["project.dataset"],
             "--at": ["0"],
+            "--out": ["made.parquet"],
         }
         self.cheap: dict[str, list[str]] = {
             "analyze": ["--where", "true"],

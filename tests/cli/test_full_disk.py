@@ -25,6 +25,7 @@ from tests.fetch.small_cluster import cluster
 from tests.ingest.raw import write_cell
 
 WRITERS = {
+    "advise": "advise {store} --out {out}/advice.html",
     "analyze": "analyze {store} job_durations --out {out}",
     "colocate": "colocate --synthetic 200 --experiment packing_base --instances 1 --size 50 --out {out}",
     "colocate place": "colocate place --moments {moments} --placement {out}/placement.csv",

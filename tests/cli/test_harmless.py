@@ -18,12 +18,16 @@ from borgtrace.engine.csv_text import neutral
 from borgtrace.errors import StoreError, harmless
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema import TABLES
+from borgtrace.schema.tables.shared_columns import WORKLOAD
 from borgtrace.store import Store
 from tests.cli.hostile_commands import CSV, FOLDER, NO_FOREIGN_TEXT, CommandLine, command_lines
 from tests.hostile import TEXT, write_2019
 from tests.printed import shown
 
 NOT_IN_2019 = {
+    *(f"collection_events.{column.name}" for column in WORKLOAD),
+    *(f"tasks.{column.name}" for column in WORKLOAD),
+    "instance_events.end_reason",
     "instance_events.user",
     "machine_power_domains.cell",
     "machine_power_domains.pdu",

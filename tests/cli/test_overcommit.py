@@ -265,7 +265,11 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
             ("--tasks", "gold"),
             "--tasks: no such tier: expected all, high, free, other, production, got gold",
         ),
-        (("--explain", "9", "--at", "700s"), "MACHINE: no usage on such a machine: got 9"),
+        (
+            ("--explain", "9", "--at", "700s"),
+            "MACHINE: no usage on such a machine: got 9; list some: borgtrace sql {store} "
+            '"select distinct machine_id from instance_usage limit 9"',
+        ),
         (("--explain", "8", "--at", "1500s"), "--at: nothing ran on machine 8 then: got 25m"),
     ],
 )
@@ -278,7 +282,7 @@ def test_what_is_refused(
     policy = () if "--recommend" in arguments else ("--policy", "limit")
     code, out, err = run(capsys, store, *policy, *arguments)
     assert (code, out) == (2, "")
-    assert err.splitlines()[-1] == f"borgtrace: {message}"
+    assert err.splitlines()[-1] == f"borgtrace: {message.replace('{store}', str(store))}"
 
 
 def test_the_list_says_what_each_policy_does_and_takes(

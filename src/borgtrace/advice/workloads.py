@@ -338,7 +338,8 @@ def why_skipped(one: RecommendedWorkload, slots: range) -> str:
     seen = (one.last_slot - one.first_slot + 1) * WINDOW
     needed = max(LEAST_SEEN, min(DAY, int(len(slots) * WINDOW * SHARE_OF_TRACE)))
     if one.windows < LEAST_WINDOWS or seen < needed:
-        return f"seen for {write_time(seen)} only, {one.windows:,} samples"
+        samples = "1 sample" if one.windows == 1 else f"{one.windows:,} samples"
+        return f"seen for {write_time(seen)} only, {samples}"
     return ""
 
 

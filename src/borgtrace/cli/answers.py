@@ -20,6 +20,9 @@ from borgtrace.report.answer_files import claim_rows, claims_csv, write_result
 from borgtrace.storage import write_file
 from borgtrace.store import Store
 
+_SHOWN_NAMES = 6
+"""Of claims that are not judged for one reason; all of them are in the table of claims."""
+
 
 def run(
     questions: Sequence[Question], tables: Any, parameters: Mapping[str, Any]
@@ -196,6 +199,23 @@ def print_measured_claims(results: Sequence[Result]) -> None:
     print_grid(columns, ("id", "measured", "verdict", "published", "recipe"))
 
 
+def _some_names(names: Sequence[str]) -> str:
+    """Return names as a list; of many the first ones, and how many others there are.
+
+    Examples
+    --------
+    >>> _some_names(["TIR-1", "TIR-2"])
+    'TIR-1, TIR-2'
+    >>> _some_names([f"S1-{number}" for number in range(1, 104)])
+    'S1-1, S1-2, S1-3, S1-4, S1-5, S1-6 and 97 others'
+    """
+    # One name more takes less room than the number of others.
+    if len(names) <= _SHOWN_NAMES + 1:
+        return ", ".join(names)
+    first_names = ", ".join(names[:_SHOWN_NAMES])
+    return f"{first_names} and {len(names) - _SHOWN_NAMES:,} others"
+
+
 def print_headline(findings: Sequence[Finding]) -> None:
     """Say how many claims hold of those that are judged."""
     if findings:
@@ -207,5 +227,5 @@ def print_reasons(findings: Iterable[Finding]) -> None:
     for claims in unjudged(findings).values():
         verdict = claims[0].verdict.capitalize()
         number = counted(len(claims), "claim")
-        names = ", ".join(claim.id for claim in claims)
+        names = _some_names([claim.id for claim in claims])
         print(f"{verdict}, {number}: {claims[0].reason}: {names}", file=sys.stderr)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, shell_word
 from borgtrace.notation import find_machine, with_stored_sizes
 from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.options import ReplayOptions
@@ -82,7 +82,13 @@ def _place_of_machine(store: Store, replay_input: ReplayInput, machine: int | st
     machines = replay_input.usage.machines
     place = int(np.searchsorted(machines, machine_id))
     if place == len(machines) or machines[place] != machine_id:
-        raise UsageError("MACHINE", "no usage on such a machine", got=str(machine))
+        raise UsageError(
+            "MACHINE",
+            "no usage on such a machine",
+            got=str(machine),
+            way_out=f"list some: borgtrace sql {shell_word(store.path)} "
+            '"select distinct machine_id from instance_usage limit 9"',
+        )
     return place
 
 

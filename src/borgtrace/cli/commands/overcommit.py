@@ -109,8 +109,10 @@ def overcommit(
     say(result)
     if plain is not None:
         replays.print_difference(result, plain)
-    line = f"borgtrace overcommit target {shell_word(required_store(store))}"
-    talk.print(f"Each policy is judged on all slots. Next, to choose on earlier ones: {line}")
+    # Where no slot could be judged, none can be chosen either.
+    if not result.not_applicable:
+        line = f"borgtrace overcommit target {shell_word(required_store(store))}"
+        talk.print(f"Each policy is judged on all slots. Next, to choose on earlier ones: {line}")
     publish(
         [result],
         out=out,
