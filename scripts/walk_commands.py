@@ -94,11 +94,11 @@ def make_store(kind: str, span: str, store: Path, trace: Path) -> bool:
     whole = store.parent / f"whole-{kind}"
     if not whole.exists() and not is_done("ingest", *files_of(kind, trace), "--store", whole):
         return False
-    # openb is quiet at first: most of its pods come in the last month.
-    first = 140 * 1440 if kind == "openb" else 10
+    first = 10
     if kind == "openb":
-        last = borgtrace.open(whole).manifest.time_range["instance_events"][1]
-        first = max(10, last // 60_000_000 - 10_080 * 2)
+        # Most of its pods come in the last days: ten minutes of an earlier week hold none.
+        last = borgtrace.open(whole).manifest.time_range["instance_events"][1] // 60_000_000
+        first = max(10, last - minutes - 60)
     return is_done("subset", whole, store, "--time", f"{first}m..{first + minutes}m")
 
 

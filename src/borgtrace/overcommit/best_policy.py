@@ -12,6 +12,8 @@ from borgtrace.schema.time import HOUR, WINDOW
 
 ACCEPTED_RATE = 0.01
 """Violation rate that the sentence is about; the question about a target has any."""
+LEAST_SAVINGS = 0.001
+"""Share of the limits: a policy that saves less is no answer, however seldom or often it promises too little."""
 LIMIT = "limit"
 
 
@@ -46,21 +48,22 @@ def best_of(rows: Sequence[Mapping[str, Any]]) -> str:
         return "without limits, or by the limits alone, nothing is overcommitted."
     if len(saving) == 1:
         return f"{outcome(saving[0])}."
-    keeping = [row for row in saving if keeps(upper_end(row), ACCEPTED_RATE) and row["savings"] > 0]
+    useful = [row for row in saving if row["savings"] >= LEAST_SAVINGS]
+    keeping = [row for row in useful if keeps(upper_end(row), ACCEPTED_RATE)]
     accepted = percent(ACCEPTED_RATE)
     if keeping:
         best = max(keeping, key=lambda row: row["savings"])
         return f"of {len(saving)} policies, most is saved within {accepted} by {outcome(best)}."
-    safest = min((row for row in saving if row["savings"] > 0), key=upper_end, default=None)
+    safest = min(useful, key=upper_end, default=None)
     if safest is None:
-        return "no policy tested promises less than the limits."
+        return f"no policy tested saves as much as {percent(LEAST_SAVINGS)} of the limits."
     trials = safest["instants"] * (WINDOW / HOUR) / safest["horizon"]
     few = ""
     if trials < 3 / ACCEPTED_RATE:
         few = (
             f" {trials:,.0f} machine-horizons were seen; {accepted} takes {3 / ACCEPTED_RATE:,.0f}."
         )
-    return f"no policy tested surely keeps {accepted}; the safest is {outcome(safest)}.{few}"
+    return f"no policy tested surely keeps {accepted}; of those that save, the safest is {outcome(safest)}.{few}"
 
 
 def outcome(row: Mapping[str, Any]) -> str:
