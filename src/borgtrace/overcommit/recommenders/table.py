@@ -20,7 +20,7 @@ from borgtrace.kernels.arrays import Flags
 from borgtrace.notation import percent, with_stored_sizes
 from borgtrace.overcommit.histogram import size_of_unit
 from borgtrace.overcommit.recommenders.backtest import Tally
-from borgtrace.overcommit.recommenders.recommender import Recommender
+from borgtrace.overcommit.recommenders.recommender import OwnRequest, Recommender
 from borgtrace.overcommit.recommenders.registry import parse_recommender, recommenders
 from borgtrace.overcommit.recommenders.samples import JobSamples, job_samples
 from borgtrace.overcommit.replay import RESOURCES
@@ -286,16 +286,22 @@ def least_slack(answer: pa.Table) -> str:
     for resource, rows in rows_by_resource.items():
         keeping = [row for row in rows if row["short"] <= ACCEPTED_SHORTAGE]
         if keeping:
-            best = min(keeping, key=lambda row: row["slack_mean"])
+            best = min(keeping, key=lambda row: (row["slack_mean"], _is_change(row)))
             lead = f"of {len(rows)}, least is wasted, with at most {accepted} of the time above the limit, by"
         else:
-            best = min(rows, key=lambda row: row["short"])
-            lead = f"none of {len(rows)} recommenders keeps {accepted}; the safest is"
+            best = min(rows, key=lambda row: (row["short"], _is_change(row)))
+            lead = f"none of {len(rows)} recommenders keeps {accepted}; least time is spent above the limit by"
+        name = best["recommender"] if _is_change(best) else "the requests as they are"
         sentences.append(
-            f"{resource}: {lead} {best['recommender']}: {percent(best['slack_mean'])} of the limits not used, "
+            f"{resource}: {lead} {name}: {percent(best['slack_mean'])} of the limits not used, "
             f"{percent(best['short'])} of the time above them."
         )
     return "\n".join(sentences)
+
+
+def _is_change(row: Row) -> bool:
+    """Whether a recommender is more than the requests as they are, which are named where others do as well."""
+    return bool(row["recommender"] != OwnRequest.name)
 
 
 def chart(answer: pa.Table) -> charts.Chart:
