@@ -7,6 +7,7 @@ from borgtrace.lifecycle.requests import last_in_force, last_known, with_positio
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.tables import LAST_KNOWN_COLUMNS, STATISTICS_COLUMNS
+from borgtrace.schema.tables.shared_columns import WORKLOAD
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _TASK = ("collection_id", "instance_index")
@@ -116,9 +117,11 @@ def _summarize_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
 
 
 def _summarize_collections(collections: ibis.Table, dialect: Dialect) -> ibis.Table:
-    """Return who submitted each collection, and its logical name."""
+    """Return who submitted each collection, its logical name, and where it belongs."""
     rows = with_positions(collections, ("collection_id",), dialect)
+    places = {column.name: last_known(rows, column.name) for column in WORKLOAD}
     return rows.group_by("collection_id").aggregate(
         collection_user=last_known(rows, "user"),
         collection_logical_name=last_known(rows, "collection_logical_name"),
+        **places,
     )
