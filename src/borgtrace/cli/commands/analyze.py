@@ -1,8 +1,10 @@
 """``borgtrace analyze``: ask a store questions, and compare the answers with what papers claim."""
 
+from __future__ import annotations
+
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -20,6 +22,12 @@ from borgtrace.cli.options import (
     TimeoutOption,
     WhereOption,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from borgtrace.question import Question
+
 
 AnalyzedStoreArgument = Annotated[
     Path | None, Argument(metavar="STORE", help="The store; none with --list.")
@@ -70,9 +78,7 @@ def analyze(
 
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
-    from borgtrace.catalog import find, questions
     from borgtrace.cli.answers import publish, run
-    from borgtrace.cli.bigquery import print_sql
     from borgtrace.cli.options import seconds_of
     from borgtrace.cli.parameters import parse_settings, print_list
     from borgtrace.engine.stoppable import within
@@ -81,14 +87,7 @@ def analyze(
     from borgtrace.report.answer_files import check_png
 
     needs_store = not list_names and show_sql is None
-    if needs_store:
-        check_store_comes_first(store)
-    wanted = list(names or [])
-    if store is not None and not needs_store and not store.is_dir():
-        # Without a store, the first name stands in its place.
-        wanted.insert(0, str(store))
-    # Each once: a name given twice would write the same files twice.
-    chosen = [find(name) for name in dict.fromkeys(wanted or questions())]
+    chosen = chosen_questions(store, names or [], needs_store=needs_store)
     if list_names:
         print_list(chosen, has_set=True)
         return
@@ -102,23 +101,48 @@ def analyze(
     parameters = parse_settings(settings or [], chosen)
     seconds = seconds_of(timeout)
     if show_sql is not None:
-        if show_sql != "bigquery":
-            raise UsageError("--show-sql", "unknown dialect", expected="bigquery", got=show_sql)
-        print_sql(chosen, parameters)
+        print_sql_in(show_sql, chosen, parameters)
     elif store is not None:
         check_png(png, out)
         tables = EngineTables.of(store, engine, where=where, memory=memory)
         # Lazy: each answer is computed when it is asked for.
         results = run(chosen, tables, parameters)
-        publish_all = partial(
-            publish,
-            results,
-            out=out,
-            png=png,
-            as_json=as_json,
-            raw=raw,
-        )
-        within(seconds, publish_all, tables.interrupt)
+        write = partial(publish, results, out=out, png=png, as_json=as_json, raw=raw)
+        within(seconds, write, tables.interrupt)
+
+
+def chosen_questions(store: Path | None, names: list[str], *, needs_store: bool) -> list[Question]:
+    """Return the questions that are named, each once; all where none is.
+
+    A name given twice would write the same files twice.
+    """
+    from borgtrace.catalog import find, questions
+
+    if needs_store:
+        check_store_comes_first(store)
+    wanted = list(names)
+    if store is not None and not needs_store and not store.is_dir():
+        # Without a store, the first name stands in its place.
+        wanted.insert(0, str(store))
+    return [find(name) for name in dict.fromkeys(wanted or questions())]
+
+
+def print_sql_in(
+    sql_dialect: str, questions: list[Question], parameters: Mapping[str, Any]
+) -> None:
+    """Print the queries of questions in another engine's SQL.
+
+    Raises
+    ------
+    UsageError
+        It is not BigQuery's.
+    """
+    from borgtrace.cli.bigquery import print_sql
+    from borgtrace.errors import UsageError
+
+    if sql_dialect != "bigquery":
+        raise UsageError("--show-sql", "unknown dialect", expected="bigquery", got=sql_dialect)
+    print_sql(questions, parameters)
 
 
 def check_store_comes_first(store: Path | None) -> None:

@@ -73,18 +73,8 @@ def colocate_pool(
         memory=memory,
     )
     with experiments.open_study(
-        source,
-        dialect,
-        capacity,
-        tasks=tasks,
-        seed=seed,
-        percentiles=percentiles,
+        source, dialect, capacity, tasks=tasks, seed=seed, percentiles=percentiles
     ) as study:
         experiments.export_pool(
-            study,
-            out,
-            as_json=as_json,
-            include=include,
-            tasks=tasks,
-            seed=seed,
+            study, out, as_json=as_json, include=include, tasks=tasks, seed=seed
         )

@@ -146,15 +146,7 @@ def compact(
         talk.print(
             f"At {clock.text(moment)}: when most CPU is requested (--at names another time)."
         )
-    ask(
-        COMPACT,
-        opened,
-        options,
-        out=out,
-        png=png,
-        as_json=as_json,
-        raw=raw,
-    )
+    ask(COMPACT, opened, options, out=out, png=png, as_json=as_json, raw=raw)
 
 
 def print_what_ifs() -> None:

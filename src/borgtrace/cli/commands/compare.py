@@ -54,30 +54,50 @@ def compare(
     """
     import borgtrace
     from borgtrace.catalog import find
-    from borgtrace.cli.grid import TextColumn, print_grid
     from borgtrace.cli.printing import print_json
-    from borgtrace.errors import UsageError
-    from borgtrace.notation import value_text
     from borgtrace.question.job_distances import distances
     from borgtrace.schema.ranges import parse_words
 
     chosen = [find(name) for name in dict.fromkeys(parse_words(questions))]
     labels = labels_of(stores)
-    if len(labels) < 2:
-        raise UsageError(
-            "STORE…", "nothing to compare", expected="two stores or more", got=str(len(labels))
-        )
-    if chosen and out is None:
-        raise UsageError("--questions", "no folder for the answers", way_out="name one: --out DIR")
+    check_comparison(labels, chosen, out)
     opened = {label: borgtrace.open(path, memory=memory) for label, path in labels.items()}
     distance_table = distances(opened, seed=seed)
     if out is not None:
         answers = answers_by_question(opened, chosen, memory)
         write_comparison(out, opened, distance_table, answers, raw=raw)
-    rows = distance_table.to_pylist()
     if as_json:
-        print_json(rows)
-        return
+        print_json(distance_table.to_pylist())
+    else:
+        print_distances(distance_table)
+
+
+def check_comparison(
+    stores: Mapping[str, Path], questions: Sequence[Question], out: Path | None
+) -> None:
+    """Refuse a comparison of one store, and answers that have no folder.
+
+    Raises
+    ------
+    UsageError
+        Nothing would be compared, or answers would be lost.
+    """
+    from borgtrace.errors import UsageError
+
+    if len(stores) < 2:
+        raise UsageError(
+            "STORE…", "nothing to compare", expected="two stores or more", got=str(len(stores))
+        )
+    if questions and out is None:
+        raise UsageError("--questions", "no folder for the answers", way_out="name one: --out DIR")
+
+
+def print_distances(distance_table: pa.Table) -> None:
+    """Print how far the distributions of each measure lie apart."""
+    from borgtrace.cli.grid import TextColumn, print_grid
+    from borgtrace.notation import value_text
+
+    rows = distance_table.to_pylist()
     columns = []
     for name in distance_table.column_names:
         cells = [value_text(row[name]) for row in rows]

@@ -1,7 +1,9 @@
 """``borgtrace forecast``: forecasters, back-tested; and what they buy in machines."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -19,6 +21,9 @@ from borgtrace.cli.options import (
     required_store,
 )
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE
+
+if TYPE_CHECKING:
+    from borgtrace.forecast import ForecastOptions
 
 ForecasterOption = Annotated[
     list[str] | None,
@@ -105,8 +110,6 @@ def forecast(
 
     Example: borgtrace forecast cell-2011 --forecaster persistence --forecaster boosting --folds 2
     """
-    from dataclasses import replace
-
     import borgtrace
     from borgtrace.cli.answers import ask
     from borgtrace.forecast import FORECAST, PACKED, ForecastOptions
@@ -124,19 +127,25 @@ def forecast(
         model=str(model or ""),
         seed=seed,
     )
-    if forecaster:
-        options = replace(options, forecasters=tuple(forecaster))
-    if resource:
-        options = replace(options, resources=tuple(resource))
-    ask(
-        PACKED if pack else FORECAST,
-        borgtrace.open(required_store(store), memory=memory),
-        options,
-        out=out,
-        png=png,
-        as_json=as_json,
-        raw=raw,
-    )
+    options = with_named(options, forecaster, resource)
+    question = PACKED if pack else FORECAST
+    opened = borgtrace.open(required_store(store), memory=memory)
+    ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)
+
+
+def with_named(
+    options: ForecastOptions,
+    forecasters: list[str] | None,
+    resources: list[str] | None,
+) -> ForecastOptions:
+    """Return options with the forecasters and resources that are named; where none is, the defaults stay."""
+    from dataclasses import replace
+
+    if forecasters:
+        options = replace(options, forecasters=tuple(forecasters))
+    if resources:
+        options = replace(options, resources=tuple(resources))
+    return options
 
 
 def print_forecasters() -> None:

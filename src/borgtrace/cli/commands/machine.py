@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from borgtrace.store import Store
+    from borgtrace.store.machine import MachineCapacity
 
 MachineArgument = Annotated[
     str, Argument(metavar="MACHINE", help="Name of the machine, how it begins, or its id.")
@@ -42,7 +43,7 @@ def machine(
     Example: borgtrace machine cell-2011 4155527081 --at 700s
     """
     import borgtrace
-    from borgtrace.cli.machine_text import print_hours, print_machine, print_tasks, used_share
+    from borgtrace.cli.machine_text import print_hours, print_machine, print_tasks
     from borgtrace.cli.printing import print_json
     from borgtrace.notation import Notation, find_machine
     from borgtrace.store.machine import capacity_at
@@ -71,12 +72,21 @@ def machine(
         print_hours(notation, rows)
     else:
         print_tasks(notation, rows)
+    print(shares_of_capacity(capacity, rows, at_time=time is not None))
+
+
+def shares_of_capacity(
+    capacity: MachineCapacity, rows: list[dict[str, Any]], *, at_time: bool
+) -> str:
+    """Say how much of a machine is used, of each resource whose size is known."""
+    from borgtrace.cli.machine_text import used_share
+
     # A share of an unknown capacity is no number (32 ADD rows of 2011 have none).
     parts = []
     for resource, size in (("cpu", capacity.cpu), ("memory", capacity.memory)):
         if size:
-            parts.append(used_share(resource, size, rows, at_time=time is not None))
-    print("; ".join(parts) or "its capacity is unknown")
+            parts.append(used_share(resource, size, rows, at_time=at_time))
+    return "; ".join(parts) or "its capacity is unknown"
 
 
 def load_of(store: Store, machine_id: int, time: int | None) -> pa.Table:

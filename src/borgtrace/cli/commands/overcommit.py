@@ -113,11 +113,4 @@ def overcommit(
     if not result.not_applicable:
         line = f"borgtrace overcommit target {shell_word(required_store(store))}"
         talk.print(f"Each policy is judged on all slots. Next, to choose on earlier ones: {line}")
-    publish(
-        [result],
-        out=out,
-        png=png,
-        as_json=as_json,
-        raw=raw,
-        is_table=True,
-    )
+    publish([result], out=out, png=png, as_json=as_json, raw=raw, is_table=True)

@@ -68,11 +68,4 @@ def overcommit_reclaim(
     )
     result = replays.replay(RECLAIMED, opened, options)
     say(result)
-    publish(
-        [result],
-        out=out,
-        png=png,
-        as_json=as_json,
-        raw=raw,
-        is_table=True,
-    )
+    publish([result], out=out, png=png, as_json=as_json, raw=raw, is_table=True)

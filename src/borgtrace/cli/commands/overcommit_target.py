@@ -97,11 +97,4 @@ def overcommit_target(
     options |= replays.times_of_replay(opened, horizon, is_literal=bool(compat))
     result = replays.replay(ADVICE, opened, options)
     say(result)
-    publish(
-        [result],
-        out=out,
-        png=png,
-        as_json=as_json,
-        raw=raw,
-        is_table=True,
-    )
+    publish([result], out=out, png=png, as_json=as_json, raw=raw, is_table=True)

@@ -1,7 +1,9 @@
 """``borgtrace report``: every answer about a store on one page."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
@@ -14,6 +16,10 @@ from borgtrace.cli.options import (
     StoreArgument,
 )
 from borgtrace.schema.bounds import CHART_WIDTH
+
+if TYPE_CHECKING:
+    from borgtrace.report import Summary
+
 
 ReportPageArgument = Annotated[Path, Argument(metavar="OUT.html", help="The page to write.")]
 ThemeOption = Annotated[
@@ -50,8 +56,7 @@ def report(
     Example: borgtrace report cell-2011 report.html
     """
     import borgtrace
-    from borgtrace.cli.console import steps, talk
-    from borgtrace.cli.printing import print_json
+    from borgtrace.cli.console import steps
     from borgtrace.report import write
 
     opened = borgtrace.open(store, memory=memory)
@@ -66,6 +71,17 @@ def report(
             width=width,
             progress=progress,
         )
+    print_summary(summary, as_json=as_json)
+    # The page is written, but the command has not answered everything: the first refusal is its exit code.
+    for error in summary.refused.values():
+        raise error
+
+
+def print_summary(summary: Summary, *, as_json: bool) -> None:
+    """Print where the page is, how much it holds, and which questions were refused."""
+    from borgtrace.cli.console import talk
+    from borgtrace.cli.printing import print_json
+
     for name, error in summary.refused.items():
         talk.print(f"{name}: {error}")
     size = f"{summary.size / 1e6:.1f} MB"
@@ -82,6 +98,3 @@ def report(
         )
     else:
         print(summary.path)
-    # The page is written, but the command has not answered everything: the first refusal is its exit code.
-    for error in summary.refused.values():
-        raise error

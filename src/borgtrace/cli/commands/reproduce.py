@@ -8,6 +8,7 @@ from typer import Argument, Option
 from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_papers, complete_styles
 from borgtrace.cli.options import JsonOption, MemoryOption, RawOption
+from borgtrace.errors import UsageError
 
 PaperArgument = Annotated[
     str,
@@ -17,7 +18,7 @@ PaperArgument = Annotated[
         autocompletion=complete_papers,
     ),
 ]
-StoreArgument = Annotated[
+ReproducedStoreArgument = Annotated[
     Path | None, Argument(metavar="STORE", help="The store; none with --list.")
 ]
 OnlyOption = Annotated[
@@ -28,7 +29,7 @@ OnlyOption = Annotated[
         help="A table or figure, such as fig-8; repeatable; all by default.",
     ),
 ]
-OutOption = Annotated[
+ReproductionFolderOption = Annotated[
     Path,
     Option(
         "--out",
@@ -52,7 +53,7 @@ PaperScaleOption = Annotated[
         help="Let experiments draw as many samples as the paper; takes minutes.",
     ),
 ]
-ListNamesOption = Annotated[
+ListPapersOption = Annotated[
     bool, Option("--list", help="List the papers, or the tables and figures of one, and stop.")
 ]
 
@@ -60,15 +61,15 @@ ListNamesOption = Annotated[
 @command(on_interrupt="nothing was written")
 def reproduce(
     paper: PaperArgument = "",
-    store: StoreArgument = None,
+    store: ReproducedStoreArgument = None,
     only: OnlyOption = None,
-    out: OutOption = Path("reproduced"),
+    out: ReproductionFolderOption = Path("reproduced"),
     style: StyleOption = "acm-column",
     paper_scale: PaperScaleOption = False,
     memory: MemoryOption = "4GB",
     raw: RawOption = False,
     as_json: JsonOption = False,
-    list_names: ListNamesOption = False,
+    list_names: ListPapersOption = False,
 ) -> None:
     """Redraw a paper's tables and figures on a store.
 
@@ -80,24 +81,16 @@ def reproduce(
     import borgtrace
     from borgtrace.cli.console import steps, talk
     from borgtrace.cli.printing import print_json
-    from borgtrace.cli.reproduction_text import print_items, print_outcomes, print_papers
-    from borgtrace.errors import UsageError
+    from borgtrace.cli.reproduction_text import print_outcomes
     from borgtrace.reproduction import ReproductionOptions, find_paper
     from borgtrace.reproduction import reproduce as reproduce_paper
     from borgtrace.reproduction.files import write_reproduction
 
     if list_names:
-        if paper:
-            print_items(find_paper(paper))
-        else:
-            print_papers()
+        print_papers_or_items(paper)
         return
     if store is None:
-        raise UsageError(
-            "STORE" if paper else "PAPER",
-            "no store named" if paper else "no paper named",
-            way_out="borgtrace reproduce PAPER STORE, or borgtrace reproduce --list",
-        )
+        raise without_store(paper)
     chosen = find_paper(paper)
     # Before the store is opened: a wrong name costs no time.
     chosen.chosen(only or ())
@@ -117,3 +110,23 @@ def reproduce(
     # The page is written, but not everything was answered: the first refusal is the exit code.
     for error in reproduction.errors.values():
         raise error
+
+
+def print_papers_or_items(paper: str) -> None:
+    """Print the tables and figures of a paper, or the papers where none is named."""
+    from borgtrace.cli.reproduction_text import print_items, print_papers
+    from borgtrace.reproduction import find_paper
+
+    if paper:
+        print_items(find_paper(paper))
+    else:
+        print_papers()
+
+
+def without_store(paper: str) -> UsageError:
+    """Return the error of a command that names no store, and maybe no paper."""
+    return UsageError(
+        "STORE" if paper else "PAPER",
+        "no store named" if paper else "no paper named",
+        way_out="borgtrace reproduce PAPER STORE, or borgtrace reproduce --list",
+    )

@@ -59,12 +59,11 @@ def simulate(
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import talk
     from borgtrace.report.answer_files import check_png
-    from borgtrace.scheduling import POLICIES, SIMULATE, SIMULATE_HOURS, SimulateOptions
+    from borgtrace.scheduling import SIMULATE, SIMULATE_HOURS, SimulateOptions
     from borgtrace.scheduling.schedule_question import DEFAULTS
 
     if list_names:
-        for known_policy in POLICIES.values():
-            print(f"{known_policy.name:<22}{known_policy.about}")
+        print_schedulers()
         return
     check_png(png, out)
     options = SimulateOptions(
@@ -79,13 +78,14 @@ def simulate(
         event_log=str(event_log or ""),
         jobs=jobs,
     )
-    question = SIMULATE_HOURS if by_hour else SIMULATE
-    ask(
-        replace(question, note=talk.print),
-        borgtrace.open(required_store(store), memory=memory),
-        options,
-        out=out,
-        png=png,
-        as_json=as_json,
-        raw=raw,
-    )
+    question = replace(SIMULATE_HOURS if by_hour else SIMULATE, note=talk.print)
+    opened = borgtrace.open(required_store(store), memory=memory)
+    ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)
+
+
+def print_schedulers() -> None:
+    """Print the policies with a sentence about each."""
+    from borgtrace.scheduling import POLICIES
+
+    for policy in POLICIES.values():
+        print(f"{policy.name:<22}{policy.about}")
