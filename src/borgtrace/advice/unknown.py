@@ -7,7 +7,8 @@ machine are than its highest ten, the median of the machines; the same again is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -109,10 +110,7 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
     """Say what the tasks lack: windows, a history, requests."""
     counts = store.sql(_COUNTS_OF_TASKS_SQL).to_pylist()[0]
     n_tasks = counts["tasks"]
-
-    def share_of_tasks(n: int) -> str:
-        return f"{integer(n)} of {integer(n_tasks)} tasks ({percent(n / n_tasks, 2)})"
-
+    share_of_tasks = partial(_share_of_tasks, n_tasks=n_tasks)
     if not n_tasks:
         return
     if counts["without_usage"] == n_tasks:
@@ -123,17 +121,7 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
             "no usage",
             f"{n} have no measured usage: they count as if they used all they request.",
         )
-    missing = []
-    for resource, title in RESOURCES.items():
-        n_missing = counts[f"without_{resource}"]
-        if n_missing:
-            missing.append(f"{share_of_tasks(n_missing)} have no request of {title}")
-    if missing:
-        yield (
-            "no requests",
-            f"{'; '.join(missing)}: what they use is in no promise, comes on top of it, and machines are packed as if "
-            "it were nothing.",
-        )
+    yield from _of_requests(counts)
     if counts["containers"] and counts["without_limits"] == counts["containers"]:
         yield (
             "no limits",
@@ -148,6 +136,26 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
     if counts["short"] > WORTH_SAYING * n_tasks:
         n = share_of_tasks(counts["short"])
         yield "short series", f"{n} were measured for less than an hour: too short to learn from."
+
+
+def _share_of_tasks(n: int, n_tasks: int) -> str:
+    return f"{integer(n)} of {integer(n_tasks)} tasks ({percent(n / n_tasks, 2)})"
+
+
+def _of_requests(counts: Mapping[str, int]) -> Iterator[Unknown]:
+    """Say how many tasks request nothing of a resource."""
+    missing = []
+    for resource, title in RESOURCES.items():
+        n_missing = counts[f"without_{resource}"]
+        if n_missing:
+            tasks = _share_of_tasks(n_missing, counts["tasks"])
+            missing.append(f"{tasks} have no request of {title}")
+    if missing:
+        yield (
+            "no requests",
+            f"{'; '.join(missing)}: what they use is in no promise, comes on top of it, and machines are packed as if "
+            "it were nothing.",
+        )
 
 
 def of_usage(replay: Replay, options: AdviceOptions) -> Iterator[Unknown]:
@@ -168,21 +176,7 @@ def of_usage(replay: Replay, options: AdviceOptions) -> Iterator[Unknown]:
             f"Policies were judged on {n_judged} of {integer(n_machines)} machines, drawn at random.",
         )
     for resource in options.resources:
-        blocks = [replay.input.block(place, resource) for place in replay.places[:PEAK_MACHINES]]
-        if not any(len(block.known) for block in blocks):
-            yield (
-                "not judged",
-                f"Of {RESOURCES[resource]} no policy was judged: no task on a machine has both usage and a request of "
-                "it.",
-            )
-        above = share_above_requests(blocks)
-        if above > WORTH_SAYING:
-            title = RESOURCES[resource]
-            yield (
-                "above requests",
-                f"{percent(above, 2)} of the {title} that is used lies above the request of its task: "
-                "promises count it only up to the request.",
-            )
+        yield from _of_resource(replay, resource)
     margin = margin_for_short_peaks(replay, options)
     if margin is not None:
         yield (
@@ -190,6 +184,24 @@ def of_usage(replay: Replay, options: AdviceOptions) -> Iterator[Unknown]:
             "CPU is a mean of 5 minutes: shorter peaks are not seen. The highest 5 minutes of a machine are "
             f"{percent(margin, 2)} above its highest 10 (median); shorter peaks may add as much again "
             "(our extrapolation).",
+        )
+
+
+def _of_resource(replay: Replay, resource: str) -> Iterator[Unknown]:
+    """Say how much of a resource no policy was judged on, or no promise counts."""
+    title = RESOURCES[resource]
+    blocks = [replay.input.block(place, resource) for place in replay.places[:PEAK_MACHINES]]
+    if not any(len(block.known) for block in blocks):
+        yield (
+            "not judged",
+            f"Of {title} no policy was judged: no task on a machine has both usage and a request of it.",
+        )
+    above = share_above_requests(blocks)
+    if above > WORTH_SAYING:
+        yield (
+            "above requests",
+            f"{percent(above, 2)} of the {title} that is used lies above the request of its task: "
+            "promises count it only up to the request.",
         )
 
 

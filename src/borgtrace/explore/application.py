@@ -123,23 +123,6 @@ def routes_of_views(pages: Pages) -> list[Route]:
         job_id = find_job(store, request.path_params["job"])
         return pages.task(job_id, id_of(request, "task"), start, times(request))
 
-    def table(request: Request) -> Response:
-        query = parameters_of(request)
-        # A form adds a condition; the address that it leads to can be kept and sent.
-        added = with_form(query)
-        if added is not None:
-            return RedirectResponse(f"{request.url.path}?{urlencode(added)}", 303)
-        name = request.path_params["table"]
-        return HTMLResponse(pages.table(requested_view(store, name, query)))
-
-    def search(request: Request) -> Response:
-        words = request.query_params.get("q", "")
-        matches = search_words(pages.explored, words)
-        # One meaning is where the reader wanted to go.
-        if len(matches) == 1:
-            return RedirectResponse(matches[0].address, 303)
-        return HTMLResponse(pages.search(words, matches))
-
     return [
         view("/", cell),
         # Names may hold slashes, as shop/web-7/app does.
@@ -150,10 +133,31 @@ def routes_of_views(pages: Pages) -> list[Route]:
         view("/facets", lambda request: pages.facets(parameters_of(request))),
         view("/jobs", lambda request: pages.jobs(criteria_of(request), parameters_of(request))),
         view("/tables", lambda request: pages.tables()),
-        Route("/tables/{table}", table),
+        Route("/tables/{table}", lambda request: table_or_redirect(pages, request)),
         view("/sql", lambda request: pages.sql(parameters_of(request))),
-        Route("/search", search),
+        Route("/search", lambda request: search_or_redirect(pages, request)),
     ]
+
+
+def table_or_redirect(pages: Pages, request: Request) -> Response:
+    """Return the page of a table, or lead from a form to the address of what it asks for."""
+    query = parameters_of(request)
+    # A form adds a condition; the address that it leads to can be kept and sent.
+    added = with_form(query)
+    if added is not None:
+        return RedirectResponse(f"{request.url.path}?{urlencode(added)}", 303)
+    name = request.path_params["table"]
+    return HTMLResponse(pages.table(requested_view(pages.explored.store, name, query)))
+
+
+def search_or_redirect(pages: Pages, request: Request) -> Response:
+    """Return the page of what words may mean, or lead to it where they mean one thing."""
+    words = request.query_params.get("q", "")
+    matches = search_words(pages.explored, words)
+    # One meaning is where the reader wanted to go.
+    if len(matches) == 1:
+        return RedirectResponse(matches[0].address, 303)
+    return HTMLResponse(pages.search(words, matches))
 
 
 def routes_of_data(data: DataViews) -> list[Route]:

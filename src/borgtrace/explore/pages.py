@@ -125,21 +125,10 @@ class Pages(TablePages):
         life = task_life.read_life(store, collection_id, instance_index)
         window = None if start is None else task.window(self.explored, life, start)
         if start is not None and window is None:
-            raise UsageError(
-                "window",
-                "not one of this task in this store",
-                got=f"{start} µs",
-                way_out="choose one in the table of usage",
-            )
+            raise _no_such_window(start)
         starts = life.usage["start_time"].to_pylist()
         own_units = OwnUnits(self.explored.notation)
-        # Neighbors in time; where no window is shown there are none.
-        before: list[int] = []
-        after: list[int] = []
-        if window:
-            position = starts.index(start)
-            before = starts[max(position - 1, 0) : position]
-            after = starts[position + 1 : position + 2]
+        before, after = ([], []) if start is None else _neighbors(starts, start)
         return self.render(
             "task",
             title=self._title_of_task(collection_id, instance_index),
@@ -251,3 +240,18 @@ def linked_facts(facts: Mapping[str, Any], notation: Notation) -> list[tuple[str
     for name, value, unit in zip(table.columns, table.rows[0], table.units, strict=True):
         known.append((name, replace(value, text=f"{value.text} {unit}") if unit else value))
     return known
+
+
+def _no_such_window(start: int) -> UsageError:
+    return UsageError(
+        "window",
+        "not one of this task in this store",
+        got=f"{start} µs",
+        way_out="choose one in the table of usage",
+    )
+
+
+def _neighbors(starts: list[int], start: int) -> tuple[list[int], list[int]]:
+    """Return the start of the window before one, and of the one after it, where there are such."""
+    place = starts.index(start)
+    return starts[max(place - 1, 0) : place], starts[place + 1 : place + 2]

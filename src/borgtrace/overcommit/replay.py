@@ -148,6 +148,13 @@ class ReplayInput:
     pools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     first_slot: int = 0
 
+    def _measured_rows(self, place: int) -> npt.NDArray[np.void]:
+        """Return the rows of a machine since usage was measured."""
+        rows = self.usage.rows(place)
+        if self.first_slot > 0:
+            rows = rows[rows["slot"] >= self.first_slot]
+        return rows
+
     def block(self, place: int, resource: str) -> MachineBlock:
         """Return one machine and resource.
 
@@ -158,9 +165,7 @@ class ReplayInput:
         resource
             ``"cpu"`` or ``"memory"``.
         """
-        rows = self.usage.rows(place)
-        if self.first_slot > 0:
-            rows = rows[rows["slot"] >= self.first_slot]
+        rows = self._measured_rows(place)
         # A term holds for many rows: it is read once, and repeated.
         is_new_term = np.ones(len(rows), np.bool_)
         is_new_term[1:] = rows["term"][1:] != rows["term"][:-1]

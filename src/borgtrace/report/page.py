@@ -58,7 +58,6 @@ def report_html(
     references = [section.question.reference for section in sections]
     references += [finding.source for finding in findings]
     facts = overview.facts(manifest, sections)
-    of_publisher = findings_of_publisher(manifest, sections)
     return render(
         "report.html.j2",
         title=holdings.trace_name(manifest),
@@ -72,21 +71,32 @@ def report_html(
         facts=facts,
         levels=overview.levels(facts),
         level_names=overview.LEVEL_NAMES,
-        surprises=overview.surprises(sections) if of_publisher else [],
         groups=grouped(item for item in sections if item.not_applicable is None),
         not_applicable=refusals(sections),
         sections=sections,
         observed=observed(sections),
-        headline=headline(of_publisher) if of_publisher else "",
-        kinds=KINDS,
-        judged=findings_by_verdict(sections),
-        unjudged=unjudged(findings),
-        verdicts={verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS},
+        **verdicts_of_page(manifest, sections),
         holdings=holdings.holdings(manifest),
         missing=[name for name in TABLES if not manifest.tables.get(name)],
         counters=holdings.counters(manifest),
         papers=papers_cited(" ".join(references)),
     )
+
+
+def verdicts_of_page(manifest: Manifest, sections: Sequence[PageSection]) -> dict[str, Any]:
+    """Return what the page says of published claims: which hold, which do not, and which are not judged."""
+    findings = [finding for section in sections for finding in section.findings]
+    of_publisher = findings_of_publisher(manifest, sections)
+    return {
+        "surprises": overview.surprises(sections) if of_publisher else [],
+        "headline": headline(of_publisher) if of_publisher else "",
+        "kinds": KINDS,
+        "judged": findings_by_verdict(sections),
+        "unjudged": unjudged(findings),
+        "verdicts": {
+            verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS
+        },
+    }
 
 
 def findings_by_verdict(

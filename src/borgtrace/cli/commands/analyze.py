@@ -22,6 +22,7 @@ from borgtrace.cli.options import (
     TimeoutOption,
     WhereOption,
 )
+from borgtrace.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +83,6 @@ def analyze(
     from borgtrace.cli.options import seconds_of
     from borgtrace.cli.parameters import parse_settings, print_list
     from borgtrace.engine.stoppable import within
-    from borgtrace.errors import UsageError
     from borgtrace.question import EngineTables
     from borgtrace.report.answer_files import check_png
 
@@ -92,11 +92,7 @@ def analyze(
         print_list(chosen, has_set=True)
         return
     if store is None and show_sql is None:
-        raise UsageError(
-            "STORE",
-            "no store named",
-            way_out="borgtrace analyze STORE [NAME…], or borgtrace analyze --list",
-        )
+        raise without_store()
     # Before the store is opened: a wrong name costs no time.
     parameters = parse_settings(settings or [], chosen)
     seconds = seconds_of(timeout)
@@ -127,6 +123,15 @@ def chosen_questions(store: Path | None, names: list[str], *, needs_store: bool)
     return [find(name) for name in dict.fromkeys(wanted or questions())]
 
 
+def without_store() -> UsageError:
+    """Return the error of a command that names no store."""
+    return UsageError(
+        "STORE",
+        "no store named",
+        way_out="borgtrace analyze STORE [NAME…], or borgtrace analyze --list",
+    )
+
+
 def print_sql_in(
     sql_dialect: str, questions: list[Question], parameters: Mapping[str, Any]
 ) -> None:
@@ -138,7 +143,6 @@ def print_sql_in(
         It is not BigQuery's.
     """
     from borgtrace.cli.bigquery import print_sql
-    from borgtrace.errors import UsageError
 
     if sql_dialect != "bigquery":
         raise UsageError("--show-sql", "unknown dialect", expected="bigquery", got=sql_dialect)
@@ -154,7 +158,6 @@ def check_store_comes_first(store: Path | None) -> None:
         It names a question, and there is no such folder.
     """
     from borgtrace.catalog import names
-    from borgtrace.errors import UsageError
 
     if store is not None and not store.exists() and str(store) in names():
         raise UsageError(

@@ -1,7 +1,9 @@
 """``borgtrace reproduce``: a paper's tables and figures on a store, published beside measured."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -9,6 +11,11 @@ from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_papers, complete_styles
 from borgtrace.cli.options import JsonOption, MemoryOption, RawOption
 from borgtrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from borgtrace.reproduction import Reproduction
+    from borgtrace.reproduction.files import ReproductionFiles
+
 
 PaperArgument = Annotated[
     str,
@@ -105,8 +112,7 @@ def reproduce(
         print_json({"page": str(files.page), "rows": reproduction.rows()}, indent=1)
     else:
         print_outcomes(reproduction, raw=raw)
-        talk.print(reproduction.summary)
-        talk.print(f"Page: {files.page}; {files.n_figures} figures in {out / 'figures'}")
+        print_files(reproduction, files, out)
     # The page is written, but not everything was answered: the first refusal is the exit code.
     for error in reproduction.errors.values():
         raise error
@@ -130,3 +136,11 @@ def without_store(paper: str) -> UsageError:
         "no store named" if paper else "no paper named",
         way_out="borgtrace reproduce PAPER STORE, or borgtrace reproduce --list",
     )
+
+
+def print_files(reproduction: Reproduction, files: ReproductionFiles, out: Path) -> None:
+    """Print how much was reproduced, and where the page and the figures are."""
+    from borgtrace.cli.console import talk
+
+    talk.print(reproduction.summary)
+    talk.print(f"Page: {files.page}; {files.n_figures} figures in {out / 'figures'}")

@@ -154,25 +154,7 @@ def _show_staged(
 
 def _show_usage_series(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Show the series of usage by task; return how many are left out because others say the same, by reason."""
-    metrics_sql = ", ".join(map(literal, USAGE_METRICS))
-    connection.execute(f"""
-        CREATE OR REPLACE TEMP TABLE ranked_series AS
-        SELECT
-            *,
-            kind = 'pod' AND pod IN (
-                SELECT pod FROM series WHERE kind_of_row = 'usage_rows' AND kind = 'container'
-            ) AS is_total,
-            rank > min(rank) OVER (PARTITION BY task, ends_with("column", 'cpu')) AS is_recorded
-        FROM (
-            SELECT *, list_position([{metrics_sql}], metric) AS rank
-            FROM series
-            WHERE kind_of_row = 'usage_rows'
-        )
-    """)
-    ((n_totals, n_recorded),) = connection.execute("""
-        SELECT count(*) FILTER (is_total), count(*) FILTER (is_recorded AND NOT is_total)
-        FROM ranked_series
-    """).fetchall()
+    counts = _rank_usage_series(connection)
     connection.execute("""
         CREATE OR REPLACE TEMP TABLE usage_series AS
         WITH docker_names AS (
@@ -193,8 +175,31 @@ def _show_usage_series(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
         )
         SELECT *, row_number() OVER (ORDER BY task, "column", series) - 1 AS place FROM named
     """)
-    counts = {"pod_total": n_totals, "recorded_series": n_recorded}
     return {reason: n for reason, n in counts.items() if n}
+
+
+def _rank_usage_series(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Mark the series of usage that others say as well; return how many there are, by reason."""
+    metrics_sql = ", ".join(map(literal, USAGE_METRICS))
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE ranked_series AS
+        SELECT
+            *,
+            kind = 'pod' AND pod IN (
+                SELECT pod FROM series WHERE kind_of_row = 'usage_rows' AND kind = 'container'
+            ) AS is_total,
+            rank > min(rank) OVER (PARTITION BY task, ends_with("column", 'cpu')) AS is_recorded
+        FROM (
+            SELECT *, list_position([{metrics_sql}], metric) AS rank
+            FROM series
+            WHERE kind_of_row = 'usage_rows'
+        )
+    """)
+    ((n_totals, n_recorded),) = connection.execute("""
+        SELECT count(*) FILTER (is_total), count(*) FILTER (is_recorded AND NOT is_total)
+        FROM ranked_series
+    """).fetchall()
+    return {"pod_total": n_totals, "recorded_series": n_recorded}
 
 
 def _show(connection: duckdb.DuckDBPyConnection, name: str, rows_sql: str) -> None:

@@ -161,6 +161,13 @@ def _tests_of_lines(layout: RawLayout, fields: Sequence[TextField]) -> list[_Fie
     return tests
 
 
+def _cases_sql(tests: Sequence[_FieldTest]) -> str:
+    """Write the number of the first test that fails."""
+    return " ".join(
+        f"WHEN {test.condition_sql} THEN {number}" for number, (_, test) in enumerate(tests, 1)
+    )
+
+
 def _validation_sql(
     fields: Sequence[TextField],
     tests: Sequence[_FieldTest],
@@ -169,9 +176,7 @@ def _validation_sql(
     texts_sql = ", ".join(f"{item.text_sql} AS {text_name(item.name)}" for item in fields)
     values_sql = ", ".join(f"{item.value_sql} AS {quoted(item.name)}" for item in fields)
     names_sql = ", ".join(quoted(item.name) for item in fields)
-    cases_sql = " ".join(
-        f"WHEN {test.condition_sql} THEN {number}" for number, (_, test) in enumerate(tests, 1)
-    )
+    cases_sql = _cases_sql(tests)
     failed_text_sql = _failed_text_sql(tests)
     return f"""
         WITH parsed AS ({lines.query_sql}),
