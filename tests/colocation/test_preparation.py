@@ -341,24 +341,28 @@ def test_the_stores_arrays_give_the_same_pool() -> None:
         )
 
 
+LONGER_TRACE = "colocation needs a longer trace with usage"
+
+
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        (lambda: tiny(), "no task has usage"),
-        (lambda: tiny(tasks=[task(1, 0)]), "no task has usage"),
+        (lambda: tiny(), f"no task has usage; {LONGER_TRACE}"),
+        (lambda: tiny(tasks=[task(1, 0)]), f"no task has usage; {LONGER_TRACE}"),
         (
             lambda: tiny(tasks=[task(1, 23, seconds=6900.0), task(2, 30, n_fail=1)]),
-            "no long task is left of 2: 1 with a failing event (EVICT, FAIL, KILL, LOST), 1 fewer than 24 windows",
+            "no long task is left of 2: 1 with a failing event (EVICT, FAIL, KILL, LOST), 1 fewer than 24 windows; "
+            f"{LONGER_TRACE}",
         ),
         (
             lambda: tiny(tasks=[task(1, 30, max_sampled_cpu=None)]),
-            "no long task is left of 1: 1 without any sampled CPU",
+            "no long task is left of 1: 1 without any sampled CPU; colocation draws CPU that was sampled at instants; "
+            "borgtrace advise and borgtrace overcommit take means",
         ),
     ],
     ids=["empty", "no usage", "short or failing", "v2.0 without samples"],
 )
 def test_says_why_there_is_no_pool(tables, message: str) -> None:  # type: ignore[no-untyped-def]
-    message += "; colocation needs a longer trace with usage"
     with pytest.raises(NotApplicable) as reason:
         prepare(tables())
     assert str(reason.value) == message

@@ -444,7 +444,8 @@ def machines_in_words(answer: pa.Table) -> str:
     if not rows:
         return "No what-if of those asked for is applicable: the table says why."
     first = rows[0]
-    text = f"{first['tasks']:,} tasks need {first['machines']:,.0f} machines ({first['what_if']})"
+    noun = "machine" if first["machines"] == 1 else "machines"
+    text = f"{first['tasks']:,} tasks need {first['machines']:,.0f} {noun} ({first['what_if']})"
     saving = [row for row in rows[1:] if row["change"] is not None and row["change"] < 0]
     for row in sorted(saving, key=lambda row: row["change"])[:2]:
         text += f"; {row['machines']:,.0f} with {row['what_if']} ({percent(row['change'])})"

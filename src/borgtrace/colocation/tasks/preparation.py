@@ -43,6 +43,8 @@ INCLUDED = ("short", "failing")
 """Tasks that the paper drops and that may stay."""
 FACTS_OF_TASKS = (*REQUESTS, "priority", "collection_logical_name", "user")
 _WAY_OUT = "colocation needs a longer trace with usage"
+_WITHOUT_SAMPLES = "without any sampled CPU"
+_WAY_OUT_OF_MEANS = "colocation draws CPU that was sampled at instants; borgtrace advise and borgtrace overcommit take means"
 
 
 class Requirement(NamedTuple):
@@ -117,7 +119,7 @@ def _requirements(tasks: ir.Table, generation: str) -> list[Requirement]:
         too_short = f"windows of less than {LONG_SECONDS:,} s together"
     return [
         Requirement("failing", "with a failing event (EVICT, FAIL, KILL, LOST)", n_failures == 0),
-        Requirement("", "without any sampled CPU", seconds.notnull()),
+        Requirement("", _WITHOUT_SAMPLES, seconds.notnull()),
         # NULL is neither above 0 nor not.  The step before dropped those tasks, and 0 keeps this a yes or no.
         Requirement("", "that never used CPU in any sample", seconds.fill_null(0.0) > 0),
         Requirement("short", too_short, is_long),
@@ -299,7 +301,10 @@ def nothing_left(steps: tuple[PreparationStep, ...]) -> str:
     if not total:
         return f"no task has usage; {_WAY_OUT}"
     dropped = ", ".join(f"{step.count:,} {step.name}" for step in steps if step.count)
-    return f"no long task is left of {total:,}: {dropped}; {_WAY_OUT}"
+    # No longer trace helps where nothing was sampled.
+    most = max(steps, key=lambda step: step.count)
+    way_out = _WAY_OUT_OF_MEANS if most.name == _WITHOUT_SAMPLES else _WAY_OUT
+    return f"no long task is left of {total:,}: {dropped}; {way_out}"
 
 
 def _assemble(
