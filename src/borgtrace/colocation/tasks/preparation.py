@@ -44,7 +44,10 @@ INCLUDED = ("short", "failing")
 FACTS_OF_TASKS = (*REQUESTS, "priority", "collection_logical_name", "user")
 _WAY_OUT = "colocation needs a longer trace with usage"
 _WITHOUT_SAMPLES = "without any sampled CPU"
-_WAY_OUT_OF_MEANS = "colocation draws CPU that was sampled at instants; borgtrace advise and borgtrace overcommit take means"
+_WAY_OUT_OF_MEANS = (
+    "colocation draws CPU that was sampled at instants; "
+    "borgtrace advise and borgtrace overcommit take means"
+)
 
 
 class Requirement(NamedTuple):
