@@ -23,6 +23,7 @@ from borgtrace.forecast.backtest import (
 )
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.kernels.arrays import Numbers
+from borgtrace.notation import percent
 from borgtrace.placement import CAPACITY_RTOL, Fitted, Gpa, pack_fitted
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
 from borgtrace.question.store_question import Report
@@ -60,6 +61,10 @@ ANSWER = Answer(
 
 
 RHOS = (0.1, 0.01, 0.001)
+SENTENCE_RHO = 0.01
+"""The probability that the sentence is about."""
+REFERENCES = {"history": "the last hour's usage", "future": "the hour to come, were it known"}
+"""What is packed by where no forecaster is."""
 
 
 def compute(
@@ -174,6 +179,44 @@ def count_packing(tasks: TaskMoments, rho: float) -> PackingCounts:
     )
 
 
+def fewest_machines(answer: pa.Table) -> str:
+    """Return a sentence for each resource: which forecaster needs fewest machines without more overload than told.
+
+    Parameters
+    ----------
+    answer
+        Rows of this question.
+    """
+    rows_by_resource: dict[str, list[Row]] = {}
+    for row in answer.to_pylist():
+        if row["rho"] == SENTENCE_RHO:
+            rows_by_resource.setdefault(row["resource"], []).append(row)
+    told = percent(SENTENCE_RHO)
+    sentences = []
+    for resource, rows in rows_by_resource.items():
+        forecasters = [row for row in rows if row["forecaster"] not in REFERENCES]
+        keeping = [row for row in forecasters if row["overload"] <= SENTENCE_RHO]
+        if keeping:
+            best = min(keeping, key=lambda row: (row["machines"], row["overload"]))
+            lead = f"fewest machines at an overload of at most {told} are needed by"
+        else:
+            best = min(forecasters, key=lambda row: (row["overload"], row["machines"]))
+            lead = f"no forecaster keeps {told}; least overloaded is"
+        beside = [
+            f"{_machines_and_overload(row)} by {REFERENCES[row['forecaster']]}"
+            for row in rows
+            if row["forecaster"] in REFERENCES
+        ]
+        outcomes = "; ".join([_machines_and_overload(best), *beside])
+        sentences.append(f"{resource}: {lead} {best['forecaster']}: {outcomes}.")
+    return "\n".join(sentences)
+
+
+def _machines_and_overload(row: Row) -> str:
+    noun = "machine" if row["machines"] == 1 else "machines"
+    return f"{row['machines']:,} {noun} ({percent(row['overload'])} overloaded)"
+
+
 def chart(answer: pa.Table) -> charts.Chart:
     """Draw machines and overload of packings by forecasts: a curve for each forecaster."""
     import altair as alt
@@ -205,6 +248,7 @@ PACKED = BacktestQuestion(
     answer=ANSWER,
     compute=compute,
     chart=chart,
+    sentence=fewest_machines,
     reference="Janus & Rzadca, SoCC'17 (Gaussian Percentile Approximation)",
 )
 """Packings by forecasts: ``PACKED.run(store)``."""
