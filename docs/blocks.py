@@ -51,6 +51,8 @@ _STOPPABLE = "Press Ctrl-C to stop.\n"
 """What a server says of itself."""
 _BAR = "━"
 """Progress bars are left out: a page cannot show them move."""
+_FIRST_RUN = "First run: compiling"
+"""Nor who has run the command before."""
 _VOLATILE = (
     (re.compile(r"\b\d[\d,.]* ?(?:µs|ms|s|min|seconds)\b(?!\w)"), "…"),
     (re.compile(r"\b[\d.,]+ ?[kMGT]?B/s"), "…"),
@@ -148,7 +150,8 @@ def run(step: Step, folder: Path, environment: dict[str, str]) -> str:
     if code or (_FAILED.search(printed) and "exit code" not in step.command):
         raise AssertionError(f"{step.block.place}: {step.command}\nends with {code}:\n{printed}")
     lines = printed.replace(str(folder), "…").splitlines()
-    return "".join(line.rstrip() + "\n" for line in lines if _BAR not in line)
+    shown = [line for line in lines if _BAR not in line and not line.startswith(_FIRST_RUN)]
+    return "".join(line.rstrip() + "\n" for line in shown)
 
 
 def _watched(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
