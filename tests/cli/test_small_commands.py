@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -49,6 +50,21 @@ def test_a_format_is_drafted(tmp_path: Path, capsys: Capture) -> None:
     draft = tomllib.loads(capsys.readouterr().out)
     assert run("dialect", "sniff", own, "--json") == 0
     assert json.loads(capsys.readouterr().out) == draft
+
+
+def test_a_task_without_usage_is_no_empty_table(tmp_path: Path, capsys: Capture) -> None:
+    raw = write_cell(tmp_path / "raw")
+    shutil.rmtree(raw / "task_usage")
+    store = tmp_path / "store"
+    ingest([raw], store, IngestOptions(jobs=1))
+    assert run("trace", store, 10, 0) == 0
+    out, err = capsys.readouterr()
+    assert out.count("\n") == 1
+    assert out.endswith(": 0 windows\n")
+    command = f"borgtrace trace {store} 10 0 --plot life.html"
+    assert err == f"Its usage was not measured. To see its events: {command}\n"
+    assert run("trace", store, 10, 0, "--plot", tmp_path / "life.html") == 0
+    assert (tmp_path / "life.html").stat().st_size > 10_000
 
 
 def test_a_draft_needs_a_file(tmp_path: Path, capsys: Capture) -> None:

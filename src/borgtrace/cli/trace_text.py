@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from borgtrace.cli.console import talk
 from borgtrace.cli.grid import TextColumn, print_grid
 from borgtrace.cli.machine_text import print_note
+from borgtrace.errors import shell_word
 from borgtrace.notation import Notation, integer, line_of_name, number
 from borgtrace.notation.amounts import resource_of
 from borgtrace.notation.clock import SECONDS
@@ -47,7 +49,13 @@ def print_windows(
         Arrays of its windows by name: ``start_time`` and ``duration`` in s, and others.
     """
     notation = Notation.of(store)
-    print(task_line(store, notation, collection_id, instance_index, len(columns["start_time"])))
+    n_windows = len(columns["start_time"])
+    print(task_line(store, notation, collection_id, instance_index, n_windows))
+    if not n_windows:
+        place = shell_word(store.path)
+        line = f"borgtrace trace {place} {collection_id} {instance_index} --plot life.html"
+        talk.print(f"Its usage was not measured. To see its events: {line}")
+        return
     shown = []
     for name, values in columns.items():
         if name == "start_time":
