@@ -68,6 +68,17 @@ def shell_word(path: Path | str) -> str:
     return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
+def sql_command(store: Path | str, query: str) -> str:
+    """Return the command that asks a store a query of ours, which holds no quotes.
+
+    Examples
+    --------
+    >>> print(sql_command("my cell", "select 1"))
+    borgtrace sql 'my cell' "select 1"
+    """
+    return f'borgtrace sql {shell_word(store)} "{query}"'
+
+
 class BorgtraceError(Exception):
     """Base of all errors that borgtrace raises on purpose.
 

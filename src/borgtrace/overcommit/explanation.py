@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from borgtrace.errors import UsageError, shell_word
+from borgtrace.errors import UsageError, sql_command
 from borgtrace.notation import find_machine, with_stored_sizes
 from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.options import ReplayOptions
@@ -86,8 +86,8 @@ def _place_of_machine(store: Store, replay_input: ReplayInput, machine: int | st
             "MACHINE",
             "no usage on such a machine",
             got=str(machine),
-            way_out=f"list some: borgtrace sql {shell_word(store.path)} "
-            '"select distinct machine_id from instance_usage limit 9"',
+            way_out="list some: "
+            + sql_command(store.path, "select distinct machine_id from instance_usage limit 9"),
         )
     return place
 

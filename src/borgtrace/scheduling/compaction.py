@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from borgtrace.errors import UsageError, shell_word
+from borgtrace.errors import UsageError, sql_command
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.scheduling.machines import ANYWHERE, EXTENDED, UNIT, Demand
 from borgtrace.scheduling.packing import Reservations, pack
@@ -270,8 +270,8 @@ def check_possible(
             expected=f"at most {limit:,} pending tasks (0.2 %)",
             got=f"{n_large:,} too large (up to CPU {cpu:.3g}, memory {memory:.3g}), "
             f"{n_unmet:,} with constraints that no machine meets",
-            way_out=f"look at them: borgtrace sql {shell_word(store)} "
-            '"select * from tasks order by cpu_request desc limit 9"',
+            way_out="look at them: "
+            + sql_command(store, "select * from tasks order by cpu_request desc limit 9"),
         )
 
 

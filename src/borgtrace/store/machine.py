@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from borgtrace.errors import UsageError, shell_word
+from borgtrace.errors import UsageError, sql_command
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
@@ -45,13 +45,12 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> MachineC
     """
     rows = store.sql(_query("capacity_at"), {"machine": machine, "time": time}).to_pylist()
     if not rows:
-        command = f"borgtrace sql {shell_word(store.path)}"
         raise UsageError(
             "machine",
             "no such machine in machine_events" + ("" if time is None else " at that time"),
             got=str(machine),
-            way_out=f"list some: {command} "
-            '"select distinct machine_id from machine_events limit 9"',
+            way_out="list some: "
+            + sql_command(store.path, "select distinct machine_id from machine_events limit 9"),
         )
     row = rows[0]
     return MachineCapacity(
