@@ -67,6 +67,19 @@ def test_a_task_without_usage_is_no_empty_table(tmp_path: Path, capsys: Capture)
     assert (tmp_path / "life.html").stat().st_size > 10_000
 
 
+def test_nothing_is_sorted_where_there_is_no_usage(tmp_path: Path, capsys: Capture) -> None:
+    raw = write_cell(tmp_path / "raw")
+    shutil.rmtree(raw / "task_usage")
+    store = tmp_path / "store"
+    ingest([raw], store, IngestOptions(jobs=1))
+    assert run("overcommit", store) == 0
+    first_line, *_ = capsys.readouterr().err.splitlines()
+    reason = (
+        "not applicable: the store holds no rows of instance_usage; ingest files that have some"
+    )
+    assert first_line.startswith(f"overcommit: {reason} (")
+
+
 def test_a_draft_needs_a_file(tmp_path: Path, capsys: Capture) -> None:
     assert run("dialect", "sniff") == 2
     assert (

@@ -75,7 +75,8 @@ def times_of_replay(store: Store, horizon: str, *, is_literal: bool = False) -> 
         Whether the policies are those of Google's simulator, which have warm-ups of their own.
     """
     times = study_times(store)
-    if not horizon:
+    # Without usage there is nothing to choose times for: the answer says so.
+    if not horizon and times.span:
         talk.print(f"{times.sentence} (--horizon sets another)")
     return {
         "horizon": parse_time(horizon, "--horizon") if horizon else times.horizon,
@@ -93,7 +94,8 @@ def replay(question: ReplayQuestion, store: Store, options: Mapping[str, Any]) -
         What is asked of which store, and with which fields of its options.
     """
     megabytes = expected_size(store) / 1e6
-    talk.print(f"Sorting usage by machine: up to {megabytes:,.1f} MB of disk, half of it kept.")
+    if megabytes:
+        talk.print(f"Sorting usage by machine: up to {megabytes:,.1f} MB of disk, half of it kept.")
     with steps() as report:
         return replace(question, forecasts=walks, report=report).run(store, **options)
 
