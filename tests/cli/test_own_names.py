@@ -86,6 +86,7 @@ ELSEWHERE = {
     "advise": "has tests of its own",
     "explore": "has pages",
     "report": "has pages",
+    "reproduce": "has pages",
     "demo": "makes a cell without names",
     "synth": "makes a cell without names",
     "sql": "shows what is stored, as the query asks",

@@ -112,8 +112,8 @@ def test_empty_answers(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
             2,
             (
                 'query: Binder Error: Referenced column "nothing" not found in FROM clause!; '
-                'Candidate bindings: "n_machines", "collection_id", "collection_type", "scheduling_class", '
-                '"n_finish"; every table and column: borgtrace info --schema'
+                'Candidate bindings: "container", "n_machines", "collection_id", "collection_type", '
+                '"scheduling_class"; every table and column: borgtrace info --schema'
             ),
         ),
         (

@@ -146,7 +146,7 @@ def test_targets_of_a_synthetic_trace(capsys: Capture) -> None:
         "A:",
         "counted",
     ]
-    assert second.split() == ["mean_cpu,", "free", "0.25", "reported", "A:", "counted"]
+    assert second.split() == ["mean_cpu,", "free", "0.25", "–", "reported", "A:", "counted"]
     assert total == "1 of 2 judged targets fit"
 
 

@@ -242,9 +242,9 @@ def test_queries_come_no_faster_than_asked_for(serve: Serve, tmp_path: Path) -> 
         times.append(time.monotonic())
 
     fetch(serve(choose=choose), tmp_path, rate=20.0)
-    # 5 metrics: a check, two lists of names, and two queries of each.
-    assert len(times) == 13
-    assert times[-1] - times[0] >= 12 / 20.0 - 0.05
+    # 5 metrics: a check, three lists of names, and two queries of each.
+    assert len(times) == 14
+    assert times[-1] - times[0] >= 13 / 20.0 - 0.05
 
 
 def test_a_dead_server_is_given_up(serve: Serve, tmp_path: Path) -> None:
@@ -341,7 +341,8 @@ def test_a_server_that_lists_no_names_is_asked_for_all_metrics(
 
     fake = serve(choose=choose)
     plan = fetch(fake, tmp_path)
-    assert len(plan.metrics) == 9
+    # Usage, requests, limits, owners of pods and of their owners, labels, nodes, ends and restarts.
+    assert len(plan.metrics) == 12
     assert samples(tmp_path) == all_samples(fake)
 
 

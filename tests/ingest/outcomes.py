@@ -88,7 +88,10 @@ def differences(
         reasons: Counter[str] = Counter()
         for row, line in enumerate(lines):
             fate, held = judge(line), stored.get((number, row))
-            if fate.reasons:
+            if not line.strip():
+                # A blank line is no row: it is neither stored nor refused.
+                agrees = row not in refused and held is None
+            elif fate.reasons:
                 agrees = refused.get(row) in fate.reasons and held is None
                 reasons[refused.get(row, "")] += 1
             else:

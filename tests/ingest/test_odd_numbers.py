@@ -143,6 +143,9 @@ def _due_of_nothing(sample: SampleTable, field: RawField) -> Any:
 def _largest(sample: SampleTable, field: RawField) -> float:
     column = sample.column(field)
     assert column is not None
+    # A limit beyond every machine is none, which is known when rows are converted.
+    if column.name in ("cpu_limit", "memory_limit"):
+        return math.inf
     if column.type in _INTEGERS and column.unit != "us":
         return _INTEGERS[column.type] - 1
     conversion = sample.dialect.conversion

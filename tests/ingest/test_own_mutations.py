@@ -30,12 +30,13 @@ def _expected(line):
     if not re.fullmatch(r'(("([^"]|"")*"|[^",]*),)+', line + ","):
         return None
     fields = next(csv.reader([line]), [])
-    if len(fields) != 3 or not fields[0] or not NUMBER.fullmatch(fields[1]):
+    # Blanks around a name are no part of it.
+    if len(fields) != 3 or not fields[0].strip() or not NUMBER.fullmatch(fields[1]):
         return None
     time, cpu = float(fields[1]), float(fields[2]) if NUMBER.fullmatch(fields[2]) else None
     if (fields[2] and cpu is None) or time < 0 or (cpu or 0) < 0 or time * 1e6 >= 2**63:
         return None
-    return fields[0], round(time * 1e6), cpu
+    return fields[0].strip(), round(time * 1e6), cpu
 
 
 @pytest.mark.parametrize("n_lines", [300, pytest.param(1_000, marks=pytest.mark.scale)])

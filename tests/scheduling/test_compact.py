@@ -24,7 +24,8 @@ def test_of_eleven_seeds_the_second_most_machines_count(
     cell = store(tmp_path, machine_events=MACHINES, task_events=task(1, 0, 1))
     # Seeds 0 to 10 need 1 to 11 machines.
     monkeypatch.setattr(
-        "borgtrace.scheduling.compact.needed", lambda cell, capacity, seed, policy: seed + 1
+        "borgtrace.scheduling.compact.needed",
+        lambda cell, capacity, seed, policy, **options: seed + 1,
     )
     (row,) = COMPACT.run(cell, what_ifs=("limits",)).table.to_pylist()
     assert row["machines"] == 10.0

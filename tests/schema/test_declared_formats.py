@@ -257,7 +257,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         ": usage.cpu: no such unit: expected one of cores, millicores, microcores, nanocores, percent_of_core, "
         "fraction_of_request, "
         "fraction_of_machine, fraction_of_largest, percent_of_request, percent_of_machine, percent_of_largest, "
-        'quantity, got iso; add unit = "cores", or what it is',
+        'quantity, quantity_of_limit, got iso; add unit = "cores", or what it is',
     ),
     (
         {"tasks__status": "how"},

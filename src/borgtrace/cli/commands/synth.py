@@ -24,7 +24,6 @@ from borgtrace.cli.synth_options import (
     TraceHoursOption,
 )
 from borgtrace.errors import shell_word
-from borgtrace.notation import number, value_text
 
 if TYPE_CHECKING:
     from borgtrace.synth import SynthOptions
@@ -189,6 +188,9 @@ TARGET_LINE = "{:<44}{:>11}{:>11}{:>11}  {:<23}{:<13}{}"
 
 def line_of_target(row: dict[str, Any]) -> str:
     """Return the line of one target: what is published, measured, and judged of it."""
+    # Inside: the help of all commands imports this module, and names of a store need an engine.
+    from borgtrace.notation import number, value_text
+
     deviation = "" if row["deviation"] is None else f"{row['deviation']:+.1%}"
     interval = "" if row["low"] is None else f"{number(row['low'])} … {number(row['high'])}"
     return TARGET_LINE.format(
