@@ -196,7 +196,7 @@ def incident_table(
         ),
         AdviceColumn("address in the explorer", explorer_path),
     ]
-    rows = worst_first(advice.incidents.table.to_pylist(), amounts)
+    rows = worst_first(advice.incidents.table.to_pylist())
     return AdviceTable.of("The worst broken promises", columns, rows)
 
 

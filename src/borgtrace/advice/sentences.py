@@ -213,10 +213,10 @@ def incident_lines(
     rows = incidents.table.to_pylist()
     if not rows:
         return [NOTHING_BROKE if is_promised else NOTHING_PROMISED]
-    return [incident_line(row, notation, amounts) for row in worst_first(rows, amounts)]
+    return [incident_line(row, notation, amounts) for row in worst_first(rows)]
 
 
-def worst_first(rows: Sequence[Row], amounts: ResourceAmounts) -> list[Row]:
+def worst_first(rows: Sequence[Row]) -> list[Row]:
     """Return the incidents of all resources, those first that exceed their promise most as a share of it."""
 
     def severity(row: Row) -> float:

@@ -31,7 +31,7 @@ from borgtrace.advice.recommending import (
 )
 from borgtrace.advice.workload_samples import workload_samples
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.overcommit.histogram import MEBIBYTE
+from borgtrace.notation.amounts import BYTES_PER_GIB
 from borgtrace.overcommit.recommenders.registry import parse_recommender
 from borgtrace.overcommit.replay_question import first_measured_slot
 from borgtrace.question import Answer, Column, NotApplicable, Question, Row, charts
@@ -40,7 +40,6 @@ from borgtrace.schema.time import DAY, HOUR, TRACE_START, WINDOW, write_time
 from borgtrace.schema.types import Unit
 from borgtrace.store import Store
 
-GIBIBYTE = 1024 * MEBIBYTE
 LEAST_WINDOWS = 12
 """Samples of a workload below which nothing is recommended: an hour of one task."""
 LIMIT_MARGIN = 0.15
@@ -212,7 +211,7 @@ def slots_of_usage(store: Store) -> range:
 def limits_of_tasks(store: Store, options: AdviceOptions) -> dict[str, Numbers]:
     """Return the limits of all tasks, in cores and bytes; NaN where none is known."""
     tasks = store.task_columns(["cpu_limit", "memory_limit"])
-    sizes = {"cpu": options.cores, "memory": options.gib * GIBIBYTE}
+    sizes = {"cpu": options.cores, "memory": options.gib * BYTES_PER_GIB}
     limits = {}
     for resource, size in sizes.items():
         limit = tasks[f"{resource}_limit"].to_numpy().astype(np.float64)
@@ -243,7 +242,7 @@ def advise_resource(
         n_slots,
         never_below_peak=not options.below_peak,
     )
-    size = options.cores if resource == "cpu" else options.gib * GIBIBYTE
+    size = options.cores if resource == "cpu" else options.gib * BYTES_PER_GIB
     of_workload = {}
     for samples in workload_samples(store, workloads, resource, size):
         for one in recommending.add(samples):
@@ -254,7 +253,7 @@ def advise_resource(
         resource=resource,
         recommender=None if best is None else (best, recommenders[best].label),
         of_workload=of_workload,
-        unit=1.0 if resource == "cpu" else GIBIBYTE,
+        unit=1.0 if resource == "cpu" else BYTES_PER_GIB,
     )
 
 
@@ -262,7 +261,7 @@ def least_memory(oom_limit: float) -> float:
     """Return the bytes that are recommended at least where a task was OOM-killed at a limit of so many GiB."""
     if math.isnan(oom_limit):
         return 0.0
-    return oom_limit * (1 + MARGIN_ABOVE_LIMIT) * GIBIBYTE
+    return oom_limit * (1 + MARGIN_ABOVE_LIMIT) * BYTES_PER_GIB
 
 
 def columns_of(

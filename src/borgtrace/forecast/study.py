@@ -201,8 +201,9 @@ def least_error(answer: pa.Table) -> str:
         if best["skill"] is not None:
             comparison = "less" if best["skill"] >= 0 else "more"
             skill = f", {percent(abs(best['skill']))} {comparison} than if nothing changed"
+        ahead = in_words(round(furthest * HOUR))
         sentences.append(
-            f"{resource}, {in_words(round(furthest * HOUR))} ahead: of {len(compared)} forecasters "
+            f"{resource}, {ahead} ahead: of {len(compared)} forecasters "
             f"{best['forecaster']} errs least: rmse {best['rmse']:.3g} of the largest machine{skill}; "
             f"its 90 % interval held {percent(best['coverage'])} of {best['forecasts']:,} forecasts."
         )
