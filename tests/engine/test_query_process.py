@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from borgtrace.engine import query_worker
 from borgtrace.engine.query_frames import read_error
-from borgtrace.engine.query_process import prepare, stream_apart, table_apart
+from borgtrace.engine.query_process import QueryProcess, prepare, stream_apart, table_apart
 from borgtrace.engine.query_request import QueryRequest, memory_exhausted
 from borgtrace.engine.query_worker import pieces
 from borgtrace.errors import BorgtraceError, EngineError, UsageError
@@ -243,6 +244,19 @@ def test_one_process_answers_one_query_after_another() -> None:
     before = _descendants()
     table_apart(ask("SELECT 2"))
     assert _descendants() == before
+
+
+def test_a_process_that_ends_as_it_is_asked_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A fork, which waits for no time at all, in place of those that wait.
+    monkeypatch.setattr(QueryProcess, "is_alive", lambda process: False)
+    monkeypatch.setattr(query_worker, "PATIENCE", 0.0)
+    prepare()
+    # It looked alive when it was taken.
+    monkeypatch.setattr(QueryProcess, "is_alive", lambda process: True)
+    time.sleep(0.3)
+    assert table_apart(ask("SELECT 1 AS one")).to_pylist() == [{"one": 1}]
 
 
 def test_pieces_are_small_and_rows_whole() -> None:

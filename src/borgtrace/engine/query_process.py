@@ -55,7 +55,10 @@ def stream_apart(request: QueryRequest, timeout: float | None = None) -> pa.Reco
     StoreError
         The bucket of the store cannot be read.
     """
-    return _POOL.take().answer(request, timeout)
+    try:
+        return _POOL.take().answer(request, timeout)
+    except WaitedTooLongError:
+        return QueryProcess().answer(request, timeout)
 
 
 def table_apart(request: QueryRequest, timeout: float | None = None) -> pa.Table:
@@ -77,6 +80,10 @@ def table_apart(request: QueryRequest, timeout: float | None = None) -> pa.Table
     return pa.Table.from_batches(batches, reader.schema).combine_chunks()
 
 
+class WaitedTooLongError(EngineError):
+    """The process ended by itself, since nobody had asked it for long; the query crossed its end, and never began."""
+
+
 class QueryProcess:
     """A process that answers one query at a time.
 
@@ -94,7 +101,13 @@ class QueryProcess:
         self._answered = threading.Event()
 
     def answer(self, request: QueryRequest, timeout: float | None) -> pa.RecordBatchReader:
-        """Answer a query; see :func:`stream_apart`."""
+        """Answer a query; see :func:`stream_apart`.
+
+        Raises
+        ------
+        WaitedTooLongError
+            The process had just ended by itself: another one can be asked.
+        """
         self._answered.clear()
         try:
             self._wait_until_ready()
@@ -160,6 +173,8 @@ class QueryProcess:
         code = self._child.exit_code(wait=True) or 0
         if code == -signal.SIGKILL:
             return memory_exhausted("the system ended the process of the query")
+        if code == 0:
+            return WaitedTooLongError("query", "its process had ended before it was asked")
         cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         words = self._child.last_words()
         got = f"{cause}: {words!r}" if words else cause
