@@ -106,7 +106,7 @@ def test_one_answer_is_its_table_and_the_claims_that_are_measured(capfd: Capture
         "A-1: many: published > 1, measured 2: holds",
         "A-3: some: published < 1, measured 0.5: not judged: needs all parts, has 1",
         "1 of 1 judged published claims holds.",
-        "Not applicable, 1 claim: no task ended: A-2",
+        "Not applicable, 1 claim: no task ended: A-2 (few)",
     ]
 
 

@@ -115,7 +115,7 @@ def test_a_store_without_usage(
     sources = [part for part in raw.rglob("part-*") if "task_usage" not in part.parts]
     ingest(sources, tmp_path / "store", IngestOptions(jobs=1))
     assert run("pool", tmp_path / "store", "--out", tmp_path / "pool") == 5
-    message = "no pool: no task has usage; colocation needs a longer trace with usage"
+    message = "no pool: no task has usage; colocation needs a trace with usage"
     assert capsys.readouterr().err == f"borgtrace: {tmp_path / 'store'}: {message}\n"
     assert run(tmp_path / "store", "--experiment", "packing_base") == 0
     assert "not applicable: the store holds no rows of instance_usage" in capsys.readouterr().err

@@ -78,7 +78,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, cell, "--at", "600s", "--margin", "0", "--json")
+    code, out, err = run(capsys, cell, "--at", "0s", "--margin", "0", "--json")
     assert code == 0, err
     rows = {row["what_if"]: row for row in json.loads(out)["rows"]}
     expected = {
@@ -130,7 +130,7 @@ def test_requests_become_powers_of_two(cell: Path, capsys: pytest.CaptureFixture
         capsys,
         cell,
         "--at",
-        "600s",
+        "0s",
         *units,
         "--json",
     )
@@ -163,7 +163,7 @@ def test_a_plan_by_hand(
     machines: int,
 ) -> None:
     code, out, err = run(
-        capsys, cell, "--at", "600s", "--what-if", "planned", "--plan", plan, "--seeds", 2, "--json"
+        capsys, cell, "--at", "0s", "--what-if", "planned", "--plan", plan, "--seeds", 2, "--json"
     )
     assert code == 0, err
     assert [row["machines"] for row in json.loads(out)["rows"]] == [machines]
@@ -254,7 +254,8 @@ def test_usage_of_too_few_tasks_is_not_applicable(
     [
         (
             ("--at", "2d"),
-            "--at: outside the trace: expected 0 to 16m40s, got 2d; "
+            "--at: outside the trace: expected 0 to 6m40s (2011-05-01 19:06 EDT, 0.1111 h after the start), got 2d; "
+            ""
             "choose a time inside; 0 is what runs when the trace begins",
         ),
         (("--at", "0", "--margin", "-1"), "--margin: out of range: expected 0 to 1,000, got -1"),
@@ -281,8 +282,11 @@ def test_no_machines_and_no_tasks_are_said(
         machine_events=MACHINES,
         task_events=["700000000,,1,0,,0,u,1,9,0.5,0.5,0,0"],
     )
-    _, _, err = run(capsys, idle, "--at", "600s")
-    assert "compaction: not applicable: no task with a known start runs at 10m" in err
+    _, _, err = run(capsys, idle, "--at", "0s")
+    assert (
+        "compaction: not applicable: no task with a known start runs at 2011-05-01 19:00 EDT, 0 h after the start"
+        in err
+    )
 
 
 def test_files_and_lists(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -325,7 +329,7 @@ def test_without_a_moment_it_is_when_most_is_requested(
     cell = store(tmp_path, machine_events=MACHINES, task_events=events, task_usage=usage)
     code, out, err = run(capsys, cell, "--what-if", "limits", "--json")
     assert code == 0, err
-    assert "At 2011-05-01 19:05 EDT (0.08333 h): when most CPU is requested" in err
+    assert "At 2011-05-01 19:05 EDT, 0.08333 h after the start: when most CPU is requested" in err
     (row,) = json.loads(out)["rows"]
     assert row["tasks"] == 3
 
@@ -337,9 +341,12 @@ def test_a_moment_after_the_last_event_is_inside_where_usage_is(
         used(1, 1, 0.25).replace("900000000", "7500000000"),
     ]
     cell = store(tmp_path, machine_events=MACHINES, task_events=task(1, 9, 1), task_usage=usage)
-    code, out, err = run(capsys, cell, "--at", "2h", "--what-if", "limits", "--json")
+    code, out, err = run(capsys, cell, "--at", "1h50m", "--what-if", "limits", "--json")
     assert code == 0, err
     assert json.loads(out)["rows"][0]["tasks"] == 1
     code, _, err = run(capsys, cell, "--at", "3h")
     assert code == 2
-    assert "--at: outside the trace: expected 0 to 2h5m, got 3h" in err
+    assert (
+        "--at: outside the trace: expected 0 to 1h55m (2011-05-01 20:55 EDT, 1.917 h after the start), got 3h"
+        in err
+    )

@@ -33,7 +33,7 @@ LINES = {
     "overcommit target": "overcommit target {store} --target 0.01",
     "overcommit reclaim": "overcommit reclaim {store} --resource cpu",
     "overcommit recommend": "overcommit recommend {store} --resource cpu --cores-per-unit 64",
-    "overcommit explain": "overcommit explain {store} 7 --at 700s --resource cpu --policy limit",
+    "overcommit explain": "overcommit explain {store} 7 --at 100s --resource cpu --policy limit",
     "compact": "compact {store} --what-if limits --what-if no-constraints --out {out}",
     "simulate": "simulate {store} --policy recorded --policy best-fit --out {out}",
     "forecast": "forecast {store} --out {out}",

@@ -55,9 +55,9 @@ def test_the_load_by_hour(store: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_tasks_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, names, row, _, use = shown(capsys, store, 5, "--at", "650s")
+    first, names, row, _, use = shown(capsys, store, 5, "--at", "50s")
     # 50 s after the start are 0.01389 h.
-    assert first.startswith("machine 5 at 2011-05-01 19:00 EDT (0.01389 h): up, ")
+    assert first.startswith("machine 5 at 2011-05-01 19:00 EDT, 0.01389 h after the start: up, ")
     assert dict(
         zip(re.split("  +", names.rstrip()), re.split("  +", row.rstrip()), strict=True)
     ) == {
@@ -89,8 +89,8 @@ def test_a_share_of_an_unknown_capacity_is_none(
     [
         ((7,), "7 at the end: up"),
         ((8,), "8 at the end: down"),
-        ((8, "--at", "699s"), "8 at 2011-05-01 19:01 EDT (0.0275 h): up"),
-        ((8, "--at", "700s"), "8 at 2011-05-01 19:01 EDT (0.02778 h): down"),
+        ((8, "--at", "99s"), "8 at 2011-05-01 19:01 EDT, 0.0275 h after the start: up"),
+        ((8, "--at", "100s"), "8 at 2011-05-01 19:01 EDT, 0.02778 h after the start: down"),
     ],
 )
 def test_a_machine_without_tasks(

@@ -95,7 +95,7 @@ def test_memory_kills_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chosen = ("--resource", "cpu", "--horizon", "5m", "--explain", 7, "--at", "700s", "--json")
+    chosen = ("--resource", "cpu", "--horizon", "5m", "--explain", 7, "--at", "100s", "--json")
     code, out, err = run(
         capsys,
         store,
@@ -127,7 +127,7 @@ def test_a_machine_is_explained_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ingest_own(tmp_path, THREE_TABLES, FILES, capacity="")
-    chosen = ("--policy", "limit", "--resource", "cpu", "--horizon", "5m", "--at", "700s")
+    chosen = ("--policy", "limit", "--resource", "cpu", "--horizon", "5m", "--at", "100s")
     code, out, err = run(capsys, tmp_path / "store", *chosen, "--json", "--explain", "m1")
     assert code == 0, err
     terms = {row["term"]: row["value"] for row in json.loads(out)}
@@ -145,7 +145,7 @@ def test_what_comes_after_the_trace_is_not_known(
 ) -> None:
     chosen = ("--policy", "limit", "--resource", "cpu", "--horizon", "5m", "--explain", 7, "--json")
     came = {}
-    for at in ("1500s", "1800s"):
+    for at in ("900s", "1200s"):
         _, out, _ = run(
             capsys,
             store,
@@ -155,7 +155,7 @@ def test_what_comes_after_the_trace_is_not_known(
         )
         came[at] = {row["term"]: row["value"] for row in json.loads(out)}["peak that came"]
     # The fifth slot is the last one; in it task 100 was not measured, and task 200 had just come.
-    assert came == {"1500s": 0.0, "1800s": None}
+    assert came == {"900s": 0.0, "1200s": None}
 
 
 def test_files_and_the_simulators_slots(
@@ -266,11 +266,15 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
             "--tasks: no such tier: expected all, high, free, other, production, got gold",
         ),
         (
-            ("--explain", "9", "--at", "700s"),
+            ("--explain", "9", "--at", "100s"),
             "MACHINE: no usage on such a machine: got 9; list some: borgtrace sql {store} "
             '"select distinct machine_id from instance_usage limit 9"',
         ),
-        (("--explain", "8", "--at", "1500s"), "--at: nothing ran on machine 8 then: got 25m"),
+        (
+            ("--explain", "8", "--at", "900s"),
+            "--at: no usage was measured on machine 8 at 2011-05-01 19:15 EDT, 0.25 h after the start: "
+            "expected a time of its usage, from 0s to 10m after the start, got 15m",
+        ),
     ],
 )
 def test_what_is_refused(

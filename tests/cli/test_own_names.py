@@ -49,7 +49,7 @@ FAMILY: dict[str, tuple[list[str], list[str]]] = {
     "machine --at": (
         ["node-01", "--at", "2026-11-01T01:00"],
         [
-            "at 2026-11-01 01:00 UTC (1 h): up, 16 cores, 64 GiB",
+            "at 2026-11-01 01:00 UTC, 1 h after the start: up, 16 cores, 64 GiB",
             "CPU requested (cores)",
             "web-6",
             "CPU 12.5 % used, 25 % requested; memory 6.25 % used, 12.5 % requested",
@@ -68,7 +68,7 @@ FAMILY: dict[str, tuple[list[str], list[str]]] = {
     "overcommit explain": (
         ["node-01", "--at", "2026-11-01T01:00", *POLICIES],
         [
-            f"machine node-01 ({NODE}) at 2026-11-01 01:00 UTC (1 h)",
+            f"machine node-01 ({NODE}) at 2026-11-01 01:00 UTC, 1 h after the start",
             "CPU (cores)",
             "memory (GiB)",
             # The limits of four pods of one core and two GiB.
@@ -77,7 +77,10 @@ FAMILY: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "overcommit recommend": (["--recommender", "vpa"], ["of the time above"]),
-    "compact": (["--what-if", "limits", "--seeds", "1"], ["At 2026-11-01 00:00 UTC (0 h)"]),
+    "compact": (
+        ["--what-if", "limits", "--seeds", "1"],
+        ["At 2026-11-01 00:00 UTC, 0 h after the start"],
+    ),
     "colocate": ([*PACKING], ["A machine of capacity 1 is the largest one: 16 cores, 64 GiB."]),
     "subset": (["OUT", "--machines", "node-01"], ["tasks: 4 rows"]),
 }

@@ -250,7 +250,7 @@ def test_a_part_of_a_store_in_json(store: Path, tmp_path: Path, capsys: Capture)
             store,
             tmp_path / "part",
             "--time",
-            "0s..1h",
+            "..1h",
             "--json",
         )
         == 0
@@ -260,7 +260,7 @@ def test_a_part_of_a_store_in_json(store: Path, tmp_path: Path, capsys: Capture)
 
 def test_a_machine_is_told_by_its_shares(store: Path, capsys: Capture) -> None:
     """A task uses .0015 of .5 CPU and .067 of .2493 memory, and requests .125 and .07446 of them."""
-    assert run("machine", store, 5, "--at", "650s") == 0
+    assert run("machine", store, 5, "--at", "50s") == 0
     last_line = capsys.readouterr().out.splitlines()[-1]
     assert last_line == "CPU 0.3 % used, 25 % requested; memory 26.9 % used, 29.9 % requested"
 

@@ -342,13 +342,14 @@ def test_the_stores_arrays_give_the_same_pool() -> None:
 
 
 LONGER_TRACE = "colocation needs a longer trace with usage"
+NO_USAGE = "no task has usage; colocation needs a trace with usage"
 
 
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        (lambda: tiny(), f"no task has usage; {LONGER_TRACE}"),
-        (lambda: tiny(tasks=[task(1, 0)]), f"no task has usage; {LONGER_TRACE}"),
+        (lambda: tiny(), NO_USAGE),
+        (lambda: tiny(tasks=[task(1, 0)]), NO_USAGE),
         (
             lambda: tiny(tasks=[task(1, 23, seconds=6900.0), task(2, 30, n_fail=1)]),
             "no long task is left of 2: 1 with a failing event (EVICT, FAIL, KILL, LOST), 1 fewer than 24 windows; "

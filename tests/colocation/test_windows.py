@@ -328,8 +328,8 @@ def test_codes_are_by_the_order_of_names() -> None:
 
 
 def test_means_stand_for_seconds_where_none_are_sampled() -> None:
-    assert preparation.stand_in_steps("2011", 9) == ()
-    (step,) = preparation.stand_in_steps("alibaba-2018", 9)
+    assert preparation.stand_in_steps("sampled_cpu", 9) == ()
+    (step,) = preparation.stand_in_steps("average_cpu", 9)
     assert step.count == 9
     assert step.of == 9
     assert step.unit == "windows"
@@ -340,7 +340,7 @@ def test_means_stand_for_seconds_where_none_are_sampled() -> None:
     [
         (
             (PreparationStep("a", 0, 0), PreparationStep("b", 0, 0)),
-            "no task has usage; colocation needs a longer trace with usage",
+            "no task has usage; colocation needs a trace with usage",
         ),
         (
             (

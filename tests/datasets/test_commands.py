@@ -142,7 +142,7 @@ def test_export_writes_jobs(
         ),
         (
             ("dataset", "STORE", "OUT", "--time", "10h"),
-            "borgtrace: --time: not a time range: expected A..B, such as 600s..24h, 1h30m.. or ..2d, got '10h'",
+            "borgtrace: --time: not a time range: expected A..B, such as 1h30m..24h, 2h.. or ..2d, got '10h'",
         ),
         (
             ("dataset", "STORE", "OUT", "--time", "1w.."),

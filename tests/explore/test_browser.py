@@ -358,7 +358,7 @@ VIEWS = (
     "/jobs?sort=-n_tasks",
     "/tables",
     "/tables/instance_events?filter=type:is:SUBMIT",
-    "/machine/7?at=20m",
+    "/machine/7?at=10m",
     "/sql?q=select+1",
     "/nothing",
 )

@@ -53,7 +53,7 @@ def test_what_the_cell_used_and_held(cell: TestClient) -> None:
 
 
 def test_a_part_of_the_trace(cell: TestClient) -> None:
-    cpu = columns(cell, "/data/cell/cpu.json?from=900s&to=1500s")
+    cpu = columns(cell, "/data/cell/cpu.json?from=300s&to=900s")
     assert (cpu["time"], cpu["production"]) == (TIMES[1:3], [0.25, None])
 
 
@@ -98,7 +98,7 @@ def test_a_machine(cell: TestClient) -> None:
 
 
 def test_a_part_of_a_machines_and_a_jobs_time(cell: TestClient) -> None:
-    span = "from=900s&to=1500s"
+    span = "from=300s&to=900s"
     cpu = columns(cell, f"/data/machine/7/cpu.json?{span}")
     assert (cpu["time"], cpu["production"]) == (TIMES[1:3], [0.25, None])
     assert (cpu["requested"], cpu["capacity"]) == ([0.25, 0.25], [0.5, 0.5])

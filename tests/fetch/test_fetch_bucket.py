@@ -66,7 +66,7 @@ def test_files_go_there_once(
     said = capsys.readouterr()
     assert said.out == f"{FOLDER}\n"
     assert (
-        f"4 files complete and verified. Next: borgtrace ingest {FOLDER} --store STORE" in said.err
+        f"4 files complete and verified. Next: borgtrace ingest {FOLDER} --store store" in said.err
     )
     assert held(there) == files
     assert waiting(tmp_path) == []

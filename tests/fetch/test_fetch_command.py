@@ -140,7 +140,7 @@ def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
     assert result.exit_code == 0
     assert result.stdout == f"{folder}\n"
     assert (
-        f"4 files complete and verified. Next: borgtrace ingest {folder} --store STORE"
+        f"4 files complete and verified. Next: borgtrace ingest {folder} --store store"
         in result.stderr
     )
     facts = indented(run(*words(server, tmp_path, "--json")).stdout)
@@ -164,7 +164,7 @@ def test_deleting_raw_files_needs_a_store(run, tmp_path):
     result = run("2011", tmp_path, "--delete-raw")
     assert isinstance(result.exception, UsageError)
     assert str(result.exception) == (
-        "--delete-raw: nothing would be left; name a store for the rows: --store STORE"
+        "--delete-raw: nothing would be left; name a store for the rows: --store store"
     )
 
 

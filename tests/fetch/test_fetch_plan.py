@@ -213,7 +213,7 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_byte(
         plan.check_space()
     assert str(caught.value) == (
         f"{tmp_path}: the disk is too small: expected {plan.total:,} bytes, got 10 bytes free; "
-        "choose fewer --parts or --tables, or store part by part: --delete-raw --store STORE"
+        "choose fewer --parts or --tables, or store part by part: --delete-raw --store store"
     )
 
 

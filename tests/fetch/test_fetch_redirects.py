@@ -130,5 +130,5 @@ def test_without_a_checksum_nothing_is_called_verified(serve, archives, tmp_path
     assert result.exit_code == 0
     assert result.stderr.splitlines()[-1] == (
         "2 files complete, 0 verified: the server gives no checksum of the others, so only their length and their end "
-        f"were checked. Next: borgtrace ingest {folder} --store STORE"
+        f"were checked. Next: borgtrace ingest {folder} --store store"
     )

@@ -154,7 +154,7 @@ def test_a_cell_is_generated_into_a_bucket_and_checked_there(
         with pytest.raises(SystemExit) as ended:
             main(["synth", out, *options])
         assert ended.value.code == 0
-    assert capsys.readouterr().err.count(f"Next: borgtrace ingest {RAW} --store STORE\n") == 1
+    assert capsys.readouterr().err.count(f"Next: borgtrace ingest {RAW} --store store\n") == 1
     files = [
         {
             path.relative_to(folder): path.read_bytes()

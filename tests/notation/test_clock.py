@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.notation import WallClock
+from borgtrace.notation import WallClock, moment_option, span_option
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, TRACE_START
 from borgtrace.store import Store
 from tests.store.typed import EMPTY
@@ -35,7 +35,7 @@ def test_a_trace_without_a_calendar_has_hours_alone() -> None:
     clock = WallClock.of(replace(EMPTY, generation="alibaba-2018"))
     assert clock.text(NOON) == "12 h"
     assert clock.wall(NOON) is None
-    assert clock.parse("12h10m", "--at") == NOON
+    assert clock.parse("12h", "--at") == NOON
     with pytest.raises(UsageError) as caught:
         clock.parse("2018-01-01 12:00", "--at")
     assert str(caught.value) == (
@@ -50,10 +50,24 @@ def test_a_trace_without_a_calendar_has_hours_alone() -> None:
         ("2026-11-01 12:00", NOON),
         ("2026-11-01T13:00:00+01:00", NOON),
         ("2026-11-02", TRACE_START + 24 * HOUR),
-        ("12h", 12 * HOUR),
+        ("12h", NOON),
         # Digits alone are µs, not the first of November.
         ("20261101", 20261101),
     ],
 )
 def test_what_a_user_writes_for_a_time(cluster: Store, text: str, time: int) -> None:
     assert WallClock.of(cluster.manifest).parse(text, "--at") == time
+
+
+def test_what_is_printed_of_a_moment_can_be_typed_again(cluster: Store) -> None:
+    clock = WallClock.of(cluster.manifest)
+    assert clock.moment(NOON) == "2026-11-01 12:00 UTC, 12 h after the start"
+    assert clock.parse("12h", "--at") == NOON
+    assert clock.parse(moment_option(NOON + 90), "--at") == NOON + 90
+    assert span_option(TRACE_START, NOON) == "0s..12h"
+    assert clock.span(TRACE_START, NOON) == "2026-11-01 00:00:00 UTC to 2026-11-01 12:00:00 UTC"
+
+
+def test_a_moment_beyond_all_times_is_after_the_trace(cluster: Store) -> None:
+    # 106,751,991 days are less than 2⁶³ µs, but not with the 600 s that lie before the start.
+    assert WallClock.of(cluster.manifest).parse("106751991d4h", "--at") == AFTER_TRACE

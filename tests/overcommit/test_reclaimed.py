@@ -33,6 +33,7 @@ from borgtrace.overcommit.reclaimed import (
     SLOTS,
     TASK_SLOTS,
     admit_best_effort,
+    most_saved,
     trade_off,
 )
 from borgtrace.overcommit.replay import Capacities, ReplayPart
@@ -252,6 +253,45 @@ def test_rows_are_the_sums_of_machines() -> None:
     assert trade_off(np.zeros((1, len(POLICIES), N_SUMS)), "cpu") == []
     assert RECLAIMED.chart is not None
     assert RECLAIMED.chart(pa.Table.from_pylist([limit, first]))
+
+
+def test_one_window_cannot_be_judged() -> None:
+    """What is reserved in a window follows from the one before: of one alone, no saving can be found or excluded."""
+    sums = np.zeros((2, len(POLICIES), N_SUMS))
+    sums[..., [SLOTS, CAPACITY, LIMITS, RESERVED, REQUESTED, ADMITTED]] = 1
+    with pytest.raises(NotApplicable) as caught:
+        trade_off(sums, "cpu")
+    assert str(caught.value) == (
+        "no machine has usage of more than one window: what production reserves follows from its usage in the window "
+        "before, so this takes a trace of at least two"
+    )
+
+
+@pytest.mark.parametrize(
+    ("requested", "admitted", "sentence"),
+    [
+        (0, 0, "cpu: no best-effort task ran, so none could use what production leaves."),
+        (
+            3,
+            3,
+            "cpu: all best-effort tasks that ran fit beside the limits of production, "
+            "so reserving usage instead admits no more of them.",
+        ),
+        (
+            3,
+            1,
+            "cpu: reserving usage instead of limits admitted no more best-effort tasks in this trace.",
+        ),
+    ],
+)
+def test_why_nothing_is_saved(requested: float, admitted: float, sentence: str) -> None:
+    sums = np.zeros((1, len(POLICIES), N_SUMS))
+    sums[..., SLOTS] = 10
+    sums[..., CAPACITY] = 5
+    sums[..., REQUESTED] = requested
+    sums[..., ADMITTED] = admitted
+    answer = pa.Table.from_pylist(trade_off(sums, "cpu"))
+    assert most_saved(answer) == sentence
 
 
 def test_the_reservation_is_a_policy_of_the_table() -> None:

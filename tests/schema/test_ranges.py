@@ -110,8 +110,8 @@ def test_time_ranges(text, span):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("5h", "not a time range: expected A..B, such as 600s..24h, 1h30m.. or ..2d, got '5h'"),
-        ("", "not a time range: expected A..B, such as 600s..24h, 1h30m.. or ..2d, got ''"),
+        ("5h", "not a time range: expected A..B, such as 1h30m..24h, 2h.. or ..2d, got '5h'"),
+        ("", "not a time range: expected A..B, such as 1h30m..24h, 2h.. or ..2d, got ''"),
         ("1w..", "not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got '1w'"),
         ("1h..x", "not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got 'x'"),
         ("-1h..2h", "not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got '-1h'"),

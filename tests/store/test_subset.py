@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import subset
+from borgtrace.schema.time import MINUTE, TRACE_START
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.machine import capacity_at, hourly_load, running_on
 from borgtrace.store.verify import verify
@@ -57,7 +60,8 @@ def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
             subset(small, tmp_path / str(seed), Criteria(fraction=0.5, seed=seed))
         except UsageError as error:
             assert str(error) == (  # noqa: PT017 - some seeds leave rows, others none
-                f"subset: nothing is left; see what the store holds: borgtrace info {small}"
+                f"subset: no job or task meets fraction 0.5, seed {seed}; "
+                "choose a larger fraction or another seed"
             )
             assert not (tmp_path / str(seed)).exists()
             continue
@@ -73,7 +77,8 @@ def test_of_machine_tables_alone_nothing_is_left(tmp_path):
     write_part(tmp_path / "raw", "machine_events", MACHINES)
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
     message = (
-        f"^subset: nothing is left; see what the store holds: borgtrace info {tmp_path}/store$"
+        "^subset: no job or task meets 1 machine; choose other criteria: "
+        f"borgtrace info {tmp_path}/store shows the times and rows of the store$"
     )
     with pytest.raises(UsageError, match=message):
         subset(tmp_path / "store", tmp_path / "out", Criteria(machines=(5,)))
@@ -151,3 +156,13 @@ def test_a_window_without_an_end_has_no_weight(tmp_path):
     # Of the two tasks only one says how long it used what: 300 s at .1, over 3,600 s.
     assert hour["n_tasks"] == 2
     assert hour["cpu"] == pytest.approx(300 * 0.1 / 3600)
+
+
+def test_a_note_says_the_times_as_they_are_typed(small: Path, tmp_path: Path) -> None:
+    """What `info` shows of a cut can be typed again: amounts since the start, beside the wall clock."""
+    span = (TRACE_START, TRACE_START + 15 * MINUTE)
+    manifest = subset(small, tmp_path / "out", Criteria(time=span))
+    digest = borgtrace.open(small).digest
+    assert manifest.notes == (
+        f"subset of {digest} by time 0s..15m (2011-05-01 19:00:00 EDT to 2011-05-01 19:15:00 EDT)",
+    )

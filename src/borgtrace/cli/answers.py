@@ -14,6 +14,7 @@ from borgtrace.cli.printing import print_csv, print_json
 from borgtrace.cli.terminal import data_stream
 from borgtrace.engine.csv_text import write_csv
 from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
+from borgtrace.question.answer_sizes import with_size
 from borgtrace.question.claims import UNMEASURED
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.report.answer_files import claim_rows, claims_csv, write_result
@@ -142,8 +143,12 @@ def publish(
     else:
         print_csv(claims_csv(results, raw=raw))
     findings = [finding for result in results for finding in result.findings]
-    print_headline(findings)
     print_reasons(findings)
+    print_headline(findings)
+    reasons = {result.not_applicable for result in results}
+    # One reason against all of them is the answer.
+    if len(reasons) == 1 and None not in reasons:
+        print(f"Not applicable: {reasons.pop()}.", file=sys.stderr)
     return results
 
 
@@ -164,21 +169,21 @@ def sentence(result: Result) -> str | None:
     """Return the answer in words; None where it has none."""
     if result.question.sentence is None or result.not_applicable is not None:
         return None
-    return result.question.sentence(result.table)
+    return result.question.sentence(with_size(result.table, result.amounts))
 
 
 def print_result(result: Result, *, raw: bool = False) -> None:
     """Print the claims on stderr, the table, for people or as data (`raw` as for `publish`), and the answer in words.
 
-    The answer comes last: that is what a terminal still shows.
+    The answer comes last: that is what a terminal still shows. Where there is none, :func:`say` has said why.
     """
+    if result.not_applicable is not None:
+        return
     for finding in result.findings:
         if finding.is_measured:
             print(finding, file=sys.stderr)
     print_headline(result.findings)
     print_reasons(finding for finding in result.findings if not finding.is_measured)
-    if result.not_applicable is not None:
-        return
     if sys.stdout.isatty():
         print_rows(result)
     else:
@@ -228,4 +233,6 @@ def print_reasons(findings: Iterable[Finding]) -> None:
         verdict = claims[0].verdict.capitalize()
         number = counted(len(claims), "claim")
         names = _some_names([claim.id for claim in claims])
+        if len(claims) == 1:
+            names = f"{names} ({claims[0].statement})"
         print(f"{verdict}, {number}: {claims[0].reason}: {names}", file=sys.stderr)

@@ -105,6 +105,11 @@ def command(
 
 def print_failure(error: Exception, store: Any) -> int | None:
     """Print what went wrong in one line and return the exit code; nothing and None for a mistake of ours."""
+    if isinstance(error, not_applicable()):
+        # A question that this data cannot answer is an answer.
+        print(f"not applicable: {error}", file=sys.stderr)
+        finish_output()
+        return 0
     explained = explanation_of(error, store)
     if explained is None:
         return None
@@ -113,6 +118,13 @@ def print_failure(error: Exception, store: Any) -> int | None:
         print(f"borgtrace: {explained}", file=sys.stderr)
     finish_output()
     return explained.exit_code
+
+
+def not_applicable() -> type[Exception]:
+    """Return the exception of questions that the data cannot answer; imported here, after a command has begun."""
+    from borgtrace.question import NotApplicable
+
+    return NotApplicable
 
 
 COMPILING_S = {

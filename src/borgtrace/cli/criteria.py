@@ -111,8 +111,9 @@ def parse_criteria(
     UsageError
         For a value that cannot be read, or that makes no sense.
     """
+    from borgtrace.notation import parse_moment
     from borgtrace.schema.ranges import list_numbers, parse_words
-    from borgtrace.schema.time import parse_span, parse_time
+    from borgtrace.schema.time import parse_span
     from borgtrace.store.criteria import Criteria
 
     named_store = NamedStore(store)
@@ -121,7 +122,7 @@ def parse_criteria(
         return (
             named_store.time(text, where)
             if IS_DATE.match(text.strip())
-            else parse_time(text, where)
+            else parse_moment(text, where)
         )
 
     return Criteria(

@@ -231,7 +231,7 @@ class Download:
         if self.store is None:
             account = account_of(self.plan)
             talk.print(
-                f"{account} Next: borgtrace ingest {shell_word(self.plan.folder)} --store STORE"
+                f"{account} Next: borgtrace ingest {shell_word(self.plan.folder)} --store store"
             )
         else:
             # Once at the end: sorting after every batch would rewrite the store each time.

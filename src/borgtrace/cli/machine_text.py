@@ -41,7 +41,7 @@ def print_machine(
     time
         On the trace's clock, µs; None for the end of the trace.
     """
-    when = "at the end" if time is None else f"at {notation.clock.text(time)}"
+    when = "at the end" if time is None else f"at {notation.clock.moment(time)}"
     state = "up" if capacity.is_up else "down"
     size = notation.amounts.size_text(capacity.cpu, capacity.memory)
     platform = line_of_name(capacity.platform or "unknown")

@@ -26,6 +26,8 @@ def read_memory(text: str, where: str) -> int:
     return parse_memory(text)
 
 
+MOMENTS = "such as 12h or 2d3h after the start of the trace, or 2026-11-01T12:00"
+"""What every option that takes a moment accepts; printed moments have this form."""
 OUTPUT_PANEL = "Output"
 RUN_PANEL = "How it runs"
 USAGE_PANEL = "Usage and machines"
@@ -154,7 +156,7 @@ TimeOption = Annotated[
     Option(
         "--time",
         metavar="A..B",
-        help="Time range, such as 600s..24h, ..2d or 2026-11-01..",
+        help="Time range, such as 2h..24h after the start of the trace, ..2d or 2026-11-01..",
         rich_help_panel=SELECTION_PANEL,
     ),
 ]

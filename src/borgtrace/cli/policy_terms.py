@@ -32,7 +32,7 @@ def print_terms(
     """
     notation = Notation.of(store)
     name = notation.names.machine_and_id(find_machine(store, machine))
-    print(f"machine {name} at {notation.clock.text(time)}")
+    print(f"machine {name} at {notation.clock.moment(time)}")
     for resource, title in RESOURCES.items():
         rows = [row for row in terms if row["resource"] == resource]
         if not rows:

@@ -33,7 +33,6 @@ from borgtrace.explore.span import RequestedTimes, requested_times
 from borgtrace.explore.table_view import requested_view
 from borgtrace.notation import find_job, find_machine
 from borgtrace.question.colours import stylesheet
-from borgtrace.schema.time import parse_time
 from borgtrace.store.version import REPLACED
 
 NAMELESS = "nothing has this name"
@@ -119,7 +118,7 @@ def routes_of_views(pages: Pages) -> list[Route]:
 
     def task(request: Request) -> str:
         window = request.query_params.get("window")
-        start = parse_time(window, "window") if window else None
+        start = pages.explored.notation.clock.parse(window, "window") if window else None
         job_id = find_job(store, request.path_params["job"])
         return pages.task(job_id, id_of(request, "task"), start, times(request))
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from borgtrace.errors import UsageError
-from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START, WINDOW, parse_time
+from borgtrace.notation import parse_moment
+from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START, WINDOW
 from borgtrace.store.manifest import Manifest
 
 BLOCK_SIZES = (1, 2, 3, 4, 6, 12, 24, 36, 72, 144, 288)
@@ -94,9 +95,9 @@ def span_of_life(whole: TimeSpan, times: Iterable[int]) -> TimeSpan:
 def requested_span(
     query: Mapping[str, str],
     whole: TimeSpan,
-    read_time: ReadTime = parse_time,
+    read_time: ReadTime = parse_moment,
 ) -> TimeSpan:
-    """Return the span of an address: ``from`` and ``to``, as dates, 2h, 1d12h or µs.
+    """Return the span of an address: ``from`` and ``to``: dates, 2h or 1d12h since the start, or µs.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ class RequestedTimes:
 def requested_times(
     query: Mapping[str, str],
     whole: TimeSpan,
-    read_time: ReadTime = parse_time,
+    read_time: ReadTime = parse_moment,
 ) -> RequestedTimes:
     """Return the times of a page's address: ``from`` and ``to``, or the hours around ``at``.
 
@@ -154,8 +155,9 @@ def requested_times(
 
     Examples
     --------
-    >>> requested_times({"at": "3h"}, TimeSpan(TRACE_START, 5 * HOUR))
-    RequestedTimes(span=TimeSpan(start=7200000000, end=14400000000), at=10800000000)
+    >>> times = requested_times({"at": "3h"}, TimeSpan(TRACE_START, TRACE_START + 5 * HOUR))
+    >>> times.at == TRACE_START + 3 * HOUR, times.span.start == TRACE_START + 2 * HOUR
+    (True, True)
     """
     span = None
     if query.get("from") or query.get("to"):

@@ -98,5 +98,5 @@ class FetchPlan:
             "the disk is too small",
             expected=f"{self.remaining:,} bytes",
             got=f"{self.free:,} bytes free",
-            way_out="choose fewer --parts or --tables, or store part by part: --delete-raw --store STORE",
+            way_out="choose fewer --parts or --tables, or store part by part: --delete-raw --store store",
         )

@@ -25,6 +25,7 @@ from borgtrace.forecast.series import Examples
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.notation import percent
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
+from borgtrace.question.answer_sizes import amounts_of
 from borgtrace.question.store_question import Report
 from borgtrace.question.study_times import in_words
 from borgtrace.schema.time import HOUR, WINDOW
@@ -192,6 +193,7 @@ def least_error(answer: pa.Table) -> str:
     rows_by_resource: dict[str, list[Row]] = {}
     for row in answer.to_pylist():
         rows_by_resource.setdefault(row["resource"], []).append(row)
+    amounts = amounts_of(answer)
     sentences = []
     for resource, rows in rows_by_resource.items():
         furthest = max(row["horizon"] for row in rows)
@@ -202,9 +204,10 @@ def least_error(answer: pa.Table) -> str:
             comparison = "less" if best["skill"] >= 0 else "more"
             skill = f", {percent(abs(best['skill']))} {comparison} than if nothing changed"
         ahead = in_words(round(furthest * HOUR))
+        error = amounts.text(best["rmse"], resource)
         sentences.append(
             f"{resource}, {ahead} ahead: of {len(compared)} forecasters "
-            f"{best['forecaster']} errs least: rmse {best['rmse']:.3g} of the largest machine{skill}; "
+            f"{best['forecaster']} errs least: rmse {error}{skill}; "
             f"its 90 % interval held {percent(best['coverage'])} of {best['forecasts']:,} forecasts."
         )
     return "\n".join(sentences)

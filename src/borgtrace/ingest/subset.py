@@ -13,6 +13,7 @@ from borgtrace.errors import UsageError, shell_word
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
 from borgtrace.ingest.progress import Progress
+from borgtrace.notation import WallClock, span_option
 from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.storage import as_path
 from borgtrace.store import Manifest, Store
@@ -122,18 +123,33 @@ class _Selection:
         key_sql = self.key_sql if "instance_index" in table.names else "collection_id"
         return f"{condition_sql} AND ({key_sql}) IN (SELECT {key_sql} FROM chosen)"
 
+    @property
+    def way_out(self) -> str:
+        """What to do where nothing meets the criteria."""
+        if self.terms.keys() == {"--fraction"} and not self.cut.time:
+            return "choose a larger fraction or another seed"
+        store = shell_word(self.source.root)
+        return (
+            f"choose other criteria: borgtrace info {store} shows the times and rows of the store"
+        )
+
     def describe(self) -> str:
         """Return the criteria in words, for the notes of the new store."""
         # Ids may be a million, and a condition on a hash says nothing to a reader.
         short = {
-            "--jobs": f"{len(self.cut.jobs)} jobs",
-            "--machines": f"{len(self.cut.machines)} machines",
+            "--jobs": _counted(self.cut.jobs, "job"),
+            "--machines": _counted(self.cut.machines, "machine"),
             "--fraction": f"fraction {self.cut.fraction}, seed {self.cut.seed}",
         }
         words = [short.get(option, term) for option, term in self.terms.items()]
         if self.cut.time:
-            words.insert(0, f"time {self.cut.time[0]}..{self.cut.time[1]}")
+            clock = WallClock.of(self.manifest)
+            words.insert(0, f"time {span_option(*self.cut.time)} ({clock.span(*self.cut.time)})")
         return " and ".join(words)
+
+
+def _counted(ids: tuple[int, ...], noun: str) -> str:
+    return f"{len(ids):,} {noun}" if len(ids) == 1 else f"{len(ids):,} {noun}s"
 
 
 def _copy(
@@ -163,8 +179,8 @@ def _copy(
     if not facts["tables"]["tasks"] and not facts["tables"]["collection_events"]:
         raise UsageError(
             "subset",
-            "nothing is left",
-            way_out=f"see what the store holds: borgtrace info {shell_word(source.root)}",
+            f"no job or task meets {selection.describe()}",
+            way_out=selection.way_out,
         )
     note = f"subset of {manifest.digest} by {selection.describe()}"
     return replace(

@@ -96,7 +96,7 @@ class Machine:
         Parameters
         ----------
         time
-            On the trace's clock: µs, or an amount such as ``"12h"``, or a date such as ``"2026-11-01 12:00"``.
+            An amount since the start such as ``"12h"``, a date such as ``"2026-11-01 12:00"``, or stored µs.
         """
         clock = WallClock.of(self.store.manifest)
         instant = clock.parse(time, "time") if isinstance(time, str) else time

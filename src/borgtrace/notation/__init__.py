@@ -6,7 +6,7 @@ Stored columns and files keep their units: this is about what is read.
 """
 
 from borgtrace.notation.amounts import ResourceAmounts, with_stored_sizes
-from borgtrace.notation.clock import WallClock
+from borgtrace.notation.clock import WallClock, moment_option, parse_moment, span_option
 from borgtrace.notation.lookup import find_job, find_machine, find_task, find_user
 from borgtrace.notation.names import Names, is_hash, line_of_name, short_name
 from borgtrace.notation.notation import Notation
@@ -25,9 +25,12 @@ __all__ = [
     "integer",
     "is_hash",
     "line_of_name",
+    "moment_option",
     "number",
+    "parse_moment",
     "percent",
     "short_name",
+    "span_option",
     "value_text",
     "with_stored_sizes",
 ]

@@ -9,7 +9,14 @@ from zoneinfo import ZoneInfo
 from borgtrace.errors import UsageError
 from borgtrace.notation.numbers import number
 from borgtrace.schema.dialects.trace_format import RELATIVE_ORIGIN
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, TRACE_START, parse_time
+from borgtrace.schema.time import (
+    AFTER_TRACE,
+    BEFORE_TRACE,
+    HOUR,
+    TRACE_START,
+    parse_time,
+    write_time,
+)
 from borgtrace.store.manifest import Manifest
 
 MINUTES = "%Y-%m-%d %H:%M %Z"
@@ -19,6 +26,60 @@ SECONDS = "%Y-%m-%d %H:%M:%S %Z"
 EDGES = {BEFORE_TRACE: "before the trace", AFTER_TRACE: "after the trace"}
 """What the sentinels of time are called."""
 _MICROSECOND = timedelta(microseconds=1)
+
+
+def parse_moment(text: str, where: str) -> int:
+    """Return a time in µs on the trace's clock: an amount since the start of the trace, or stored µs.
+
+    The same hours are printed beside the wall clock, so that what is printed can be typed.
+
+    Parameters
+    ----------
+    text
+        What the user wrote: ``12h`` or ``2d3h`` count from the start of the trace; digits alone are µs as stored.
+    where
+        The option, for the error.
+
+    Raises
+    ------
+    UsageError
+        It is neither, or lies beyond all times.
+
+    Examples
+    --------
+    >>> parse_moment("0h", "--at") == TRACE_START, parse_moment("600000000", "--at") == TRACE_START
+    (True, True)
+    """
+    amount = parse_time(text, where)
+    if text.strip().isdecimal():
+        return amount
+    return min(TRACE_START + amount, AFTER_TRACE)
+
+
+def moment_option(time: int) -> str:
+    """Return a time in µs as :func:`parse_moment` reads it.
+
+    Examples
+    --------
+    >>> moment_option(TRACE_START + 90 * HOUR), moment_option(TRACE_START), moment_option(7)
+    ('3d18h', '0s', '7')
+    """
+    if time < TRACE_START or time == AFTER_TRACE:
+        return str(time)
+    return write_time(time - TRACE_START) if time > TRACE_START else "0s"
+
+
+def span_option(first: int, last: int) -> str:
+    """Return the times [first, last) in µs as the option ``--time`` takes them; an open side is left out.
+
+    Examples
+    --------
+    >>> span_option(TRACE_START, TRACE_START + HOUR), span_option(BEFORE_TRACE, TRACE_START + HOUR)
+    ('0s..1h', '..1h')
+    """
+    begin = "" if first == BEFORE_TRACE else moment_option(first)
+    end = "" if last == AFTER_TRACE else moment_option(last)
+    return f"{begin}..{end}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +100,7 @@ class WallClock:
     ('2026-11-01 12:00 UTC (12 h)', 'before the trace')
     >>> WallClock(None, "UTC").text(TRACE_START + 12 * HOUR)
     '12 h'
-    >>> clock.parse("2026-11-01 12:00", "--at") == TRACE_START + 12 * HOUR
+    >>> clock.parse("2026-11-01 12:00", "--at") == clock.parse("12h", "--at") == TRACE_START + 12 * HOUR
     True
     """
 
@@ -95,8 +156,29 @@ class WallClock:
         wall = self.wall(time, form)
         return hours if wall is None else f"{wall} ({hours})"
 
+    def moment(self, time: int) -> str:
+        """Write a time that a user may type again: it says what its hours count from.
+
+        Parameters
+        ----------
+        time
+            On the trace's clock, µs.
+        """
+        if time in EDGES:
+            return EDGES[time]
+        amount = f"{number(self.hours(time))} h after the start"
+        wall = self.wall(time)
+        return amount if wall is None else f"{wall}, {amount}"
+
+    def span(self, first: int, last: int) -> str:
+        """Write two times to the second, as wall clock where there is a calendar, else as amounts since the start."""
+        return f"{self._exact(first)} to {self._exact(last)}"
+
+    def _exact(self, time: int) -> str:
+        return self.wall(time, SECONDS) or moment_option(time)
+
     def parse(self, text: str, where: str) -> int:
-        """Return a time in µs on the trace's clock: a date with a time of day, or an amount such as ``2d3h``.
+        """Return a time in µs on the trace's clock: a date with a time of day, or what :func:`parse_moment` reads.
 
         Parameters
         ----------
@@ -113,10 +195,10 @@ class WallClock:
         try:
             date = datetime.fromisoformat(text.strip())
         except ValueError:
-            return parse_time(text, where)
+            return parse_moment(text, where)
         # Digits alone are µs, though ISO 8601 reads eight of them as a date.
         if text.strip().isdecimal():
-            return parse_time(text, where)
+            return parse_moment(text, where)
         if self.start is None:
             raise UsageError(
                 where,

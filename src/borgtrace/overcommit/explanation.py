@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from borgtrace.errors import UsageError, sql_command
-from borgtrace.notation import find_machine, with_stored_sizes
+from borgtrace.notation import WallClock, find_machine, moment_option, with_stored_sizes
 from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.oracle import oracle
@@ -15,7 +15,7 @@ from borgtrace.overcommit.replay import ReplayInput
 from borgtrace.overcommit.replay_question import Forecasts, open_replay
 from borgtrace.question import EngineTables
 from borgtrace.question.store_question import Report
-from borgtrace.schema.time import TRACE_START, WINDOW, write_time
+from borgtrace.schema.time import TRACE_START, WINDOW
 from borgtrace.store import Store
 
 
@@ -46,11 +46,14 @@ def explain_prediction(
 
     Raises
     ------
+    NotApplicable
+        The store has no usage.
     UsageError
         Where nothing ran on the machine in that slot, or it is not in the store.
     """
     options = with_stored_sizes(options, store.manifest)
     tables = EngineTables.of(store, memory=store.memory)
+    tables.require("instance_usage")
     replay_input = open_replay(
         store,
         tables,
@@ -67,13 +70,29 @@ def explain_prediction(
             tasks = priorities(replay_input.dialect, "high" if policy.high_only else "all")
             block = whole_block.of_priorities(tasks.lowest, tasks.highest)
             if slot not in block.all.slots:
-                problem = f"nothing ran on machine {machine} then"
-                raise UsageError("--at", problem, got=write_time(time))
+                raise _nothing_then(store, machine, whole_block, time)
             terms = _terms(replay_input, policy, block, options.horizon_slots, slot)
             subject = {"resource": resource, "policy": policy.label}
             for name, value in terms.items():
                 rows.append({**subject, "term": name, "value": value})
     return rows
+
+
+def _nothing_then(store: Store, machine: int | str, block: MachineBlock, time: int) -> UsageError:
+    """Return the refusal of a time at which no usage was measured on a machine."""
+    clock = WallClock.of(store.manifest)
+    problem = f"no usage was measured on machine {machine} at {clock.moment(time)}"
+    slots = block.all.slots
+    if not slots.size:
+        return UsageError("--at", problem, got=moment_option(time))
+    first = moment_option(TRACE_START + int(slots[0]) * WINDOW)
+    last = moment_option(TRACE_START + (int(slots[-1]) + 1) * WINDOW)
+    return UsageError(
+        "--at",
+        problem,
+        expected=f"a time of its usage, from {first} to {last} after the start",
+        got=moment_option(time),
+    )
 
 
 def _place_of_machine(store: Store, replay_input: ReplayInput, machine: int | str) -> int:

@@ -151,7 +151,7 @@ def compute(
     Raises
     ------
     NotApplicable
-        Where the trace has no best-effort tasks.
+        Where the trace has no best-effort tasks, or no machine has windows that follow each other.
     """
     lowest = serving(part.input.dialect)
     if lowest <= LOWEST:
@@ -427,11 +427,21 @@ def trade_off(sums_of_machines: Numbers, resource: str) -> list[Row]:
         What :func:`admit_best_effort` returns, of each machine: float64 (machines, policies, N_SUMS).
     resource
         Its name.
+
+    Raises
+    ------
+    NotApplicable
+        Where no machine has more than one slot.
     """
     has_slots = sums_of_machines[:, 0, SLOTS] > 0
     judged = sums_of_machines[has_slots]
     if not len(judged):
         return []
+    NotApplicable.unless(
+        judged[:, 0, SLOTS].max() > 1,
+        "no machine has usage of more than one window: what production reserves follows from its usage in the window "
+        "before, so this takes a trace of at least two",
+    )
     n_machines = len(judged)
     totals = judged.sum(axis=0)
     admitted_without_reclaiming = totals[0, ADMITTED]
@@ -485,7 +495,7 @@ def most_saved(answer: pa.Table) -> str:
     for resource, rows in rows_by_resource.items():
         saving = [row for row in rows if row["saved"] > 0 and row["evictions"] is not None]
         if not saving:
-            sentences.append(f"{resource}: reserving usage instead of limits saves no machine.")
+            sentences.append(f"{resource}: {why_nothing_is_saved(rows)}.")
             continue
         safest = min(saving, key=lambda row: row["exceeded"])
         most = max(saving, key=lambda row: row["saved"])
@@ -494,6 +504,25 @@ def most_saved(answer: pa.Table) -> str:
             + (f", to {price_of(most)}." if most is not safest else ".")
         )
     return "\n".join(sentences)
+
+
+def why_nothing_is_saved(rows: Sequence[Row]) -> str:
+    """Say why no policy admits more best-effort work than limits do.
+
+    Parameters
+    ----------
+    rows
+        Of the answer, of one resource.
+    """
+    by_limits = next(row for row in rows if row["margin"] is None)
+    if by_limits["admitted"] is None:
+        return "no best-effort task ran, so none could use what production leaves"
+    if by_limits["admitted"] >= 1:
+        return (
+            "all best-effort tasks that ran fit beside the limits of production, "
+            "so reserving usage instead admits no more of them"
+        )
+    return "reserving usage instead of limits admitted no more best-effort tasks in this trace"
 
 
 def price_of(row: Row) -> str:

@@ -170,7 +170,7 @@ class Scope:
         """Return what has to be said of a verdict on another trace than the one the claim is about; else empty."""
         if not self.traces or store.dialect.trace in self.traces:
             return ""
-        return f"published of {' and '.join(self.traces)}, measured on {store.dialect.trace}"
+        return f"published of {' and '.join(self.traces)}, measured on {store.dialect.spoken_name}"
 
     def is_about(self, dialect: Dialect) -> bool:
         """Return whether the claim can be judged on a trace at all: on its own, or on any."""
@@ -179,7 +179,7 @@ class Scope:
     def _other_trace(self, store: StoreCoverage) -> str:
         if self.is_about(store.dialect):
             return ""
-        return f"is about {' and '.join(self.traces)}, the store holds {store.dialect.trace}"
+        return f"is about {' and '.join(self.traces)}, the store holds {store.dialect.spoken_name}"
 
     def _other_cell(self, store: StoreCoverage) -> str:
         if not (self.is_of_this_cell and store.is_synthetic):

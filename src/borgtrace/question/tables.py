@@ -14,6 +14,41 @@ from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.store.coverage import StoreCoverage, whole_trace
 
+NAMES_OF_TABLES = {
+    "machine_events": "machines",
+    "machine_attributes": "attributes of machines",
+    "collection_events": "events of jobs",
+    "instance_events": "events of tasks",
+    "instance_constraints": "constraints of tasks",
+    "instance_usage": "usage",
+}
+"""What people call the rows of tables of the trace."""
+
+
+def why_without(table: str, trace_format: Dialect) -> str:
+    """Say why a store has no rows of a table, and what to do.
+
+    Parameters
+    ----------
+    table
+        Its name.
+    trace_format
+        Of the store.
+
+    Examples
+    --------
+    >>> why_without("instance_usage", dialect("openb"))
+    'Alibaba GPU trace 2023 publishes no usage; this takes a trace that does'
+    >>> why_without("instance_usage", dialect("2011"))
+    'the store holds no rows of instance_usage; ingest files that have some'
+    """
+    # Whoever has data of their own may also have more of it; of a published trace there is no more.
+    is_published = bool(trace_format.citations)
+    if is_published and table in NAMES_OF_TABLES and not trace_format.publishes_table(table):
+        rows = NAMES_OF_TABLES[table]
+        return f"{trace_format.title} publishes no {rows}; this takes a trace that does"
+    return f"the store holds no rows of {table}; ingest files that have some"
+
 
 class Tables(ABC):
     """The canonical tables as attributes, beside the derived tables that questions share.
@@ -128,9 +163,7 @@ class Tables(ABC):
             Where one of them has no rows.
         """
         for name in names:
-            NotApplicable.unless(
-                self.has(name), f"the store holds no rows of {name}; ingest files that have some"
-            )
+            NotApplicable.unless(self.has(name), why_without(name, self.dialect))
 
     def require_published(self, what: str, *, column: str = "", event: str = "") -> None:
         """Raise :class:`NotApplicable` where the trace format publishes no such column, or no such type of event.
@@ -154,4 +187,4 @@ class Tables(ABC):
             if column
             else event in self.dialect.codes["event_type"].values()
         )
-        NotApplicable.unless(known, f"{self.dialect.trace} does not publish {what}")
+        NotApplicable.unless(known, f"{self.dialect.spoken_name} does not publish {what}")

@@ -9,9 +9,17 @@ from borgtrace.schema.time import TRACE_START, WINDOW, Microseconds
 from borgtrace.store import Store
 from borgtrace.store.manifest import Manifest
 
+NOTHING_RUNS = (
+    "no task with a known start runs at any time, so there is nothing to pack; "
+    "take a longer part of the trace, or files of events that say when tasks start"
+)
+"""Why a store has no busiest moment."""
+
 
 def busiest_moment(store: Store) -> Microseconds:
     """Return the beginning of the window in which the tasks that run request most CPU; the first of equal ones.
+
+    Where nothing runs at the beginning of any window, the start of a task.
 
     Where no request is known, tasks are counted instead. Only windows count in which usage was measured, if any was:
     what a task used is known in no other.
@@ -24,7 +32,7 @@ def busiest_moment(store: Store) -> Microseconds:
     Raises
     ------
     NotApplicable
-        Where no task with a known start runs in any of them.
+        Where no task with a known start runs at any time.
     """
     tables = EngineTables.of(store, memory=store.memory)
     attempts = tables.instance_attempts
@@ -41,7 +49,11 @@ def busiest_moment(store: Store) -> Microseconds:
     # −1: it runs to the end.
     left = np.where(left < 0, windows[-1] + WINDOW, left)
     running = running_amounts(windows, started, left, weights)
-    NotApplicable.unless(running.max() > 0, "no task with a known start runs at any time")
+    if not running.max() and len(started):
+        # All are shorter than a window, or come after the beginning of the last one.
+        windows = np.unique(started)
+        running = running_amounts(windows, started, left, weights)
+    NotApplicable.unless(running.max() > 0, NOTHING_RUNS)
     return int(windows[running.argmax()])
 
 

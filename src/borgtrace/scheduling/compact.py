@@ -17,7 +17,7 @@ import pyarrow as pa
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.notation import percent, with_stored_sizes
+from borgtrace.notation import WallClock, moment_option, percent, with_stored_sizes
 from borgtrace.question import (
     Answer,
     Claim,
@@ -53,7 +53,7 @@ from borgtrace.schema.bounds import (
     UNIT_SIZE,
     check_fields,
 )
-from borgtrace.schema.time import Microseconds, write_time
+from borgtrace.schema.time import Microseconds
 from borgtrace.store import Store
 
 ANSWER = Answer(
@@ -214,10 +214,13 @@ def compute(
         Where no task with a known start runs at the moment.
     """
     check_inside(store, options.at)
+    clock = WallClock.of(store.manifest)
     options = with_stored_sizes(options, store.manifest)
     machines = KnownMachines.at(tables, options.at)
     tasks = read_tasks(tables, at=options.at)
-    NotApplicable.unless(len(tasks), f"no task with a known start runs at {write_time(options.at)}")
+    NotApplicable.unless(
+        len(tasks), f"no task with a known start runs at {clock.moment(options.at)}"
+    )
     usage = usage_at(tables, tasks, options.at)
     moment = moment_of(store, tables, options, machines, tasks, usage)
 
@@ -258,12 +261,13 @@ def check_inside(store: Store, at: int) -> None:
     time_range = store.manifest.time_range
     # Own usage without events: tasks begin with it, and have no end.
     last = max(time_range[table][1] for table in OF_TASKS if table in time_range)
+    clock = WallClock.of(store.manifest)
     if not 0 <= at <= last:
         raise UsageError(
             "--at",
             "outside the trace",
-            expected=f"0 to {write_time(last)}",
-            got=write_time(at),
+            expected=f"0 to {moment_option(last)} ({clock.moment(last)})",
+            got=moment_option(at),
             way_out="choose a time inside; 0 is what runs when the trace begins",
         )
 

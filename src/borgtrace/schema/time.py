@@ -178,7 +178,7 @@ def parse_span(
         raise UsageError(
             where,
             "not a time range",
-            expected="A..B, such as 600s..24h, 1h30m.. or ..2d",
+            expected="A..B, such as 1h30m..24h, 2h.. or ..2d",
             got=repr(text),
         )
     start = read(first, where) if first.strip() else BEFORE_TRACE

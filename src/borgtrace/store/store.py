@@ -294,6 +294,13 @@ class Store:
             When there is none: nothing can be made from usage then.
         """
         rows = self.manifest.tables.get("instance_usage", 0)
+        dialect = self.manifest.dialect
+        if not rows and not dialect.publishes_table("instance_usage"):
+            raise UsageError(
+                str(self.path),
+                f"{dialect.title} publishes no usage",
+                way_out="take a trace that does",
+            )
         if not rows:
             raise UsageError(
                 str(self.path),

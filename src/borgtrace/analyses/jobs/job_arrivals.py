@@ -48,7 +48,7 @@ def compute(tables: Tables) -> pa.Table:
     # Whole hours only: the last one would count as a quiet hour.
     n_hours = max((horizon[0]["last"] - TRACE_START) // HOUR, 0)
     if not n_hours:
-        raise NotApplicable("the trace is shorter than an hour")
+        raise NotApplicable("events of jobs span less than an hour")
     # Hours without a job have no row and count 0.
     n_jobs = np.bincount(hours["hour"].to_numpy(), hours["n"].to_numpy(), n_hours)
     return pa.table(

@@ -62,7 +62,7 @@ def compute(tables: Tables) -> pa.Table:
     )
     # Behind the stage, or a plan of the question would not show it.
     if not tables.dialect.publishes("gpu_request"):
-        raise NotApplicable(f"{tables.dialect.trace} publishes no requests of GPUs")
+        raise NotApplicable(f"{tables.dialect.spoken_name} publishes no requests of GPUs")
     if not any(answer["allocated"].to_pylist()):
         raise NotApplicable("no task that runs requests a GPU")
     return answer

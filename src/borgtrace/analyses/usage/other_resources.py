@@ -70,7 +70,7 @@ def compute(tables: Tables) -> ir.Table:
     # A quantity that a trace does not publish is left out: it is not missing.
     published = [name for name in COMPARED_COLUMNS if tables.dialect.publishes(name)]
     if not published:
-        raise NotApplicable(f"{tables.dialect.trace} publishes none of these quantities")
+        raise NotApplicable(f"{tables.dialect.spoken_name} publishes none of these quantities")
     return ibis.union(*(summarize_quantity(windows, name) for name in published))
 
 

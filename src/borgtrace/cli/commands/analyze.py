@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +23,7 @@ from borgtrace.cli.options import (
     TimeoutOption,
     WhereOption,
 )
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,6 +106,9 @@ def analyze(
         results = run(chosen, tables, parameters)
         write = partial(publish, results, out=out, png=png, as_json=as_json, raw=raw)
         within(seconds, write, tables.interrupt)
+        if out is None and not as_json and len(chosen) > 1:
+            page = f"borgtrace report {shell_word(store)} report.html"
+            print(f"The answers with their charts: {page}, or add --out DIR.", file=sys.stderr)
 
 
 def chosen_questions(store: Path | None, names: list[str], *, needs_store: bool) -> list[Question]:

@@ -7,6 +7,7 @@ from typer import Option
 from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_placements, complete_what_ifs
 from borgtrace.cli.options import (
+    MOMENTS,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -24,7 +25,7 @@ MomentOption = Annotated[
     Option(
         "--at",
         metavar="TIME",
-        help="The moment, such as 12h or 2026-11-01T12:00; 0 is its start; by default when most CPU is requested.",
+        help=f"The moment, {MOMENTS}; by default when most CPU is requested.",
     ),
 ]
 WhatIfOption = Annotated[
@@ -144,7 +145,7 @@ def compact(
         moment = busiest_moment(opened)
         options = replace(options, at=moment)
         talk.print(
-            f"At {clock.text(moment)}: when most CPU is requested (--at names another time)."
+            f"At {clock.moment(moment)}: when most CPU is requested (--at names another time)."
         )
     ask(COMPACT, opened, options, out=out, png=png, as_json=as_json, raw=raw)
 

@@ -110,7 +110,7 @@ def check_destination(dest: Path, store: Path | None, *, delete_raw: bool) -> No
         raise UsageError(
             "--delete-raw",
             "nothing would be left",
-            way_out="name a store for the rows: --store STORE",
+            way_out="name a store for the rows: --store store",
         )
     if store and isinstance(dest, RemotePath):
         raise UsageError(

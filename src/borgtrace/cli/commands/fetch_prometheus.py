@@ -100,6 +100,6 @@ def fetch_prometheus(
         fetch = LiveFetch(server, plan, jobs)
         fetch.run()
     fetch.finish(dest, as_json=as_json)
-    talk.print(f"Next: borgtrace ingest {shell_word(dest)} --store STORE")
+    talk.print(f"Next: borgtrace ingest {shell_word(dest)} --store store")
     if not as_json:
         print(dest)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import JsonOption, StoreArgument
+from borgtrace.cli.options import MOMENTS, JsonOption, StoreArgument
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ MomentOption = Annotated[
     Option(
         "--at",
         metavar="TIME",
-        help="A time, such as 700s, 12h, 2d3h or 2026-11-01T12:00; each hour by default.",
+        help=f"A time, {MOMENTS}; each hour by default.",
     ),
 ]
 
@@ -40,7 +40,7 @@ def machine(
 
     With --at, the tasks at that time; otherwise the load hour by hour.
 
-    Example: borgtrace machine cell-2011 4155527081 --at 700s
+    Example: borgtrace machine cell-2011 4155527081 --at 2h
     """
     import borgtrace
     from borgtrace.cli.machine_text import print_hours, print_machine, print_tasks

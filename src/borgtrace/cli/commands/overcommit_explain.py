@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import JsonOption, MemoryOption, StoreArgument
+from borgtrace.cli.options import MOMENTS, JsonOption, MemoryOption, StoreArgument
 from borgtrace.cli.replay_options import (
     CoresOption,
     ForecastersOption,
@@ -23,7 +23,7 @@ MachineArgument = Annotated[
 ]
 MomentOption = Annotated[
     str,
-    Option("--at", metavar="TIME", help="The moment, such as 12h, 2d3h or 2026-11-01T12:00."),
+    Option("--at", metavar="TIME", help=f"The moment, {MOMENTS}."),
 ]
 
 

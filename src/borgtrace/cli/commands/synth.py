@@ -135,7 +135,7 @@ def make_trace(out: Path, options: "SynthOptions") -> None:
     for table, rows in sorted(truth["rows"].items()):
         talk.print(f"  {table}: {rows:,} rows")
     talk.print(f"Synthetic trace, seed {truth['seed']}. Known answers: {out / 'truth.json'}")
-    talk.print(f"Next: borgtrace ingest {shell_word(out)} --store STORE")
+    talk.print(f"Next: borgtrace ingest {shell_word(out)} --store store")
 
 
 def print_check(out: Path, *, as_json: bool) -> None:

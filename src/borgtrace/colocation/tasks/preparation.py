@@ -83,7 +83,7 @@ def eligible(
     tasks = tables.tasks.filter(tables.tasks.collection_type == "JOB", tables.tasks.n_windows > 0)
     requirements = [
         requirement
-        for requirement in _requirements(tasks, tables.generation)
+        for requirement in _requirements(tasks, tables.generation, seconds_of(tables))
         if requirement.waiver not in include
     ]
     # A step counts only what the steps before it left: the paper prints shares of the remaining tasks.
@@ -110,9 +110,9 @@ def eligible(
     return remaining_tasks.sort_by(order), tuple(steps)
 
 
-def _requirements(tasks: ir.Table, generation: str) -> list[Requirement]:
-    """Return what tasks must fulfil, in the order of the steps."""
-    seconds = tasks[f"max_{seconds_of(generation)}"]
+def _requirements(tasks: ir.Table, generation: str, column: str) -> list[Requirement]:
+    """Return what tasks must fulfil, in the order of the steps; `column` has one second of each window."""
+    seconds = tasks[f"max_{column}"]
     n_failures = tasks.n_evict + tasks.n_fail + tasks.n_kill + tasks.n_lost
     if dialect(generation).has_equal_windows:
         is_long = tasks.n_windows >= LONG_WINDOWS
@@ -129,17 +129,25 @@ def _requirements(tasks: ir.Table, generation: str) -> list[Requirement]:
     ]
 
 
-def seconds_of(generation: str) -> str:
+def seconds_of(tables: Tables) -> str:
     """Return the usage column that stands for one random second of each window.
 
-    Only Google's traces sample one; where a format does not, the mean over the window stands in, and hides its peaks.
+    Google's traces sample one. Where a format does not, or may but this store has no sample (counters of Prometheus
+    give means), the mean over the window stands in, and hides its peaks.
 
     Parameters
     ----------
-    generation
-        Name of the trace format.
+    tables
+        Tables of the store.
     """
-    return "sampled_cpu" if dialect(generation).publishes("sampled_cpu") else "average_cpu"
+    if not tables.dialect.publishes("sampled_cpu"):
+        return "average_cpu"
+    if tables.dialect.conversion is None:
+        return "sampled_cpu"
+    samples = tables.tasks.aggregate(n=tables.tasks.max_sampled_cpu.count())
+    # A plan has no rows: there the format decides.
+    n_sampled = tables.fetch(samples, "samples")["n"].to_pylist()
+    return "average_cpu" if n_sampled == [0] else "sampled_cpu"
 
 
 def stages(generation: str) -> dict[str, ir.Table]:
@@ -230,7 +238,7 @@ def prepare(
         tables,
         chosen,
         with_percentiles=instantaneous == "histogram",
-        seconds=seconds_of(tables.generation),
+        seconds=seconds_of(tables),
     )
     kind = "tasks" if include else "long tasks"
     if "failing" in include:
@@ -302,7 +310,7 @@ def nothing_left(steps: tuple[PreparationStep, ...]) -> str:
     """
     total = steps[0].of
     if not total:
-        return f"no task has usage; {_WAY_OUT}"
+        return "no task has usage; colocation needs a trace with usage"
     dropped = ", ".join(f"{step.count:,} {step.name}" for step in steps if step.count)
     # No longer trace helps where nothing was sampled.
     most = max(steps, key=lambda step: step.count)
@@ -336,7 +344,7 @@ def _assemble(
     left = PreparationStep(left_text, n_tasks, available)
     incomplete_text = "windows without sampled or average CPU, left out"
     incomplete = PreparationStep(incomplete_text, n_read - n_windows, n_read, "windows")
-    stand_in = stand_in_steps(tables.generation, n_windows)
+    stand_in = stand_in_steps(seconds_of(tables), n_windows)
     return TaskPool(
         offsets=np.append(firsts, n_windows),
         inst=windows.inst,
@@ -355,17 +363,17 @@ def _assemble(
     )
 
 
-def stand_in_steps(generation: str, windows: int) -> tuple[PreparationStep, ...]:
+def stand_in_steps(column: str, windows: int) -> tuple[PreparationStep, ...]:
     """Say that means stand for seconds, where they do.
 
     Parameters
     ----------
-    generation
-        Name of the trace format.
+    column
+        The usage column that stands for seconds.
     windows
         Number of windows.
     """
-    if seconds_of(generation) == "sampled_cpu":
+    if column == "sampled_cpu":
         return ()
     text = "windows whose mean stands for a sampled second, which hides peaks"
     return (PreparationStep(text, windows, windows, "windows"),)

@@ -379,6 +379,22 @@ class Dialect:
             if column in TABLES[name].names
         )
 
+    @property
+    def spoken_name(self) -> str:
+        """What messages call the trace: the name of a format that was guessed says nothing to its owner."""
+        return "own data" if self.name.startswith("own-") else self.trace
+
+    def publishes_table(self, table: str) -> bool:
+        """Return whether raw files hold any column of a table of the store.
+
+        Examples
+        --------
+        >>> from borgtrace.schema.dialects import dialect
+        >>> [dialect(name).publishes_table("instance_usage") for name in ("2011", "openb")]
+        [True, False]
+        """
+        return any(self.publishes(column, table) for column in TABLES[table].names)
+
     def can_fill(self, table: str, column: str) -> bool:
         """Return whether a store of the trace can have values in a column.
 

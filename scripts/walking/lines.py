@@ -1,0 +1,102 @@
+"""The command lines of a walk: on a store, and those that need none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import borgtrace
+from borgtrace.cli.app import COMMANDS
+from walking.stores import raw_folder
+
+NOWHERE = "http://127.0.0.1:9"
+"""Nothing listens there: what a command says offline."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command line, and lines that are run before it to make what it reads."""
+
+    words: tuple[object, ...]
+    before: tuple[tuple[object, ...], ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command, of one word or two."""
+        two_words = " ".join(map(str, self.words[:2]))
+        return two_words if two_words in COMMANDS else str(self.words[0])
+
+
+def lines_on(store: Path, out: Path) -> list[Line]:
+    """Return a line for every command that reads a store."""
+    opened = borgtrace.open(store)
+    machine, task = first_of(opened)
+    placed = ("--realizations", 200, "--instances", 2, "--size", 20)
+    first_half = ("subset", store, out / "first", "--where", "instance_index % 2 = 0")
+    second_half = ("subset", store, out / "second", "--where", "instance_index % 2 = 1")
+    every_line: list[tuple[object, ...]] = [
+        ("info", store),
+        ("sql", store, "select count(*) from tasks"),
+        ("trace", store, *task),
+        ("machine", store, machine),
+        ("machine", store, machine, "--at", "2m"),
+        ("analyze", store),
+        ("compare", store, store),
+        ("reproduce", "zhu2015", store, "--out", out),
+        ("report", store, out / "report.html"),
+        ("dataset", store, out, "--format", "npz"),
+        ("export", store, out),
+        ("forecast", store),
+        ("forecast", store, "--pack", "--out", out),
+        ("overcommit", store),
+        ("overcommit", store, "--out", out),
+        ("overcommit", "target", store),
+        ("overcommit", "reclaim", store),
+        ("overcommit", "recommend", store),
+        ("overcommit", "explain", store, machine, "--at", "2m"),
+        ("colocate", store, *placed, "--out", out),
+        ("colocate", "place", store),
+        ("colocate", "pool", store, "--out", out),
+        ("advise", store, "--out", out / "advice.html"),
+        ("compact", store),
+        ("simulate", store),
+        ("subset", store, out, "--fraction", 0.5),
+        ("verify", store),
+        ("explore", store, "--no-browser"),
+        *(("dialect", "sniff", path) for path in tables_of(store)),
+    ]
+    merged = ("merge", out / "first", out / "second", out / "both")
+    return [*map(Line, every_line), Line(merged, (first_half, second_half))]
+
+
+def lines_without_store(out: Path) -> list[Line]:
+    """Return a line for every command that reads no store."""
+    every_line: list[tuple[object, ...]] = [
+        ("doctor",),
+        ("views", "--cell", "a", "--dataset", "project.borg_a"),
+        ("dialect", "list"),
+        ("synth", out, "--machines", 4, "--hours", 0.5, "--seed", 1),
+        ("demo", out / "demo"),
+        ("fetch", "2011", out, "--parts", 0, "--base-url", NOWHERE),
+        ("fetch", "prometheus", NOWHERE, out),
+        ("ingest", out / "missing", "--store", out / "store"),
+    ]
+    return list(map(Line, every_line))
+
+
+def first_of(store: borgtrace.Store) -> tuple[object, tuple[object, ...]]:
+    """Return a machine and a task of a store: where it has some, a machine on which a task ran."""
+    used = "select min(machine_id) as id from instance_events where machine_id is not null"
+    (machine,) = store.sql(used).column("id").to_pylist()
+    if machine is None:
+        (machine,) = (
+            store.sql("select min(machine_id) as id from machine_events").column("id").to_pylist()
+        )
+    first_task = "select collection_id, instance_index from tasks order by all limit 1"
+    tasks = store.sql(first_task).to_pylist()
+    return machine or 0, tuple(tasks[0].values()) if tasks else (0, 0)
+
+
+def tables_of(store: Path) -> list[Path]:
+    """Return a table of the raw files that were made for a store; none where it is cut from another."""
+    return sorted(raw_folder(store).glob("*.csv"))[:1]
