@@ -15,8 +15,9 @@ from borgtrace.question import Row, charts
 if TYPE_CHECKING:
     import altair as alt
 
-WIDTH = 560
-HEIGHT = 300
+WIDTH = 340
+"""Of the diagram: a phone has no more room."""
+HEIGHT = 400
 LINE_HEIGHT = 14
 RED = "#d62728"
 STATE_AFTER = {
@@ -58,17 +59,17 @@ class Arrow(NamedTuple):
 
 
 CIRCLES = {
-    "new": Circle(30, 235, 18),
-    "pending": Circle(165, 235, 34),
-    "running": Circle(430, 235, 34),
-    "dead": Circle(297, 60, 34),
+    "new": Circle(45, 382, 16),
+    "pending": Circle(45, 270, 28),
+    "running": Circle(295, 270, 28),
+    "dead": Circle(170, 50, 28),
 }
 ARROWS = [
-    Arrow("new", "pending", side=0, text_x=90, text_y=264, align="center"),
-    Arrow("pending", "running", side=0, text_x=297, text_y=250, align="center"),
-    Arrow("running", "dead", side=0, text_x=385, text_y=165, align="left"),
-    Arrow("pending", "dead", side=8, text_x=200, text_y=150, align="right"),
-    Arrow("dead", "pending", side=8, text_x=250, text_y=170, align="left"),
+    Arrow("new", "pending", side=0, text_x=58, text_y=335, align="left"),
+    Arrow("pending", "running", side=0, text_x=170, text_y=306, align="center"),
+    Arrow("running", "dead", side=0, text_x=250, text_y=150, align="left"),
+    Arrow("pending", "dead", side=8, text_x=82, text_y=140, align="right"),
+    Arrow("dead", "pending", side=8, text_x=104, text_y=212, align="left"),
 ]
 
 

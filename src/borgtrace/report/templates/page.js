@@ -1,22 +1,10 @@
 (() => {
   "use strict";
-  const NARROW = 560;
-  // No panel is narrower, where the page has the room, and its axis takes so much beside it.
-  const PANEL = 280, AXIS = 75;
-  // Width of a letter of an axis, about.
-  const LETTER = 6.6;
   // Log level 1: errors; warnings speak to the author of a chart, not to its reader.
   const OPTIONS = { mode: "vega-lite", renderer: "svg", actions: false, logLevel: 1 };
+  // So often a chart is drawn until it fits.
+  const ROUNDS = 5;
   const charts = [...document.querySelectorAll("[data-chart]")];
-
-  // Width that each of several drawings may take beside its axis; where it is too little, the chart scrolls.
-  const room = (width, columns) => Math.max(columns > 1 ? 120 : 90, Math.floor(width / columns) - (columns > 1 ? 75 : 92));
-
-  const rowsOf = (spec, root) => {
-    const data = spec.data || root.data;
-    if (!data) return [];
-    return data.values || (root.datasets || {})[data.name] || [];
-  };
 
   // Rows lie in the page column by column, texts as numbers of a list.
   const rowsOfColumns = (columns) => {
@@ -32,148 +20,6 @@
     return JSON.parse(text, (_, value) => (value && value.byColumn ? rowsOfColumns(value.byColumn) : value));
   };
 
-  const distinct = (spec, root, field) => new Set(rowsOf(spec, root).map((row) => row[field])).size || 1;
-
-  const isNamed = (channel) => channel && channel.field && ["nominal", "ordinal"].includes(channel.type);
-
-  // Stands where a line of a title ends, as the configuration says.
-  const LINE_BREAK = " \u2063";
-
-  // Breaks a text into lines that fit.
-  const lines = (text, width, letter = 8) => {
-    const parts = [""];
-    for (const word of text.split(" ")) {
-      const last = parts[parts.length - 1];
-      if (last && (last.length + word.length + 1) * letter > width) parts.push(word);
-      else parts[parts.length - 1] = last ? last + " " + word : word;
-    }
-    return parts;
-  };
-
-  // How many lines the longest of some names takes beside an axis.
-  const linesOf = (names, width) => Math.max(1, ...names.map((name) => lines(name, width, LETTER).length));
-
-  const namesOf = (view, part, spec, channel) => {
-    const rows = rowsOf(view.data ? view : part, spec);
-    return [...new Set(rows.map((row) => row[channel.field]))].filter((name) => name !== undefined && name !== null).map(String);
-  };
-
-  const roomForNames = (width) => Math.max(90, Math.floor(width * 0.42));
-
-  // Lays the names of a discrete axis flat where they have room, and breaks those beside it into lines.
-  const viewsOf = (part) => [part, ...(part.layer || []).flatMap(viewsOf)];
-
-  const label = (part, spec, width) => {
-    for (const view of viewsOf(part)) {
-      const { x, y } = view.encoding || {};
-      // A title that is wider than its panel would lie on that of the next, and one that is higher is cut.
-      if (x && typeof x.title === "string") x.title = lines(x.title, width).join(LINE_BREAK);
-      if (y && typeof y.title === "string" && typeof part.height === "number") y.title = lines(y.title, Math.max(part.height, 90), 7).join(LINE_BREAK);
-      if (isNamed(x) && x.axis !== null) {
-        const names = namesOf(view, part, spec, x);
-        const longest = Math.max(0, ...names.map((name) => name.length));
-        if (names.length * (longest * 8.5 + 10) < width - 75) x.axis = Object.assign({ labelAngle: 0 }, x.axis);
-      }
-      if (isNamed(y) && y.axis !== null) {
-        const limit = roomForNames(width);
-        const names = namesOf(view, part, spec, y);
-        const height = names.length * (6 + 14 * linesOf(names, limit));
-        if (linesOf(names, limit) > 1 && !(part.height >= height)) part.height = height;
-        // Each row has its name: none is left out, and none is cut.
-        const axis = { labelLimit: limit + 2 * LETTER, labelOverlap: false };
-        if (!(y.axis || {}).labelExpr) {
-          const texts = Object.fromEntries(names.map((name) => [name, lines(name, limit, LETTER)]));
-          if (Object.values(texts).some((parts) => parts.length > 1)) axis.labelExpr = `(${JSON.stringify(texts)})[datum.label] || datum.label`;
-        }
-        y.axis = Object.assign({}, y.axis, axis);
-      }
-    }
-  };
-
-  const wrap = (title, width) => {
-    if (!title || Array.isArray(title)) return title;
-    const { text, subtitle } = typeof title === "string" ? { text: title } : title;
-    const wrapped = typeof title === "string" ? {} : Object.assign({}, title);
-    if (typeof text === "string") wrapped.text = lines(text, width);
-    if (subtitle) wrapped.subtitle = [subtitle].flat().flatMap((line) => lines(line, width, LETTER));
-    return wrapped;
-  };
-
-  // How many facets stand side by side.
-  const across = (wanted, count, width) => Math.max(1, Math.min(wanted || count, count, Math.floor(width / (PANEL + AXIS))));
-
-  // Fits a part of a specification to a width: one view takes it all, several share it or stack.
-  const shape = (part, spec, width, isTop) => {
-    for (const view of [part, ...(part.layer || [])]) {
-      if (view.title) view.title = wrap(view.title, width - 40);
-    }
-    const parts = part.hconcat || part.concat;
-    const encoding = part.encoding || {};
-    if (parts) {
-      part.columns = width < NARROW ? 1 : across(part.columns, parts.length, width);
-      delete part.hconcat;
-      part.concat = parts;
-      parts.forEach((child) => shape(child, spec, width / part.columns, false));
-    } else if (part.vconcat) {
-      part.vconcat.forEach((child) => shape(child, spec, width, false));
-    } else if (part.spec) {
-      const facet = part.facet || {};
-      const isTooNarrow = facet.column && width / distinct(part, spec, facet.column.field) < PANEL + AXIS;
-      if (isTooNarrow && !facet.row) {
-        part.facet = facet.column;
-        return shape(part, spec, width, isTop);
-      }
-      if (isTooNarrow && distinct(part, spec, facet.row.field) < distinct(part, spec, facet.column.field)) {
-        [facet.row, facet.column] = [facet.column, facet.row];
-      }
-      const field = facet.field || (facet.column || {}).field;
-      const count = field ? distinct(part, spec, field) : 1;
-      if (facet.field) part.columns = across(part.columns, count, width);
-      shape(part.spec, spec, width / (part.columns || count), false);
-    } else {
-      const isTooNarrow = encoding.column && width / distinct(part, spec, encoding.column.field) < PANEL + AXIS;
-      if (isTooNarrow && !encoding.row) {
-        encoding.facet = encoding.column;
-        delete encoding.column;
-      } else if (isTooNarrow && distinct(part, spec, encoding.row.field) < distinct(part, spec, encoding.column.field)) {
-        [encoding.row, encoding.column] = [encoding.column, encoding.row];
-      }
-      if (encoding.facet) {
-        const count = distinct(part, spec, encoding.facet.field);
-        encoding.facet.columns = across(encoding.facet.columns, count, width);
-        part.width = room(width, encoding.facet.columns);
-      } else if (encoding.column) {
-        part.width = room(width, distinct(part, spec, encoding.column.field));
-      } else if (encoding.row || !isTop) {
-        part.width = room(width, 1);
-      } else {
-        part.width = width;
-        // Vega-Lite complains of a height by names beside a width that fits: the same height, as a number.
-        const named = [part, ...(part.layer || [])].find((view) => isNamed((view.encoding || {}).y));
-        if (named && part.height === undefined) {
-          const { y, yOffset } = named.encoding, rows = named.data ? named : part;
-          const step = Math.max(20, 6 + 14 * linesOf(namesOf(named, part, spec, y), roomForNames(width)));
-          part.height = step * distinct(rows, spec, y.field) * (yOffset ? distinct(rows, spec, yOffset.field) : 1);
-        }
-        part.autosize = { type: "fit-x", contains: "padding" };
-      }
-      label(part, spec, part.width);
-    }
-  };
-
-  const fit = (spec, width) => {
-    const { facet, column, row } = spec.encoding || {};
-    const isOne = !(spec.hconcat || spec.concat || spec.vconcat || spec.facet || facet || column || row);
-    const isWide = width >= NARROW && isOne;
-    if (!isWide) {
-      const below = { orient: "bottom", columns: Math.max(1, Math.floor(width / 180)) };
-      const layout = { bottom: { direction: "vertical", anchor: "start" } };
-      spec.config.legend = Object.assign({}, spec.config.legend, below, { layout });
-    }
-    shape(spec, spec, width, true);
-    return spec;
-  };
-
   // A folded chart has no width of its own: all are as wide as their column, or as the page asks for.
   const asked = Number(document.documentElement.dataset.width) || Infinity;
   const content = document.getElementById("content") || document.getElementById("main");
@@ -187,23 +33,28 @@
   };
   const views = new Map();
 
+  // How much room axes and legends take is known once they are drawn: drawings get what is left, or give what lacks.
+  const embedFitting = async (element, width) => {
+    let sizes = {};
+    for (let round = 0; round < ROUNDS; round += 1) {
+      if (views.has(element)) views.get(element).finalize();
+      const spec = specOf(element);
+      const leaves = chartLayout.fit(spec, width, sizes);
+      const embedded = await vegaEmbed(element, spec, OPTIONS);
+      views.set(element, embedded);
+      sizes = chartLayout.measure(embedded.view, element.querySelector("svg"), leaves, width, sizes);
+      element.dataset.rounds = round + 1;
+      if (sizes.isFitting) break;
+    }
+  };
+
   const draw = async (element) => {
     if (element.dataset.state === "drawing") return;
     element.dataset.state = "drawing";
     const width = widthOf(element);
     element.dataset.width = width;
     try {
-      if (views.has(element)) views.get(element).finalize();
-      const embed = async (room) => views.set(element, await vegaEmbed(element, fit(specOf(element), room), OPTIONS));
-      await embed(width);
-      // How much room axes and legends take is known once they are drawn: panels get what is left, or give what lacks.
-      const left = width - Number(element.querySelector("svg").getAttribute("width"));
-      // On a phone a chart scrolls in its place before its texts lie on each other.
-      const least = width < NARROW ? width : 0;
-      if (left < -1 || left > 12) {
-        views.get(element).finalize();
-        await embed(Math.max(width + left, least));
-      }
+      await embedFitting(element, width);
       if (!isOnScreen(element)) offer(element);
       element.dataset.state = "drawn";
     } catch (error) {
