@@ -2,25 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from markupsafe import Markup
 
-from borgtrace.question import Result
+from borgtrace.question import Finding, Question, Result
 from borgtrace.question.comparison import aligned
 from borgtrace.question.job_distances import DISTANCES, share_units
-from borgtrace.report.drawable import specification, svg
+from borgtrace.report.charts import Figure, TooManyPointsError, figure
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
-from borgtrace.report.values import shown_table
+from borgtrace.report.values import ShownTable, shown_table, words
+from borgtrace.schema import Column
 from borgtrace.store import Store
 
 if TYPE_CHECKING:
     import altair as alt
 
-SHOWN_ROWS = 40
+
+@dataclass(frozen=True, slots=True)
+class ComparedAnswers:
+    """What the page says on one question.
+
+    Attributes
+    ----------
+    question
+        The question.
+    table, headings
+        The first rows of the answers side by side, None where nobody answers, and what its columns are called.
+    figure, note
+        The charts side by side, None where there are none; the note says why they cannot be drawn.
+    findings
+        The claims, each as judged on every store.
+    reasons
+        Why a store cannot answer, by label; None where it can.
+    """
+
+    question: Question
+    table: ShownTable | None
+    headings: Sequence[str]
+    figure: Figure | None
+    note: str
+    findings: Sequence[Sequence[Finding]]
+    reasons: Mapping[str, str | None]
 
 
 def comparison_html(
@@ -49,22 +75,62 @@ def comparison_html(
     )
 
 
-def side_by_side(results: Mapping[str, Result]) -> dict[str, Any]:
-    """Return what the page says on one question."""
+def side_by_side(results: Mapping[str, Result]) -> ComparedAnswers:
+    """Return what the page says on one question.
+
+    Parameters
+    ----------
+    results
+        The answer of each store by label.
+    """
+    question = next(iter(results.values())).question
+    table, headings = table_side_by_side(question, results)
+    note = ""
+    drawing = None
+    try:
+        drawing = charts_side_by_side(results)
+    except TooManyPointsError as error:
+        note = f"No chart: {error}. The table has the first of them."
+    return ComparedAnswers(
+        question=question,
+        table=table,
+        headings=headings,
+        figure=drawing,
+        note=note,
+        findings=list(zip(*(result.findings for result in results.values()), strict=True)),
+        reasons={label: result.not_applicable for label, result in results.items()},
+    )
+
+
+def table_side_by_side(
+    question: Question, results: Mapping[str, Result]
+) -> tuple[ShownTable | None, list[str]]:
+    """Write the first rows of the answers side by side, and say what their columns are called."""
     table = aligned(results)
-    findings = [result.findings for result in results.values()]
-    return {
-        "question": next(iter(results.values())).question,
-        "chart": charts_side_by_side(results),
-        "table": table.slice(0, SHOWN_ROWS).to_pylist(),
-        "rows": table.num_rows,
-        "findings": list(zip(*findings, strict=True)),
-        "reasons": {label: result.not_applicable for label, result in results.items()},
-    }
+    if not table.num_rows:
+        return None, []
+    columns: list[Column] = []
+    headings = []
+    for column in question.schema.columns:
+        if column.name in question.answer.key_names:
+            columns.append(column)
+            headings.append(words(column.name))
+            continue
+        for label in results:
+            columns.append(replace(column, name=f"{column.name} {label}", nullable=True))
+            headings.append(f"{words(column.name)}, {label}")
+    declared = replace(question.schema, key=(), columns=tuple(columns))
+    return shown_table(table, declared, has_codes=True), headings
 
 
-def charts_side_by_side(results: Mapping[str, Result]) -> Markup | None:
-    """Draw the charts of one question beside each other, with common scales and colors where each is one view."""
+def charts_side_by_side(results: Mapping[str, Result]) -> Figure | None:
+    """Draw the charts of one question beside each other, with common scales and colors where each is one view.
+
+    Raises
+    ------
+    TooManyPointsError
+        They have more points than a browser can draw.
+    """
     # Here, because only drawing needs it.
     import altair as alt
 
@@ -77,17 +143,19 @@ def charts_side_by_side(results: Mapping[str, Result]) -> Markup | None:
         return None
     row = alt.hconcat(*charts)
     # Panels of one chart have scales of their own, which must not be mixed.
-    if not any(has_panels(chart) for chart in charts):
+    if not has_panels(charts):
         row = row.resolve_scale(
             x="shared",
             y="shared",
             color="shared",
         )
-    return Markup(svg(specification(row)))
+    question = next(iter(results.values())).question
+    return figure(row, question.title)
 
 
-def has_panels(chart: alt.TopLevelMixin) -> bool:
-    """Return whether a chart is several views beside each other."""
+def has_panels(charts: Iterable[alt.TopLevelMixin]) -> bool:
+    """Return whether one of some charts is several views beside each other."""
     import altair as alt
 
-    return isinstance(chart, alt.HConcatChart | alt.VConcatChart | alt.ConcatChart)
+    panels = alt.HConcatChart | alt.VConcatChart | alt.ConcatChart
+    return any(isinstance(chart, panels) for chart in charts)

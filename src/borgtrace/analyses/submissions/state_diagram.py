@@ -151,7 +151,7 @@ def circles() -> list[alt.Chart]:
         y=alt.Y("y:Q", **place(HEIGHT)),
     )
     size = alt.Size("area:Q", scale=None, legend=None)
-    discs = base.mark_point(filled=True, color="#dbe7f5", stroke="#4c78a8", opacity=1)
+    discs = base.mark_point(filled=True, color="white", stroke="#4c78a8", opacity=1)
     return [discs.encode(size=size), base.mark_text(color="#222").encode(text="state:N")]
 
 
