@@ -84,7 +84,11 @@ def test_without_memory_it_is_said_that_it_was_not_judged(advised: Adviser) -> N
 def test_without_machines_workloads_are_advised_all_the_same(advised: Adviser) -> None:
     summary = advised("machine").sentences
     assert summary.value == []
-    assert summary.judged.startswith("No policy could be judged: no usage can be replayed: ")
+    n_windows = 4 * TWO_HOURS
+    assert summary.judged == (
+        "No policy could be judged: no usage can be replayed (windows that name no machine (column machine_id) or "
+        f"belong to tasks of an alloc set: {n_windows})."
+    )
     assert summary.machines == [
         "Machines: not applicable: the store holds no rows of machine_events; ingest files that have some."
     ]

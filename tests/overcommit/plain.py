@@ -117,6 +117,32 @@ class Machine:
         """Slots whose horizon ends within the trace."""
         return [slot for slot in sorted(self.samples) if slot + horizon <= self.n_slots - 1]
 
+    def is_blind(self, slot: int) -> bool:
+        """Whether less than half of what ran was measured, or nothing was used where something mostly is."""
+        measured = self.measured(slot)
+        running = 0.0
+        for task, (_, limit) in self.samples[slot].items():
+            slots = [at for at in self.samples if task in self.measured(at)]
+            if slots and min(slots) <= slot <= max(slots):
+                running += limit
+        if not measured or sum(limit for _, limit in measured.values()) < running / 2:
+            return True
+        totals = []
+        for at in self.samples:
+            if self.measured(at):
+                totals.append(sum(usage for usage, _ in self.measured(at).values()))
+        return statistics.median(totals) > 0 and sum(usage for usage, _ in measured.values()) == 0
+
+    def measured(self, slot: int) -> dict[int, tuple[float, float]]:
+        """Usage and limit of the tasks that were measured in a slot."""
+        samples = self.samples[slot].items()
+        return {task: (usage, limit) for task, (usage, limit) in samples if usage is not None}
+
+    def is_seen(self, slot: int, horizon: int) -> bool:
+        """Whether neither a slot nor any of its horizon is blind."""
+        ahead = range(slot, slot + horizon + 1)
+        return not any(self.is_blind(at) for at in ahead if at in self.samples)
+
 
 def used_by(warm: dict[int, History]) -> list[list[float]]:
     """The usage of each task's history."""

@@ -417,9 +417,26 @@ def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
     assert str(caught.value) == "the policy of the claim was not replayed"
 
 
-def test_what_is_said_where_no_usage_has_a_machine_or_a_limit() -> None:
-    facts = {"without_machine": 2000, "without_limit": 1}
-    assert why_nothing_can_be_replayed(facts) == (
-        "no usage can be replayed: 2,000 windows name no machine (column machine_id) or belong to tasks of an "
-        "alloc set, 1 are of tasks without requests"
-    )
+@pytest.mark.parametrize(
+    ("without_machine", "without_limit", "reasons"),
+    [
+        (
+            2000,
+            1,
+            "windows that name no machine (column machine_id) or belong to tasks of an alloc set: 2,000; "
+            "windows of tasks without requests: 1",
+        ),
+        (
+            5,
+            0,
+            "windows that name no machine (column machine_id) or belong to tasks of an alloc set: 5",
+        ),
+        (0, 7, "windows of tasks without requests: 7"),
+        (0, 0, "there is none"),
+    ],
+)
+def test_what_is_said_where_no_usage_has_a_machine_or_a_limit(
+    without_machine: int, without_limit: int, reasons: str
+) -> None:
+    facts = {"without_machine": without_machine, "without_limit": without_limit}
+    assert why_nothing_can_be_replayed(facts) == f"no usage can be replayed ({reasons})"

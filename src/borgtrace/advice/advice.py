@@ -169,7 +169,7 @@ class Adviser:
     def rows_of_unknown(self, judged: JudgedCell) -> Rows:
         """Return what could not be seen."""
         is_assumed = self.with_sizes != self.options
-        return unknown.compute(self.store, judged.replay, self.options, is_assumed)
+        return unknown.compute(self.store, judged.replay, judged.policies, self.options, is_assumed)
 
 
 def advise(

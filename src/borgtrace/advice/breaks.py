@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.overcommit.block import MachineBlock
+from borgtrace.overcommit.measured import judged_instants
 from borgtrace.overcommit.metrics import is_short
 from borgtrace.overcommit.oracle import SLACK, oracle, usage_ahead
 from borgtrace.overcommit.policies import Prediction
@@ -112,7 +113,8 @@ def broken_promises(
     n = len(peaks)
     slots = block.all.slots[:n]
     promised = promised_in_force(slots, predictions, chosen)
-    for place in np.flatnonzero(is_short(peaks, promised)).tolist():
+    is_broken: Flags = is_short(peaks, promised) & judged_instants(block, horizon)
+    for place in np.flatnonzero(is_broken).tolist():
         ahead = usage_ahead(block, place, horizon)
         exceeds = np.flatnonzero(ahead * (1 - SLACK) > promised[place])
         first_ahead = int(slots[place]) + 1

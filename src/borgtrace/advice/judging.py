@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from borgtrace.advice.options import TARGETS, AdviceOptions
 from borgtrace.advice.schedule import Schedule
+from borgtrace.overcommit.next_period import upper_end_by_chance
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.policies import PeakPolicy
 from borgtrace.overcommit.rates import RatioEstimate
@@ -35,8 +36,6 @@ from borgtrace.store import Store
 
 LEAST_PERIODS = 2
 """One period says nothing about how periods differ."""
-TRIALS_FOR_NOTHING_SEEN = 3
-"""Rule of three: a rate of which n trials show nothing is, at 95 %, below 3 ÷ n."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +93,13 @@ class JudgedPolicies:
     @property
     def next_policy(self) -> tuple[int, RatioEstimate] | None:
         """The policy that all periods advise for what comes after, and its rate in them."""
-        return best_policy(self.sums, self.target, self.schedule.horizon_slots, LEAST_PERIODS)
+        return best_policy(
+            self.sums,
+            self.target,
+            self.schedule.horizon_slots,
+            LEAST_PERIODS,
+            by_value=True,
+        )
 
     @property
     def safest_policy(self) -> tuple[int, RatioEstimate] | None:
@@ -207,6 +212,7 @@ def judge_policies(
             target,
             slots_per_period=schedule.slots_per_period,
             least_periods=LEAST_PERIODS,
+            by_value=True,
         )
     )
     NotApplicable.unless(
@@ -225,7 +231,7 @@ def judge_policies(
 
 
 def smallest_target(sums: npt.NDArray[np.void], horizon: int) -> float:
-    """Return the smallest risk that the first half of the periods can show, by the rule of three.
+    """Return the smallest risk that a period can be promised to keep, where half of the periods before broke nothing.
 
     Parameters
     ----------
@@ -238,8 +244,9 @@ def smallest_target(sums: npt.NDArray[np.void], horizon: int) -> float:
     # Nothing is judged before usage was measured.
     instants = instants[instants > 0]
     # Half of the periods: a choice must be possible early enough to be judged.
-    n_trials = instants[: max(len(instants) // 2, 1)].sum() / horizon
+    n_known = max(len(instants) // 2, 1)
+    n_trials = instants[:n_known].sum() / horizon
     for target in TARGETS:
-        if n_trials * target >= TRIALS_FOR_NOTHING_SEEN:
+        if n_trials and upper_end_by_chance(0.0, n_trials, n_trials / n_known) <= target:
             return target
     return TARGETS[-1]

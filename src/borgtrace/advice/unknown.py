@@ -13,8 +13,9 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.advice.judging import Replay
+from borgtrace.advice.judging import JudgedPolicies, Replay
 from borgtrace.advice.options import AdviceOptions
+from borgtrace.advice.unseen import Unknown, of_gaps, of_unseen_windows
 from borgtrace.notation import ResourceAmounts, integer, percent
 from borgtrace.notation.amounts import RESOURCES
 from borgtrace.overcommit.block import MachineBlock
@@ -34,13 +35,11 @@ PEAK_MACHINES = 200
 WORTH_SAYING = 0.005
 """Shares below this are not said."""
 
-Unknown = tuple[str, str]
-"""A subject and a sentence."""
-
 
 def compute(
     store: Store,
     replay: Replay | None,
+    policies: Sequence[JudgedPolicies],
     options: AdviceOptions,
     assumed_sizes: bool,
 ) -> list[Row]:
@@ -52,6 +51,8 @@ def compute(
         An open store.
     replay
         The cell, where it could be replayed.
+    policies
+        What a walk through it shows of each resource.
     options
         What was asked for.
     assumed_sizes
@@ -59,6 +60,8 @@ def compute(
     """
     unknowns: list[Unknown] = []
     unknowns += of_trace(store, assumed_sizes)
+    unknowns += of_gaps(store)
+    unknowns += of_unseen_windows(policies)
     unknowns += of_tasks(store)
     if replay is not None:
         unknowns += of_usage(replay, options)

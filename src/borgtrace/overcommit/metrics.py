@@ -8,6 +8,7 @@ import numpy.typing as npt
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.block import MachineBlock, SampleColumns
+from borgtrace.overcommit.measured import judged_instants
 from borgtrace.overcommit.oracle import SLACK, Judgement, judge
 from borgtrace.overcommit.policies import Prediction
 
@@ -56,7 +57,8 @@ def scores(
     block
         The machine.
     horizon
-        Slots to come whose peak is predicted.  Slots with a shorter rest of the trace are not judged.
+        Slots to come whose peak is predicted.  Slots with a shorter rest of the trace are not judged, nor those of
+        which too little was measured (:func:`borgtrace.overcommit.measured.judged_instants`).
     predictions
         Of each policy.
 
@@ -69,28 +71,29 @@ def scores(
     judgement = judge(block, horizon, predicted)
     actual = judgement.peaks
     n = len(actual)
+    is_judged = judged_instants(block, horizon)
     predicted = predicted[:, :n]
     limits = block.limits[:n]
-    is_limited = limits > 0
-    is_next_slot = np.diff(block.all.slots[:n]) == 1
-    short = is_short(actual, predicted)
+    is_limited = is_judged & (limits > 0)
+    is_next_slot = (np.diff(block.all.slots[:n]) == 1) & is_judged[1:] & is_judged[:-1]
+    short = is_short(actual, predicted) & is_judged
     severity = _severities(actual, predicted, short)
     saved = (limits - predicted)[:, is_limited] / limits[is_limited]
     has_changed = np.abs(np.diff(predicted)) > CHANGE * predicted[:, :-1]
     out = np.zeros(len(predictions), SCORE)
-    _count_instants(out, block, n)
+    _count_instants(out, block, is_judged)
     out["limited"] = is_limited.sum()
-    out["limit"] = limits.sum()
+    out["limit"] = limits[is_judged].sum()
     out["pairs"] = is_next_slot.sum()
     out["violations"] = short.sum(axis=1)
     out["severity"] = severity.sum(axis=1)
-    out["severities"] = _count_severities(severity)
+    out["severities"] = _count_severities(severity[:, is_judged])
     out["saved"] = saved.sum(axis=1)
-    out["peak"] = predicted.sum(axis=1)
-    out["clipped"] = (predicted >= limits * (1 - SLACK)).sum(axis=1)
+    out["peak"] = predicted[:, is_judged].sum(axis=1)
+    out["clipped"] = ((predicted >= limits * (1 - SLACK)) & is_judged).sum(axis=1)
     out["changes"] = (has_changed & is_next_slot).sum(axis=1)
-    out["overload"] = judgement.over.sum(axis=1) / horizon
-    _score_excess(out, judgement, block.capacity[:n])
+    out["overload"] = judgement.over[:, is_judged].sum(axis=1) / horizon
+    _score_excess(out, judgement, np.where(is_judged, block.capacity[:n], np.nan))
     out["cold"] = [prediction.n_cold for prediction in predictions]
     # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
     if block.resource == "memory":
@@ -98,17 +101,22 @@ def scores(
             block.all.columns,
             block.priority,
             block.is_known,
-            predicted,
+            # Nothing exceeds infinity: no kill is counted where nothing is judged.
+            np.where(is_judged, predicted, np.inf),
         )
     return out
 
 
-def _count_instants(out: npt.NDArray[np.void], block: MachineBlock, n: int) -> None:
+def _count_instants(
+    out: npt.NDArray[np.void],
+    block: MachineBlock,
+    is_judged: Flags,
+) -> None:
     """Count the instants that are judged, and the samples in them: the same under each policy."""
-    out["instants"] = n
+    out["instants"] = is_judged.sum()
     out["samples"] = len(block.known)
-    last_judged = block.all.slots[:n].max(initial=-1)
-    out["judged_samples"] = np.count_nonzero(block.known.slot <= last_judged)
+    n_known = block.all.sums(block.is_known.astype(np.float64))
+    out["judged_samples"] = n_known[: len(is_judged)][is_judged].sum()
 
 
 def _severities(

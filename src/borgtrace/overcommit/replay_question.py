@@ -196,11 +196,16 @@ def too_short_for(reason: str, store: Store, options: ReplayOptions) -> str:
 
 
 def why_nothing_can_be_replayed(facts: Mapping[str, Any]) -> str:
-    """Return the sentence that names the column which usage lacks where none of it belongs to a machine."""
-    return (
-        f"no usage can be replayed: {facts['without_machine']:,} windows name no machine (column machine_id) or "
-        f"belong to tasks of an alloc set, {facts['without_limit']:,} are of tasks without requests"
-    )
+    """Return the sentence that names what usage lacks where none of it belongs to a machine."""
+    reasons = []
+    if facts["without_machine"]:
+        reasons.append(
+            "windows that name no machine (column machine_id) or belong to tasks of an alloc set: "
+            f"{facts['without_machine']:,}"
+        )
+    if facts["without_limit"]:
+        reasons.append(f"windows of tasks without requests: {facts['without_limit']:,}")
+    return f"no usage can be replayed ({'; '.join(reasons) or 'there is none'})"
 
 
 def sample_machines(

@@ -3,8 +3,7 @@
 Periods follow each other from the beginning of the trace; all have the same length, such as a day.  Intervals (95 %)
 take machines as what varies, and none ends below 3 ÷ trials (the rule of three: so many may go unseen), where a trial
 is one machine for one horizon.  But a period differs from the one before in what all machines have in common: a policy
-must also keep the target at the upper end of what the next period is expected to bring (95 %), by how much periods
-differed.
+must also keep the target at the upper end of what the next period is expected to bring (`next_period`).
 """
 
 import math
@@ -13,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from borgtrace.overcommit.block import MachineBlock
+from borgtrace.overcommit.measured import judged_instants
 from borgtrace.overcommit.metrics import is_short
+from borgtrace.overcommit.next_period import upper_end_by_chance, upper_end_of_next
 from borgtrace.overcommit.oracle import oracle
 from borgtrace.overcommit.policies import Limit, PeakPolicy, Prediction
 from borgtrace.overcommit.rates import RatioEstimate, ratio
@@ -28,11 +28,11 @@ SUMS = np.dtype(
         ("violations", "f8"),
         ("limit", "f8"),
         ("peak", "f8"),
+        ("unseen", "f8"),
     ]
 )
-"""Of one policy, period and machine: judged instants, violations, Σ limits and Σ predictions."""
-UPPER_END = 0.975
-"""Quantile at which an interval of 95 % ends above."""
+"""Of one policy, period and machine: judged instants, violations, Σ limits and Σ predictions; and the instants that are
+not judged, since too little was measured in or after them."""
 UNKNOWN = RatioEstimate(None, None, None)
 
 
@@ -86,12 +86,16 @@ def sum_by_period(
     actual = oracle(block, horizon)
     n = len(actual)
     n_periods = math.ceil(block.n_slots / slots_per_period)
-    period = block.all.slots[:n] // slots_per_period
-    limits = block.limits[:n]
+    period_of_all = block.all.slots[:n] // slots_per_period
+    is_judged = judged_instants(block, horizon)
+    period = period_of_all[is_judged]
+    actual = actual[is_judged]
+    limits = block.limits[:n][is_judged]
     out = np.empty((len(predictions), n_periods), SUMS)
+    out["unseen"] = np.bincount(period_of_all, ~is_judged, minlength=n_periods)
     for sums, prediction in zip(out, predictions, strict=True):
-        promised = prediction.peak[:n]
-        sums["instants"] = np.bincount(period, np.ones(n), minlength=n_periods)
+        promised = prediction.peak[:n][is_judged]
+        sums["instants"] = np.bincount(period, minlength=n_periods)
         sums["violations"] = np.bincount(period, is_short(actual, promised), minlength=n_periods)
         sums["limit"] = np.bincount(period, limits, minlength=n_periods)
         sums["peak"] = np.bincount(period, promised, minlength=n_periods)
@@ -105,6 +109,7 @@ def walk_forward(
     *,
     slots_per_period: int,
     least_periods: int = 1,
+    by_value: bool = False,
 ) -> Iterator[Choice]:
     """Yield a choice for each period that has enough periods before it, and instants to judge.
 
@@ -121,6 +126,9 @@ def walk_forward(
         Length of a period.
     least_periods
         As for :func:`best_policy`.
+    by_value
+        Whether a period keeps the target by the value of its rate, so that its own chance counts: a policy must then
+        keep the target at the upper end of that, too.  Else by its interval, which tells chance from more.
     """
     lag = math.ceil(horizon / slots_per_period)
     for period in range(least_periods + lag, sums.shape[2]):
@@ -130,7 +138,7 @@ def walk_forward(
         n_judged = judged["instants"][:, 0].sum()
         if not (n_known > 0 and n_judged > 0):
             continue
-        best = best_policy(known, target, horizon, least_periods)
+        best = best_policy(known, target, horizon, least_periods, by_value=by_value)
         policy, learned = (None, UNKNOWN) if best is None else best
         yield Choice(
             period=period,
@@ -153,6 +161,8 @@ def best_policy(
     target: float,
     horizon: int,
     least_periods: int = 1,
+    *,
+    by_value: bool = False,
 ) -> tuple[int, RatioEstimate] | None:
     """Return the policy that saves most within the target, and its rate; None where nothing keeps the target.
 
@@ -166,9 +176,13 @@ def best_policy(
         In slots.
     least_periods
         So many periods must have instants before anything but the limits is chosen.
+    by_value
+        As for :func:`walk_forward`.
     """
     known = add_periods(periods)
-    rates = [expected_rate(periods[:, k], horizon) for k in range(periods.shape[1])]
+    rates = [
+        expected_rate(periods[:, k], horizon, by_value=by_value) for k in range(periods.shape[1])
+    ]
     promised = known["peak"].sum(axis=0)
     n_periods = int((periods["instants"][:, 0].sum(axis=0) > 0).sum())
     keeping = []
@@ -184,7 +198,12 @@ def best_policy(
     return best, rates[best]
 
 
-def expected_rate(periods: npt.NDArray[np.void], horizon: int) -> RatioEstimate:
+def expected_rate(
+    periods: npt.NDArray[np.void],
+    horizon: int,
+    *,
+    by_value: bool = False,
+) -> RatioEstimate:
     """Return the violation rate of a policy over some periods; its interval also ends above the next one to expect.
 
     Parameters
@@ -193,34 +212,24 @@ def expected_rate(periods: npt.NDArray[np.void], horizon: int) -> RatioEstimate:
         Of each machine and period: `SUMS` of shape (machines, periods).
     horizon
         In slots.
+    by_value
+        As for :func:`walk_forward`.
     """
     rate = violation_rate(add_periods(periods[:, None, :])[:, 0], horizon)
-    totals = periods["violations"].sum(axis=0), periods["instants"].sum(axis=0)
-    has_instants = totals[1] > 0
-    of_periods = totals[0][has_instants] / totals[1][has_instants]
-    return rate._replace(high=min(max(rate.high, upper_end_of_next(of_periods)), 1.0))
-
-
-def upper_end_of_next(rates: npt.NDArray[np.float64]) -> float:
-    """Return where Student's prediction interval (95 %) for the rate of one more period ends above; 0 of one period.
-
-    Parameters
-    ----------
-    rates
-        Of the periods so far: (n,).
-
-    Examples
-    --------
-    >>> round(upper_end_of_next(np.array([0.01, 0.03])), 4)
-    0.2401
-    >>> upper_end_of_next(np.array([0.02]))
-    0.0
-    """
-    n = len(rates)
-    if n < 2:
-        return 0.0
-    spread = rates.std(ddof=1) * np.sqrt(1 + 1 / n)
-    return float(rates.mean() + stdtrit(n - 1, UPPER_END) * spread)
+    violations = periods["violations"].sum(axis=0)
+    instants = periods["instants"].sum(axis=0)
+    has_instants = instants > 0
+    upper_ends = [rate.high, upper_end_of_next(violations[has_instants] / instants[has_instants])]
+    if by_value:
+        n_trials = instants.sum() / max(horizon, 1)
+        upper_ends.append(
+            upper_end_by_chance(
+                violations.sum() / max(horizon, 1),
+                n_trials,
+                n_trials / has_instants.sum(),
+            )
+        )
+    return rate._replace(high=min(max(upper_ends), 1.0))
 
 
 def violation_rate(sums: npt.NDArray[np.void], horizon: int) -> RatioEstimate:
