@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import brentq
+from scipy.special import betainc
 from scipy.stats import t as student
 
 import borgtrace
@@ -35,7 +37,8 @@ CUT_SLOTS = 12 * 8
 """Of which nothing but events is left."""
 CORES, GIB = 16.0, 64.0
 SHARES = (0.5, 0.8)
-TARGET = 0.05
+TARGET = 0.2
+"""Six machines for two horizons are twelve trials a period, of which 5 % are less than one."""
 LEAST_PERIODS = 2
 
 
@@ -52,7 +55,7 @@ class Walked:
         return Walked(*(part[:, :period] for part in (self.instants, self.broken, self.limit)))
 
     def high(self, horizon: int) -> float:
-        """Return the upper end of the rate: of machines, of trials, and of the next period."""
+        """Return the upper end of the rate: of machines, of trials, of the next period, and of its chance."""
         n = self.instants.sum()
         value = self.broken.sum() / n
         is_judged = self.instants.sum(axis=1) > 0
@@ -67,7 +70,15 @@ class Walked:
         if len(rates) > 1:
             spread = rates.std(ddof=1) * math.sqrt(1 + 1 / len(rates))
             of_next = rates.mean() + student.ppf(0.975, len(rates) - 1) * spread
-        return max(of_machines, 3 * horizon / n, value, of_next)
+        n_trials = n / horizon
+        of_period = n_trials / has_instants.sum()
+        in_next = of_period / (n_trials + of_period)
+        by_chance = brentq(
+            lambda count: betainc(count, self.broken.sum() / horizon + 0.5, in_next) - 0.05,
+            1e-9,
+            n_trials,
+        )
+        return max(of_machines, 3 * horizon / n, value, of_next, by_chance / of_period)
 
 
 def write_cell(path: Path) -> None:

@@ -14,6 +14,7 @@ from borgtrace.advice.page import page_of, sentences_html
 from borgtrace.advice.parts import AdviceParts
 from borgtrace.advice.schedule import schedule_of
 from borgtrace.advice.sentences import Sentences, sentences_of
+from borgtrace.advice.verdict import Verdict
 from borgtrace.notation import with_stored_sizes
 from borgtrace.question import EngineTables, NotApplicable, Question, Result
 from borgtrace.question.answer import Rows
@@ -221,8 +222,9 @@ def advise(
 
 
 def promised_shares(value_result: Result) -> tuple[float, float]:
-    """Return which shares of the requests of CPU and memory were promised; all of one that was not judged."""
+    """Return which shares of the requests of CPU and memory may be promised; all of one that was not kept or judged."""
     shares = {"cpu": 1.0, "memory": 1.0}
     for row in value_result.table.to_pylist():
-        shares[row["resource"]] = 1.0 - max(row["savings"], 0.0)
+        if Verdict(row["verdict"]).is_advised:
+            shares[row["resource"]] = 1.0 - row["savings"]
     return shares["cpu"], shares["memory"]

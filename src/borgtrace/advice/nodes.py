@@ -20,6 +20,7 @@ import pyarrow as pa
 from borgtrace.advice.fleets import Fleet, FleetPacker
 from borgtrace.advice.node_types import BUILT_IN_SOURCE, NodeType, read_node_types
 from borgtrace.advice.options import AdviceOptions
+from borgtrace.advice.room_today import RequestedRoom
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Question, Row, charts
@@ -61,12 +62,35 @@ ANSWER = Answer(
             "Of all nodes, in the currency of the table of prices; NULL where there is none.",
             nullable=True,
         ),
+        Column(
+            "cpu_requested",
+            "float64",
+            "fraction",
+            "Share of the CPU of today's nodes that the tasks request; NULL of other fleets.",
+            nullable=True,
+        ),
+        Column(
+            "memory_requested",
+            "float64",
+            "fraction",
+            "Share of the memory of today's nodes that the tasks request; NULL of other fleets.",
+            nullable=True,
+        ),
+        Column(
+            "overfull",
+            "int64",
+            "count",
+            "Nodes of today whose tasks request more than they have; NULL of other fleets.",
+            nullable=True,
+        ),
         Column("mix", "string", "id", "Nodes by type, where there are several."),
         Column("note", "string", "id", "What was assumed, or why there is no number."),
     ],
 )
 
 MIX = "cheapest mix"
+NOT_TODAY: Row = {"cpu_requested": None, "memory_requested": None, "overfull": None}
+"""What is known of today's nodes alone."""
 NEARLY_EVERY_MACHINE = 0.8
 """A job with a task on so many of the machines, and two on none, is one of every node (a daemonset)."""
 
@@ -145,6 +169,7 @@ def compute(
 def row_of_today(moment: PackedMoment, options: AdviceOptions) -> Row:
     """Return the machines that are there."""
     capacity = moment.machines.capacity[:, :EXTENDED].sum(axis=0) / UNIT
+    room = RequestedRoom.of(moment.machines, moment.tasks)
     note = ""
     if moment.machines.without_capacity:
         note = f"{moment.machines.without_capacity:,} machines without a capacity left out"
@@ -156,6 +181,9 @@ def row_of_today(moment: PackedMoment, options: AdviceOptions) -> Row:
         "cores": float(capacity[0] * options.cores) if options.cores else None,
         "gib": float(capacity[1] * options.gib) if options.gib else None,
         "price_per_hour": None,
+        "cpu_requested": room.cpu,
+        "memory_requested": room.memory,
+        "overfull": room.n_overfull,
         "mix": "",
         "note": note,
     }
@@ -202,6 +230,7 @@ def rows_of_shapes(
         "cores": None,
         "gib": None,
         "price_per_hour": None,
+        **NOT_TODAY,
         "mix": "",
     }
     names = {LIMITS: "requests", "planned": "policy"}
@@ -316,6 +345,7 @@ def row_of_fleet(
         "cores": None,
         "gib": None,
         "price_per_hour": None,
+        **NOT_TODAY,
         "mix": "",
         "note": "a task fits no such node",
     }

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from borgtrace.advice.node_sentences import how_promised
 from borgtrace.advice.nodes import MIX
 from borgtrace.advice.parts import AdviceParts
-from borgtrace.advice.sentences import saves, sentences_of, task_names, times, worst_first
+from borgtrace.advice.sentences import sentences_of, task_names, times, worst_first
+from borgtrace.advice.verdict import Verdict
 from borgtrace.notation import NOTHING, Notation, ResourceAmounts, integer, number, percent
 from borgtrace.notation.amounts import RESOURCES
 from borgtrace.question.shares import with_interval
@@ -111,6 +113,16 @@ def sentences_html(advice: AdviceParts) -> str:
     return "".join(parts)
 
 
+LABELS = {
+    Verdict.KEPT: "requests that need not be promised",
+    Verdict.UNCERTAIN: "requests that need not be promised, as far as is known",
+    Verdict.ABOVE: "requests that would not have been promised: above the target",
+    Verdict.MISSED: "requests that would not have been promised: the target was missed",
+    Verdict.NOTHING: "requests that need not be promised",
+}
+"""What the share of the requests of a resource is called."""
+
+
 def tiles_of(advice: AdviceParts, amounts: ResourceAmounts) -> list[Tile]:
     """Return the numbers that matter: what is saved of each resource, and nodes."""
     tiles = []
@@ -121,21 +133,23 @@ def tiles_of(advice: AdviceParts, amounts: ResourceAmounts) -> list[Tile]:
         risk = with_interval(row["rate"], row["rate_low"], row["rate_high"])
         tiles.append(
             Tile(
-                f"{RESOURCES[resource]} requests that need not be promised",
+                f"{RESOURCES[resource]} {LABELS[Verdict(row['verdict'])]}",
                 percent(max(row["savings"], 0.0), 2),
-                f"{requested} → {promised}, at a risk of {risk} of 5-minute windows per machine",
+                f"{requested} → {promised}, at a risk of {risk} of 5-minute windows per machine; "
+                f"aimed at {percent(row['target'])}",
             )
         )
     rows = {row["fleet"]: row for row in advice.machines.table.to_pylist()}
     if rows and rows["policy"]["nodes"] is not None:
-        is_promised = saves(advice.value)
-        requested = rows["requests"]["nodes"]
-        as_requested = f"{integer(requested)} as requested" if is_promised else "as requested"
+        promised = how_promised(advice.value)
+        requested = integer(rows["requests"]["nodes"])
         tiles.append(
             Tile(
                 "Machines of today's shapes that hold the busiest moment",
-                integer(rows["policy"]["nodes"] if is_promised else requested),
-                f"{as_requested}; {integer(rows['today']['nodes'])} there today",
+                integer(rows["policy"]["nodes"]) if promised else requested,
+                f"{promised}, {requested} as requested; {integer(rows['today']['nodes'])} there today"
+                if promised
+                else f"as requested; {integer(rows['today']['nodes'])} there today",
             )
         )
     return tiles

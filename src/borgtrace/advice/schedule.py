@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from borgtrace.overcommit.policies.policy import HISTORY, WARMUP
 from borgtrace.question import NotApplicable
+from borgtrace.question.study_times import HISTORIES_IN_SPAN, LONGEST_WARMUP, whole_windows
 from borgtrace.schema.time import DAY, HOUR, WINDOW, Microseconds, write_time
 
 LEAST_SLOTS = 12
@@ -22,10 +23,8 @@ LONG_TRACE = 7 * DAY
 """From here on periods are days."""
 HISTORIES = (2 * HOUR, 10 * HOUR, DAY)
 """What policies may look back on, where the trace is four times as long."""
-HISTORIES_PER_TRACE = 4
-LONGEST_WARMUP = WARMUP * WINDOW
-"""The policies' own default: two windows of two hours may be missing."""
 WARMUP_SHARE = WARMUP / HISTORY
+"""The policies' own: two windows of two hours may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +105,10 @@ def schedule_of(
         f"{write_time(LEAST_SLOTS * WINDOW)} are needed",
     )
     if horizon is None:
-        horizon = HOUR if span >= DAY else whole_slots(span // HORIZONS_OF_A_SHORT_TRACE)
+        horizon = HOUR if span >= DAY else whole_windows(span // HORIZONS_OF_A_SHORT_TRACE)
     else:
-        horizon = whole_slots(horizon)
-    period = DAY if span >= LONG_TRACE else whole_slots(span // PERIODS_OF_A_SHORT_TRACE)
+        horizon = whole_windows(horizon)
+    period = DAY if span >= LONG_TRACE else whole_windows(span // PERIODS_OF_A_SHORT_TRACE)
     period = max(period, horizon)
     NotApplicable.unless(
         4 * period <= span,
@@ -126,15 +125,10 @@ def schedule_of(
 
 def histories_of(span: Microseconds) -> Sequence[Microseconds]:
     """Return what policies may look back on in usage of some length."""
-    histories = [history for history in HISTORIES if history * HISTORIES_PER_TRACE <= span]
-    return histories or [whole_slots(span // HISTORIES_PER_TRACE)]
+    histories = [history for history in HISTORIES if history * HISTORIES_IN_SPAN <= span]
+    return histories or [whole_windows(span // HISTORIES_IN_SPAN)]
 
 
 def warmup_of(history: Microseconds) -> Microseconds:
     """Return how much of a history a task needs before it counts less than its limit."""
-    return min(whole_slots(int(history * WARMUP_SHARE)), LONGEST_WARMUP)
-
-
-def whole_slots(time: Microseconds) -> Microseconds:
-    """Return a time rounded down to slots of 300 s, at least one."""
-    return max(time // WINDOW, 1) * WINDOW
+    return min(whole_windows(int(history * WARMUP_SHARE)), LONGEST_WARMUP)

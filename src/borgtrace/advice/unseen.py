@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from borgtrace.advice.judging import JudgedPolicies
+from borgtrace.advice.value_sentences import with_capital
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.lifecycle.by_machine.window_rows import LONGEST
 from borgtrace.notation import Notation, integer, percent
@@ -107,16 +108,24 @@ def of_unseen_windows(policies: Sequence[JudgedPolicies]) -> Iterator[Unknown]:
         if not n_unseen:
             continue
         n_all = n_unseen + int(instants.sum())
-        n_blank = int(((unseen > 0) & (instants == 0)).sum())
-        period = in_words(judged.schedule.period)
-        blank = ""
-        if n_blank:
-            noun = f"period of {period} has" if n_blank == 1 else f"periods of {period} have"
-            blank = f" {integer(n_blank)} {noun} no other windows and {'is' if n_blank == 1 else 'are'} not counted."
+        windows = (
+            f"{integer(n_unseen)} of {integer(n_all)} windows of machines "
+            f"({percent(n_unseen / n_all, 2)}) were not judged"
+        )
+        n_blank_periods = int(((unseen > 0) & (instants == 0)).sum())
         yield (
             "not seen",
-            f"{RESOURCES[judged.resource][0].upper()}{RESOURCES[judged.resource][1:]}: "
-            f"{integer(n_unseen)} of {integer(n_all)} windows of machines ({percent(n_unseen / n_all, 2)}) were not "
-            f"judged: in them, or within {in_words(judged.schedule.horizon)} after them, less than half of what ran "
-            f"was measured, or all of it used exactly nothing. What broke then is not known.{blank}",
+            f"{with_capital(RESOURCES[judged.resource])}: {windows}: in them, or within "
+            f"{in_words(judged.schedule.horizon)} after them, less than half of what ran was measured, or all of it "
+            f"used exactly nothing. What broke then is not known.{blank_periods(n_blank_periods, judged)}",
         )
+
+
+def blank_periods(n: int, judged: JudgedPolicies) -> str:
+    """Say that periods were not judged at all; nothing where there are none."""
+    period = in_words(judged.schedule.period)
+    if n == 0:
+        return ""
+    if n == 1:
+        return f" One period of {period} has no other windows, and is not counted."
+    return f" {integer(n)} periods of {period} have no other windows, and are not counted."

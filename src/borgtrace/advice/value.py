@@ -1,11 +1,12 @@
 """How far may requests be overcommitted, and at what risk?
 
 For each period of the trace the policy is chosen that saved most in the periods before it among those whose rate of
-broken promises there, at the upper end of its 95 % interval, is within the target; it is then judged on that period,
-which it has not seen. The rate is the share of the 5-minute windows of a machine after which its tasks, within the
-horizon, use more together than was promised; each counts at most its request. Where nothing but the requests
-themselves keeps the target, that is what is said, with the safest policy that was tried. Intervals take machines as
-what varies; none ends below 3 ÷ trials, where a trial is one machine for one horizon.
+broken promises there, at the upper end of its 95 % interval and of what one more period is expected to bring, is within
+the target; it is then judged on that period, which it has not seen. The rate is the share of the 5-minute windows of a
+machine after which its tasks, within the horizon, use more together than was promised; each counts at most its request.
+Windows in or after which too little was measured are not judged. Where nothing but the requests themselves keeps the
+target, that is what is said, with the safest policy that was tried. Intervals take machines as what varies; none ends
+below 3 ÷ trials, where a trial is one machine for one horizon.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from borgtrace.advice.judging import JudgedPolicies
+from borgtrace.advice.verdict import verdict_of
 from borgtrace.overcommit.walk_forward import savings, violation_rate
 from borgtrace.question import Answer, Column, Question, Row, charts
 from borgtrace.question.promises import is_kept
@@ -58,6 +60,19 @@ ANSWER = Answer(
             "1",
             "Whether the target was kept, by that interval; NULL where it cannot tell.",
             nullable=True,
+        ),
+        Column(
+            "verdict",
+            "string",
+            "id",
+            "kept; not certain: the interval reaches above the target; above, perhaps by chance: it reaches below it; "
+            "missed; or nothing promised: hardly less than the requests was.",
+        ),
+        Column(
+            "trials",
+            "float64",
+            "count",
+            "Trials of a judged period, a trial being one machine for one horizon; mean.",
         ),
         Column(
             "policy",
@@ -131,6 +146,8 @@ def row_of(judged: JudgedPolicies) -> Row:
         "rate_high": rate.high,
         "is_kept": is_kept(rate.low, rate.high, judged.target),
     }
+    row["verdict"] = verdict_of(row)
+    row["trials"] = n_windows / horizon / len(judged.choices)
     return row | row_of_next(judged) | row_of_safest(judged)
 
 

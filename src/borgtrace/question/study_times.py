@@ -2,7 +2,8 @@
 
 A horizon of a day, which the papers take, judges nothing in a trace of a day: no slot of it has a whole day to come.
 So the times follow the span of the usage: the horizon fits six times into it, so that a policy is chosen on some
-stretches and judged on others; the warm-up is at most a quarter of it, so that most of it is judged after it.
+stretches and judged on others; the warm-up is at most a quarter of it, so that most of it is judged after it.  What is
+advised has a shorter horizon (`borgtrace.advice.schedule`), for few machines can show no more; the rest is here.
 """
 
 from typing import NamedTuple
@@ -23,8 +24,9 @@ _ROUND_HORIZONS = (
 )
 """Horizons that may be chosen, the longest first: nobody plans for 3 h 25 min."""
 _HORIZONS_IN_SPAN = 6
-_WARMUPS_IN_SPAN = 4
-_LONGEST_WARMUP = 110 * MINUTE
+HISTORIES_IN_SPAN = 4
+"""So often what is looked back on fits into the usage, so that most of it is judged after it."""
+LONGEST_WARMUP = 110 * MINUTE
 """22 of the 24 windows that policies of recent usage look back on (Bashir et al., EuroSys'21: two hours)."""
 
 
@@ -98,9 +100,24 @@ def times_for_span(span: Microseconds) -> StudyTimes:
     longest_horizon = span // _HORIZONS_IN_SPAN
     fitting = [horizon for horizon in _ROUND_HORIZONS if horizon <= longest_horizon]
     horizon = fitting[0] if fitting else WINDOW
-    whole_windows = span // _WARMUPS_IN_SPAN // WINDOW * WINDOW
-    warmup = min(_LONGEST_WARMUP, max(WINDOW, whole_windows))
+    warmup = min(LONGEST_WARMUP, whole_windows(span // HISTORIES_IN_SPAN))
     return StudyTimes(span, horizon, warmup)
+
+
+def whole_windows(time: Microseconds) -> Microseconds:
+    """Return a time rounded down to whole windows, at least one.
+
+    Parameters
+    ----------
+    time
+        In µs.
+
+    Examples
+    --------
+    >>> in_words(whole_windows(DAY // 7)), in_words(whole_windows(MINUTE))
+    ('3 h 25 min', '5 min')
+    """
+    return max(time // WINDOW, 1) * WINDOW
 
 
 def in_words(time: Microseconds) -> str:

@@ -17,12 +17,13 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.overcommit.block import MachineBlock, Samples
 from borgtrace.overcommit.rule import NamedRule, PositiveShare
+from borgtrace.question.study_times import LONGEST_WARMUP
 from borgtrace.schema.time import HOUR, WINDOW, write_time
 
 SLOTS_PER_HOUR = HOUR // WINDOW
 HISTORY = 2 * SLOTS_PER_HOUR
 """Slots that policies of recent usage look back on by default: two hours, as Bashir et al. (EuroSys'21) do."""
-WARMUP = HISTORY - 2
+WARMUP = LONGEST_WARMUP // WINDOW
 """Samples of them that a task needs: with all 24, one missing window would leave it cold for two hours."""
 
 
