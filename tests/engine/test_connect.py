@@ -84,7 +84,7 @@ def test_spark_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError) as caught:
         spark.connect("local[2]")
     assert str(caught.value) == (
-        "local[2]: pyspark is not installed; install it with: pip install borgtrace[spark]"
+        "local[2]: pyspark is not installed; install it with: pip install 'pyspark>=4.0,<4.1'"
     )
 
 

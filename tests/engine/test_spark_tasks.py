@@ -331,7 +331,7 @@ LOST = "Task 0 in stage 0.0 failed 4 times, most recent failure: Lost task 0.3 i
         (
             f"{JAVA}{LOST}PythonException: Traceback:\nModuleNotFoundError: No module named 'borgtrace'\n\n\tat x.y",
             "workers lack a package: got ModuleNotFoundError: No module named 'borgtrace';"
-            " install borgtrace[spark] on each of them or ship an environment",
+            " install borgtrace and pyspark on each of them, or ship an environment",
         ),
         (
             f"{JAVA}{LOST}ExecutorLostFailure (executor 0 exited) Reason: exit code 137\nDriver stacktrace:",

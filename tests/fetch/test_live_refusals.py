@@ -571,7 +571,7 @@ def test_amazon_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError) as error:
         Credentials(region="eu-central-1").client_options()
     assert str(error.value) == (
-        "--aws-region: botocore is not installed; pip install 'borgtrace[amp]'"
+        "--aws-region: botocore is not installed; pip install botocore"
     )
 
 

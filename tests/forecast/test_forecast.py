@@ -356,4 +356,4 @@ def test_without_torch_the_network_says_what_it_needs(monkeypatch: pytest.Monkey
             ),
             0,
         )
-    assert str(caught.value) == "forecaster lstm: needs torch; pip install 'borgtrace[forecast]'"
+    assert str(caught.value) == "forecaster lstm: needs torch; pip install torch"

@@ -72,7 +72,7 @@ def test_without_its_package_a_workbook_is_refused_with_its_name(tmp_path, monke
         find_raw_files([path])
     assert str(error.value) == (
         f"{path}: a workbook (.xlsx), which a further package reads; "
-        "pip install 'borgtrace[xlsx]', or save its sheet as CSV"
+        "pip install openpyxl, or save its sheet as CSV"
     )
 
 

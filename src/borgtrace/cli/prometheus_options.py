@@ -62,7 +62,7 @@ AwsRegionOption = Annotated[
     Option(
         "--aws-region",
         metavar="REGION",
-        help="Sign requests for Amazon's service (needs borgtrace[amp]).",
+        help="Sign requests for Amazon's service (needs the package botocore).",
     ),
 ]
 AuthoritiesOption = Annotated[

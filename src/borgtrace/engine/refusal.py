@@ -28,7 +28,7 @@ CAUSES = [
     Cause(
         "No module named",
         what="workers lack a package",
-        way_out="install borgtrace[spark] on each of them or ship an environment",
+        way_out="install borgtrace and pyspark on each of them, or ship an environment",
     ),
     Cause(
         "InvalidClassException",

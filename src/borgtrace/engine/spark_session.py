@@ -19,7 +19,7 @@ from borgtrace.errors import EngineError, first_line
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_INSTALL = "install it with: pip install borgtrace[spark]"
+_INSTALL = "install it with: pip install 'pyspark>=4.0,<4.1'"
 _JAVA = "install Java 17 or later and set JAVA_HOME"
 _SHARED_PROPERTIES = {
     "spark.ui.enabled": "false",

@@ -7,6 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from borgtrace.errors import UsageError, check_names
+from borgtrace.forecast.choice import (
+    ForecasterChoice,
+    check_choices,
+    forecaster_class,
+    forecaster_name,
+)
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
 from borgtrace.forecast.saved import SavedForecasters, load, save
 from borgtrace.forecast.series import COLUMNS, HORIZONS, PAST, Examples, UsageSeries, examples
@@ -27,7 +33,7 @@ class ForecastOptions:
     Attributes
     ----------
     forecasters
-        Their names.
+        Their names; classes for those that you wrote.
     resources
         ``cpu``, ``memory`` or both.
     tasks
@@ -44,7 +50,9 @@ class ForecastOptions:
         Of the samples and of training.
     """
 
-    forecasters: Sequence[str] = tuple(name for name in FORECASTERS if name != Recurrent.name)
+    forecasters: Sequence[ForecasterChoice] = tuple(
+        name for name in FORECASTERS if name != Recurrent.name
+    )
     resources: Sequence[str] = ("cpu",)
     tasks: Annotated[int, SAMPLE_SIZE] = 10_000
     folds: Annotated[int, FOLDS] = 3
@@ -54,7 +62,7 @@ class ForecastOptions:
     seed: Annotated[int, SEED] = 0
 
     def __post_init__(self) -> None:
-        check_names("--forecaster", self.forecasters, FORECASTERS, "no such forecaster")
+        check_choices(self.forecasters, self.save)
         check_names("--resource", self.resources, COLUMNS)
         if self.save and len(self.resources) > 1:
             raise UsageError(
@@ -81,6 +89,11 @@ class BacktestQuestion(StoreQuestion):
     options: type[Any] = ForecastOptions
     reads: Sequence[str] = ("instance_usage",)
     unit: str = "rows"
+
+    def recorded_parameters(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the parameters with forecasters by name, also those of a user."""
+        names = tuple(forecaster_name(choice) for choice in parameters["forecasters"])
+        return {**parameters, "forecasters": names}
 
 
 def backtests(
@@ -184,10 +197,11 @@ def train_all(
     """Train all forecasters on the same examples."""
     trained: dict[str, Forecaster] = {}
     total = len(known) * len(options.forecasters)
-    for n_done, name in enumerate(options.forecasters):
+    for n_done, choice in enumerate(options.forecasters):
+        name = forecaster_name(choice)
         step = f"{resource}: training {name}"
         report(step, n_done * len(known), total)
-        trained[name] = FORECASTERS[name]()
+        trained[name] = forecaster_class(choice)()
         trained[name].train(known, options.seed)
         report(step, (n_done + 1) * len(known), total)
     return trained

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from borgtrace.errors import EngineError
+from borgtrace.errors import EngineError, UsageError
 from borgtrace.forecast.series import HORIZONS, PAST, Examples
 from borgtrace.forecast.trees import Trees
 from borgtrace.kernels.arrays import Index, Numbers
@@ -27,19 +27,30 @@ BATCH = 512
 
 
 class Forecaster(ABC):
-    """Base of the forecasters; one is trained once.
+    """Base of the forecasters, and of those that you write yourself: a class with `name`, `about` and :meth:`mean`.
+
+    A model that learns also has :meth:`fit`.  The deviation of each forecast is measured for it.
 
     Attributes
     ----------
     name, about
         What users call it, and what it says.
-    extra
-        The optional part of the package that it needs.
+    needs
+        A package that borgtrace does not install by itself; empty for none.
+
+    Examples
+    --------
+    >>> class MeanOfTheHour(Forecaster):
+    ...     name = "mean-of-the-hour"
+    ...     about = "the mean of the last hour"
+    ...
+    ...     def mean(self, seen):
+    ...         return np.repeat(seen.past.mean(axis=1, keepdims=True), HORIZONS, axis=1)
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
-    extra: ClassVar[str] = ""
+    needs: ClassVar[str] = ""
     factor: Numbers
     floor: float
 
@@ -59,9 +70,33 @@ class Forecaster(ABC):
         held_out = known.take(by_time[n_learned:])
         self.fit(learned, seed)
         self.floor = float(learned.past.std(axis=1).mean())
-        errors = (held_out.target - self.mean(held_out)) / self.scale(held_out)
+        errors = (held_out.target - self.forecast(held_out)) / self.scale(held_out)
         n_errors = (~np.isnan(errors)).sum(axis=0)
         self.factor = np.sqrt(np.nansum(errors**2, axis=0) / np.maximum(n_errors, 1))
+
+    def forecast(self, seen: Examples) -> Numbers:
+        """Return what :meth:`mean` says of examples whose targets are hidden: (n, HORIZONS).
+
+        Parameters
+        ----------
+        seen
+            Examples, with targets or without.
+
+        Raises
+        ------
+        UsageError
+            Where :meth:`mean` returns another shape, or anything but numbers.
+        """
+        means = np.asarray(self.mean(seen.without_targets()))
+        expected = f"numbers of shape ({len(seen)}, {HORIZONS})"
+        if means.dtype.kind not in "fiu" or means.shape != (len(seen), HORIZONS):
+            got = f"{means.dtype} of shape {means.shape}"
+            raise UsageError(self.name, "its method mean", expected=expected, got=got)
+        n_missing = int((~np.isfinite(means)).sum())
+        if n_missing:
+            got = f"{n_missing:,} that are NaN or infinite"
+            raise UsageError(self.name, "its method mean", expected=expected, got=got)
+        return means.astype(np.float64, copy=False)
 
     def scale(self, seen: Examples) -> Numbers:
         """Return how much each task varied in its last hour: (n, 1)."""
@@ -73,11 +108,26 @@ class Forecaster(ABC):
         return self.scale(seen) * self.factor
 
     def fit(self, known: Examples, seed: int) -> None:  # noqa: B027 (two have nothing to learn)
-        """Fit the mean; see :meth:`train`."""
+        """Fit the mean.
+
+        Parameters
+        ----------
+        known
+            The first four fifths of the examples, by time: `past` (n, PAST), `before` and `target` (n, HORIZONS).
+            A target is NaN where the task had ended.
+        seed
+            Of whatever is random.
+        """
 
     @abstractmethod
     def mean(self, seen: Examples) -> Numbers:
-        """Return the forecasts: (n, HORIZONS)."""
+        """Return the forecasts: (n, HORIZONS).
+
+        Parameters
+        ----------
+        seen
+            Examples whose targets are all NaN.
+        """
 
     def arrays(self) -> dict[str, Array]:
         """Return what was learned, as arrays by name: what a file holds of it."""
@@ -232,7 +282,7 @@ class Recurrent(Forecaster):
 
     name = "lstm"
     about = "an LSTM of 32 units over the last hour"
-    extra = "forecast"
+    needs = "torch"
 
     def fit(self, known: Examples, seed: int) -> None:
         """Minimize the squared error of known targets, with Adam."""
@@ -312,7 +362,7 @@ def import_torch() -> Any:
         raise EngineError(
             "forecaster lstm",
             "needs torch",
-            way_out="pip install 'borgtrace[forecast]'",
+            way_out="pip install torch",
         ) from None
     return torch
 

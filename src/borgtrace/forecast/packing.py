@@ -143,7 +143,7 @@ def moments_at_cut(backtest: ForecastBacktest) -> dict[str, TaskMoments]:
         "future": TaskMoments(used.mean(axis=1), used.var(axis=1), used),
     }
     for name, forecaster in backtest.trained.items():
-        means = forecaster.mean(seen)
+        means = forecaster.forecast(seen)
         within = (forecaster.deviation(seen) ** 2).mean(axis=1)
         moments[name] = TaskMoments(means.mean(axis=1), within + means.var(axis=1), used)
     return moments

@@ -7,7 +7,7 @@ the trace to compare a forecast with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -167,6 +167,10 @@ class Examples:
             before=self.before[chosen],
             target=self.target[chosen],
         )
+
+    def without_targets(self) -> Examples:
+        """Return the same examples as they stand before anything has come: all targets are NaN."""
+        return replace(self, target=np.full_like(self.target, np.nan))
 
 
 def examples(

@@ -138,7 +138,7 @@ class ForecastErrors(NamedTuple):
 
 def errors_of(forecaster: Forecaster, later: Examples) -> ForecastErrors:
     """Judge a forecaster; targets that are not known do not count."""
-    error = np.abs(later.target - forecaster.mean(later))
+    error = np.abs(later.target - forecaster.forecast(later))
     half_width = QUANTILE_95 * forecaster.deviation(later)
     change = later.target - later.past[:, -1:]
     is_known = ~np.isnan(error)

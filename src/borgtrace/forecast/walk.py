@@ -78,7 +78,7 @@ class Walk:
             is_inside = (all_examples.slot >= begin - 1) & (all_examples.slot < end - 1)
             inside = np.flatnonzero(is_inside)
             seen = all_examples.take(inside)
-            mean[place[inside]] = forecaster.mean(seen)
+            mean[place[inside]] = forecaster.forecast(seen)
             deviation[place[inside]] = forecaster.deviation(seen)
         return mean, deviation
 

@@ -82,7 +82,8 @@ class StoreQuestion(Question):
         options = self.parse_options(values)
         opened = open_store(store) if isinstance(store, str | Path) else store
         tables = EngineTables.of(opened, engine, memory=opened.memory)
-        return self.result(tables, values, lambda: self.rows_of_store(opened, tables, options))
+        recorded = self.recorded_parameters(values)
+        return self.result(tables, recorded, lambda: self.rows_of_store(opened, tables, options))
 
     def stages(self, generation: str = "2011", /, **parameters: Any) -> dict[str, Any]:
         """Return no stages: what is asked of a store is no query over its tables."""
@@ -91,6 +92,10 @@ class StoreQuestion(Question):
     def parse_options(self, parameters: Mapping[str, Any]) -> Any:
         """Check the parameters and return the options that they make."""
         return self.options(**parameters)
+
+    def recorded_parameters(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the parameters as the provenance keeps them: values that JSON can hold."""
+        return parameters
 
     def rows_of_store(self, store: Store, tables: EngineTables, options: Any, /) -> Rows:
         """Return the rows of the answer; see :meth:`run`."""

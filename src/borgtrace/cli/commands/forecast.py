@@ -149,9 +149,9 @@ def with_named(
 
 
 def print_forecasters() -> None:
-    """Print the forecasters with a sentence about each, and the extra that some need."""
+    """Print the forecasters with a sentence about each, and the package that some need."""
     from borgtrace.forecast import FORECASTERS
 
     for name, kind in FORECASTERS.items():
-        extra = f" (needs borgtrace[{kind.extra}])" if kind.extra else ""
-        print(f"{name:<16}{kind.about}{extra}")
+        condition = f" (needs the package {kind.needs})" if kind.needs else ""
+        print(f"{name:<16}{kind.about}{condition}")

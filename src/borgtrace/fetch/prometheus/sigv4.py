@@ -32,7 +32,7 @@ class SignedRequests(httpx.Auth):
             from botocore.session import get_session
         except ImportError as error:
             raise EngineError(
-                "--aws-region", "botocore is not installed", way_out="pip install 'borgtrace[amp]'"
+                "--aws-region", "botocore is not installed", way_out="pip install botocore"
             ) from error
         self.region = region
         self.credentials = get_session().get_credentials()

@@ -54,7 +54,7 @@ def _workbook(path: Path) -> Iterator[Any]:
         raise SourceError(
             str(path),
             "a workbook (.xlsx), which a further package reads",
-            way_out="pip install 'borgtrace[xlsx]', or save its sheet as CSV",
+            way_out="pip install openpyxl, or save its sheet as CSV",
         ) from error
     with open_regular(path) as file:
         try:
