@@ -1,4 +1,4 @@
-"""Everything borgtrace refuses, as one exception tree.
+"""All errors of borgtrace, as one tree of exceptions.
 
 ::
 

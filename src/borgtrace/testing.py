@@ -1,4 +1,4 @@
-"""Checks that the author of an extension can run: what the contract suites ask of our own."""
+"""Checks that the author of an extension can run, the same as our own contract suites."""
 
 from __future__ import annotations
 

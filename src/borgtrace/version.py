@@ -1,3 +1,3 @@
-"""The version of the code, kept apart so that anything may import it."""
+"""The version of borgtrace, in a module that imports nothing."""
 
 __version__ = "0.1.0"

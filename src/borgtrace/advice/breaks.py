@@ -1,4 +1,4 @@
-"""Where promises would have been broken on a machine: runs of slots in which its tasks used more than was promised."""
+"""Broken promises on a machine: runs of slots in which its tasks used more than a policy promised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overcommit policies judged by a walk through the trace: chosen on earlier periods, judged on later ones."""
+"""Judge overcommit policies along a trace: each is chosen on earlier periods and judged on later ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is advised for workloads of Kubernetes, as YAML: patches of their owners, and VerticalPodAutoscalers."""
+"""The advice for Kubernetes as YAML: patches for the owners of pods, and VerticalPodAutoscalers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user may say about an advice; everything has a default that suits most clusters."""
+"""The options of an advice; every default suits most clusters."""
 
 from __future__ import annotations
 

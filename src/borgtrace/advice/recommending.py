@@ -1,4 +1,4 @@
-"""Requests recommended for workloads, and the back-test that chooses who recommends them."""
+"""Recommended requests for each workload, and the back-test that chooses the recommender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options are checked before a command runs: an empty value is none, and numbers and amounts have bounds."""
+"""Check options before a command runs: none may be empty, and numbers and amounts have bounds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Times of the clock on the wall, and spans before now, as options of commands."""
+"""Wall-clock times, and spans before now, as options of commands."""
 
 import math
 import re

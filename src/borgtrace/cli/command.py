@@ -1,4 +1,4 @@
-"""The decorator of every command: URLs become places, and errors one line with an exit code."""
+"""The decorator of every command: it turns URLs into places, and errors into one line with an exit code."""
 
 import functools
 import os

@@ -1,4 +1,4 @@
-"""What a user is told when a command fails: the cause, in one line, with the way out."""
+"""What a failed command tells its user: the cause in one line, with the way out."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""What was guessed of own data, as a table; and the question whether it is right, where somebody can answer."""
+"""Show what was guessed about own data as a table, and ask on a terminal whether it is right."""
 
 from __future__ import annotations
 

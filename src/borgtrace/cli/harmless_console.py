@@ -1,4 +1,4 @@
-"""The console of Rich that commands print with: what it prints is harmless; see :mod:`borgtrace.cli.terminal`."""
+"""The Rich console that commands print with, which prints no control characters; see :mod:`borgtrace.cli.terminal`."""
 
 from collections.abc import Iterable
 from typing import Any

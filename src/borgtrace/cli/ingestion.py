@@ -1,4 +1,4 @@
-"""What ``borgtrace ingest`` shows: the plan, progress bars, and the account at the end."""
+"""What ``borgtrace ingest`` shows: the plan, progress bars, and the counts at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a fetch from a Prometheus server: the plan, progress, and the account at the end."""
+"""What a fetch from a Prometheus server shows: the plan, its progress, and the counts at the end."""
 
 from __future__ import annotations
 

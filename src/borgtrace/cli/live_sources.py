@@ -1,4 +1,4 @@
-"""Servers among the sources of an ingest: their answers are kept beside the store, and ingested as files."""
+"""Prometheus servers as sources of an ingest: their answers are kept beside the store and ingested as files."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""What ``borgtrace colocate`` prints of tasks by their moments, and where it would place each of them."""
+"""What ``borgtrace colocate place`` prints: the moments of tasks, and the machine that each would go to."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Options that have no effect beside others, or without them: a command refuses them, rather than ignore them."""
+"""Options that would have no effect: a command refuses them instead of ignoring them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

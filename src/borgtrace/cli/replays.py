@@ -1,4 +1,4 @@
-"""Replays of overcommit policies, as the commands below ``overcommit`` run and print them."""
+"""Run the replays of the commands below ``overcommit``, and print their answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``borgtrace reproduce`` prints: papers, their items, and what came of each."""
+"""What ``borgtrace reproduce`` prints: papers, their items, and the outcome of each."""
 
 import sys
 from collections.abc import Sequence

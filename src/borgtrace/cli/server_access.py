@@ -1,4 +1,4 @@
-"""How a server lets a command in: options, or the environment, and never a secret on the command line."""
+"""Credentials for a server, from options or the environment; never a secret on the command line."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What stands between foreign text and the terminal: no escape sequence of a file gets through.
+"""Foreign text on the terminal: no escape sequence of a file gets through.
 
 Stores, traces and servers hold names that others chose.  A terminal obeys control characters among them: they move the
 cursor, hide text, change the title, or turn the order of the letters around.  Everything that a command prints passes

@@ -1,4 +1,4 @@
-"""What an experiment is: a function of a study, beside its declared result, its chart and its claims."""
+"""What an experiment is: a function of a study, with its declared result, its chart and its claims."""
 
 from __future__ import annotations
 

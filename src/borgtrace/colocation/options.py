@@ -1,4 +1,4 @@
-"""What a user may set of an experiment, and the sizes of the published experiments."""
+"""The options of an experiment, and the sizes of the published experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study: the tasks that experiments are about, and what several experiments on them share, each made once."""
+"""A study: the tasks of the experiments, and intermediate results that several experiments share."""
 
 from __future__ import annotations
 

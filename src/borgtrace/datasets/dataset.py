@@ -1,4 +1,4 @@
-"""Open a dataset on disk: its sets, its parameters, the way back to the units of the trace."""
+"""Open a dataset on disk: its sets, its parameters, and the conversion back to the units of the trace."""
 
 from __future__ import annotations
 

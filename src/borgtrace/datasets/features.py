@@ -1,4 +1,4 @@
-"""Features of a dataset: series from usage columns, and static ones from the table of tasks."""
+"""Features of a dataset: series from usage columns, and static values from the table of tasks."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Gather traces from the store's columns into blocks: the one way in which values leave the store."""
+"""Gather traces from the store's columns into blocks; no other code copies values out of the store."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Count what one set can know of another: jobs, users, logical names and moments that they share."""
+"""Count what two sets share: jobs, users, logical names and moments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

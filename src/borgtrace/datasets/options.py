@@ -1,4 +1,4 @@
-"""The options that make a dataset what it is, and the digest that names it."""
+"""The options that define a dataset, and the digest that names it."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Standardization: parameters from the training set alone, kept beside the data, and the way back."""
+"""Standardization: parameters from the training set alone, stored with the data, and the inverse."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The chosen traces: where each begins in the store's columns, how long it is, and what it is part of."""
+"""The chosen traces: where each begins in the store's columns, its length, and the job and user it belongs to."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A child process that is asked on its stdin and answers on its stdout: started anew, or forked."""
+"""A child process that reads requests from stdin and answers on stdout; started anew, or forked."""
 
 import faulthandler
 import os

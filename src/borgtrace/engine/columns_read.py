@@ -1,4 +1,4 @@
-"""Which columns of its tables a statement needs."""
+"""Which columns a statement reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV for people and their spreadsheets: the one writer of all tables that commands and the explorer give out.
+"""CSV for people and spreadsheets: one writer for all tables that commands and the explorer give out.
 
 A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, and a formula of a stranger can
 send the sheet elsewhere.  OWASP advises to put an apostrophe before such a text; that is done here in columns of text.

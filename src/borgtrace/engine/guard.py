@@ -1,4 +1,4 @@
-"""Queries and files of strangers: a connection that can only read one place, and a check of each query.
+"""Guard against foreign queries and files: a connection that reads one place only, and a check of each query.
 
 Two walls, because each has a gap.  The connection has external access off, the store as the only
 allowed directory, and its configuration locked; but DuckDB would still let COPY and ATTACH write

@@ -1,4 +1,4 @@
-"""What the process of a query is asked, and the limits within which it answers."""
+"""The request to the process of a query, and the limits within which it answers."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The process that runs queries of strangers, one after another, for the process that started it.
+"""The process that runs foreign queries, one after another, for the process that started it.
 
 Planning and scalar functions of DuckDB look neither at the clock nor at the memory budget.  Here they run where they
 can be ended: the system refuses memory beyond a limit, and the process that asks ends this one when its time is over.

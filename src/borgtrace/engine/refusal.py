@@ -1,4 +1,4 @@
-"""Why Spark gave a task up, in one line."""
+"""Say in one line why Spark gave a task up."""
 
 import re
 from typing import NamedTuple

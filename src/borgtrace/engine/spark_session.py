@@ -1,4 +1,4 @@
-"""Opening a session on Spark: its properties, and what can go wrong until a worker runs."""
+"""Open a session on Spark: its properties, and what can fail until a worker runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Independent tasks on Spark, which schedules them and repeats those that an executor did not finish."""
+"""Independent tasks on Spark, which schedules them and repeats those of a lost executor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask: the browser that opened the address with the token, on this machine, from the explorer's own pages.
+"""Who may send requests: the browser that opened the address with the token, on this machine.
 
 The data may be confidential, and every program and web page on this machine can reach a local port.  So a request needs
 the cookie that was given for the token, a Host that is this machine (a name that an attacker's DNS points here is

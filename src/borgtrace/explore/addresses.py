@@ -1,4 +1,4 @@
-"""What an address asks for: names, ids, criteria and formats, each read or refused."""
+"""Parse the explorer's addresses: names, ids, criteria and formats, each read or refused."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a chart of the explorer is made of: one table, and how its columns are drawn.  Its data is that table."""
+"""A chart of the explorer: one table, and how its columns are drawn."""
 
 import io
 import json

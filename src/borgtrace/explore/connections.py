@@ -1,4 +1,4 @@
-"""One connection to the explorer, which does not wait for ever: other programs on this machine can open any number.
+"""One connection to the explorer, with time limits: other programs on this machine may open any number.
 
 A request must arrive whole in a few seconds, an answer must be taken, and only so many connections are open at once.
 """

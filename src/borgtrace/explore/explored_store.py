@@ -1,4 +1,4 @@
-"""What all views read: a store, its pyramid, its tasks, its whole span."""
+"""What all views share: a store, its pyramid, its tasks and its whole span."""
 
 from __future__ import annotations
 

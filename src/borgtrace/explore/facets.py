@@ -1,4 +1,4 @@
-"""Who and what is in the cell: users, priorities and constraints, each with its jobs."""
+"""Users, priorities and constraints of the cell, each with its jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

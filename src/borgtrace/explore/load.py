@@ -1,4 +1,4 @@
-"""What some tasks used and had requested over time, added up slot by slot: the charts of a machine and of a job."""
+"""Usage and requests of some tasks over time, summed slot by slot: the charts of a machine and of a job."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

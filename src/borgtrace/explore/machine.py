@@ -1,4 +1,4 @@
-"""One machine over time: what its tasks used and had requested under its capacity, and when each of them ran."""
+"""One machine over time: usage and requests of its tasks under its capacity, and when each of them ran."""
 
 from collections.abc import Iterable
 from typing import Any

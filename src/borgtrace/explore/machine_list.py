@@ -1,4 +1,4 @@
-"""All machines of a store: what each is, and how full it was on the mean."""
+"""All machines of a store: the size of each, and how full it was on average."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By which column a table of a page is sorted: its address says so, and each heading leads to another order."""
+"""Sort the table of a page by a column: the address names the column, and each heading links to its order."""
 
 from __future__ import annotations
 

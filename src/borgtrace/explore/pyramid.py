@@ -1,4 +1,4 @@
-"""What the explorer draws a whole cell from: aggregates of a store, computed once and kept beside it.
+"""Aggregates from which the explorer draws a whole cell, computed once and kept beside the store.
 
 A pyramid is a folder named after the store's digest: ``cell.parquet`` (used, allocated and available per tier and
 300 s), ``queue.parquet`` (pending and running tasks), two grids of how full each machine was in each 300 s and in each

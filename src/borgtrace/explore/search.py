@@ -1,4 +1,4 @@
-"""What a reader may mean by an id or a name: machines, jobs, tasks and users, with what tells them apart."""
+"""Find machines, jobs, tasks and users by an id or a name, and say what tells the results apart."""
 
 from __future__ import annotations
 

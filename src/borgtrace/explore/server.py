@@ -1,4 +1,4 @@
-"""Serves the application on this machine alone, until it is interrupted."""
+"""Serve the application on this machine alone, until it is interrupted."""
 
 import hashlib
 import secrets

@@ -1,4 +1,4 @@
-"""What a page shows as lines of Python: the way from a view to a notebook."""
+"""The lines of Python below a view, which lead from it to a notebook."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One table of the store, as an address asks for it: rows that meet conditions, in an order, and counts of values."""
+"""One table of the store, filtered, sorted and counted as an address asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiers in the order and the colors of all charts: a tier looks the same wherever it is met."""
+"""Tiers in the order and the colors of all charts, the same in every view."""
 
 from borgtrace.question import colours
 from borgtrace.schema import Dialect

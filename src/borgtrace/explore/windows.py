@@ -1,4 +1,4 @@
-"""Which usage windows were measured on which machine: the store is sorted by task, and a machine's page is not.
+"""Usage windows by machine: the store is sorted by task, and the page of a machine needs them by machine.
 
 Windows of one task that follow each other on one machine are a run: its first row and its length.  Runs are kept
 sorted by machine.

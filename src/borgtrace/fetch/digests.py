@@ -1,4 +1,4 @@
-"""Checksums: what the publisher states, and what the received bytes have."""
+"""Checksums: what the publisher states, and those of the received bytes."""
 
 import base64
 import binascii

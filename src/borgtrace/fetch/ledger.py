@@ -1,4 +1,4 @@
-"""What a folder of fetched files knows about them: one line of JSON per change; for each file the last one counts."""
+"""The ledger of a folder of fetched files: one line of JSON per change; the last one of each file counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fetch would do: the files, which of them are still to come, and whether the disk can hold them."""
+"""The plan of a fetch: the files, which of them are missing here, and whether they fit on the disk."""
 
 import shutil
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Finds out what there is to fetch before the first byte is fetched."""
+"""Find out which files there are to fetch, before the first byte is fetched."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What can go wrong on the wire, and when it is tried again."""
+"""Which faults of a connection are temporary, and when to try again."""
 
 import random
 from collections.abc import Callable

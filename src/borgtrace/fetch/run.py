@@ -1,4 +1,4 @@
-"""Fetches the files of a plan, several at a time."""
+"""Fetch the files of a plan, several at a time."""
 
 from collections.abc import Generator
 from concurrent.futures import FIRST_COMPLETED, Future, wait

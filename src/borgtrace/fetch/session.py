@@ -1,4 +1,4 @@
-"""Requests to the server of a bucket: what it says of a file, and faults told from answers."""
+"""Requests to the server of a bucket: facts about a file, and faults told from answers."""
 
 from collections.abc import Callable
 from contextlib import suppress

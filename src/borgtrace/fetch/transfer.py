@@ -1,4 +1,4 @@
-"""Brings one file here, whole: resume, verify, rename."""
+"""Fetch one file whole: resume, verify, rename."""
 
 import os
 from collections.abc import Iterator

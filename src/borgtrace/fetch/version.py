@@ -1,4 +1,4 @@
-"""Which bytes a server offers under an address: their number, tag and digests."""
+"""The version of a file that a server offers: its length, tag and digests."""
 
 from __future__ import annotations
 

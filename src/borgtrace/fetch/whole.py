@@ -1,4 +1,4 @@
-"""Tells the real start and the real end of a gzip or Parquet file from something else."""
+"""Check that a gzip or Parquet file begins and ends as such a file must."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The cell in numbers: lines of a few amounts each, every one read from the answer of a question."""
+"""The cell in numbers: a few amounts a line, each from the answer of a question."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The three ways of packing that the first screen compares, out of all that the advice has tried."""
+"""The three ways of packing on the first screen, chosen from all that the advice has tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasters: from an hour of a task's usage to the mean and the deviation of each slot of the next hour.
+"""Forecasters: they see an hour of a task's usage, and say mean and deviation for each slot of the next hour.
 
 A forecaster learns changes from the newest value.  Deviations are proportional to how much the task varied in its last
 hour; the factor is measured on the last fifth of the training hours, to which the mean is not fitted.

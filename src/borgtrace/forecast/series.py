@@ -1,4 +1,4 @@
-"""Read usage of tasks in slots of 300 s, and make the examples that forecasters learn from and are judged on.
+"""Read the usage of tasks in slots of 300 s, and make the examples that forecasters learn from and are judged on.
 
 At the end of slot t only windows that ended in t or before are known.  Nothing comes from the table of tasks, which
 summarizes whole lives, and no task is chosen by its length: an example needs an hour of known slots and later usage in

@@ -1,4 +1,4 @@
-"""Disk and time of an ingest, estimated before anything is written."""
+"""Estimate the disk and time of an ingest before anything is written."""
 
 import shutil
 import time

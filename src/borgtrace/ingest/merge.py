@@ -1,4 +1,4 @@
-"""Several stores of one cell as one, as if all of their files had been ingested at once."""
+"""Merge several stores of one cell into the store that one ingest of all their files would give."""
 
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Progress of long work; the command line draws it, other callers may ignore it."""
+"""Progress of long work: the command line draws it, and other callers may ignore it."""
 
 
 class Progress:

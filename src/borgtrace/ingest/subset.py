@@ -1,4 +1,4 @@
-"""A smaller store that is consistent over its tables."""
+"""Make a smaller store whose tables are consistent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Claims of some questions, judged on several stores side by side."""
+"""Judge the claims of some questions on several stores side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store can be asked: the questions by heading, each with the tables that the store lacks for it."""
+"""The questions that a store can answer, by heading, each with the tables that the store lacks."""
 
 from __future__ import annotations
 

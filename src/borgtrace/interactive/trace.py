@@ -1,4 +1,4 @@
-"""One task's usage, and that of many: columns by name, as a frame, a table of a notebook or a chart."""
+"""The usage of one task, and of many: columns by name, a frame, a table for notebooks, or a chart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told when machine code is missing and has to be compiled, which takes a command tens of seconds once."""
+"""Announce a compilation: machine code that is missing takes a command tens of seconds, once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Runs of equal keys in sorted arrays, such as the windows of one task, and spans of them."""
+"""Runs of equal keys in sorted arrays, such as the windows of one task, and ranges of them."""
 
 from collections.abc import Iterator
 

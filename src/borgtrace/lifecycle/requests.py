@@ -1,4 +1,4 @@
-"""What is in force of what a task asks for: its request, its flags, its priority and its class.
+"""What a task requests at each time: its amounts, flags, priority and class.
 
 Every event repeats these columns, and they are not always the same.  SUBMIT says what was asked for first.  In 2011,
 what already ran at time 0 has a SUBMIT and a SCHEDULE there, and 37,566 of the 132,982 SUBMITs are stale: they carry

@@ -1,4 +1,4 @@
-"""What a user types for a machine, a job, a task or a user: its id, its name, a part of it, or how it begins.
+"""Find a machine, job, task or user by what somebody types: an id, a name, part of one, or its beginning.
 
 A name such as ``shop/web-7/app`` is also meant by ``web-7``, if no other name has such a part, and by ``shop/web-7``.
 """

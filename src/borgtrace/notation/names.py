@@ -1,4 +1,4 @@
-"""What machines, jobs, tasks and users of a store are called: their own name where the store knows it."""
+"""Names of machines, jobs, tasks and users: their own where the store knows it, else their id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that one store's things are written with."""
+"""Everything needed to write the things of one store: names, amounts and times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One machine and one resource, as policies see it: samples of tasks in the order of tasks, and of slots."""
+"""The input of a policy: the samples of one machine and one resource, in the order of tasks and slots."""
 
 from __future__ import annotations
 

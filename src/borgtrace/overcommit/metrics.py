@@ -1,4 +1,4 @@
-"""How well predictions did on one machine: sums that add up over machines."""
+"""Measures of the predictions on one machine: sums that add up over machines."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The peak that policies are judged by: what the tasks of now will use together in the slots to come."""
+"""The oracle that policies are judged by: the peak that the present tasks will reach together."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What a job, and the tasks of a user and name, used hour by hour on the whole cell: for policies that pool.
+"""Hourly usage of each job, and of each user and name, over the whole cell: for policies that pool it.
 
 A policy sees one machine.  Of the others it may know only what had ended when an hour began.
 """

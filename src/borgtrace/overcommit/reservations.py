@@ -1,4 +1,4 @@
-"""What a policy predicts for single tasks: reservations that a scheduler may plan with.
+"""Predictions of a policy for single tasks: reservations that a scheduler may plan with.
 
 Only policies that add up predictions of tasks predict anything for one of them.
 """

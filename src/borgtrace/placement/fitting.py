@@ -1,4 +1,4 @@
-"""Tasks as an estimator describes them: all that packing needs to know of them."""
+"""Tasks as an estimator describes them: all that packing needs to know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packers: which of the machines where a task fits it goes to.
+"""Packers: they choose among the machines on which a task fits.
 
 To add one, write its score and a line of `PACKERS`.
 """

@@ -1,4 +1,4 @@
-"""What somebody published, and whether it holds on this trace."""
+"""Published claims, and whether they hold on a trace."""
 
 import math
 from collections.abc import Iterable, Sequence

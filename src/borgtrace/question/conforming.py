@@ -1,4 +1,4 @@
-"""Is an answer as its question declares it: names, types, NULLs, key and order."""
+"""Check that an answer is as its question declares it: names, types, NULLs, key and order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What makes a claim true: the published number and how far from it a measured one may lie."""
+"""Criteria of claims: the published number, and how far from it a measured one may lie."""
 
 import math
 from collections.abc import Callable

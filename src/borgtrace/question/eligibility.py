@@ -1,4 +1,4 @@
-"""Which machines meet a set of constraints at an instant.
+"""Which machines meet a set of constraints at a given time.
 
 What a machine is at an instant is what its events and attributes said last: at that instant or before.
 Each constraint is a series of states per machine, and a set of constraints is met where all of its

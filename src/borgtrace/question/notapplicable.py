@@ -1,4 +1,4 @@
-"""A question that this store cannot answer is an answer, not a failure."""
+"""The reason why a store cannot answer a question: an answer, not a failure."""
 
 
 class NotApplicable(Exception):  # noqa: N818 - an answer, not an error: "too short", "no usage"

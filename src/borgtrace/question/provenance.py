@@ -1,4 +1,4 @@
-"""What a result was computed from and with."""
+"""The provenance of a result: store, parameters, engine and code."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a number of parts of a published trace can answer, known before any of them is fetched."""
+"""What a number of parts of a published trace can answer, before any of them is fetched."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Shares with their intervals, as sentences write them."""
+"""Shares and their intervals, as sentences write them."""
 
 from borgtrace.notation import number, percent
 

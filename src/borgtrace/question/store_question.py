@@ -1,4 +1,4 @@
-"""A question that is asked of a store itself, not of its tables alone."""
+"""A question that reads more of a store than its tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields

@@ -1,4 +1,4 @@
-"""How far ahead, after how much history and over which stretches a store is judged, where nobody says so.
+"""Horizon, warm-up and periods by default, from the span of a store's usage.
 
 A horizon of a day, which the papers take, judges nothing in a trace of a day: no slot of it has a whole day to come.
 So the times follow the span of the usage: the horizon fits six times into it, so that a policy is chosen on some

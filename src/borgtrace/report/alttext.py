@@ -1,4 +1,4 @@
-"""Says in words what a chart shows."""
+"""Describe in words what a chart shows."""
 
 from collections.abc import Iterable
 from typing import Any

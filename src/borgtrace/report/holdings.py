@@ -1,4 +1,4 @@
-"""What the store holds and what was wrong with its sources, for the head of the page."""
+"""What the store holds, and what was wrong with its sources, for the head of the page."""
 
 from typing import NamedTuple
 

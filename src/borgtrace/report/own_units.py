@@ -1,4 +1,4 @@
-"""Rows of a store's tables as its people read them: cores and GiB, the wall clock, machines by their names."""
+"""Rows of a store's tables in the units of people: cores and GiB, wall-clock times, names of machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a chart column by column: in a page they take a third of the room, for no name is repeated."""
+"""The rows of a chart stored by column, so that no name is repeated: a third of the bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which claims were published of the very trace that a store holds: they alone are counted at the head of a page."""
+"""Claims that were published about the very trace of a store: only these are counted at the head of a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task's life as rows: its events, its usage windows, and the charts of both."""
+"""The life of one task as rows: its events, its usage windows, and the charts of both."""
 
 from __future__ import annotations
 

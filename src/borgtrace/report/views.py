@@ -1,4 +1,4 @@
-"""Walks a Vega-Lite specification: its unit views, with the data and encodings they inherit."""
+"""Walk a Vega-Lite specification: its unit views, with the data and encodings that they inherit."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

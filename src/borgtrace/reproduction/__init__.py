@@ -1,4 +1,4 @@
-"""Papers again: the tables and figures of a paper in its order, what it printed beside what a store has."""
+"""Reproduce a paper: its tables and figures in its order, published numbers beside those of a store."""
 
 from borgtrace.reproduction.published import find_paper, papers
 from borgtrace.reproduction.published_paper import ItemAnswer, PublishedItem, PublishedPaper

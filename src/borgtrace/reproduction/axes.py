@@ -1,4 +1,4 @@
-"""Axes of papers where the chart of a question has others: how often an hour has more, and shares of the capacity."""
+"""Redraw an answer on the axes of a paper, where the chart of the question has others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers the questions of a paper on a store, each once, and draws its figures."""
+"""Answer the questions of a paper on a store, each once, and draw its figures."""
 
 from __future__ import annotations
 

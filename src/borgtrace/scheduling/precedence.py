@@ -1,4 +1,4 @@
-"""Who goes first: of the tasks that wait for a machine's room, and of those that are evicted from it."""
+"""Priority rules: which waiting task goes first, and which running task is evicted first."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The queue of a replay: waiting tasks by kinds that are alike to a scheduler, each in the order of arrival."""
+"""The queue of a replay: waiting tasks in groups that a scheduler treats alike, each in the order of arrival."""
 
 from typing import NamedTuple
 

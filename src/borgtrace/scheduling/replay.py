@@ -1,4 +1,4 @@
-"""Schedule a trace again: what arrives, what the cell is, and what came of each submission."""
+"""Schedule a trace again: its arrivals, its machines, and the outcome of each submission."""
 
 from dataclasses import dataclass, replace
 

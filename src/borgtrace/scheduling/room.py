@@ -1,4 +1,4 @@
-"""Room of a schedule's machines over the whole time: stranded, overcommitted and overloaded shares."""
+"""How the room on machines was used over the whole time: stranded, overcommitted and overloaded shares."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Questions that schedule a trace again: their options, the schedules to make, and what is said of the trace."""
+"""Questions that schedule a trace again: their options, the schedules to make, and notes about the trace."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

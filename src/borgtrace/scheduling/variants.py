@@ -1,4 +1,4 @@
-"""Change a trace: what if constraints were dropped, or machines added or replaced?"""
+"""Change a trace before it is scheduled: drop constraints, or add or replace machines."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The what-ifs of a compaction: each makes other tasks of a workload, or divides it among cells."""
+"""The what-ifs of a compaction: each changes the tasks of a workload, or divides it among cells."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Read data files that stand beside the code: rows of measured or published values.
+"""Read the data files beside the code: rows of measured or published values.
 
 Files are read by path rather than as package resources, because every command reads some of them when it starts.
 """

@@ -1,4 +1,4 @@
-"""Temporary files: in one folder of this process, closed to other users, which the next run removes after a kill."""
+"""Temporary files in one private folder of this process, which the next run removes after a kill."""
 
 import fcntl
 import itertools

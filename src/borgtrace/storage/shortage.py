@@ -1,4 +1,4 @@
-"""What the machine was short of when a library failed: disk, memory, open files or permission, which is no damage."""
+"""Tell a shortage (of disk, memory, open files or permission) from damage, when a library fails."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""A secret of this user, by which his own work is told from that of others."""
+"""A secret of this user, which tells this user's own files from those of others."""
 
 import os
 import secrets

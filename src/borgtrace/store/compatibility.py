@@ -1,4 +1,4 @@
-"""Stores of other versions: which columns they lack, and which of theirs can no longer be read."""
+"""Stores of other versions: columns that they lack, and columns that this version can no longer read."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which tasks: one set of criteria for subsets, exports and datasets, as SQL over the table ``tasks``."""
+"""Criteria that select tasks for subsets, exports and datasets, as SQL over the table ``tasks``."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Are the files of a store as they were written? Asked when it is opened, and before its files go into another."""
+"""Check that the files of a store are as they were written: at opening, and before they are copied into another."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

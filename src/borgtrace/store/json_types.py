@@ -1,4 +1,4 @@
-"""Whether values read from JSON are of the types that dataclasses declare."""
+"""Check that values read from JSON have the types that dataclasses declare."""
 
 from types import UnionType
 from typing import Any, get_args, get_origin

@@ -1,4 +1,4 @@
-"""Folders of aggregates that are computed once and kept, and believed only where this user has sealed them.
+"""Folders of aggregates that are computed once, and believed only where this user has sealed them.
 
 A store may come from anybody, and its cache with it. So a kept folder has a seal: the digests of its files, what they
 were made from, and an HMAC of both with this user's secret. A folder whose seal is another's, whose files have changed

@@ -1,4 +1,4 @@
-"""Where files and folders are in a store, and what they are called."""
+"""Where the files and folders of a store are, and what they are called."""
 
 import hashlib
 from collections.abc import Sequence

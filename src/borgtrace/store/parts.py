@@ -1,4 +1,4 @@
-"""Which parts of a table a store or a folder has, in words."""
+"""Name in words the parts of a table that a store or a folder has."""
 
 from collections.abc import Iterable
 

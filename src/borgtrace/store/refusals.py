@@ -1,4 +1,4 @@
-"""Refused rows in words: the most frequent reasons with an example each, and how many rows there are."""
+"""Refused rows in words: their number, and the most frequent reasons with an example each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an output may go: into no store and over no input, and to a name that can be written to."""
+"""Check where an output may go: into no store, over no input, and to a name that can be written."""
 
 from collections.abc import Iterable
 from pathlib import Path

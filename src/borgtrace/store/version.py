@@ -1,4 +1,4 @@
-"""Is a store still the version that was opened? Its manifest tells: it goes first and comes last when another arrives.
+"""Check that a store is still the version that was opened, by a look at its manifest.
 
 So whoever sees the manifest of his version after reading has read files of that version, since none of the next was in
 place while it was there. That takes a look at one file, a few microseconds. Arrays that are mapped, and files that are

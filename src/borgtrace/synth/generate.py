@@ -1,4 +1,4 @@
-"""Makes a whole synthetic trace: simulate, plant faults, write, count."""
+"""Make a whole synthetic trace: simulate, plant faults, write, count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a synthetic trace can be asked for, checked before anything is written."""
+"""The options of a synthetic trace, checked before anything is written."""
 
 import math
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""The claim about each documented rate of an anomaly.
+"""Claims about documented anomalies: each occurs as often as its publisher says.
 
 Its scope decides for the table, the chart and the list of claims at once: where a rate is not judged in one of them,
 it is judged in none.

@@ -1,4 +1,4 @@
-"""When usage was measured at all.  Elsewhere it is unknown, which is not the same as 0.
+"""When usage was measured.  Elsewhere it is unknown, which is not the same as 0.
 
 A store need not hold all parts of the usage table, and events may go on for hours after its last window.  A slot in
 which no window of the whole cell begins was not measured.  In a slot that was, what has no window used nothing.

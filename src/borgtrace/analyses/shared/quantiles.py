@@ -1,4 +1,4 @@
-"""Quantiles and survival of values that come as counts: exact, and the same on every engine."""
+"""Quantiles and survival of counted values: exact, and the same on every engine."""
 
 from __future__ import annotations
 

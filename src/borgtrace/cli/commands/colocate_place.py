@@ -1,4 +1,4 @@
-"""``borgtrace colocate place``: where each task would go, by its moments alone."""
+"""``borgtrace colocate place``: place tasks by their means and deviations alone."""
 
 from pathlib import Path
 from typing import Annotated

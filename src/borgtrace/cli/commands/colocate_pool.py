@@ -1,4 +1,4 @@
-"""``borgtrace colocate pool``: the prepared tasks, in a file."""
+"""``borgtrace colocate pool``: write the prepared tasks into a file."""
 
 from pathlib import Path
 from typing import Annotated

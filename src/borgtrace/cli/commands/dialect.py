@@ -1,4 +1,4 @@
-"""``borgtrace dialect``: a first draft of the format of own data."""
+"""``borgtrace dialect``: draft a declaration for data of your own, and list the known formats."""
 
 from pathlib import Path
 from typing import Annotated, Literal

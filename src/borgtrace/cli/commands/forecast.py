@@ -1,4 +1,4 @@
-"""``borgtrace forecast``: forecasters, back-tested; and what they buy in machines."""
+"""``borgtrace forecast``: back-test forecasters, and count the machines that they save."""
 
 from __future__ import annotations
 

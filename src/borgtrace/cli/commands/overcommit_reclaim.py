@@ -1,4 +1,4 @@
-"""``borgtrace overcommit reclaim``: what best-effort work finds room in what production does not reserve."""
+"""``borgtrace overcommit reclaim``: how much best-effort work fits into what production does not use."""
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import (

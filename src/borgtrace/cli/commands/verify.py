@@ -1,4 +1,4 @@
-"""``borgtrace verify``: is a store what its manifest says?"""
+"""``borgtrace verify``: check that a store is what its manifest says."""
 
 import os
 from dataclasses import asdict

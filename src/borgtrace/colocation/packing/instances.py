@@ -1,4 +1,4 @@
-"""Problem instances: random thousands of tasks, with their realizations, made one at a time.
+"""Problem instances: random samples of tasks with their realizations, made one at a time.
 
 "50 instances × 1,000 tasks drawn from the sample" (Janus & Rzadca, SoCC'17, §5.1) would need 4 GB at 10,000
 realizations of two columns; here only those being worked on exist.

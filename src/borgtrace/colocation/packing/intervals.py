@@ -1,4 +1,4 @@
-"""How sure a measured share of overflows is: over instances, and over the days of one series."""
+"""Intervals of a measured share of overflows: over instances, and over the days of one series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trial of ways of packing: packed by what some hours show of the tasks, judged on other hours of the same tasks."""
+"""A trial of ways of packing: tasks are packed by some of their hours, and the packing is judged on others."""
 
 from __future__ import annotations
 

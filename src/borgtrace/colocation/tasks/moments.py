@@ -1,4 +1,4 @@
-"""Mean and standard deviation: of an array, of every row of a matrix of realizations, of every task's windows.
+"""Mean and standard deviation of an array, of each row of a matrix, and of each task's windows.
 
 Sums are taken in eight fixed lanes: as fast as the hardware allows, yet always in the same order.
 """

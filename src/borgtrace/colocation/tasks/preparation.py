@@ -1,4 +1,4 @@
-"""Which tasks may be modeled at all, and what is dropped or repaired on the way?
+"""Select the tasks that can be modeled, and repair or drop their windows.
 
 Janus & Rzadca (SoCC'17, §3.1) drop tasks with a failing event (EVICT, FAIL, KILL or LOST: their usage says more about
 the failure than about the task) and tasks that never used CPU.  A window whose average is above the whole machine takes

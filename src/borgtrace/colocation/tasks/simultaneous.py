@@ -1,4 +1,4 @@
-"""The tasks of a pool on the clock of slots: when they come and leave, and what really ran at the same time."""
+"""The tasks of a pool in real time: when each comes and leaves, and what ran at the same time."""
 
 from __future__ import annotations
 

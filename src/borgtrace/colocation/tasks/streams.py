@@ -1,4 +1,4 @@
-"""Numbers that stand beside the user's seed, so that one seed gives several independent random streams.
+"""Numbers added to the user's seed, so that one seed gives several independent random streams.
 
 ``default_rng([seed, number])``.  Instance k takes stream k, which may be one of these: no instance of a whole pool is
 compared with what they draw.

@@ -1,4 +1,4 @@
-"""What a layout asks of a store: queries, and the files that their rows go to."""
+"""What a layout reads from a store: queries, and the files that their rows go to."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The raw files of a store's own trace: its rows as the trace's files spell them, the reverse of reading."""
+"""Write a store as raw files of its own trace, the reverse of reading them."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Who asks a server, and how it is known to be the right one: tokens, passwords, headers and certificates.
+"""Credentials for a server, and how its identity is checked: tokens, passwords, headers and certificates.
 
 Nothing of it is ever written down or repeated: `hide` takes it out of whatever a server says.
 """

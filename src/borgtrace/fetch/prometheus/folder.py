@@ -1,4 +1,4 @@
-"""The folder that answers are kept in: which query it is of, and which stretches of time are in it."""
+"""The folder of answers: which query they answer, and which stretches of time they cover."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What is asked of a server: usage as cAdvisor counts it, and what kube-state-metrics says of pods and nodes.
+"""The metrics that are asked for: usage from cAdvisor, and facts about pods and nodes from kube-state-metrics.
 
 Sources: the lists of metrics of cAdvisor (``docs/storage/prometheus.md``) and of kube-state-metrics (``docs/metrics``),
 whose version 2.0 put the resources of ``…_cpu_cores`` and ``…_memory_bytes`` into a label.

@@ -1,4 +1,4 @@
-"""What a fetch from a server would do: which metrics, how many samples, and which stretches of time are left."""
+"""The plan of a fetch from a server: which metrics, how many samples, and which stretches of time are missing."""
 
 import math
 from dataclasses import dataclass

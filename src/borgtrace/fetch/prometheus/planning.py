@@ -1,4 +1,4 @@
-"""Asks a server what it knows, and a folder what it has, before the first answer is fetched."""
+"""Make the plan: ask the server which metrics it has, and look into the folder for answers."""
 
 import math
 from collections.abc import Mapping, Sequence

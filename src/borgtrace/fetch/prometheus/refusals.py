@@ -1,4 +1,4 @@
-"""What a server means that does not answer a query: too much at once, come again, or never."""
+"""Why a server refuses a query: too much at once, busy now, or never."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Asks for what a plan has left, several queries at a time, and keeps each answer that is whole."""
+"""Fetch what a plan lacks, several queries at a time, and keep each whole answer."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait

@@ -1,4 +1,4 @@
-"""Label selectors of PromQL: read before they are sent, so that no text of a user is more than a selector."""
+"""Label selectors of PromQL, parsed before they are sent, so that a user's text cannot be more than a selector."""
 
 import re
 from collections.abc import Sequence

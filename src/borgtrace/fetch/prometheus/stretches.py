@@ -1,4 +1,4 @@
-"""Stretches of time on a grid: what is wanted, what is here, and how much to ask for at once."""
+"""Stretches of time on a grid: which are wanted, which are here, and how much to ask for at once."""
 
 import threading
 from collections.abc import Iterable

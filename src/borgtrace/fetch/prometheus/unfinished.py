@@ -1,4 +1,4 @@
-"""What a fetch was asked for and did not bring: it was interrupted, and an ingest of its folder lacks the rest."""
+"""A fetch that was interrupted: what it was to bring, and what an ingest of its folder therefore lacks."""
 
 import json
 from collections.abc import Collection

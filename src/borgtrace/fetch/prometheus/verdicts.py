@@ -1,4 +1,4 @@
-"""What an answer with another status than 200 means, and a connection that TLS does not make."""
+"""What an HTTP status other than 200 means, and a connection that TLS refuses."""
 
 import ssl
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Staged rows of converted files → sorted canonical tables, their account, and a look at their units."""
+"""Staged rows of converted files → sorted canonical tables, with their counts and a check of their units."""
 
 import shutil
 from collections import Counter

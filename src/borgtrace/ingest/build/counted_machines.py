@@ -1,4 +1,4 @@
-"""Machines that a log counts in its header, as rows of machines beside those of its jobs."""
+"""Machines that the header of a log only counts, as rows like those of its jobs."""
 
 from collections.abc import Sequence
 from pathlib import Path

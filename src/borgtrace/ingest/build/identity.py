@@ -1,4 +1,4 @@
-"""Which trace the rows of a store belong to, also while they are only staged."""
+"""Which trace the rows of a store belong to, even while they are only staged."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Leftovers of a killed ingest in the folder of a store: finish or remove them."""
+"""What a killed ingest left in the folder of a store: finish it or remove it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which sources still have to be staged: new ones, not those that are in already."""
+"""Which sources still have to be staged: those that the store does not hold yet."""
 
 import dataclasses
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Refused rows of a file: as they go into quarantine, and what is said of them."""
+"""Refused rows of a file: how they are put into quarantine and reported."""
 
 from __future__ import annotations
 

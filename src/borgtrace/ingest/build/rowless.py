@@ -1,4 +1,4 @@
-"""Ingests of which nothing is left to store: all rows were refused, or there were none."""
+"""Ingests that leave nothing to store: all rows were refused, or there were none."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Staging a file of series: what each is about, and its samples, of any metrics that the format knows.
+"""Stage a file of series: the container or node of each, and the samples of every metric that the format knows.
 
 Samples stay apart from their series: they are joined where all files are known, since a series may go on in another
 file, and what it says may depend on other series.

@@ -1,4 +1,4 @@
-"""Work on one file of a sorted table, by a thread of this machine or a task of Spark: index, array, facts.
+"""Index, array and checks of one file of a sorted table, in a thread of this machine or a task of Spark.
 
 A store in a bucket may be larger than the disk of any machine that works on it.
 """

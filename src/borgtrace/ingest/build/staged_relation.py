@@ -1,4 +1,4 @@
-"""The staged parts of a table, and its present files, as one relation with canonical columns."""
+"""The staged parts of a table and its present files, as one relation with canonical columns."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

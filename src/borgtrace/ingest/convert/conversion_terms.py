@@ -1,4 +1,4 @@
-"""Shared by the queries of converted rows: ids of names, the store's clock, and amounts as shares of a machine.
+"""Terms that the queries of converted rows share: ids of names, the store's clock, shares of a machine.
 
 All of them read the views that :mod:`borgtrace.ingest.convert.conversion` shows: ``usage_rows``, ``task_rows``,
 ``whole_tasks`` and ``machine_rows``, whose columns are declared in :mod:`borgtrace.schema.records`.

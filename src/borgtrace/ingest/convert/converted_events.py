@@ -1,4 +1,4 @@
-"""SQL of the events of converted files: from rows about the lives of tasks, else concluded from their usage."""
+"""SQL for the events of converted files: from rows about the lives of tasks, or inferred from their usage."""
 
 from borgtrace.engine.identifiers import number
 from borgtrace.ingest.convert.conversion_terms import (

@@ -1,4 +1,4 @@
-"""SQL of the machines of converted files."""
+"""SQL for the machines of converted files."""
 
 from borgtrace.ingest.convert.conversion_terms import (
     FIRST_ROW_SQL,

@@ -1,4 +1,4 @@
-"""SQL of the usage of converted files: measurements of any step, counters among them, as windows of the store."""
+"""SQL for the usage of converted files: measurements of any step, and counters, become windows of the store."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise

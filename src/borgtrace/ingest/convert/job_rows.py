@@ -1,4 +1,4 @@
-"""Rows of job logs: steps of a job, amounts of one core, jobs on several machines, and use over whole lives."""
+"""Rows of job logs: steps of a job, amounts per core, jobs on several machines, and usage over a whole run."""
 
 import duckdb
 

@@ -1,4 +1,4 @@
-"""Rows that say nothing without rows of another table: refused where nothing can be kept of them, else counted.
+"""Rows that need rows of a table that is missing: refused where nothing of them can be kept, else counted.
 
 A share of a request is no amount without the request, and windows that follow each other have no time without the start
 of their task.

@@ -1,4 +1,4 @@
-"""A list of records inside a row (2019 keeps an event's constraints so) becomes rows of a table of its own."""
+"""Lists of records inside a row, as 2019 keeps the constraints of an event: each record becomes a row of its own."""
 
 import numpy as np
 import pyarrow as pa

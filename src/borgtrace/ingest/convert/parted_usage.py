@@ -1,4 +1,4 @@
-"""Usage whose CPU is in rows of its own and its memory in others: two rows of one task and time become one."""
+"""Join usage whose CPU and memory come in separate rows: two rows of one task and time become one."""
 
 from collections.abc import Set as AbstractSet
 

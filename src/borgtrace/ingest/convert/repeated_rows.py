@@ -1,4 +1,4 @@
-"""Rows of usage of one task at one time: counted and said aloud, as they may be those of two tasks.
+"""Several rows of usage of one task at one time: counted and reported, since they may be those of two tasks.
 
 What is stored of them depends on what the rows are: windows of their own, one window of a slot, or, of a counter, none.
 """

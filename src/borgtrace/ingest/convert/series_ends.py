@@ -1,4 +1,4 @@
-"""When containers ended, and how: by how often they were started again, else by the reasons that follow each other."""
+"""When containers ended, and how: by their count of restarts, else by the reasons that follow each other."""
 
 import duckdb
 

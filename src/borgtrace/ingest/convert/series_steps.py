@@ -1,4 +1,4 @@
-"""Windows between the samples of series: which there are, and which of them overlap others."""
+"""Windows between the samples of series, and which of them overlap others."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What series of states say of containers: requests, limits, where each belongs, and the workload that owns its pod."""
+"""Facts about containers from series: requests, limits, where each belongs, and the workload that owns its pod."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What rows say of tasks beside their lives: requests and owners, told over and over or of the pods around them.
+"""Facts about tasks beside their usage: requests and owners, repeated in every row, or given for the pod.
 
 A file of usage may name the request of its task in each row, and a list of pods those of tasks that another file
 measured. Neither says when the task began, so nothing of it is an event: it is known of the task as a whole.

@@ -1,4 +1,4 @@
-"""The encoding of a text: UTF-8, or one that is read as such."""
+"""The encoding of a text file: UTF-8, or one that is converted to it."""
 
 import codecs
 import io

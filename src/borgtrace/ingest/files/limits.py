@@ -1,4 +1,4 @@
-"""Limits of what a foreign file may make of itself: a small file that expands to a large one, and side files."""
+"""Limits for foreign files: how far a small file may expand, and how many files may lie beside it."""
 
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A raw file before anything is known of what it holds: where its bytes are, and how they are packed and encoded."""
+"""A raw file before its content is known: where its bytes are, and how they are packed and encoded."""
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path

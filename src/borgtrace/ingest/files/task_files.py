@@ -1,4 +1,4 @@
-"""Files about one task each, which are called like it: what their names say of all of their rows."""
+"""Files about one task each: what the name of the file says of all of its rows."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

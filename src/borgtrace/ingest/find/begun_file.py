@@ -1,4 +1,4 @@
-"""The first bytes of a file, and of each file in it where it is an archive: decompressed, and in UTF-8."""
+"""The first bytes of a file, and of each file in an archive: decompressed, and in UTF-8."""
 
 import codecs
 import os

@@ -1,4 +1,4 @@
-"""Files that lie beside data and hold none: descriptions, checksums, and marks that other programs leave."""
+"""Files beside data that hold none: descriptions, checksums, and marks of other programs."""
 
 from borgtrace.storage import INCOMPLETE
 

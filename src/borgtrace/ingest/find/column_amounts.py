@@ -1,4 +1,4 @@
-"""What the amounts of CPU and memory in own data are: their unit, their kind, and how their numbers are written."""
+"""Amounts of CPU and memory in own data: their unit, their kind, and how their numbers are written."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which columns of own data say something of a task beside its usage: requests, limits, owner, priority."""
+"""Columns of own data that describe a task beside its usage: requests, limits, owner, priority."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence

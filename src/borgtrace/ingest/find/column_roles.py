@@ -1,4 +1,4 @@
-"""Which column of own data is which, by the words of its name: one declared list for each role, the best fit first."""
+"""Guess the role of each column of own data from its name: one list of words for each role, the best fit first."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Amounts of CPU and memory of no named unit that may be shares: of the size beside them, or percentages."""
+"""CPU and memory without a named unit that may be shares of the size beside them, or percentages."""
 
 import re
 from collections.abc import Mapping

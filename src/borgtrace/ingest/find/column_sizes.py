@@ -1,4 +1,4 @@
-"""In which unit requests and sizes of machines are, told from names and values of their columns."""
+"""Guess the unit of requests and of machine sizes from the names and values of their columns."""
 
 from borgtrace.ingest.find.column_amounts import (
     CLOCK,

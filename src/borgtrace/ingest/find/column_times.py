@@ -1,4 +1,4 @@
-"""How the times of own data are written, and what they count, told from the texts of a column."""
+"""Guess how the times of own data are written, and what they count, from the texts of a column."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Finding raw files: folders are walked, each file is recognized by its content, everything else is named."""
+"""Find raw files: walk folders, recognize each file by its content, and name all others."""
 
 import json
 import os

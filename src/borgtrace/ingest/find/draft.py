@@ -1,4 +1,4 @@
-"""A declaration in the making: what was guessed of a file, what is asked, and what is left out."""
+"""A declaration in the making: what was guessed about a file, what is left open, and what is left out."""
 
 import json
 from collections.abc import Mapping

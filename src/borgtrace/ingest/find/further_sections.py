@@ -1,4 +1,4 @@
-"""Which sections of a declaration one file is read for: rows of usage may carry requests, and sizes of machines."""
+"""Sections of a declaration that one file fills: rows of usage may also hold requests and machine sizes."""
 
 from collections.abc import Set
 

@@ -1,4 +1,4 @@
-"""What the texts of a file become by a guess: read by the queries that read the file itself."""
+"""What a guess makes of the texts of a file, read by the same queries that read the file itself."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which table of a known format a file is, by the names of its columns; the file's own name helps where they cannot."""
+"""Recognize a table of a known format by the names of its columns, or else by the name of the file."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Files that are nearly a table of a format: the columns that they lack are a better answer than "no trace"."""
+"""Files that are nearly a table of a known format: name the missing columns instead of saying "no trace"."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Which section of a declaration a table of own data is for, and the sections beside usage: tasks and machines."""
+"""Guess which section of a declaration a table of own data fills: usage, tasks or machines."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The first rows of a table of own data, as texts: what guesses are made from."""
+"""The first rows of a table of own data as texts, from which columns are guessed."""
 
 import re
 from collections.abc import Sequence

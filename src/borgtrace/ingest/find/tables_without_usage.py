@@ -1,4 +1,4 @@
-"""Tables that are known to hold no usage of tasks over time, and what to fetch in their place."""
+"""Tables that are known to hold no usage over time, and what to fetch instead."""
 
 from typing import NamedTuple
 

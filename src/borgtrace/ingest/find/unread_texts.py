@@ -1,4 +1,4 @@
-"""Texts that are no table: what known programs print, each with a way out."""
+"""Texts that are no table: the output of known programs, each with a way out."""
 
 import re
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Own usage whose CPU is in one table and its memory in another, with the same tasks and times."""
+"""Own usage with CPU in one table and memory in another, of the same tasks and times."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Logs in the Standard Workload Format and its kin: how they are known, and what their header says."""
+"""Recognize logs in the Standard Workload Format and its variants, and read their header."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a field should hold, in words: for people whose rows are refused."""
+"""What a field should hold, in words, for people whose rows are refused."""
 
 from borgtrace.ingest.files.raw_layout import Field
 from borgtrace.schema import Column

@@ -1,4 +1,4 @@
-"""In which line of its file a row stands, so that people find it."""
+"""The line of its file in which a row stands, so that people find it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing

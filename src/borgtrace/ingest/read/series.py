@@ -1,4 +1,4 @@
-"""One series as a file has it: labels and samples as texts, whatever the file's form."""
+"""One series as a file holds it: labels and samples as texts, whatever the form of the file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Policies that predict every task for itself and add up."""
+"""Policies that predict each task by itself and add up the predictions."""
 
 from abc import abstractmethod
 from dataclasses import dataclass

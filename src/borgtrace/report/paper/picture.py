@@ -1,4 +1,4 @@
-"""An answer as a picture for a paper: SVG and PDF, what they were computed from, and what to cite."""
+"""An answer as a picture for a paper: SVG and PDF, with its provenance and what to cite."""
 
 from __future__ import annotations
 

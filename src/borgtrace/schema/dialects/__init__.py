@@ -1,4 +1,4 @@
-"""Trace formats, one module each: everything in which two traces differ is asked here."""
+"""Trace formats, one module each: whatever differs between two traces is declared here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every trace format must keep, for its author to check: it fits the declared tables and enumerations."""
+"""Check that a trace format fits the declared tables and enumerations, for its author to run."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What all of Google's traces share: their licence, and anomalies that are documented alike for all of them."""
+"""What all of Google's traces share: their license, and anomalies that all of them document."""
 
 from borgtrace.schema.dialects.trace_format import AnomalyRate, exactly
 

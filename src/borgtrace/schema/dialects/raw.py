@@ -1,4 +1,4 @@
-"""What a raw table is: its fields, and the column of the store that each of them fills."""
+"""Raw tables: their fields, and the column of the store that each field fills."""
 
 from __future__ import annotations
 

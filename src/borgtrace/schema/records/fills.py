@@ -1,4 +1,4 @@
-"""Which columns of converted rows give a column of the store: the first that a format has is named."""
+"""Columns of the store and the columns of converted rows that may fill them; the first that a format has counts."""
 
 from collections.abc import Mapping
 

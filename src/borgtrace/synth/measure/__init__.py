@@ -1,1 +1,1 @@
-"""The measurement: executions cut into windows, and what each window says, ready to print."""
+"""The measurement: executions cut into windows, and the values of each window, ready to print."""

@@ -1,4 +1,4 @@
-"""What a measurement window says: CPU, memory, disk and cycles of one execution in one window."""
+"""The values of a measurement window: CPU, memory, disk and cycles of one execution."""
 
 import math
 from typing import Any

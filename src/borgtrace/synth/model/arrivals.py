@@ -1,4 +1,4 @@
-"""When jobs arrive inside the trace, and in which tier."""
+"""When the jobs of a trace arrive, and in which tier."""
 
 import math
 import random

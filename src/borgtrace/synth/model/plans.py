@@ -1,4 +1,4 @@
-"""Draws how the jobs of a cell live: one plan for each job, evenly over jobs and over the tasks of large ones."""
+"""Draw how the jobs of a cell live: one plan for each job, spread evenly over jobs and over the tasks of large ones."""
 
 import random
 from dataclasses import replace

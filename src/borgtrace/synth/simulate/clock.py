@@ -1,4 +1,4 @@
-"""The clock of the simulation: which actions are due when."""
+"""The clock of the simulation: which actions are due at which time."""
 
 import heapq
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Plants the documented faults in the events of a trace, and records where."""
+"""Plant the documented faults in the events of a trace, and record where."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

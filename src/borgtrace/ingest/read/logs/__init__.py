@@ -1,4 +1,4 @@
-"""Logs of jobs whose rows are put together from what a program printed, one module each; a new kind is a line here."""
+"""Logs of jobs whose rows are assembled from what a program printed; a new kind is a module and a line here."""
 
 import json
 from collections.abc import Iterator, Sequence

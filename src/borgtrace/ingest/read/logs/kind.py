@@ -1,4 +1,4 @@
-"""What a kind of log is whose rows are put together from what its program printed."""
+"""The base of a kind of job log whose rows are assembled from what its program printed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A job of Slurm, or one of its steps, as a record: what it asked for, what it was given, and what it used."""
+"""A Slurm job, or one of its steps, as a record: what it requested, was given, and used."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a kind of file with tables is."""
+"""The base class of a kind of file that holds tables."""
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence

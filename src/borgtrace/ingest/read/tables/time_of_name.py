@@ -1,4 +1,4 @@
-"""The time in the name of a file, for tables that are printed again and again and say no times."""
+"""The time in the name of a file, for printed tables that hold no times themselves."""
 
 import re
 
