@@ -32,7 +32,7 @@ NewStoreOption = Annotated[
     Option(
         "--store",
         metavar="STORE",
-        help="Where the store of files or a server goes.",
+        help="Where the store that is made of files or a server goes.",
         rich_help_panel=FILES_PANEL,
     ),
 ]
@@ -67,7 +67,7 @@ WhoRecommendsOption = Annotated[
     Option(
         "--recommender",
         metavar="NAME",
-        help="Who recommends requests (overcommit --list); chosen by a back-test by default.",
+        help="Recommender of requests (overcommit --list); by default a back-test chooses it.",
         autocompletion=complete_recommenders,
         rich_help_panel=WORKLOADS_PANEL,
     ),
@@ -76,7 +76,7 @@ BelowPeakOption = Annotated[
     bool,
     Option(
         "--below-peak",
-        help="Let memory be recommended below what was seen at its highest.",
+        help="Allow memory to be recommended below the highest usage that was seen.",
         rich_help_panel=WORKLOADS_PANEL,
     ),
 ]
@@ -114,7 +114,7 @@ FormatOfFilesOption = Annotated[
     Option(
         "--dialect",
         metavar="NAME|FILE.toml",
-        help="Files: their format, as of ingest.",
+        help="Files: their format, as for borgtrace ingest.",
         rich_help_panel=FILES_PANEL,
     ),
 ]
@@ -140,7 +140,7 @@ AcceptGuessedFilesOption = Annotated[
     bool,
     Option(
         "--yes",
-        help="Files: take what was guessed of them without a question.",
+        help="Files: accept the guesses about their columns without asking.",
         rich_help_panel=FILES_PANEL,
     ),
 ]

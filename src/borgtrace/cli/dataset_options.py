@@ -22,7 +22,7 @@ MinLengthOption = Annotated[
     Option(
         "--min-length",
         metavar="N",
-        help="Fewest points of a trace; 1, with --compat original 5.",
+        help="Fewest points of a trace; by default 1, with --compat original 5.",
     ),
 ]
 MaxLengthOption = Annotated[
@@ -31,7 +31,7 @@ MaxLengthOption = Annotated[
     Option(
         "--max-length",
         metavar="N",
-        help="Most points of a trace; 0, no limit, with --compat original 50.",
+        help="Most points of a trace; by default 0 (no limit), with --compat original 50.",
     ),
 ]
 MinMeanOption = Annotated[
@@ -73,7 +73,7 @@ SplitByOption = Annotated[
     Option(
         "--split-by",
         metavar="task|job|user|time",
-        help="Never split one of these; job, with --compat original task.",
+        help="Keep each of these in one set; by default job, with --compat original task.",
     ),
 ]
 FeaturesOption = Annotated[
@@ -81,7 +81,7 @@ FeaturesOption = Annotated[
     Option(
         "--features",
         metavar="A,B",
-        help="Series: numeric usage columns, p0 to p100, duration, elapsed, hour_of_day; .lagN is N points late.",
+        help="Series: numeric usage columns, p0 to p100, duration, elapsed, hour_of_day; NAME.lagN is the value N points before.",
         autocompletion=complete_columns,
     ),
 ]
@@ -105,7 +105,7 @@ OriginalOption = Annotated[
     Option(
         "--compat",
         metavar="original",
-        help="original: as google-cluster-prediction did in 2017.",
+        help="original: make the dataset as google-cluster-prediction did in 2017.",
     ),
 ]
 ThreadsOption = Annotated[

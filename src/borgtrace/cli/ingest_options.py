@@ -48,14 +48,17 @@ RebuildOption = Annotated[
 ]
 WholeTraceOption = Annotated[
     bool,
-    Option("--whole", help="Say that the store holds the whole trace (2019 does not tell)."),
+    Option(
+        "--whole",
+        help="Declare that these are all files of the trace (those of 2019 do not say it).",
+    ),
 ]
 TraceFormatOption = Annotated[
     str,
     Option(
         "--dialect",
         metavar="NAME|FILE.toml",
-        help="Trace format: name, file or its URL; by default the files tell.",
+        help="Trace format: name, file or its URL; by default recognized from the files.",
         autocompletion=complete_formats,
     ),
 ]
@@ -77,7 +80,7 @@ TimeZoneOption = Annotated[
 ]
 AcceptGuessesOption = Annotated[
     bool,
-    Option("--yes", help="Own data: take what was guessed of its columns without a question."),
+    Option("--yes", help="Own data: accept the guesses about its columns without asking."),
 ]
 ShowPlanOption = Annotated[
     bool, Option("--dry-run", help="Show tables, columns, disk and time; write nothing.")

@@ -147,7 +147,7 @@ MachinesOption = Annotated[
     Option(
         "--machines",
         metavar="A,N,N-M",
-        help="Machines a task ever was on: names, ids, ranges.",
+        help="Machines that a task ran on at any time: names, ids, ranges.",
         rich_help_panel=SELECTION_PANEL,
     ),
 ]
@@ -192,7 +192,7 @@ UserOption = Annotated[
     Option(
         "--user",
         metavar="A,B",
-        help="Users: names, or how they begin.",
+        help="Users: names, or their beginnings.",
         rich_help_panel=SELECTION_PANEL,
     ),
 ]

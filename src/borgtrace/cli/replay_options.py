@@ -19,7 +19,10 @@ PolicyOption = Annotated[
     ),
 ]
 SweepOption = Annotated[
-    bool, Option("--sweep", help="Add history × parameter of every family of policies.")
+    bool,
+    Option(
+        "--sweep", help="Also try several histories and parameters of every family of policies."
+    ),
 ]
 ResourceOption = Annotated[
     list[str] | None,
@@ -48,7 +51,7 @@ SampledMachinesOption = Annotated[
     Option(
         "--machines",
         metavar="N",
-        help="A random sample of so many machines; 0 takes all.",
+        help="Size of a random sample of machines; 0 takes all.",
         rich_help_panel=USAGE_PANEL,
     ),
 ]

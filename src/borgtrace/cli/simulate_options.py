@@ -23,7 +23,7 @@ FactorOption = Annotated[
     Option(
         "--factor",
         metavar="SHARE",
-        help="What tasks below production take of their requests; 0: calibrated.",
+        help="Share of their requests that tasks below production take; 0 calibrates it.",
     ),
 ]
 PlanOfAllTasksOption = Annotated[
@@ -49,7 +49,7 @@ AddMachinesOption = Annotated[
     Option(
         "--add-machines",
         metavar="N:CPU:MEMORY",
-        help="Also with so many machines more, such as 100:0.5:0.25; repeatable.",
+        help="Also try N more machines, such as 100:0.5:0.25; repeatable.",
     ),
 ]
 UpgradeMachinesOption = Annotated[
@@ -57,7 +57,7 @@ UpgradeMachinesOption = Annotated[
     Option(
         "--upgrade-machines",
         metavar="OLD=NEW",
-        help="Also with other machines instead, such as 0.5:0.25=0.5:0.5; repeatable.",
+        help="Also try other machines in their place, such as 0.5:0.25=0.5:0.5; repeatable.",
     ),
 ]
 EventLogOption = Annotated[
@@ -72,7 +72,7 @@ ByHourOption = Annotated[
     bool,
     Option(
         "--by-hour",
-        help="A row for each tier and hour instead: what waits, evictions, allocation and use.",
+        help="Print a row for each tier and hour instead: waiting tasks, evictions, allocation and use.",
     ),
 ]
 ReplayProcessesOption = Annotated[

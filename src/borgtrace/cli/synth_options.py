@@ -71,5 +71,8 @@ LikeOption = Annotated[
 ]
 CheckOption = Annotated[
     bool,
-    Option("--check", help="Compare an existing synthetic trace with what it was made to be like."),
+    Option(
+        "--check",
+        help="Compare an existing synthetic trace with the figures that it was calibrated to.",
+    ),
 ]

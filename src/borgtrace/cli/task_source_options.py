@@ -11,7 +11,7 @@ SOURCE_PANEL = "Where the tasks come from"
 
 TasksOfStoreArgument = Annotated[
     Path | None,
-    Argument(metavar="[STORE]", help="The store; or --usage, --pool, --synthetic."),
+    Argument(metavar="[STORE]", help="The store; --usage, --pool or --synthetic replace it."),
 ]
 SampledTasksOption = Annotated[
     int,

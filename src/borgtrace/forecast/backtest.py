@@ -39,7 +39,7 @@ class ForecastOptions:
     tasks
         A random sample of so many.
     folds
-        Cuts, which divide the second half of the trace.
+        Cuts between training and judging, spread over the second half of the trace.
     examples
         At most so many are learned from, and judged, at a cut.
     save

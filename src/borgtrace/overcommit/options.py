@@ -72,7 +72,7 @@ class ReplayOptions:
     horizon
         Length of the oracle's horizon, µs.
     machines
-        A random sample of so many machines; 0 takes all.
+        Size of a random sample of machines; 0 takes all.
     metrics
         What is taken as usage, at most one of each resource; the dialect's default elsewhere.
     shapes

@@ -153,7 +153,7 @@ class CompactOptions:
     policy
         Which machine a task goes to.
     margin
-        Reservations are usage and this share more.
+        Share by which reservations exceed the usage.
     plan
         Estimator of what tasks take, such as ``gpa:0.01``, for the row `planned`; none where empty.  An overcommit
         policy, such as ``overcommit:average``, is what the rest reserves in the rows `reclaimed`, too.

@@ -38,7 +38,7 @@ class SimulateOptions:
     policies
         Policies as text; `DEFAULTS` by default.
     factor
-        What tasks below production take of their requests; 0: calibrated.
+        Share of their requests that tasks below production take; 0 calibrates it.
     plan
         Estimator of what all tasks take, such as ``gpa:0.01``, instead of the factor; none where empty.
     whole_jobs

@@ -78,8 +78,9 @@ def advise(
 ) -> None:
     """Say how far to overcommit, what it saves and risks, and what to set for each workload.
 
-    Policies are chosen on earlier days and judged on later ones. One screen is printed; the page has the machines that
-    are needed, what would have broken, and a request and a limit for each workload, also as YAML for Kubernetes.
+    Policies are chosen on earlier days and judged on later ones. The command prints one screen, and writes a page with
+    the machines that are needed, what would have broken, and a request and a limit for each workload, also as YAML for
+    Kubernetes.
 
     Example: borgtrace advise http://prometheus:9090 --since 7d, or: borgtrace advise cell-2011
     """

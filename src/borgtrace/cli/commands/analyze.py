@@ -72,7 +72,7 @@ def analyze(
     show_sql: ShowSqlOption = None,
     list_names: ListOption = False,
 ) -> None:
-    """Answer questions of a store, and judge published claims.
+    """Answer questions about a store, and judge published claims.
 
     Answers are tables, charts, and claims as published – measured – verdict. A single question prints its table,
     several print their claims: as a table on a terminal, as CSV in a pipe or a file. --list shows the parameters of

@@ -146,7 +146,7 @@ def colocate(
     """Pack tasks on machines, and advise on an overcommit value.
 
     The experiments repeat those of the GPA paper on the long tasks of a store, and go beyond them. A single experiment
-    prints its table as CSV; several print their claims. The advice is printed last.
+    prints its table as CSV, and several print their claims. The advice is printed last.
 
     Your own tasks: --usage own.csv --capacity 8cores, or borgtrace colocate place --moments moments.csv.
 

@@ -25,7 +25,7 @@ MomentsOption = Annotated[
     Option(
         "--moments",
         metavar="FILE",
-        help="Read moments: task, mean, std, maybe maximum, request.",
+        help="Read moments: columns task, mean and std; maximum and request may be there.",
         rich_help_panel=SOURCE_PANEL,
     ),
 ]
@@ -47,7 +47,7 @@ PackerOption = Annotated[
     Option(
         "--packer",
         metavar="NAME",
-        help="Which machine it goes to; see borgtrace colocate --estimators.",
+        help="Which machine a task goes to; see borgtrace colocate --estimators.",
         autocompletion=complete_packers,
     ),
 ]

@@ -49,14 +49,14 @@ PlacementPolicyOption = Annotated[
 MarginOption = Annotated[
     float,
     MARGIN,
-    Option("--margin", metavar="SHARE", help="Reservations are usage and this share more."),
+    Option("--margin", metavar="SHARE", help="Share by which reservations exceed the usage."),
 ]
 PlannedRowOption = Annotated[
     str,
     Option(
         "--plan",
         metavar="ESTIMATOR",
-        help="What tasks take in the row planned, such as gpa:0.01; overcommit:POLICY is what they reserve, too.",
+        help="How much tasks take in the row planned, such as gpa:0.01; with overcommit:POLICY also how much they reserve.",
     ),
 ]
 CoresPerUnitOption = Annotated[
@@ -109,7 +109,7 @@ def compact(
 ) -> None:
     """Show how few machines hold the workload of a moment.
 
-    Borg's cell compaction: it is packed onto fewer and fewer machines, as it is and under what-ifs.
+    This is Borg's cell compaction: the workload is packed onto fewer and fewer machines, as it is and under what-ifs.
 
     Example: borgtrace compact cell-2011 --at 1h --what-if limits --what-if segregated
     """

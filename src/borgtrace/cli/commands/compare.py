@@ -29,7 +29,7 @@ ComparisonOption = Annotated[
     Option(
         "--out",
         metavar="DIR",
-        help="For compare.html, distances.csv, NAME.csv, NAME-crossings.csv.",
+        help="Folder for compare.html, distances.csv, NAME.csv and NAME-crossings.csv.",
     ),
 ]
 

@@ -41,11 +41,11 @@ def explore(
     memory: MemoryOption = "1GB",
     as_json: JsonOption = False,
 ) -> None:
-    """Look into a store in a browser.
+    """Explore a store in a browser.
 
-    It shows the cell, machines, jobs, tasks, users and SQL. It listens on this machine only, needs no network and
-    changes nothing. The first start prepares aggregates, which are kept beside the store (or in your cache where the
-    store is read-only). Ctrl-C ends it.
+    You see the cell, machines, jobs, tasks, users and SQL. The explorer listens on this machine only, needs no network
+    and changes nothing. The first start prepares aggregates, which are kept beside the store (or in your cache where
+    the store is read-only). Ctrl-C ends it.
 
     Example: borgtrace explore cell-2011 --port 8321
     """

@@ -119,16 +119,17 @@ def export(
 ) -> None:
     """Write a file for each job, or files for simulators.
 
-    Layout jobs is one CSV or SQLite file per job and an index. Layout opendc is a workload for OpenDC (tasks and
-    fragments, Parquet), swf a log in the Standard Workload Format, cloudsim the files of 2011 as CloudSim Plus reads
-    them, omega distributions of jobs for Google's cluster-scheduler-simulator, planetlab a file for each task and day
-    with 288 percentages of its request, as CloudSim reads them, raw the files of the store's own trace (2011 or 2019).
+    The layout jobs has one CSV or SQLite file per job, and an index. opendc is a workload for OpenDC (tasks and
+    fragments, Parquet). swf is a log in the Standard Workload Format. cloudsim has the files of 2011 as CloudSim Plus
+    reads them. omega has distributions of jobs for Google's cluster-scheduler-simulator. planetlab has a file for each
+    task and day with 288 percentages of its request, as CloudSim reads them. raw has the files of the store's own trace
+    (2011 or 2019).
 
-    Of layout jobs, index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those
-    of google-cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.
+    The layout jobs is that of google-cluster-data and google-cluster-prediction (2017), so that scripts written for
+    them still work. The columns of its index.csv are path,user,app,job,task,length,maximum.
 
-    Tasks that meet all criteria are exported; --time takes their windows that begin in the range. What is chosen is
-    copied beside OUT first, and removed when it is written.
+    Tasks that meet all criteria are exported; with --time, only their windows that begin in the range. They are first
+    copied to a folder beside OUT, which is removed at the end.
 
     Example: borgtrace export STORE jobs --layout jobs --format sqlite --tier production
     """

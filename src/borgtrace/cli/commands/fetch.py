@@ -42,10 +42,10 @@ def fetch(
 ) -> None:
     """Download a published trace over HTTPS. No account is needed.
 
-    Downloads resume where they broke off, and a file gets its name only after it was checked: by its published
-    checksum, or by its length and end where there is none. Redirects to another server are not followed. After Ctrl-C,
-    run the same command again: nothing is fetched twice. With --for, --dry-run also says which claims of the questions
-    each number of parts has in reach.
+    Downloads resume where they broke off. A file gets its name only after a check of its published checksum, or of its
+    length and end where none is published. Redirects to another server are not followed. After Ctrl-C, run the same
+    command again: nothing is fetched twice. --for with --dry-run also says how many claims of the questions each number
+    of parts can judge.
 
     Example: borgtrace fetch 2011 raw --parts 0-9
     """

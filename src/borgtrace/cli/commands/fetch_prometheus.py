@@ -60,11 +60,11 @@ def fetch_prometheus(
 ) -> None:
     """Fetch the usage of containers from a live Prometheus.
 
-    Thanos, Mimir, Cortex and VictoriaMetrics answer alike.
+    Thanos, Mimir, Cortex and VictoriaMetrics work too.
 
-    CPU, memory, requests, limits, owners and labels of pods and sizes of nodes come in queries small enough for the
-    server; its answers are kept as they are, packed, to be ingested as often as you like. Run the command again
-    after an interrupt, or later to add what is new: nothing is asked twice.
+    The command asks for CPU, memory, requests, limits, owners and labels of pods, and sizes of nodes, in queries that
+    are small enough for the server. It keeps the answers compressed, so that you can ingest them as often as you like.
+    Run it again after an interrupt, or later to add what is new: nothing is asked twice.
 
     Example: borgtrace fetch prometheus http://localhost:9090 answers --since 14d --selector '{namespace="web"}'
     """

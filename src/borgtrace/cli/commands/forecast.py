@@ -30,7 +30,7 @@ ForecasterOption = Annotated[
     Option(
         "--forecaster",
         metavar="NAME",
-        help="A forecaster, repeatable; see --list; all that need no other package by default.",
+        help="A forecaster of --list, repeatable; by default all that need no further package.",
         autocompletion=complete_forecasters,
     ),
 ]
@@ -38,7 +38,7 @@ PackOption = Annotated[
     bool,
     Option(
         "--pack",
-        help="Pack the tasks that run at each cut by the forecasts, instead of showing errors.",
+        help="Pack the tasks that run at each cut by the forecasts, and count machines instead of errors.",
     ),
 ]
 ForecastResourceOption = Annotated[
@@ -53,24 +53,30 @@ ForecastResourceOption = Annotated[
 ForecastTasksOption = Annotated[
     int,
     SAMPLE_SIZE,
-    Option("--tasks", metavar="N", help="A random sample of so many tasks."),
+    Option("--tasks", metavar="N", help="Size of the random sample of tasks."),
 ]
 FoldsOption = Annotated[
     int,
     FOLDS,
-    Option("--folds", metavar="N", help="Cuts, which divide the second half of the trace."),
+    Option(
+        "--folds",
+        metavar="N",
+        help="Cuts between training and judging, spread over the second half of the trace.",
+    ),
 ]
 ExamplesOption = Annotated[
     int,
     SAMPLE_SIZE,
-    Option("--examples", metavar="N", help="Most examples to learn from, and to judge, at a cut."),
+    Option(
+        "--examples", metavar="N", help="Most examples for training, and for judging, at each cut."
+    ),
 ]
 SaveOption = Annotated[
     Path | None,
     Option(
         "--save",
         metavar="FILE",
-        help="Keep the forecasters that were trained before the last cut.",
+        help="Save the forecasters that were trained before the last cut.",
     ),
 ]
 ModelOption = Annotated[
@@ -78,7 +84,7 @@ ModelOption = Annotated[
     Option(
         "--model",
         metavar="FILE",
-        help="Judge such a file instead of training; it holds numbers, and nothing in it is run.",
+        help="Judge the forecasters of such a file instead of training; the file holds no code.",
     ),
 ]
 ListForecastersOption = Annotated[bool, Option("--list", help="List the forecasters, and stop.")]

@@ -65,11 +65,11 @@ def ingest(
     Partial traces are fine. Ingesting the same files again changes nothing, a killed ingest resumes, and more files
     are merged in. Rejected rows are kept in STORE/quarantine with their reasons.
 
-    The URL of a Prometheus server (http:// or https://) is fetched first, 14 days of it by default: its answers are
-    kept in STORE.answers. For passwords and other options: borgtrace fetch prometheus.
+    A Prometheus server is named by its URL (http:// or https://): by default 14 days are fetched from it, and its
+    answers are kept in STORE.answers. For passwords and other options: borgtrace fetch prometheus.
 
-    Your own usage is taken too, as CSV, Parquet or JSON lines: borgtrace ingest own.csv --capacity 8cores --store own.
-    What was guessed of its columns is shown on a terminal, and asked for before anything is stored.
+    Your own usage is read too, as CSV, Parquet, JSON and more: borgtrace ingest own.csv --capacity 8cores --store own.
+    On a terminal you see what was guessed about its columns, and nothing is stored before you agree.
 
     Example: borgtrace ingest clusterdata-2011-2 --store cell-2011, or --store /shared/cell --engine spark://host:7077
     """

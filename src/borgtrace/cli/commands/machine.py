@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from borgtrace.store.machine import MachineCapacity
 
 MachineArgument = Annotated[
-    str, Argument(metavar="MACHINE", help="Name of the machine, how it begins, or its id.")
+    str, Argument(metavar="MACHINE", help="Name of the machine, its beginning, or its id.")
 ]
 MomentOption = Annotated[
     str,

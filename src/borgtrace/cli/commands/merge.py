@@ -18,7 +18,7 @@ def merge(
     memory: MemoryOption = "4GB",
     as_json: JsonOption = False,
 ) -> None:
-    """Make one store of several of the same trace and cell.
+    """Merge several stores of the same trace and cell into one.
 
     The result is what an ingest of all their files at once would have made, with the same digest. A file that several
     stores hold is taken once; one name with two contents is refused.

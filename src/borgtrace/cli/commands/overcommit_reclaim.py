@@ -36,7 +36,7 @@ def overcommit_reclaim(
     raw: RawOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what best-effort work fits in what production leaves.
+    """Show how much best-effort work fits into what production leaves.
 
     Production reserves its limits, or its usage with a margin; the rest is for best-effort tasks, which are evicted
     where production takes it back.

@@ -22,7 +22,7 @@ RecommenderOption = Annotated[
     Option(
         "--recommender",
         metavar="NAME",
-        help="One of them, such as autopilot:margin=0.1; repeatable; all by default.",
+        help="A recommender, such as autopilot:margin=0.1; repeatable; all by default.",
         autocompletion=complete_recommenders,
     ),
 ]

@@ -64,7 +64,8 @@ def overcommit_target(
 ) -> None:
     """Choose a policy that keeps a violation rate, and judge it on later days.
 
-    For each day, or shorter period in a short trace, the policy is advised that saved most on the periods before.
+    For each day (or a shorter period in a short trace), the advice is the policy that saved most in the periods before
+    while it kept the rate there.
 
     Example: borgtrace overcommit target cell-2011 --target 0.01 --sweep --resource cpu
     """

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 QueryArgument = Annotated[
     str,
     Argument(
-        metavar="[QUERY]", help="One SELECT, or EXPLAIN of one; - reads stdin. None: a prompt."
+        metavar="[QUERY]",
+        help="One SELECT, or EXPLAIN of one; - reads it from stdin; without it, a prompt.",
     ),
 ]
 AnswerFormatOption = Annotated[
@@ -56,7 +57,7 @@ def sql(
 ) -> None:
     """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.
 
-    Without a query it asks for them one by one, with completion and history. A table is cut to the width of the
+    Without a query you get a prompt, with completion and history. A table is cut to the width of the
     terminal: "…" stands for columns in the middle, and only the first rows are fetched.
 
     Example: borgtrace sql cell-2011 "select type, count(*) from instance_events group by type"

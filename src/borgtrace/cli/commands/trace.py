@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from borgtrace.store import Store
 
 JobArgument = Annotated[
-    str, Argument(metavar="JOB", help="Name of the job, how it begins, or its id; NAME:INDEX.")
+    str,
+    Argument(
+        metavar="JOB", help="Name of the job, its beginning, or its id; NAME:INDEX names one task."
+    ),
 ]
 IndexArgument = Annotated[
     int | None,

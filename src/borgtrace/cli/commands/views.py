@@ -12,9 +12,7 @@ from borgtrace.cli.options import CellOption, JsonOption
 def views(
     dataset: Annotated[
         str,
-        Option(
-            "--dataset", metavar="DATASET", help="Where the views are to be, as PROJECT.DATASET."
-        ),
+        Option("--dataset", metavar="DATASET", help="Dataset for the views, as PROJECT.DATASET."),
     ],
     cell: CellOption = "a",
     as_json: JsonOption = False,
