@@ -81,7 +81,8 @@ FeaturesOption = Annotated[
     Option(
         "--features",
         metavar="A,B",
-        help="Series: numeric usage columns, p0 to p100, duration, elapsed, hour_of_day; NAME.lagN is the value N points before.",
+        help="Series: numeric usage columns, p0 to p100, duration, elapsed, hour_of_day; "
+        "NAME.lagN is the value N points before.",
         autocompletion=complete_columns,
     ),
 ]

@@ -56,7 +56,7 @@ PlannedRowOption = Annotated[
     Option(
         "--plan",
         metavar="ESTIMATOR",
-        help="How much tasks take in the row planned, such as gpa:0.01; with overcommit:POLICY also how much they reserve.",
+        help="How much tasks take in the row planned, such as gpa:0.01; overcommit:POLICY also sets what they reserve.",
     ),
 ]
 CoresPerUnitOption = Annotated[
