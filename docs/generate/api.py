@@ -41,8 +41,8 @@ PACKAGES = (
 
 INTRO = """# Python
 
-Everything that the commands do can be called from Python. The names listed here are public; modules and names with
-a leading underscore are not.
+You can call everything that the commands do from Python. The names on this page are public; other modules, and names with a leading
+underscore, are not.
 """
 
 

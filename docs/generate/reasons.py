@@ -7,17 +7,17 @@ from generate.text import plain, table
 
 INTRO = """# Reason codes
 
-Bad rows are data. Ingest rejects a row only if it cannot be stored faithfully; it is then kept in the store's
-`quarantine`, as Parquet with these columns:
+Bad rows are data. Ingest rejects a row only if it cannot be stored faithfully. A rejected row is kept in the store's `quarantine`, as Parquet with these
+columns:
 
 | column | what it holds |
 | --- | --- |
-| `file` | The file; of an archive its member too. |
+| `file` | The file; in an archive, with the name of its member. |
 | `line` | The line in the file, from 1; NULL for files that have no lines, such as Parquet. |
 | `source_row` | The row, from 0. |
 | `reason` | One of the codes below. |
-| `column` | What the file calls the column that is wrong; NULL where the whole line is. |
-| `value` | The text in it; NULL where it is empty. |
+| `column` | The wrong column, as the file calls it; NULL where the whole line is wrong. |
+| `value` | The text in that column; NULL where it is empty. |
 | `raw` | The whole line, or the row as JSON. |
 
 Stores of earlier versions have `source_row`, `reason` and `raw` alone. Everything else is stored and counted. For each
