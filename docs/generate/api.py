@@ -41,8 +41,8 @@ PACKAGES = (
 
 INTRO = """# Python
 
-You can call everything that the commands do from Python. The names on this page are public; other modules, and names with a leading
-underscore, are not.
+You can call everything that the commands do from Python. The names on this page are public; other modules, and names
+with a leading underscore, are not.
 """
 
 

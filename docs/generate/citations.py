@@ -7,8 +7,8 @@ from borgtrace.schema.dialects import PUBLISHED, Citation
 
 INTRO = """# Works cited
 
-Questions, claims and messages cite works in a short form ("Verma et al., EuroSys'15, §5.2"). This page has the full references. For BibTeX of the
-traces and of borgtrace itself, see [license and citation](data-licence.md).
+Questions, claims and messages cite works in a short form ("Verma et al., EuroSys'15, §5.2"). This page has the full
+references. For BibTeX of the traces and of borgtrace itself, see [license and citation](data-licence.md).
 """
 
 

@@ -9,13 +9,14 @@ from generate.text import docstring, plain, table
 
 INTRO = """# Estimators
 
-An estimator decides from the observed usage of tasks alone whether one more task fits on a machine. Write it as `name:parameter`, such as
-`gpa:0.001`.
+An estimator decides from the observed usage of tasks alone whether one more task fits on a machine. Write it as
+`name:parameter`, such as `gpa:0.001`.
 
-`python benchmarks/estimator_limits.py` measured where each of them is wrong. Instances of 1,000 synthetic tasks are packed by Best Fit without
-rebalancing, and judged by 10,000 draws that no estimator has seen. The *heavier tail* is the same pool with bursts of 12 times the usage in 1 %
-of the windows. A task that does not fit even on an empty machine counts as one more machine. *Pareto tails* (`--pareto`) are 200 tasks with
-means of .01 to .05, whose usage has such a tail, up to a whole machine. All but `gpa-covariance` take tasks as independent.
+`python benchmarks/estimator_limits.py` measured where each of them is wrong. Instances of 1,000 synthetic tasks are
+packed by Best Fit without rebalancing, and judged by 10,000 draws that no estimator has seen. The *heavier tail* is
+the same pool with bursts of 12 times the usage in 1 % of the windows. A task that does not fit even on an empty
+machine counts as one more machine. *Pareto tails* (`--pareto`) are 200 tasks with means of .01 to .05, whose usage
+has such a tail, up to a whole machine. All but `gpa-covariance` take tasks as independent.
 """
 
 

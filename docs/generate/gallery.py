@@ -17,13 +17,13 @@ STORES = {
 
 INTRO = """# Gallery
 
-This page has every chart that borgtrace draws from two stores: the **synthetic** cell of `borgtrace demo` (100 machines, 24 h, seed 1),
-which is calibrated to published figures, and **real parts** of Google's trace of 2011: all machine events, the first
-100 parts of job events (139 h) and the first 9 of task events (12.6 h). Questions about usage have no picture of these
-parts, because they hold only one window of usage.
+This page has every chart that borgtrace draws from two stores: the **synthetic** cell of `borgtrace demo` (100
+machines, 24 h, seed 1), which is calibrated to published figures, and **real parts** of Google's trace of 2011: all
+machine events, the first 100 parts of job events (139 h) and the first 9 of task events (12.6 h). Questions about
+usage have no picture of these parts, because they hold only one window of usage.
 
-The three lines below each picture draw it from your own store. `borgtrace report STORE report.html` draws all of them on one page, where you can
-download each with its data. Click a picture for the question that it answers.
+The three lines below each picture draw it from your own store. `borgtrace report STORE report.html` draws all of them
+on one page, where you can download each with its data. Click a picture for the question that it answers.
 """
 
 

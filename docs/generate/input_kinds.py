@@ -17,10 +17,11 @@ from tests.ingest.kinds.series import FILES, LABELS_OF_SERIES
 
 INTRO = """# Kinds of input
 
-This page says what borgtrace makes of each kind of file. It recognizes a published format by the names of its columns, or by its rows. It guesses what
-your own data hold. Where a file could be read in two ways, it asks you, and shows the line of a declaration that settles it. Each row of these tables is
-a test, so this page always agrees with the program. [Say what the columns are](../jobs/declare-columns.md) shows how to write a declaration.
-[Other formats](../jobs/public-traces.md) says where to get each published format and what becomes of its columns.
+This page says what borgtrace makes of each kind of file. It recognizes a published format by the names of its
+columns, or by its rows. It guesses what your own data hold. Where a file could be read in two ways, it asks you, and
+shows the line of a declaration that settles it. Each row of these tables is a test, so this page always agrees with
+the program. [Say what the columns are](../jobs/declare-columns.md) shows how to write a declaration. [Other
+formats](../jobs/public-traces.md) says where to get each published format and what becomes of its columns.
 """
 ROWS_OF_TABLE = {
     "machine_events": "machines",

@@ -15,18 +15,19 @@ MEASURED = Path(__file__).parent.parent / "measured"
 """``claims.csv`` of two stores, as ``make measured`` writes it; a claim made since has no row yet."""
 INTRO = """# Published claims
 
-This page lists every published statement that a question can judge, with the number that its authors print, and the numbers that borgtrace measures
+This page lists every published statement that a question can judge, with the number that its authors print, and the
+numbers that borgtrace measures
 
-- on the **synthetic** cell of `borgtrace demo` (100 machines × 24 h, seed 1). It is calibrated to published figures, so
-  a claim that holds there shows that the tool measures correctly, not that the claim is true of real cells; many claims
-  about a month or a large cell cannot hold on a day of a small one;
+- on the **synthetic** cell of `borgtrace demo` (100 machines × 24 h, seed 1). It is calibrated to published figures,
+  so a claim that holds there shows that the tool measures correctly, not that the claim is true of real cells; many
+  claims about a month or a large cell cannot hold on a day of a small one;
 - on **real parts** of the 2011 trace: machine events, the first 100 parts of job events, the first 9 of task events
   (12.7 h) and the head of task usage. Only what these cannot overturn is judged.
 
 A *published* claim has a number that its authors print, a *derived* one has our arithmetic on such numbers, and a
 *criterion* has a threshold of ours, or a count that holds by construction. Each says on which stores it can be
-judged: on whole tables of a day or more with at least 1,000 tasks, where it says nothing else. No verdict is given that
-more data could overturn.
+judged: on whole tables of a day or more with at least 1,000 tasks, where it says nothing else. No verdict is given
+that more data could overturn.
 
 On your own store: `borgtrace analyze STORE --out DIR` writes `DIR/claims.csv`, and the report shows the same claims
 with reasons.

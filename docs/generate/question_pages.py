@@ -14,10 +14,11 @@ from generate.text import plain, table
 
 INTRO = """# Questions
 
-`borgtrace analyze STORE NAME` answers a question, `borgtrace report` draws the answer, and `store.ask(NAME)` returns table, chart and claims
-[to a program](../jobs/python.md). Claims are printed as *published – measured – verdict*, or as "not applicable" if the store lacks what they
-need. Parameters that are times may be [amounts](../ranges.md) such as `1h30m`. `borgtrace fetch 2011 DEST --for NAME --dry-run` says
-[how many parts](../jobs/get-the-data.md#what-the-parts-can-answer) a question needs.
+`borgtrace analyze STORE NAME` answers a question, `borgtrace report` draws the answer, and `store.ask(NAME)` returns
+table, chart and claims [to a program](../jobs/python.md). Claims are printed as *published – measured – verdict*, or
+as "not applicable" if the store lacks what they need. Parameters that are times may be [amounts](../ranges.md) such
+as `1h30m`. `borgtrace fetch 2011 DEST --for NAME --dry-run` says [how many
+parts](../jobs/get-the-data.md#what-the-parts-can-answer) a question needs.
 """
 
 

@@ -7,8 +7,8 @@ from generate.text import plain, table
 
 INTRO = """# Reason codes
 
-Bad rows are data. Ingest rejects a row only if it cannot be stored faithfully. A rejected row is kept in the store's `quarantine`, as Parquet with these
-columns:
+Bad rows are data. Ingest rejects a row only if it cannot be stored faithfully. A rejected row is kept in the store's
+`quarantine`, as Parquet with these columns:
 
 | column | what it holds |
 | --- | --- |
@@ -20,9 +20,9 @@ columns:
 | `value` | The text in that column; NULL where it is empty. |
 | `raw` | The whole line, or the row as JSON. |
 
-Stores of earlier versions have `source_row`, `reason` and `raw` alone. Everything else is stored and counted. For each
-file, rows in = rows stored + rows quarantined. `borgtrace info` shows the counters and the most frequent refusals, and
-`--strict` makes rejected rows an error.
+Stores of earlier versions have `source_row`, `reason` and `raw` alone. Everything else is stored and counted. For
+each file, rows in = rows stored + rows quarantined. `borgtrace info` shows the counters and the most frequent
+refusals, and `--strict` makes rejected rows an error.
 """
 
 

@@ -570,9 +570,7 @@ def test_amazon_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore.session", None)
     with pytest.raises(EngineError) as error:
         Credentials(region="eu-central-1").client_options()
-    assert str(error.value) == (
-        "--aws-region: botocore is not installed; pip install botocore"
-    )
+    assert str(error.value) == ("--aws-region: botocore is not installed; pip install botocore")
 
 
 def test_requests_to_amazon_are_signed(
