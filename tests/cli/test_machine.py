@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,25 @@ def test_a_machine_without_tasks(
         f"machine {state}, CPU 0.5, memory 0.5 of the largest machine, platform "
     )
     assert last == "nothing is known to have run"
+
+
+def test_a_machine_whose_tasks_were_not_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without usage there is no load, but tasks ran: the line that shows them can be pasted."""
+    write_part(tmp_path / "raw", "machine_events", ["0,6,0,P,0.5,0.5"])
+    events = ["700000000,,11,0,,0,u,0,1,0.1,0.1,,", "720000000,,11,0,6,1,u,0,1,0.1,0.1,,"]
+    write_part(tmp_path / "raw", "task_events", events)
+    place = tmp_path / "store"
+    ingest([tmp_path / "raw"], place, IngestOptions(jobs=1))
+    _, last = shown(capsys, place, 6)
+    sentence, _, line = last.partition(": ")
+    # Scheduled at 720 s of the trace's clock, which is 120 s after the start.
+    assert sentence == "no usage was measured on it; what ran there at a moment"
+    assert line == f"borgtrace machine {place} 6 --at 2m"
+    *_, task, _, shares = shown(capsys, *shlex.split(line)[2:])
+    assert task.startswith("11:0")
+    # A tenth of a half is requested; what is used is not nothing, but unknown.
+    assert shares == (
+        "CPU use not measured, 20 % requested; memory use not measured, 20 % requested"
+    )

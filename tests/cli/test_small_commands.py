@@ -271,7 +271,7 @@ def test_a_machine_is_told_by_its_shares(store: Path, capsys: Capture) -> None:
         ([{"hour": 0, "cpu": 0.1}, {"hour": 1, "cpu": 0.2}], "CPU 30 % used"),
         (
             [{"average_cpu": 0.1, "cpu_request": 0.25}, {"average_cpu": None, "cpu_request": 0.15}],
-            "CPU 20 % used, 80 % requested",
+            "CPU 20 % used by 1 of 2 tasks, 80 % requested",
         ),
     ],
 )

@@ -6,10 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from borgtrace.cli.grid import TextColumn, print_grid
-from borgtrace.notation import Notation, ResourceAmounts, integer, line_of_name, percent
+from borgtrace.errors import shell_word
+from borgtrace.notation import (
+    Notation,
+    ResourceAmounts,
+    integer,
+    line_of_name,
+    moment_option,
+    percent,
+)
 from borgtrace.notation.amounts import RESOURCES, resource_of
 from borgtrace.schema.time import HOUR, TRACE_START
-from borgtrace.store.machine import MachineCapacity
+from borgtrace.store import Store
+from borgtrace.store.machine import MachineCapacity, first_start
 
 Row = Mapping[str, Any]
 TITLES = {
@@ -47,6 +56,30 @@ def print_machine(
     platform = line_of_name(capacity.platform or "unknown")
     name = notation.names.machine_and_id(machine_id)
     print(f"machine {name} {when}: {state}, {size}, platform {platform}")
+
+
+def why_nothing(store: Store, notation: Notation, machine_id: int, time: int | None) -> str:
+    """Say that nothing ran on a machine, or that its tasks were not measured, and how to see them.
+
+    Parameters
+    ----------
+    store, notation
+        An open store, and how its things are written.
+    machine_id
+        The machine.
+    time
+        The moment that was asked for, µs on the trace's clock; None for all hours.
+    """
+    first_time = None if time is not None else first_start(store, machine_id)
+    if first_time is None:
+        return "nothing is known to have run"
+    place = shell_word(store.path)
+    machine = shell_word(notation.names.machine(machine_id))
+    moment = moment_option(max(first_time, TRACE_START))
+    return (
+        "no usage was measured on it; what ran there at a moment: "
+        f"borgtrace machine {place} {machine} --at {moment}"
+    )
 
 
 def print_hours(notation: Notation, rows: Sequence[Row]) -> None:
@@ -118,12 +151,16 @@ def used_share(
 ) -> str:
     """Say which share of a capacity is used: its mean over hours, or at a time beside the requested share."""
     title = RESOURCES[resource]
-
-    def total(column: str) -> float:
-        return sum(row[column] or 0 for row in rows) / capacity
-
     if not at_time:
-        return f"{title} {percent(total(resource) / len(rows))} used"
-    used = percent(total(f"average_{resource}"))
-    requested = percent(total(f"{resource}_request"))
-    return f"{title} {used} used, {requested} requested"
+        used = sum(row[resource] or 0 for row in rows) / capacity / len(rows)
+        return f"{title} {percent(used)} used"
+    parts = []
+    for word, column in (("used", f"average_{resource}"), ("requested", f"{resource}_request")):
+        # What is not known of a task is not nothing.
+        known = [row[column] for row in rows if row[column] is not None]
+        if not known:
+            parts.append("use not measured" if word == "used" else "requests not known")
+            continue
+        of_some = "" if len(known) == len(rows) else f" by {len(known):,} of {len(rows):,} tasks"
+        parts.append(f"{percent(sum(known) / capacity)} {word}{of_some}")
+    return f"{title} {', '.join(parts)}"

@@ -53,7 +53,8 @@ def print_windows(
     print(task_line(store, notation, collection_id, instance_index, n_windows))
     if not n_windows:
         place = shell_word(store.path)
-        line = f"borgtrace trace {place} {collection_id} {instance_index} --plot life.html"
+        task = shell_word(notation.names.task(collection_id, instance_index))
+        line = f"borgtrace trace {place} {task} --plot life.html"
         talk.print(f"Its usage was not measured. To see its events: {line}")
         return
     shown = []

@@ -62,6 +62,25 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> MachineC
     )
 
 
+def first_start(store: Store, machine: int) -> int | None:
+    """Return when a task was first scheduled on a machine, in µs on the trace's clock; None where none was.
+
+    Parameters
+    ----------
+    store
+        The store.
+    machine
+        Its id.
+    """
+    sql = """
+        select min("time") as first_time
+        from instance_events
+        where machine_id = $machine and type = 'SCHEDULE'
+    """
+    (first_time,) = store.sql(sql, {"machine": machine}).column("first_time").to_pylist()
+    return first_time
+
+
 def running_on(store: Store, machine: int, time: int) -> pa.Table:
     """Return the instances that ran on a machine at `time`, largest request first.
 

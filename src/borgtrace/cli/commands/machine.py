@@ -43,7 +43,7 @@ def machine(
     Example: borgtrace machine cell-2011 4155527081 --at 2h
     """
     import borgtrace
-    from borgtrace.cli.machine_text import print_hours, print_machine, print_tasks
+    from borgtrace.cli.machine_text import print_hours, print_machine, print_tasks, why_nothing
     from borgtrace.cli.printing import print_json
     from borgtrace.notation import Notation, find_machine
     from borgtrace.store.machine import capacity_at
@@ -66,7 +66,7 @@ def machine(
         return
     print_machine(notation, machine_id, capacity, time)
     if not rows:
-        print("nothing is known to have run")
+        print(why_nothing(opened, notation, machine_id, time))
         return
     if time is None:
         print_hours(notation, rows)
