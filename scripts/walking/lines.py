@@ -32,8 +32,8 @@ def lines_on(store: Path, out: Path) -> list[Line]:
     opened = borgtrace.open(store)
     machine, task = first_of(opened)
     placed = ("--realizations", 200, "--instances", 2, "--size", 20)
-    first_half = ("subset", store, out / "first", "--where", "instance_index % 2 = 0")
-    second_half = ("subset", store, out / "second", "--where", "instance_index % 2 = 1")
+    first_half = ("subset", store, out / "first", "--where", "collection_id % 2 = 0")
+    second_half = ("subset", store, out / "second", "--where", "collection_id % 2 = 1")
     every_line: list[tuple[object, ...]] = [
         ("info", store),
         ("sql", store, "select count(*) from tasks"),

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from dataclasses import dataclass
+
+import httpx
 
 LIMIT_S = 900
 COLUMNS = "80"
+NO_PAGE = "no page"
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,26 @@ def run_explorer(*words: object) -> Ended:
     )
     assert server.stdout is not None
     address = server.stdout.readline().strip()
-    page = ""
+    page = NO_PAGE
     if address:
-        with urllib.request.urlopen(address, timeout=LIMIT_S) as answer:
-            page = f"{answer.status} {len(answer.read()):,} bytes"
+        page = page_at(address)
         server.send_signal(signal.SIGINT)
     stdout, stderr = server.communicate(timeout=LIMIT_S)
     seconds = round(time.monotonic() - before, 1)
-    return Ended(server.returncode, f"{address}\n{page}\n{stdout}", stderr, seconds)
+    # A page that does not come is a failure of the explorer, though it stopped as it should.
+    code = 1 if page.startswith(NO_PAGE) else server.returncode
+    return Ended(code, f"{address}\n{page}\n{stdout}", stderr, seconds)
+
+
+def page_at(address: str) -> str:
+    """Return what a browser gets that opens an address: it follows the redirect and keeps the cookie."""
+    try:
+        with httpx.Client(follow_redirects=True, timeout=LIMIT_S) as client:
+            answer = client.get(address)
+            answer.raise_for_status()
+    except httpx.HTTPError as error:
+        return f"{NO_PAGE}: {error}"
+    return f"{answer.status_code}, {len(answer.content):,} bytes"
 
 
 def is_done(*words: object) -> bool:

@@ -10,16 +10,16 @@ from borgtrace.cli.app import COMMANDS
 from walking.running import Ended
 
 Verdict = Literal["answer", "sentence", "DEAD END"]
-PLACEHOLDER = re.compile(r"\b(STORE|SRC|STATEMENT)\b|<[a-z]+>|\bNone\b|\bnan\b")
+PLACEHOLDER = re.compile(r"\b(STORE|SRC|STATEMENT)\b|<[a-z]+>|\bNone\b(?! of)|\bnan\b")
 """What nobody can paste, or read."""
 RAW_NUMBER = re.compile(r"(?<![\w./:-])\d{9,}(?!\w|\.\d)")
 """µs, or an id: people read neither. Hashes and paths hold letters beside."""
 HINT = re.compile(r"borgtrace ([a-z]+)( [a-z]+)?")
-REFUSAL = re.compile(r"^borgtrace: (?P<where>[^:]+(:\d+)?): (?P<cause>.{8,})$")
+REFUSAL = re.compile(r"^borgtrace: (?P<cause>.{12,})$")
 NOT_APPLICABLE = re.compile(r"not applicable: (?P<cause>.{12,})", re.IGNORECASE)
 WAY_OUT = re.compile(
-    r"[;:,] (try|take|takes|choose|ingest|name|use|set|add|give|query|fetch|begin|write|see|rename|remove|drop|"
-    r"this takes|it takes|another)\b"
+    r"[;:,] (try|check|make|start|take|takes|choose|ingest|merge|name|use|set|add|give|query|fetch|begin|"
+    r"write|see|rename|remove|drop|this takes|it takes|another)\b"
     r"|\bneeds?\b|\bneeded\b|\btakes?\b|borgtrace [a-z]+ |--[a-z]+"
 )
 """What a reader is told to do, or to bring."""
@@ -51,8 +51,8 @@ def faults_of(lines: Sequence[str]) -> list[str]:
         faults += [f"placeholder {match[0]}" for match in PLACEHOLDER.finditer(line)]
         hints = [" ".join(match[0].split()[1:]) for match in HINT.finditer(line)]
         faults += [f"no command {hint}" for hint in hints if not is_command(hint)]
-        is_data = line.startswith(("digest", '"', "ok "))
-        if not is_data:
+        # Rows hold ids where people gave no names; sentences should not.
+        if line == lines[-1] and not line.startswith(("digest", '"', "ok ")):
             faults += [f"raw number {match[0]}" for match in RAW_NUMBER.finditer(line)]
     return faults
 

@@ -45,13 +45,14 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
 
 
 def test_the_load_by_hour(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # Five minutes of .0015 CPU and .067 memory are a twelfth of them in the hour.
+    # Five minutes of .0015 CPU and .067 memory are a twelfth of them in the hour; of what was measured they are all:
+    # .0015 of .1235 and .067 of .2493.
     assert shown(capsys, store, 5) == [
         "machine 5 at the end: up, CPU 0.1235, memory 0.2493 of the largest machine, platform HofLGzk1",
         "from                  hour  tasks       CPU    memory",
         "2011-05-01 19:00 EDT     0      1  0.000125  0.005583",
         "Amounts of CPU and memory are shares of the largest machine.",
-        "CPU 0.101 % used; memory 2.24 % used",
+        "in the 5 min that were measured: CPU 1.22 % used; memory 26.9 % used",
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from borgtrace.cli import main
-from borgtrace.cli.machine_text import used_share
+from borgtrace.cli.machine_text import share_at_moment, share_over_hours
 from borgtrace.errors import EngineError
 from borgtrace.forecast import FORECAST, PACKED, ForecastOptions
 from borgtrace.ingest import IngestOptions, ingest
@@ -61,7 +61,7 @@ def test_a_task_without_usage_is_no_empty_table(tmp_path: Path, capsys: Capture)
     out, err = capsys.readouterr()
     assert out.count("\n") == 1
     assert out.endswith(": 0 windows\n")
-    command = f"borgtrace trace {store} 10 0 --plot life.html"
+    command = f"borgtrace trace {store} 10:0 --plot life.html"
     assert err == f"Its usage was not measured. To see its events: {command}\n"
     assert run("trace", store, 10, 0, "--plot", tmp_path / "life.html") == 0
     assert (tmp_path / "life.html").stat().st_size > 10_000
@@ -265,19 +265,17 @@ def test_a_machine_is_told_by_its_shares(store: Path, capsys: Capture) -> None:
     assert last_line == "CPU 0.3 % used, 25 % requested; memory 26.9 % used, 29.9 % requested"
 
 
-@pytest.mark.parametrize(
-    ("rows", "text"),
-    [
-        ([{"hour": 0, "cpu": 0.1}, {"hour": 1, "cpu": 0.2}], "CPU 30 % used"),
-        (
-            [{"average_cpu": 0.1, "cpu_request": 0.25}, {"average_cpu": None, "cpu_request": 0.15}],
-            "CPU 20 % used by 1 of 2 tasks, 80 % requested",
-        ),
-    ],
-)
-def test_use_of_a_machine(rows: list[dict[str, float]], text: str) -> None:
-    # Half of the largest machine is its whole capacity; over hours the mean counts, at an instant the sum.
-    assert used_share("cpu", 0.5, rows, at_time="hour" not in rows[0]) == text
+def test_use_of_a_machine() -> None:
+    """Half of the largest machine is its whole capacity; over hours the mean counts, at an instant the sum."""
+    hours = [{"cpu": 0.1}, {"cpu": 0.2}]
+    assert share_over_hours("cpu", 0.5, hours, 2) == "CPU 30 % used"
+    # The second hour was measured for half of it.
+    assert share_over_hours("cpu", 0.5, hours, 1.5) == "CPU 40 % used"
+    tasks = [
+        {"average_cpu": 0.1, "cpu_request": 0.25},
+        {"average_cpu": None, "cpu_request": 0.15},
+    ]
+    assert share_at_moment("cpu", 0.5, tasks) == "CPU 20 % used by 1 of 2 tasks, 80 % requested"
 
 
 def test_a_question_that_was_refused_is_named(

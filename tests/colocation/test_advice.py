@@ -213,7 +213,8 @@ def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
         factor(result)
     assert sum(result["is_nearest"].to_pylist()) == 1
     assert advice(result).startswith(
-        "Nothing tested keeps the target by its 95% interval; nearest is average 1.25 "
+        "Too little usage to judge whether a packing keeps the target; "
+        "least overflow was seen with average 1.25 "
         "(target q ≤ 0.01; chosen on hours 0–0.583,"
     )
     assert "The hours are too short for an interval: fewer than 5 blocks of an hour." in advice(
@@ -324,6 +325,14 @@ def test_the_sentence_where_nothing_keeps_the_target() -> None:
         "measured q 0.0011 [95%: 0 … 0.0014] on series, 0 [95%: 0 … 1e-06] on draws. "
         "No overcommit factor: not even packing by requests keeps the target by its interval."
     )
+    # Without an interval more data could show either: nothing is said to break the target.
+    unjudged = {"q_series": 0.0, "q_series_low": None, "q_series_high": None, "overlap": 0.0}
+    sentence = advice(pa.Table.from_pylist([WAY | alone | unjudged, BASE | unjudged]))
+    assert sentence.startswith(
+        "Too little usage to judge whether a packing keeps the target; "
+        "least overflow was seen with gpa 0.0001 (target q ≤ 0.001; "
+    )
+    assert sentence.endswith("To judge it: a longer trace, or a lower --slo.")
     assert (
         advice(pa.table({name: [] for name in QUESTION.answer.names}))
         == "No advice: nothing was packed."

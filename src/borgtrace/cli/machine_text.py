@@ -142,18 +142,32 @@ def print_note(amounts: ResourceAmounts) -> None:
         print(amounts.note)
 
 
-def used_share(
-    resource: str,
-    capacity: float,
-    rows: Sequence[Row],
-    *,
-    at_time: bool,
-) -> str:
-    """Say which share of a capacity is used: its mean over hours, or at a time beside the requested share."""
-    title = RESOURCES[resource]
-    if not at_time:
-        used = sum(row[resource] or 0 for row in rows) / capacity / len(rows)
-        return f"{title} {percent(used)} used"
+def share_over_hours(resource: str, capacity: float, rows: Sequence[Row], hours: float) -> str:
+    """Say which share of a capacity is used on average.
+
+    Parameters
+    ----------
+    resource, capacity
+        The resource, and how much of it the machine has.
+    rows
+        From :func:`borgtrace.store.machine.hourly_load`.
+    hours
+        How many of them were measured.
+    """
+    used = sum(row[resource] or 0 for row in rows) / capacity / hours
+    return f"{RESOURCES[resource]} {percent(used)} used"
+
+
+def share_at_moment(resource: str, capacity: float, rows: Sequence[Row]) -> str:
+    """Say which shares of a capacity are used and requested at a moment.
+
+    Parameters
+    ----------
+    resource, capacity
+        The resource, and how much of it the machine has.
+    rows
+        From :func:`borgtrace.store.machine.running_on`.
+    """
     parts = []
     for word, column in (("used", f"average_{resource}"), ("requested", f"{resource}_request")):
         # What is not known of a task is not nothing.
@@ -163,4 +177,4 @@ def used_share(
             continue
         of_some = "" if len(known) == len(rows) else f" by {len(known):,} of {len(rows):,} tasks"
         parts.append(f"{percent(sum(known) / capacity)} {word}{of_some}")
-    return f"{title} {', '.join(parts)}"
+    return f"{RESOURCES[resource]} {', '.join(parts)}"

@@ -256,6 +256,12 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
 
 
+CANNOT_TELL = (
+    "Too few windows to tell: take a longer trace, a larger --target or a shorter --horizon."
+)
+"""What to do where no period tells whether the target was kept."""
+
+
 def advice_in_words(answer: pa.Table) -> str:
     """Return a sentence for each resource and group of tasks: what is advised now, and how earlier advice did.
 
@@ -280,10 +286,17 @@ def advice_in_words(answer: pa.Table) -> str:
             savings = "" if last["savings"] is None else f" saves {percent(last['savings'])},"
             rate = with_interval(last["rate"], last["rate_low"], last["rate_high"])
             advised = f"{last['policy']} was best;{savings} violation rate {rate} on it"
+        outcome = f"{n_kept:,} kept the target, {n_broken:,} broke it"
+        if n_kept + n_broken == 0:
+            outcome = "none can tell"
+        elif n_kept + n_broken < len(rows):
+            outcome += "; the rest cannot tell"
         sentences.append(
-            f"{resource}, {tasks} tasks: before the last period, {advised}. Of {periods} judged, "
-            f"{n_kept:,} kept the target, {n_broken:,} broke it; the rest cannot tell."
+            f"{resource}, {tasks} tasks: before the last period, {advised}. "
+            f"Of {periods} judged, {outcome}."
         )
+    if sentences and all(row["is_kept"] is None for row in answer.to_pylist()):
+        sentences.append(CANNOT_TELL)
     return "\n".join(sentences)
 
 

@@ -160,7 +160,7 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
         DemoStep(
             title="Build a learning dataset: select, split, standardize, shard",
             command=f"dataset {store} {quoted_path(folder, 'dataset')} --format npz",
-            next=f"borgtrace dataset {store} OUT --format tfrecord",
+            next=f"borgtrace dataset {store} records --format tfrecord",
             share=0.03,
         ),
         DemoStep(

@@ -72,21 +72,31 @@ def machine(
         print_hours(notation, rows)
     else:
         print_tasks(notation, rows)
-    print(shares_of_capacity(capacity, rows, at_time=time is not None))
+    print(shares_of_capacity(opened, capacity, rows, at_time=time is not None))
 
 
 def shares_of_capacity(
-    capacity: MachineCapacity, rows: list[dict[str, Any]], *, at_time: bool
+    store: Store, capacity: MachineCapacity, rows: list[dict[str, Any]], *, at_time: bool
 ) -> str:
     """Say how much of a machine is used, of each resource whose size is known."""
-    from borgtrace.cli.machine_text import used_share
+    from borgtrace.cli.machine_text import share_at_moment, share_over_hours
+    from borgtrace.question.study_times import in_words, usage_span
+    from borgtrace.schema.time import HOUR
 
+    # An hour of which a part was measured is not an hour of little use.
+    span = usage_span(store.manifest)
+    hours = min(len(rows), span / HOUR)
     # A share of an unknown capacity is no number (32 ADD rows of 2011 have none).
     parts = []
     for resource, size in (("cpu", capacity.cpu), ("memory", capacity.memory)):
-        if size:
-            parts.append(used_share(resource, size, rows, at_time=at_time))
-    return "; ".join(parts) or "its capacity is unknown"
+        if size and at_time:
+            parts.append(share_at_moment(resource, size, rows))
+        elif size:
+            parts.append(share_over_hours(resource, size, rows, hours))
+    text = "; ".join(parts) or "its capacity is unknown"
+    if at_time or hours == len(rows) or not parts:
+        return text
+    return f"in the {in_words(span)} that were measured: {text}"
 
 
 def load_of(store: Store, machine_id: int, time: int | None) -> pa.Table:

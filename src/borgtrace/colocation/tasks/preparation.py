@@ -116,10 +116,10 @@ def _requirements(tasks: ir.Table, generation: str, column: str) -> list[Require
     n_failures = tasks.n_evict + tasks.n_fail + tasks.n_kill + tasks.n_lost
     if dialect(generation).has_equal_windows:
         is_long = tasks.n_windows >= LONG_WINDOWS
-        too_short = f"fewer than {LONG_WINDOWS} windows"
+        too_short = f"with fewer than {LONG_WINDOWS} windows"
     else:
         is_long = tasks.seconds >= LONG_SECONDS
-        too_short = f"windows of less than {LONG_SECONDS:,} s together"
+        too_short = f"with windows of less than {LONG_SECONDS:,} s together"
     return [
         Requirement("failing", "with a failing event (EVICT, FAIL, KILL, LOST)", n_failures == 0),
         Requirement("", _WITHOUT_SAMPLES, seconds.notnull()),
@@ -245,7 +245,7 @@ def prepare(
         chosen, windows = split_attempts(tables, chosen, windows)
         kind = "attempts"
         available = len(chosen)
-    fewer = "" if size == tasks else f" (all there are; {tasks:,} were asked for)"
+    fewer = "" if size == tasks else " (all there are)"
     wording = PoolWording(kind, fewer)
     return _assemble(tables, chosen, windows, steps, available, wording)
 

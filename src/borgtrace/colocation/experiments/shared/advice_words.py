@@ -6,6 +6,9 @@ from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.packing.intervals import LEAST_BLOCKS
 from borgtrace.question.promises import NOTHING_KEEPS
 
+CANNOT_JUDGE = "Too little usage to judge whether a packing keeps the target"
+"""What is said where overflow has no interval: more data could show either."""
+
 
 def advice(result: pa.Table) -> str:
     """Say what is advised, its overflow, and what that rests on; then the baseline and the overcommit factor.
@@ -21,7 +24,12 @@ def advice(result: pa.Table) -> str:
     best = next(row for row in rows if row["is_advised"] or row["is_nearest"])
     is_advised = best["is_advised"]
     way = f"{best['estimator']} {best['parameter']:.3g}"
-    text = f"Pack by {way}" if is_advised else f"{NOTHING_KEEPS}; nearest is {way}"
+    is_judged = has_interval(best)
+    text = f"{NOTHING_KEEPS}; nearest is {way}"
+    if is_advised:
+        text = f"Pack by {way}"
+    elif not is_judged:
+        text = f"{CANNOT_JUDGE}; least overflow was seen with {way}"
     text += f" (target q ≤ {best['target']:.3g}; {best['scope']}): {packing_in_words(best)}."
     text += doubt_of_choice(best)
     text += caveats(best)
@@ -35,11 +43,19 @@ def advice(result: pa.Table) -> str:
         high = best["saved_request_high"]
         text += f"; the advice {saving_in_words(saved, low, high)}"
     largest_factor = next((row for row in rows if row["is_factor"]), None)
+    if largest_factor is None and not is_judged:
+        return f"{text}. To judge it: a longer trace, or a lower --slo."
     if largest_factor is None:
         return f"{text}. No overcommit factor: not even packing by requests keeps the target by its interval."
     parameter = largest_factor["parameter"]
     overflow = overflow_in_words(largest_factor)
     return f"{text}. Overcommit factor on requests: {parameter:.3g}, {overflow}."
+
+
+def has_interval(row: Row) -> bool:
+    """Whether the overflow of a way of packing has an interval, so that it can be judged."""
+    measured = "q_draws" if row["q_series"] is None else "q_series"
+    return row[f"{measured}_high"] is not None
 
 
 def doubt_of_choice(row: Row) -> str:
