@@ -14,6 +14,8 @@ import httpx
 LIMIT_S = 900
 COLUMNS = "80"
 NO_PAGE = "no page"
+TOO_LONG = 124
+"""Exit code of a command that was stopped, as that of timeout(1)."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,18 @@ class Ended:
 def run(*words: object) -> Ended:
     """Run a command with this Python."""
     before = time.monotonic()
-    done = subprocess.run(
-        command_line(words),
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env=environment(),
-    )
+    try:
+        done = subprocess.run(
+            command_line(words),
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=environment(),
+        )
+    except subprocess.TimeoutExpired:
+        return Ended(TOO_LONG, "", f"stopped after {LIMIT_S} s", LIMIT_S)
     seconds = round(time.monotonic() - before, 1)
     return Ended(done.returncode, done.stdout, done.stderr, seconds)
 

@@ -119,7 +119,7 @@ def test_ten_minutes_get_what_they_can_have(run: Runner, tmp_path: Path) -> None
     assert result.exit_code == 0, result.stderr
     advice = json.loads(result.stdout)
     assert advice["judged"] == (
-        "No policy could be judged: usage of 10m cannot be learned from and judged: 1h are needed."
+        "No policy could be judged: usage of 10 min is too short to learn from and to judge: this takes 1 h at least."
     )
     assert advice["value"] == []
     assert advice["machines"][0] == (
@@ -127,8 +127,8 @@ def test_ten_minutes_get_what_they_can_have(run: Runner, tmp_path: Path) -> None
         "1 as requested; 2 are there."
     )
     assert [row["cpu_skip"] for row in advice["advice_workloads"]["rows"]] == [
-        "seen for 10m only, 4 samples",
-        "seen for 10m only, 8 samples",
+        "seen for 10 min only, 4 samples",
+        "seen for 10 min only, 8 samples",
     ]
     assert page.exists()
 

@@ -100,8 +100,8 @@ def test_ten_minutes_promise_and_recommend_nothing(advised: Adviser) -> None:
     advice = advised(slots=2, names=[f"web-{number}" for number in range(20)])
     summary = advice.sentences
     assert summary.workloads == [
-        "CPU: nothing is recommended (seen for 10m only, 40 samples).",
-        "Memory: nothing is recommended (seen for 10m only, 40 samples).",
+        "CPU: nothing is recommended (seen for 10 min only, 40 samples).",
+        "Memory: nothing is recommended (seen for 10 min only, 40 samples).",
     ]
     # Nothing was promised: nodes hold what is requested, 20 cores where 16 are there.
     assert summary.machines[0] == (

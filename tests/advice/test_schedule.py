@@ -37,7 +37,10 @@ def test_every_candidate_is_a_policy_and_the_limits_come_first() -> None:
 def test_what_is_shorter_than_an_hour_cannot_be_judged() -> None:
     with pytest.raises(NotApplicable) as caught:
         schedule_of(55 * MINUTE)
-    assert str(caught.value) == "usage of 55m cannot be learned from and judged: 1h are needed"
+    assert (
+        str(caught.value)
+        == "usage of 55 min is too short to learn from and to judge: this takes 1 h at least"
+    )
 
 
 def test_a_horizon_may_leave_too_few_periods() -> None:
@@ -45,5 +48,5 @@ def test_a_horizon_may_leave_too_few_periods() -> None:
     with pytest.raises(NotApplicable) as caught:
         schedule_of(DAY, horizon=7 * HOUR)
     assert str(caught.value) == (
-        "usage of 1d has too few periods to learn from and to judge with a horizon of 7h: choose a shorter --horizon"
+        "usage of 1 d has too few periods to learn from and to judge with a horizon of 7 h: choose a shorter --horizon"
     )

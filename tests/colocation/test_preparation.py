@@ -352,8 +352,8 @@ NO_USAGE = "no task has usage; colocation needs a trace with usage"
         (lambda: tiny(tasks=[task(1, 0)]), NO_USAGE),
         (
             lambda: tiny(tasks=[task(1, 23, seconds=6900.0), task(2, 30, n_fail=1)]),
-            "no long task is left of 2: 1 with a failing event (EVICT, FAIL, KILL, LOST), 1 with fewer than 24 windows; "
-            f"{LONGER_TRACE}",
+            "no long task is left of 2: 1 with a failing event (EVICT, FAIL, KILL, LOST), "
+            f"1 with fewer than 24 windows; {LONGER_TRACE}",
         ),
         (
             lambda: tiny(tasks=[task(1, 30, max_sampled_cpu=None)]),

@@ -154,3 +154,14 @@ def test_parts_in_words(numbers: list[int | None], total: int | None, text: str)
 
 def test_every_table_of_a_trace_is_covered() -> None:
     assert list(coverage(EMPTY).tables) == list(TRACE_TABLES)
+
+
+def test_nobody_has_more_of_own_data() -> None:
+    """The series of Prometheus become usage, events and machines, none of which is part of something larger."""
+    manifest = replace(
+        EMPTY, generation="prometheus", sources=(entry(None, table="", raw_table="series"),)
+    )
+    assert all(table.is_whole for table in coverage(manifest).tables.values())
+    # Of what others published there may be more than one has.
+    published = replace(manifest, generation="azure-2017")
+    assert not coverage(published).tables["instance_events"].is_whole

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 from borgtrace.overcommit.policies.policy import HISTORY, WARMUP
 from borgtrace.question import NotApplicable
-from borgtrace.question.study_times import HISTORIES_IN_SPAN, LONGEST_WARMUP, whole_windows
+from borgtrace.question.study_times import (
+    HISTORIES_IN_SPAN,
+    LONGEST_WARMUP,
+    in_words,
+    whole_windows,
+)
 from borgtrace.schema.time import DAY, HOUR, WINDOW, Microseconds, write_time
 
 LEAST_SLOTS = 12
@@ -101,8 +106,8 @@ def schedule_of(
     n_slots = span // WINDOW
     NotApplicable.unless(
         n_slots >= LEAST_SLOTS,
-        f"usage of {write_time(max(span, 0))} cannot be learned from and judged: "
-        f"{write_time(LEAST_SLOTS * WINDOW)} are needed",
+        f"usage of {in_words(max(span, 0))} is too short to learn from and to judge: "
+        f"this takes {in_words(LEAST_SLOTS * WINDOW)} at least",
     )
     if horizon is None:
         horizon = HOUR if span >= DAY else whole_windows(span // HORIZONS_OF_A_SHORT_TRACE)
@@ -112,8 +117,8 @@ def schedule_of(
     period = max(period, horizon)
     NotApplicable.unless(
         4 * period <= span,
-        f"usage of {write_time(span)} has too few periods to learn from and to judge "
-        f"with a horizon of {write_time(horizon)}: choose a shorter --horizon",
+        f"usage of {in_words(span)} has too few periods to learn from and to judge "
+        f"with a horizon of {in_words(horizon)}: choose a shorter --horizon",
     )
     return Schedule(
         span=span,

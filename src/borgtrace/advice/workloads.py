@@ -36,7 +36,8 @@ from borgtrace.overcommit.recommenders.registry import parse_recommender
 from borgtrace.overcommit.replay_question import first_measured_slot
 from borgtrace.question import Answer, Column, NotApplicable, Question, Row, charts
 from borgtrace.question.store_question import Report
-from borgtrace.schema.time import DAY, HOUR, TRACE_START, WINDOW, write_time
+from borgtrace.question.study_times import in_words
+from borgtrace.schema.time import DAY, HOUR, TRACE_START, WINDOW
 from borgtrace.schema.types import Unit
 from borgtrace.store import Store
 
@@ -333,12 +334,12 @@ def why_skipped(one: RecommendedWorkload, slots: range) -> str:
     """
     if not one.is_running:
         ended = (slots.stop - 1 - one.last_slot) * WINDOW
-        return f"ended {write_time(ended)} before the end of the trace"
+        return f"ended {in_words(ended)} before the end of the trace"
     seen = (one.last_slot - one.first_slot + 1) * WINDOW
     needed = max(LEAST_SEEN, min(DAY, int(len(slots) * WINDOW * SHARE_OF_TRACE)))
     if one.windows < LEAST_WINDOWS or seen < needed:
         samples = "1 sample" if one.windows == 1 else f"{one.windows:,} samples"
-        return f"seen for {write_time(seen)} only, {samples}"
+        return f"seen for {in_words(seen)} only, {samples}"
     return ""
 
 

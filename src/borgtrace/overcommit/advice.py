@@ -309,5 +309,6 @@ ADVICE = ReplayQuestion(
     sentence=advice_in_words,
     reference="Bashir et al., EuroSys'21 (Take it to the limit)",
     too_short="no period has one before it whose horizon has ended",
+    looks_ahead=True,
 )
 """The advice: ``ADVICE.run(store, target=0.01, policies=SWEEP)``."""

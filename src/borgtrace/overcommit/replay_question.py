@@ -145,6 +145,8 @@ class ReplayQuestion(StoreQuestion):
         Forecasters that policies may name; none by default.
     policies_by_tasks
         Returns the policies that are judged, by the tasks they are judged on.
+    looks_ahead
+        Whether a slot is judged by the whole horizon after it.
     """
 
     options: type[Any] = ReplayOptions
@@ -152,6 +154,7 @@ class ReplayQuestion(StoreQuestion):
     too_short: str = "no slot has a whole horizon before the trace ends"
     forecasts: Forecasts = field(default=no_forecasts, compare=False)
     policies_by_tasks: Callable[[ReplayOptions], dict[str, list[PeakPolicy]]] = policies_by_tasks
+    looks_ahead: bool = False
 
     def rows_of_store(
         self, store: Store, tables: EngineTables, options: ReplayOptions, /
@@ -169,6 +172,10 @@ class ReplayQuestion(StoreQuestion):
         places = sample_machines(n_machines, options.machines, options.seed)
         if not places:
             raise NotApplicable(why_nothing_can_be_replayed(replay_input.usage.facts))
+        span = study_times(store).span
+        # Before machines are replayed, which may take minutes.
+        if self.looks_ahead and not options.is_literal and span <= options.horizon:
+            raise NotApplicable(too_short_for(self.too_short, store, options))
         rows = []
         for resource in options.resources:
             for tasks, policies in self.policies_by_tasks(options).items():

@@ -440,5 +440,6 @@ REPLAY = ReplayQuestion(
     reference=(
         "Bashir et al., EuroSys'21 (Take it to the limit); googleinterns/cluster-resource-forecast"
     ),
+    looks_ahead=True,
 )
 """The table of policies: ``REPLAY.run(store, policies=("limit", "nsigma:n=3"))``."""

@@ -131,10 +131,12 @@ def _table_coverage(manifest: Manifest, name: str) -> Coverage:
     # Constraints of 2019 come from the files of events, which name them beside their own table.
     entries = [entry for entry in manifest.sources if entry.table == name or name in entry.also]
     part_numbers = {entry.part for entry in entries if entry.part is not None}
+    # Nobody published own data, so that there is no more of it; its files are no tables that entries could name.
+    is_own = manifest.synthetic is None and not manifest.dialect.citations
     return Coverage(
         rows=manifest.tables.get(name, 0),
         parts=tuple(sorted(part_numbers)),
-        of=_n_parts(manifest, entries),
+        of=0 if is_own else _n_parts(manifest, entries),
         span=_span(manifest, name),
     )
 
