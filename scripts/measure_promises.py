@@ -3,7 +3,7 @@
 ``scripts/measure_promises.py STORE…`` walks through each store as ``borgtrace advise`` does: for each period the policy
 is chosen by the periods before it, and judged on the period, which it has not seen.  A period is kept where the share
 of its windows whose promise was broken is at most the target, whatever its interval.  Periods for which nothing is
-chosen but the requests are counted, too, and once more without them.
+chosen but the requests are counted, too, and once more without them; so are those of a day, and shorter ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from borgtrace.overcommit.walk_forward import savings, violation_rate
 from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.question.store_question import no_report
 from borgtrace.question.study_times import usage_span
-from borgtrace.schema.time import write_time
+from borgtrace.schema.time import DAY, write_time
 
 LEAST_SHARE = 0.95
 """Share of the held-out periods that must keep the target."""
@@ -34,6 +34,7 @@ class HeldOutPeriod:
     store: str
     resource: str
     begin: int
+    length: int
     policy: str
     rate: float
     target: float
@@ -72,6 +73,7 @@ def held_out_periods(name: str, judged: JudgedPolicies) -> Iterator[HeldOutPerio
             store=name,
             resource=judged.resource,
             begin=choice.period * schedule.period,
+            length=schedule.period,
             policy=policy,
             rate=rate.value or 0.0,
             target=judged.target,
@@ -114,9 +116,16 @@ def main() -> None:
     periods = []
     for path in options.stores:
         periods += measure(path, AdviceOptions(target=options.target))
-    overcommitted = [period for period in periods if period.is_overcommitted]
     print(f"kept {share_text(periods)}; asked for: {LEAST_SHARE:.0%}")
-    print(f"of those that overcommit: {share_text(overcommitted)}")
+    days = [period for period in periods if period.length >= DAY]
+    shorter = [period for period in periods if period.length < DAY]
+    overcommitted = [period for period in periods if period.is_overcommitted]
+    for name, chosen in (
+        ("days", days),
+        ("shorter periods", shorter),
+        ("periods that overcommit", overcommitted),
+    ):
+        print(f"of the {name}: {share_text(chosen)}")
 
 
 if __name__ == "__main__":
