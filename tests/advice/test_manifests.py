@@ -2,7 +2,8 @@
 
 The schema is written from the public OpenAPI description of Kubernetes (``io.k8s.api.apps.v1``, ``batch.v1``,
 ``core.v1.ResourceRequirements``, ``apimachinery.pkg.api.resource.Quantity``) and from the definition of
-VerticalPodAutoscaler in kubernetes/autoscaler: what a patch may hold, and nothing else.
+VerticalPodAutoscaler in kubernetes/autoscaler (vertical-pod-autoscaler/deploy/vpa-v1-crd-gen.yaml at 01d0899: what is
+required, the modes, and the pattern of quantities are its own): what a patch may hold, and nothing else.
 """
 
 from __future__ import annotations
