@@ -277,7 +277,9 @@ def judge_policies(
     """Return the rows of each tier, and of all together; totals have shape (settings, tiers, sums)."""
     rows = []
     for position, tier in enumerate(tiers):
-        rows += rows_of_tier(resource, tier, totals[:, position], margins[:, position])
+        # A format without tiers has one of the name "all"; the rows of all together stand for it.
+        if tier != "all":
+            rows += rows_of_tier(resource, tier, totals[:, position], margins[:, position])
     # Where tiers have margins of their own, all of them together have none; a limit has no margin.
     is_common = (margins == margins[:, :1]).all(axis=1)
     common_margins = np.where(is_common, margins[:, 0], np.nan)

@@ -75,7 +75,8 @@ def compute(tables: Tables) -> ibis.Table:
     # Not the sum of the tiers: a job may have tasks in two.
     total = tasks.aggregate(**numbers).mutate(tier=ibis.literal("all"))
     rows = tasks.group_by("tier").aggregate(**numbers).select(COUNTS)
-    rows = rows.union(total.select(COUNTS))
+    # A format without tiers has one of the name "all"; the row of all tasks stands for it.
+    rows = rows.filter(rows.tier != "all").union(total.select(COUNTS))
     n_ended = rows.n_evict + rows.n_fail + rows.n_finish + rows.n_kill + rows.n_lost
     return rows.mutate(n_alive=rows.n_submit - n_ended + rows.n_late).drop("n_late")
 
