@@ -1,5 +1,6 @@
 """Check options before a command runs: none may be empty, and numbers and amounts have bounds."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
@@ -11,6 +12,8 @@ from typer.models import ArgumentInfo, OptionInfo
 from borgtrace.cli.option_effects import EffectRule, check_effects, rules_of
 from borgtrace.schema.bounds import check_value, declarations_of
 
+DEFAULT_NUMBER = re.compile(r"(?<=\[default: )\d{4,}(?=\])")
+"""A whole number of thousands that is the default of an option."""
 DOZEN = 12
 """Options that are read at a glance."""
 
@@ -55,11 +58,15 @@ class CheckedCommand(TyperCommand):
             record = parameter.get_help_record(ctx)
             if record is None:
                 continue
+            name, help_text = record
+            # Typer writes it without commas, as Python does.
+            help_text = DEFAULT_NUMBER.sub(lambda match: f"{int(match[0]):,}", help_text)
             if parameter.param_type_name == "argument":
-                arguments.append(record)
+                # Typer writes the type of Python beside its name.
+                arguments.append((usage_of_argument(parameter), help_text))
                 continue
             panel = getattr(parameter, "rich_help_panel", None) if n_options > DOZEN else None
-            options_by_panel.setdefault(panel or "Options", []).append(record)
+            options_by_panel.setdefault(panel or "Options", []).append((name, help_text))
         if self.modes:
             with formatter.section("Modes, each with options of its own"):
                 formatter.write_dl(self.modes)
@@ -69,6 +76,14 @@ class CheckedCommand(TyperCommand):
         for panel, records in options_by_panel.items():
             with formatter.section(panel):
                 formatter.write_dl(records)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what follows the name of the command in its line of usage: arguments as their help calls them."""
+        pieces = [self.options_metavar] if self.options_metavar else []
+        for parameter in self.get_params(ctx):
+            if parameter.param_type_name == "argument":
+                pieces.append(usage_of_argument(parameter))
+        return pieces
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words after the name of the command.
@@ -94,6 +109,13 @@ class CheckedCommand(TyperCommand):
             raise typer.BadParameter(message, ctx=ctx, param=parameter) from error
         check_effects(ctx, self.effects)
         return rest
+
+
+def usage_of_argument(parameter: Any) -> str:
+    """Return what an argument is called, in brackets where it may be left out."""
+    name = parameter.metavar or parameter.name.upper()
+    is_bracketed = name.startswith("[")
+    return name if parameter.required or is_bracketed else f"[{name}]"
 
 
 def refuse_empty_words(ctx: Any, words: Sequence[str]) -> None:

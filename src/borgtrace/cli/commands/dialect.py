@@ -9,7 +9,8 @@ from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption
 
 ActionArgument = Annotated[
-    Literal["sniff", "list"], Argument(help="sniff a file, or list the known formats.")
+    Literal["sniff", "list"],
+    Argument(metavar="sniff|list", help="Sniff files, or list the known formats."),
 ]
 OwnFilesArgument = Annotated[
     list[Path] | None,
@@ -33,12 +34,13 @@ def dialect(
 
     Example: borgtrace dialect sniff own.csv > own.toml
     """
+    import sys
     import tomllib
 
     from borgtrace.cli.console import talk
     from borgtrace.cli.guesses import guess_grid
     from borgtrace.cli.printing import print_json
-    from borgtrace.errors import SourceError, UsageError
+    from borgtrace.errors import SourceError, UsageError, shell_word
     from borgtrace.ingest.find.guessed_values import columns_with_values
     from borgtrace.ingest.find.joint_drafts import sniff_all
     from borgtrace.schema.dialects import DIALECTS
@@ -66,3 +68,7 @@ def dialect(
         print_json(tomllib.loads(draft), indent=1)
     else:
         print(draft, end="")
+    names = " ".join(shell_word(file) for file in files)
+    if sys.stdout.isatty() and not as_json:
+        talk.print(f"To correct it: borgtrace dialect sniff {names} > own.toml")
+        talk.print(f"Then: borgtrace ingest {names} --dialect own.toml --store own.store")
