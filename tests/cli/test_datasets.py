@@ -78,11 +78,12 @@ def test_lengths_are_drawn_where_bounds_of_them_leave_traces_out(
         scalings=(),
     )
     print_built(result, STORE, SELECTION, as_json=False)
-    heading, first, second, share = capsys.readouterr().err.splitlines()[-4:]
+    heading, first, second, share, of_windows = capsys.readouterr().err.splitlines()[-5:]
     assert heading.split() == ["points", "traces", "share", "windows", "share"]
     assert first.split()[:2] == ["1–4", "1"]
     assert second.split()[:2] == ["5–9", "3"]
-    assert share.startswith("5 to 50 points: 3 of 4 traces, 75.0 % (2011 as published: about 74 %)")
+    assert share == "5 to 50 points: 3 of 4 traces, 75.0 % (2011 as published: about 74 %)"
+    assert of_windows == "5 to 50 points: 16 of 20 windows, 80.0 %"
     assert calls == [(STORE, SELECTION)]
 
 

@@ -60,7 +60,7 @@ def test_a_table_has_no_blank_lines_and_two_blanks_between_columns(
         TextColumn("name", ["a", "bcdef"]),
         TextColumn("n", ["1", "23"], is_number=True),
     ]
-    assert print_grid(columns) == 2
+    assert print_grid(columns) == ["name", "n"]
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert lines == [
         "name    n",

@@ -102,9 +102,7 @@ def test_a_machine_without_tasks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     first, last = shown(capsys, store, *words)
-    assert first.startswith(
-        f"machine {state}, CPU 0.5, memory 0.5 of the largest machine, platform "
-    )
+    assert first.startswith(f"machine {state}, CPU 0.5, memory 0.5 of the largest machine")
     assert last == "nothing is known to have run"
 
 

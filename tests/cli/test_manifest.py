@@ -33,7 +33,7 @@ def test_a_store_in_words(tmp_path: Path, capsys: Capture) -> None:
     ]
     assert "task_usage: 1 file, parts 0 of 500" in lines
     versions = f"borgtrace {__version__}, format {manifest.format_version}"
-    assert lines[-1] == f"digest {manifest.digest}, {versions}"
+    assert lines[-2:] == [f"digest {manifest.digest}", versions]
     with_sizes = replace(
         manifest,
         synthetic={"seed": 7, "version": 3},

@@ -39,7 +39,7 @@ FAMILY: dict[str, tuple[list[str], list[str]]] = {
     "machine": (
         ["node-01"],
         [
-            f"machine node-01 ({NODE}) at the end: up, 16 cores, 64 GiB, platform unknown",
+            f"machine node-01 ({NODE}) at the end: up, 16 cores, 64 GiB\n",
             "CPU (cores) memory (GiB)",
             # Four of the eight pods use half a core and a GiB each.
             "2026-11-01 00:00 UTC 0 4 2 4",
@@ -145,6 +145,8 @@ def test_a_command_says_names_and_cores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
+    # A dumb terminal has 80 columns, unless both are set.
+    monkeypatch.setenv("LINES", "50")
     monkeypatch.setenv("TERM", "dumb")
     words, expected = FAMILY[name]
     command = name.removesuffix(" --at").split()

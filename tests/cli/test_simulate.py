@@ -203,7 +203,7 @@ def test_an_impossible_task_waits_for_ever_and_is_named(
     rows, err = simulate(capsys, cell, "--policy", "least-stranded", "--factor", 1)
     row = rows["least-stranded", "free"]
     assert (row["starts"], row["pending_end"], row["impossible"]) == (1, 2, 2)
-    assert "2 that fit no machine (5/0, 6/0 …); 2 machines, 0 others without a capacity" in err
+    assert "2 that fit no machine (5/0, 6/0 …); 2 machines\n" in err
 
 
 DEMANDED = "70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xgcIo="
@@ -267,7 +267,7 @@ def test_machines_and_attributes_that_come_later_meet_constraints(
         0,
         pytest.approx(100 + 190 + 1241),
     )
-    assert "0 that fit no machine" in err
+    assert "that fit no machine" not in err
 
 
 def test_what_constraints_cost_is_said_and_counted(
@@ -443,8 +443,7 @@ def test_tasks_without_half_of_their_events_are_counted(
     rows, err = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
     assert rows["first-fit", "free"]["wait_mean"] == 67.5
     assert " ".join(err.split()).startswith(
-        "4 attempts: 2 without SUBMIT, 0 without request, 0 on machines that are not known, 0 that fit no machine; "
-        "1 machines, 1 others without a capacity"
+        "4 attempts: 2 without SUBMIT; 1 machine, 1 others without a capacity"
     )
 
 

@@ -138,7 +138,8 @@ def test_targets_of_a_synthetic_trace(capsys: Capture) -> None:
         "free",
         "0.25",
         "0.3",
-        "+20.0%",
+        "+20.0",
+        "%",
         "0.1",
         "…",
         "0.35",
@@ -160,6 +161,6 @@ def test_targets_have_four_digits(capsys: Capture) -> None:
     )
     print_targets([row])
     _, line, total = capsys.readouterr().out.splitlines()
-    numbers = line.split()[2:8]
-    assert numbers == ["0.1235", "0.6543", "+12.3%", "0.1111", "…", "0.2222"]
+    numbers = line.split()[2:9]
+    assert numbers == ["0.1235", "0.6543", "+12.3", "%", "0.1111", "…", "0.2222"]
     assert total == "1 of 1 judged targets fit"

@@ -110,12 +110,11 @@ def test_check_prints_every_target(synth: Synth, small: Path) -> None:
         "verdict",
         "source",
     ]
-    assert [line.split("  ")[0] for line in lines[1:-1]] == [
+    assert [line.split("  ")[0] for line in lines[1:-2]] == [
         f"{t.measure}, {t.tier}" for t in TARGETS
     ]
-    assert lines[-1].endswith(
-        " targets are near the published number; a verdict needs all tables, 24 hours and 1,000 tasks"
-    )
+    assert lines[-2].endswith(" targets are near the published number.")
+    assert lines[-1] == "A verdict needs all tables, 24 hours and 1,000 tasks."
     assert sorted(p.name for p in small.parent.iterdir()) == ["small"]
 
 

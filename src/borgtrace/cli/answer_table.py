@@ -1,16 +1,17 @@
-"""An answer on a terminal: its most important columns, as many as fit, and the answer in words below."""
+"""An answer on a terminal: its most important columns, as many as fit, and their units below."""
 
-import sys
-import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.cli.console import talk
+from borgtrace.cli.console import counted, print_prose
 from borgtrace.cli.grid import TextColumn, grid_text, is_number, line_of, print_grid
-from borgtrace.notation.amounts import UNITS
-from borgtrace.notation.numbers import value_text
+from borgtrace.notation.amounts import RELATIVE, resource_of
+from borgtrace.notation.numbers import number, value_text
 from borgtrace.question import Result
+from borgtrace.schema import Table
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, TRACE_START
 
 SHOWN_ROWS = 40
 """Rows of a single answer on a terminal; files and pipes get all."""
@@ -18,6 +19,22 @@ SMALLEST_ID = 10**8
 """Counts of rows and tasks are smaller; of the ids of a trace most are larger."""
 FOLDED = frozenset({"policy", "recommender", "estimator"})
 """Columns whose texts are names with parameters: cut ones could not be used."""
+NAMES_OF_UNITS = {"s": "seconds", "h": "hour", "d": "day"}
+"""A column whose name has the unit needs no further word."""
+WORDS_OF_UNITS = {
+    "us": "in hours since the start",
+    "s": "in s",
+    "h": "in h",
+    "d": "in days",
+    "1/h": "per hour",
+    "1/d": "per day",
+    "h²": "in h²",
+    "%": "in percent",
+    "fraction": "(1 = 100 %)",
+    "cores": "in cores",
+    "GiB": "in GiB",
+}
+"""Units that are said below a table; counts, ids and ratios have none."""
 
 
 def print_rows(result: Result) -> None:
@@ -29,36 +46,59 @@ def print_rows(result: Result) -> None:
         The answer.
     """
     table, declared = result.in_own_units()
-    columns = [text_column(table, name) for name in table.column_names]
-    n_shown = print_grid(columns, result.question.answer.most_important)
-    # Headings are cut where columns are many.
-    own_units = [column for column in declared.columns if column.unit in UNITS.values()]
-    if own_units:
-        words = ", ".join(f"{column.name} in {column.unit}" for column in own_units)
-        print(f"{words}.", file=sys.stderr)
+    units = {column.name: column.unit for column in declared.columns}
+    columns = [text_column(table, name, units[name]) for name in table.column_names]
+    shown_names = print_grid(columns, result.question.answer.most_important)
+    units_shown = line_of_units(declared, shown_names, has_amounts=result.question.has_amounts)
+    if units_shown:
+        print_prose(units_shown)
     left_out = []
     if table.num_rows > SHOWN_ROWS:
-        left_out.append(f"{SHOWN_ROWS:,} of {table.num_rows:,} rows")
-    if n_shown < len(columns):
-        left_out.append(f"{n_shown} of {len(columns)} columns")
+        left_out.append(f"{SHOWN_ROWS:,} of {counted(table.num_rows, 'row')}")
+    if len(shown_names) < len(columns):
+        left_out.append(f"{len(shown_names)} of {counted(len(columns), 'column')}")
     if left_out:
-        print(
-            f"{', '.join(left_out)}; all of them: add --out DIR, or > answer.csv", file=sys.stderr
-        )
+        print_prose(f"{', '.join(left_out)}; all of them: add --out DIR, or > answer.csv")
 
 
-def text_column(table: pa.Table, name: str) -> TextColumn:
+def line_of_units(declared: Table, shown_names: Sequence[str], *, has_amounts: bool = False) -> str:
+    """Return the units of the columns that are shown, those of one unit together; empty where none has any.
+
+    Parameters
+    ----------
+    declared
+        The columns of the answer.
+    shown_names
+        Names of those that are shown.
+    has_amounts
+        Whether columns that are named after CPU or memory are amounts.
+    """
+    names_by_unit: dict[str, list[str]] = {}
+    for column in declared.columns:
+        words = WORDS_OF_UNITS.get(column.unit)
+        if has_amounts and column.unit == "fraction" and resource_of(column.name):
+            words = RELATIVE
+        if column.name not in shown_names or NAMES_OF_UNITS.get(column.unit, " ") in column.name:
+            continue
+        if words:
+            names_by_unit.setdefault(words, []).append(column.name)
+    parts = [f"{', '.join(names)} {words}" for words, names in names_by_unit.items()]
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def text_column(table: pa.Table, name: str, unit: str) -> TextColumn:
     """Return a column of an answer as text: numbers with four digits, names with parameters whole.
 
     Parameters
     ----------
-    table, name
-        The answer, and the name of the column.
+    table, name, unit
+        The answer, the name of the column, and its unit.
     """
     values = table[name].slice(0, SHOWN_ROWS).to_pylist()
+    write = hours_of if unit == "us" else cell_of
     return TextColumn(
         line_of(name),
-        [cell_of(value) for value in values],
+        [write(value) for value in values],
         is_number=is_number(table.schema.field(name).type),
         is_folded=name in FOLDED,
     )
@@ -78,19 +118,15 @@ def cell_of(value: Any) -> str:
     return value_text(value) if is_plain and not is_id else grid_text(value)
 
 
-def print_answer(words: str) -> None:
-    """Print the answer in words on stderr, in lines of the terminal.
+def hours_of(time: int | None) -> str:
+    """Return a time of a trace, µs, in hours since its start.
 
-    Parameters
-    ----------
-    words
-        Sentences, one a line.
+    Examples
+    --------
+    >>> hours_of(1_500_000_000), hours_of(0), hours_of(None)
+    ('0.25', 'before', '–')
     """
-    # Rows of the table that wait in a buffer would come after it.
-    sys.stdout.flush()
-    for line in words.splitlines():
-        # A file has no edge, and long names are never torn apart.
-        wrapped = textwrap.fill(
-            line, talk.width - 1, break_long_words=False, break_on_hyphens=False
-        )
-        print(wrapped if talk.is_terminal else line, file=sys.stderr)
+    edges = {BEFORE_TRACE: "before", AFTER_TRACE: "after"}
+    if time in edges:
+        return edges[time]
+    return number(None if time is None else (time - TRACE_START) / HOUR)

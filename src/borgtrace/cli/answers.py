@@ -6,13 +6,14 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-from borgtrace.cli.answer_table import print_answer, print_rows
-from borgtrace.cli.console import counted, steps, talk
+from borgtrace.cli.answer_table import print_rows
+from borgtrace.cli.console import counted, print_prose, steps, talk
 from borgtrace.cli.grid import TextColumn, print_grid
 from borgtrace.cli.parameters import own_parameters
 from borgtrace.cli.printing import print_csv, print_json
 from borgtrace.cli.terminal import data_stream
 from borgtrace.engine.csv_text import write_csv
+from borgtrace.notation.numbers import with_commas
 from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
 from borgtrace.question.answer_sizes import with_size
 from borgtrace.question.claims import UNMEASURED
@@ -88,10 +89,12 @@ def values_of(options: Any) -> dict[str, Any]:
 
 def say(result: Result) -> None:
     """Say on stderr how many rows an answer has, or why there are none."""
-    outcome = f"{result.table.num_rows:,} rows"
+    name = result.question.name
     if result.not_applicable:
-        outcome = f"not applicable: {result.not_applicable}"
-    talk.print(f"{result.question.name}: {outcome} ({result.provenance.seconds:.1f} s)")
+        print_prose(f"{name}: not applicable: {result.not_applicable}")
+        return
+    rows = counted(result.table.num_rows, "row")
+    talk.print(f"{name}: {rows} ({result.provenance.seconds:.1f} s)")
 
 
 def publish(
@@ -132,24 +135,33 @@ def publish(
         write_file(out / "claims.csv", claims_csv(results, raw=raw))
     if as_json:
         return results
+    if out is not None:
+        print_files(results, out)
     # Several tables one after the other would be no CSV, so then the claims are the data.
     if len(results) == 1 and (out is None or is_table):
-        if out is not None and results[0].not_applicable is None:
-            print(f"Files: {out / results[0].question.name}.*", file=sys.stderr)
         print_result(results[0], raw=raw)
         return results
     if sys.stdout.isatty():
         print_measured_claims(results)
     else:
         print_csv(claims_csv(results, raw=raw))
-    findings = [finding for result in results for finding in result.findings]
+    findings = about_this_trace(finding for result in results for finding in result.findings)
     print_reasons(findings)
     print_headline(findings)
     reasons = {result.not_applicable for result in results}
     # One reason against all of them is the answer.
     if len(reasons) == 1 and None not in reasons:
-        print(f"Not applicable: {reasons.pop()}.", file=sys.stderr)
+        print_prose(f"Not applicable: {reasons.pop()}.")
     return results
+
+
+def print_files(results: Sequence[Result], out: Path) -> None:
+    """Say on stderr where the files of the answers are; an answer that is not applicable has none."""
+    answered = [result for result in results if result.not_applicable is None]
+    if len(answered) == 1:
+        print(f"Files: {out / answered[0].question.name}.*", file=sys.stderr)
+    elif answered:
+        print(f"Files of {len(answered):,} answers: {out}", file=sys.stderr)
 
 
 def facts_of(result: Result) -> dict[str, Any]:
@@ -177,30 +189,57 @@ def print_result(result: Result, *, raw: bool = False) -> None:
 
     The answer comes last: that is what a terminal still shows. Where there is none, :func:`say` has said why.
     """
+    # Its reason was said, and is that of each of its claims.
     if result.not_applicable is not None:
         return
-    for finding in result.findings:
+    findings = about_this_trace(result.findings)
+    for finding in findings:
         if finding.is_measured:
-            print(finding, file=sys.stderr)
-    print_headline(result.findings)
-    print_reasons(finding for finding in result.findings if not finding.is_measured)
+            print_prose(line_of_finding(finding))
+    print_headline(findings)
+    print_reasons(finding for finding in findings if not finding.is_measured)
     if sys.stdout.isatty():
         print_rows(result)
     else:
         write_csv(result.table, data_stream(), raw=raw)
     words = sentence(result) if result.table.num_rows else None
     if words:
-        print_answer(words)
+        print_prose(words)
+
+
+def about_this_trace(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the claims that some store of the trace could settle; files and JSON have the others, too."""
+    return [finding for finding in findings if not finding.is_about_another_trace]
+
+
+def line_of_finding(finding: Finding) -> str:
+    """Return a claim as published – measured – verdict, in a sentence.
+
+    Examples
+    --------
+    >>> line_of_finding(Finding("A-1", "many", "12500", "13000", "holds"))
+    'A-1: many: published 12,500, measured 13,000: holds'
+    """
+    expected = with_commas(finding.expected)
+    measured = with_commas(finding.measured)
+    compared = f"{finding.kind} {expected}, measured {measured}"
+    return f"{finding.id}: {finding.statement}: {compared}: {finding.outcome}"
 
 
 def print_measured_claims(results: Sequence[Result]) -> None:
     """Print the claims that were measured; :func:`print_reasons` says why some are not judged, or not measured."""
-    rows = [row for row in claim_rows(results) if row["measured"] != UNMEASURED]
+    of_this_trace = []
+    for result in results:
+        findings = tuple(about_this_trace(result.findings))
+        of_this_trace.append(replace(result, findings=findings))
+    rows = [row for row in claim_rows(of_this_trace) if row["measured"] != UNMEASURED]
     if not rows:
         return
     columns = []
-    for name in ("recipe", "id", "published", "tolerance", "measured", "verdict"):
-        columns.append(TextColumn(name, [str(row[name]) for row in rows]))
+    for name in ("recipe", "id", "published", "measured", "verdict"):
+        cells = [with_commas(str(row[name])) for row in rows]
+        # A claim is looked up by its id, which is never cut.
+        columns.append(TextColumn(name, cells, is_whole=name == "id"))
     print_grid(columns, ("id", "measured", "verdict", "published", "recipe"))
 
 
@@ -224,15 +263,23 @@ def _some_names(names: Sequence[str]) -> str:
 def print_headline(findings: Sequence[Finding]) -> None:
     """Say how many claims hold of those that are judged."""
     if findings:
-        print(f"{headline(findings).capitalize()}.", file=sys.stderr)
+        print_prose(f"{headline(findings).capitalize()}.")
 
 
-def print_reasons(findings: Iterable[Finding]) -> None:
-    """Say each reason once why claims are not judged or not measured."""
-    for claims in unjudged(findings).values():
+def print_reasons(findings: Iterable[Finding], n_reasons: int | None = None) -> None:
+    """Say each reason once why claims are not judged or not measured.
+
+    Parameters
+    ----------
+    findings
+        The claims.
+    n_reasons
+        How many reasons are said, that of most claims first; all where None.
+    """
+    for claims in list(unjudged(findings).values())[:n_reasons]:
         verdict = claims[0].verdict.capitalize()
         number = counted(len(claims), "claim")
         names = _some_names([claim.id for claim in claims])
         if len(claims) == 1:
             names = f"{names} ({claims[0].statement})"
-        print(f"{verdict}, {number}: {claims[0].reason}: {names}", file=sys.stderr)
+        print_prose(f"{verdict}, {number}: {claims[0].reason}: {names}")

@@ -1,5 +1,7 @@
 """What commands tell people: messages and progress on stderr; stdout is for data."""
 
+import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -24,6 +26,27 @@ talk = HarmlessConsole(stderr=True, soft_wrap=True)
 
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
+
+
+def print_prose(words: str, *, is_data: bool = False) -> None:
+    """Print sentences in lines of the terminal; a word that is longer than a line is left whole.
+
+    Parameters
+    ----------
+    words
+        Sentences; each line of them begins a line.
+    is_data
+        Whether they are what the command was asked for, and go to stdout; else to stderr.
+    """
+    # Rows of a table that wait in a buffer would come after it.
+    sys.stdout.flush()
+    stream = sys.stdout if is_data else sys.stderr
+    # A file has no edge.
+    is_terminal = stream.isatty() if is_data else talk.is_terminal
+    width = HarmlessConsole().width - 1
+    for line in words.splitlines():
+        wrapped = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+        print(wrapped if is_terminal else line, file=stream)
 
 
 def counted(count: int, noun: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from borgtrace.cli.console import counted, talk
 from borgtrace.cli.printing import print_json
+from borgtrace.notation.numbers import number
 
 if TYPE_CHECKING:
     from borgtrace.datasets import BuildResult, Selection, Split
@@ -68,7 +69,7 @@ def print_built(
     if any(criterion in built.removed for criterion in LENGTH_CRITERIA):
         talk.print("\n".join(lines_of_lengths(store, selection)))
     for scaling in built.scalings:
-        formula = f"({scaling.feature} − {scaling.offset:.6g}) ÷ {scaling.divisor:.6g}"
+        formula = f"({scaling.feature} − {number(scaling.offset)}) ÷ {number(scaling.divisor)}"
         talk.print(f"  {scaling.feature}: {formula}, measured on {scaling.count:,} values")
     # Always, even when nothing is shared: nobody should have to ask whether a split leaks.
     for line in built.leakage:

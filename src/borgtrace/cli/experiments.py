@@ -10,6 +10,7 @@ from typing import Any
 
 from borgtrace import catalog
 from borgtrace.cli.answers import publish, run, sentence
+from borgtrace.cli.console import print_prose
 from borgtrace.cli.guesses import confirm_guess
 from borgtrace.cli.printing import print_json
 from borgtrace.colocation import (
@@ -272,7 +273,9 @@ def export_pool(study: Study, path: Path, *, as_json: bool = False, **options: A
         steps = [asdict(step) for step in pool.steps]
         print_json({"pool": str(path), "tasks": len(pool), "steps": steps}, indent=1)
     for step in pool.steps:
-        print(f"{step.name}: {step.count:,} of {step.of:,} {step.unit}", file=sys.stderr)
+        # Of what applies to none nothing has to be said.
+        if step.count:
+            print_prose(f"{step.name}: {step.count:,} of {step.of:,} {step.unit}")
     print(f"{path}: {len(pool):,} tasks, {len(pool.inst):,} windows", file=sys.stderr)
 
 
@@ -321,10 +324,10 @@ def run_experiments(
     # A single answer is printed with its sentence.
     if len(results) > 1 or out is not None or as_json:
         for advice in advices:
-            print(advice, file=sys.stderr)
+            print_prose(advice)
     size = size_of_capacity(study)
     if advices and size:
-        print(size, file=sys.stderr)
+        print_prose(size)
 
 
 def size_of_capacity(study: Study) -> str:

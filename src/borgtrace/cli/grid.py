@@ -38,12 +38,15 @@ class TextColumn:
         Whether it is set to the right, and never cut.
     is_folded
         Whether a text that does not fit goes on in the next line: of a policy every parameter counts.
+    is_whole
+        Whether neither its heading nor a text is ever cut: a heading has the unit, a text is there to be copied.
     """
 
     name: str
     cells: Sequence[str]
     is_number: bool = False
     is_folded: bool = False
+    is_whole: bool = False
 
     @property
     def whole(self) -> int:
@@ -53,9 +56,11 @@ class TextColumn:
     @property
     def least(self) -> int:
         """Width below which the column is left out."""
-        heading = min(cell_len(self.name), NARROWEST)
+        heading = cell_len(self.name)
+        if not self.is_whole:
+            heading = min(heading, NARROWEST)
         longest = max((cell_len(cell) for cell in self.cells), default=0)
-        if self.is_number:
+        if self.is_number or self.is_whole:
             return max(heading, longest)
         return max(heading, min(longest, NARROWEST_FOLD if self.is_folded else NARROWEST))
 
@@ -67,8 +72,8 @@ class ShownColumn(NamedTuple):
     width: int
 
 
-def print_grid(columns: Sequence[TextColumn], most_important: Sequence[str] = ()) -> int:
-    """Print columns of equal length on stdout, cut to the width of the terminal; return how many are shown.
+def print_grid(columns: Sequence[TextColumn], most_important: Sequence[str] = ()) -> list[str]:
+    """Print columns of equal length on stdout, cut to the width of the terminal; return the names of those shown.
 
     Where not all columns fit, the most important ones stay. Where nobody says which these are, those in the middle are
     left out: the first ones say what a row is, and what a query computes stands last.
@@ -107,7 +112,7 @@ def print_grid(columns: Sequence[TextColumn], most_important: Sequence[str] = ()
         grid.add_row(*(cells[row] for cells in texts))
     total = sum(column.width + GAP for column in shown)
     HarmlessConsole(width=max(total, 1)).print(grid)
-    return sum(column.position is not None for column in shown)
+    return [columns[each.position].name for each in shown if each.position is not None]
 
 
 def add_column(grid: Grid, column: TextColumn, width: int) -> None:

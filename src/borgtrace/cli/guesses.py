@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 DECLINED = 1
 """Exit code where the user says that the guess is wrong."""
+HEADINGS = ("column", "role", "unit", "kind", "values")
+LEAST_WIDTH = 20
+"""Characters of a name, a role, a unit or a kind that are always shown."""
 
 
 def guess_grid(columns: Sequence[DraftedColumn]) -> Grid:
@@ -29,15 +32,21 @@ def guess_grid(columns: Sequence[DraftedColumn]) -> Grid:
     columns
         All columns of the file.
     """
-    grid = Grid(box=None, pad_edge=False)
-    for name in ("column", "role", "unit", "kind", "values"):
-        # On one line: a name that is long must not begin a line of its own.
-        grid.add_column(name, no_wrap=True, overflow="ellipsis")
     has_sections = len({column.section for column in columns}) > 1
+    rows = []
     for column in columns:
         role = f"{column.section}: {column.role}" if has_sections else column.role
         samples = "\n".join(_sample(text, value) for text, value in column.samples)
-        grid.add_row(column.name, role, column.unit, column.kind, samples)
+        rows.append((column.name, role, column.unit, column.kind, samples))
+    grid = Grid(box=None, pad_edge=False)
+    for position, heading in enumerate(HEADINGS):
+        longest = max(len(text) for text in (heading, *(row[position] for row in rows)))
+        # What is cut first is a value.
+        least = len(heading) if heading == "values" else min(longest, LEAST_WIDTH)
+        # On one line: a name that is long must not begin a line of its own.
+        grid.add_column(heading, no_wrap=True, overflow="ellipsis", min_width=least)
+    for row in rows:
+        grid.add_row(*row)
     return grid
 
 

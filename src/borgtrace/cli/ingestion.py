@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from rich.filesize import decimal
 from rich.progress import Progress, TaskID, TextColumn
 
-from borgtrace.cli.console import RateColumn, counted, progress, talk
+from borgtrace.cli.console import RateColumn, counted, print_prose, progress, talk
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import shell_word
-from borgtrace.ingest.ingest_plan import IngestPlan
+from borgtrace.ingest.ingest_plan import IngestPlan, TablePlan
 from borgtrace.ingest.progress import Progress as IngestProgress
+from borgtrace.schema.dialects import DIALECTS
 from borgtrace.schema.reasons import REASONS
 from borgtrace.store.layout import Layout
 from borgtrace.store.refusals import lines_of_refusals, most_frequent, warning_of_share
@@ -56,10 +57,10 @@ def bars() -> Iterator[IngestBars]:
 
 def announce(planned: IngestPlan) -> None:
     """Say which files there are and how much disk they need, before anything is written."""
-    talk.print(f"{trace_title(planned)}: {files_of(planned)}; {needs(planned)}")
+    print_prose(f"{trace_title(planned)}: {files_of(planned)}; {needs(planned)}")
     for table in planned.tables:
         files = counted(table.files, "file")
-        talk.print(f"  {table.table}: {files}, parts {table.parts}", style="dim")
+        talk.print(f"  {table.table}: {files}{parts_of(table)}", style="dim")
 
 
 def print_plan(planned: IngestPlan, *, as_json: bool) -> None:
@@ -71,13 +72,20 @@ def print_plan(planned: IngestPlan, *, as_json: bool) -> None:
     for table in planned.tables:
         files = counted(table.files, "file")
         columns = ", ".join(table.columns) or "those of events and usage"
-        print(f"{table.table}: {files}, {decimal(table.size)}, parts {table.parts}")
+        print(f"{table.table}: {files}, {decimal(table.size)}{parts_of(table)}")
         print(f"  columns: {columns}")
     print(needs(planned))
 
 
+def parts_of(table: TablePlan) -> str:
+    """Return which parts the files of a table are, behind a comma; nothing where they have no numbers."""
+    return f", parts {table.parts}" if table.parts else ""
+
+
 def trace_title(planned: IngestPlan) -> str:
     """Return the trace and its cell in words."""
+    if planned.generation not in DIALECTS:
+        return "own trace"
     cell = f" cell {planned.cell}" if planned.cell else ""
     return f"{planned.generation} trace{cell}"
 
@@ -114,6 +122,7 @@ def print_outcome(
     sources: Sequence[Path] = (),
     *,
     as_json: bool,
+    shown_notes: Sequence[str] = (),
 ) -> None:
     """Print the account: rows in = stored + quarantined, per table, and what was noticed.
 
@@ -127,6 +136,8 @@ def print_outcome(
         What was named on the command line, for the hint.
     as_json
         Print JSON instead.
+    shown_notes
+        Notes that the user has seen already.
     """
     if as_json:
         print_json(facts_of(result, store), indent=1)
@@ -152,7 +163,8 @@ def print_outcome(
         print(f"Staged. To sort: borgtrace ingest {names} --store {shell_word(store)}")
     else:
         for note in result.manifest.notes:
-            print(note)
+            if note not in shown_notes:
+                print_prose(note, is_data=True)
         print_counters(result.manifest.counters)
         print(f"digest {result.manifest.digest}")
         talk.print(f"Next: borgtrace info {shell_word(store)}", style="dim")
@@ -169,14 +181,15 @@ def _warning(result: IngestResult, store: Path) -> str:
     return warning_of_share(result.staged, quarantine)
 
 
-def print_made(manifest: Manifest, *, as_json: bool) -> None:
-    """Print what a store holds that was made from others."""
+def print_made(manifest: Manifest, store: Path, *, as_json: bool) -> None:
+    """Print what a store holds that was made from others, and how to look at it."""
     if as_json:
         print(manifest.to_json(), end="")
         return
     for name, rows in manifest.tables.items():
-        print(f"{name}: {rows:,} rows")
+        print(f"{name}: {counted(rows, 'row')}")
     print(f"digest {manifest.digest}")
+    talk.print(f"Next: borgtrace info {shell_word(store)}", style="dim")
 
 
 def print_counters(counters: Mapping[str, Mapping[str, int]]) -> None:
@@ -184,7 +197,10 @@ def print_counters(counters: Mapping[str, Mapping[str, int]]) -> None:
     for table, numbers in counters.items():
         for reason, number in numbers.items():
             meaning = REASONS[reason]
-            print(f"{meaning.severity:<9} {table}: {number:,} × {reason}: {meaning.sentence}")
+            print_prose(
+                f"{meaning.severity:<9} {table}: {number:,} × {reason}: {meaning.sentence}",
+                is_data=True,
+            )
 
 
 def facts_of(result: IngestResult, store: Path) -> dict[str, object]:

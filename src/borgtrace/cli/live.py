@@ -153,11 +153,11 @@ def duration_of_step(step: int) -> str:
     Examples
     --------
     >>> duration_of_step(60), duration_of_step(90), duration_of_step(300)
-    ('min', '90 s', '5 min')
+    ('minute', '90 s', '5 min')
     """
     if step % 60:
         return f"{step} s"
-    return "min" if step == 60 else f"{step // 60} min"
+    return "minute" if step == 60 else f"{step // 60} min"
 
 
 def missing_metrics(plan: QueryPlan) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from borgtrace.cli.console import print_prose
 from borgtrace.cli.grid import TextColumn, print_grid
 from borgtrace.errors import shell_word
 from borgtrace.notation import (
@@ -53,9 +54,9 @@ def print_machine(
     when = "at the end" if time is None else f"at {notation.clock.moment(time)}"
     state = "up" if capacity.is_up else "down"
     size = notation.amounts.size_text(capacity.cpu, capacity.memory)
-    platform = line_of_name(capacity.platform or "unknown")
     name = notation.names.machine_and_id(machine_id)
-    print(f"machine {name} {when}: {state}, {size}, platform {platform}")
+    platform = f", platform {line_of_name(capacity.platform)}" if capacity.platform else ""
+    print_prose(f"machine {name} {when}: {state}, {size}{platform}", is_data=True)
 
 
 def why_nothing(store: Store, notation: Notation, machine_id: int, time: int | None) -> str:
@@ -117,8 +118,10 @@ def print_tasks(notation: Notation, rows: Sequence[Row]) -> None:
         From :func:`borgtrace.store.machine.running_on`.
     """
     names = [notation.names.task(row["collection_id"], row["instance_index"]) for row in rows]
-    since = [notation.clock.text(row["since"]) for row in rows]
+    clock = notation.clock
+    since = [clock.wall(row["since"]) or clock.text(row["since"]) for row in rows]
     columns = [TextColumn("task", names)]
+    amounts = []
     for name, title in TITLES.items():
         values = [row[name] for row in rows]
         if all(value is None for value in values):
@@ -130,9 +133,12 @@ def print_tasks(notation: Notation, rows: Sequence[Row]) -> None:
         else:
             cells = [notation.amounts.number(value, resource) for value in values]
             heading = notation.amounts.column(title, resource)
-        columns.append(TextColumn(heading, cells, is_number=True))
-    columns.append(TextColumn("since", since))
-    print_grid(columns)
+            amounts.append(heading)
+        columns.append(TextColumn(heading, cells, is_number=True, is_whole=True))
+    columns.append(TextColumn("since", since, is_whole=True))
+    shown_names = print_grid(columns, ("task", *amounts))
+    if len(shown_names) < len(columns):
+        print_prose(f"{len(shown_names)} of {len(columns)} columns; all of them: add --json")
     print_note(notation.amounts)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table as Grid
 from rich.text import Text
 
-from borgtrace.cli.console import counted
+from borgtrace.cli.console import counted, print_prose
 from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.ingestion import print_counters
 from borgtrace.cli.printing import print_json
@@ -41,10 +41,10 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
     if amounts.note:
         out.print(amounts.note)
     for note in manifest.notes:
-        out.print(note)
+        print_prose(note, is_data=True)
     print_counters(manifest.counters)
-    versions = f"borgtrace {manifest.code_version}, format {manifest.format_version}"
-    out.print(f"digest {manifest.digest}, {versions}")
+    out.print(f"digest {manifest.digest}")
+    out.print(f"borgtrace {manifest.code_version}, format {manifest.format_version}")
 
 
 def origin(manifest: Manifest) -> str:
@@ -81,7 +81,8 @@ def lines_of_sources(manifest: Manifest) -> list[str]:
     for name, entries in sorted(entries_of_tables.items()):
         n_parts = next((entry.parts for entry in entries if entry.parts), None)
         numbers = describe_numbers([entry.part for entry in entries], n_parts)
-        lines.append(f"{name}: {counted(len(entries), 'file')}, parts {numbers}")
+        parts = f", parts {numbers}" if numbers else ""
+        lines.append(f"{name}: {counted(len(entries), 'file')}{parts}")
     return lines
 
 

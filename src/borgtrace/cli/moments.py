@@ -1,14 +1,17 @@
 """What ``borgtrace colocate place`` prints: the moments of tasks, and the machine that each would go to."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from borgtrace.cli.console import counted
+from borgtrace.cli.console import counted, print_prose
+from borgtrace.cli.grid import TextColumn, print_grid
 from borgtrace.cli.printing import print_csv, print_json
 from borgtrace.colocation.packing.from_moments import NamedTasks
 from borgtrace.engine.csv_text import csv_text
+from borgtrace.notation import value_text
 from borgtrace.placement import (
     Average,
     Estimator,
@@ -68,13 +71,31 @@ def place_by_moments(
     if as_json:
         print_json(rows, indent=1)
     else:
-        lines: list[list[object]] = [list(rows[0])]
-        lines += [list(row.values()) for row in rows]
-        print_csv(csv_text(lines))
+        print_packings(rows)
     placement = packings[chosen.label]
     if out is not None:
         write_file(out, placement_csv(tasks, placement, raw=raw))
-    print(advice(tasks, placement, chosen, capacity, target), file=sys.stderr)
+    print_prose(advice(tasks, placement, chosen, capacity, target))
+
+
+def print_packings(rows: Sequence[Mapping[str, object]]) -> None:
+    """Print how many machines each estimator needs: a table on a terminal, CSV in a pipe.
+
+    Parameters
+    ----------
+    rows
+        From :func:`describe_packing`.
+    """
+    if not sys.stdout.isatty():
+        lines: list[list[object]] = [list(rows[0])]
+        lines += [list(row.values()) for row in rows]
+        print_csv(csv_text(lines))
+        return
+    columns = []
+    for name in rows[0]:
+        cells = [value_text(row[name]) for row in rows]
+        columns.append(TextColumn(name, cells, is_number=name != "estimator"))
+    print_grid(columns)
 
 
 def estimators_to_compare(tasks: NamedTasks, chosen: Estimator, target: float) -> list[Estimator]:

@@ -76,7 +76,7 @@ def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
     """Print the first `rows` rows for people; say on stderr what is left out."""
     head, has_more = first_rows(answer, rows)
     columns = grid_columns(head)
-    n_shown = print_grid(columns)
+    n_shown = len(print_grid(columns))
     # Further rows are never fetched, so their number is unknown.
     if has_more:
         print(f"first {rows:,} rows; --rows N shows more, --format csv all", file=sys.stderr)

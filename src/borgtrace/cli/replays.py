@@ -7,7 +7,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from borgtrace.cli.console import steps, talk
+from rich.filesize import decimal
+
+from borgtrace.cli.console import print_prose, steps, talk
 from borgtrace.forecast import walks
 from borgtrace.lifecycle.by_machine import expected_size
 from borgtrace.overcommit import (
@@ -77,7 +79,7 @@ def times_of_replay(store: Store, horizon: str, *, is_literal: bool = False) -> 
     times = study_times(store)
     # Without usage there is nothing to choose times for: the answer says so.
     if not horizon and times.span:
-        talk.print(f"{times.sentence} (--horizon sets another)")
+        print_prose(f"{times.sentence} (--horizon sets another)")
     return {
         "horizon": parse_time(horizon, "--horizon") if horizon else times.horizon,
         "period": times.horizon,
@@ -93,9 +95,9 @@ def replay(question: ReplayQuestion, store: Store, options: Mapping[str, Any]) -
     question, store, options
         What is asked of which store, and with which fields of its options.
     """
-    megabytes = expected_size(store) / 1e6
-    if megabytes:
-        talk.print(f"Sorting usage by machine: up to {megabytes:,.1f} MB of disk, half of it kept.")
+    size = expected_size(store)
+    if size:
+        talk.print(f"Sorting usage by machine: up to {decimal(size)} of disk, half of it kept.")
     with steps() as report:
         return replace(question, forecasts=walks, report=report).run(store, **options)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from borgtrace.cli.console import talk
+from borgtrace.cli.console import print_prose, talk
 from borgtrace.cli.grid import TextColumn, print_grid
 from borgtrace.cli.machine_text import print_note
 from borgtrace.errors import shell_word
@@ -68,6 +68,36 @@ def print_windows(
             shown.append(amount_column(notation, name, values.tolist()))
     print_grid(shown)
     print_note(notation.amounts)
+    print_prose(
+        summary_of_windows(notation, notation.names.task(collection_id, instance_index), columns)
+    )
+
+
+def summary_of_windows(notation: Notation, task: str, columns: Mapping[str, Any]) -> str:
+    """Say the mean and the highest value of each column of CPU or memory, and over which time.
+
+    Parameters
+    ----------
+    notation
+        Of the store.
+    task
+        What it is called.
+    columns
+        As for :func:`print_windows`.
+    """
+    seconds = np.asarray(columns["duration"], dtype=np.float64)
+    parts = []
+    for name, values in columns.items():
+        resource = "cpu" if name in PERCENTILES else resource_of(name)
+        is_known = ~np.isnan(values)
+        if resource is None or not seconds[is_known].any():
+            continue
+        mean = np.average(np.asarray(values, np.float64)[is_known], weights=seconds[is_known])
+        highest = notation.amounts.text(float(values[is_known].max()), resource)
+        title = TITLES.get(name, name)
+        parts.append(f"{title} {notation.amounts.number(mean, resource)}, at most {highest}")
+    hours = number(float(seconds.sum()) / 3600)
+    return f"{task}, {hours} h measured: {'; '.join(parts)}." if parts else ""
 
 
 def task_line(

@@ -9,7 +9,8 @@ from borgtrace.store import Store
 
 EDGES = (1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 51, 101, 201, 501, 1001, 2001, 5001, 10**9)
 """Where bins begin; 5 to 50 points, what the papers select, are whole bins."""
-BAR_WIDTH = 50
+BAR_WIDTH = 20
+"""Characters: a line fits a terminal of 80 columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,11 @@ def drawn(bins: Sequence[LengthBin]) -> list[str]:
     --------
     >>> for line in drawn([LengthBin(1, 4, 1, 4), LengthBin(5, 9, 3, 16), LengthBin(10, None, 0)]):
     ...     print(line)
-          points        traces    share       windows    share
-             1–4             1   25.0 %             4   20.0 %  ████████████████▋
-             5–9             3   75.0 %            16   80.0 %  ██████████████████████████████████████████████████
-    5 to 50 points: 3 of 4 traces, 75.0 % (2011 as published: about 74 %); 16 of 20 windows, 80.0 %
+          points      traces    share     windows    share
+             1–4           1   25.0 %           4   20.0 %  ██████▋
+             5–9           3   75.0 %          16   80.0 %  ████████████████████
+    5 to 50 points: 3 of 4 traces, 75.0 % (2011 as published: about 74 %)
+    5 to 50 points: 16 of 20 windows, 80.0 %
     """
     all_traces = sum(length_bin.traces for length_bin in bins)
     all_windows = sum(length_bin.windows for length_bin in bins)
@@ -83,11 +85,11 @@ def drawn(bins: Sequence[LengthBin]) -> list[str]:
 
     title = "points".rjust(12)
     for heading in ("traces", "windows"):
-        title += f" {heading:>13} {'share':>8}"
+        title += f" {heading:>11} {'share':>8}"
     lines = [title]
     for length_bin in bins[:n_shown]:
-        traces = f"{length_bin.traces:>13,} {percent(length_bin.traces, all_traces):>8}"
-        windows = f"{length_bin.windows:>13,} {percent(length_bin.windows, all_windows):>8}"
+        traces = f"{length_bin.traces:>11,} {percent(length_bin.traces, all_traces):>8}"
+        windows = f"{length_bin.windows:>11,} {percent(length_bin.windows, all_windows):>8}"
         bar = drawn_bar(length_bin.traces / most_traces)
         lines.append(f"{length_bin.label:>12} {traces} {windows}  {bar}".rstrip())
 
@@ -102,7 +104,7 @@ def drawn(bins: Sequence[LengthBin]) -> list[str]:
     traces += f", {percent(traces_of_papers, all_traces)} (2011 as published: about 74 %)"
     windows = f"{windows_of_papers:,} of {all_windows:,} windows"
     windows += f", {percent(windows_of_papers, all_windows)}"
-    lines.append(f"5 to 50 points: {traces}; {windows}")
+    lines += [f"5 to 50 points: {traces}", f"5 to 50 points: {windows}"]
     return lines
 
 

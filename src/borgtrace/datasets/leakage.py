@@ -48,8 +48,8 @@ class Leakage:
     running_on: dict[str, int]
 
     def lines(self) -> tuple[str, ...]:
-        """Return one sentence for each pair of sets and each kind of group."""
-        lines = [str(overlap) for overlap in self.shared]
+        """Return one sentence for each pair of sets and each kind of group that the later one has."""
+        lines = [str(overlap) for overlap in self.shared if overlap.n_groups]
         for pair, count in self.running_on.items():
             lines.append(
                 f"{pair}: {count:,} traces still run when the first of the next set begins"

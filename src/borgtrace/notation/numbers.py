@@ -1,6 +1,7 @@
 """Numbers as people read them: four significant digits, and commas between thousands."""
 
 import math
+import re
 from typing import Any
 
 NOTHING = "–"
@@ -20,6 +21,17 @@ def integer(value: int) -> str:
     ('144,648,288', '-950')
     """
     return f"{value:,}"
+
+
+def with_commas(text: str) -> str:
+    """Write the whole numbers within a text with commas between thousands; years stay as they are.
+
+    Examples
+    --------
+    >>> with_commas("12500 (± 500)"), with_commas("6732/3863 in 2011"), with_commas("0.123456")
+    ('12,500 (± 500)', '6732/3863 in 2011', '0.123456')
+    """
+    return re.sub(r"(?<![\w.])\d{5,}(?![\w.])", lambda match: f"{int(match[0]):,}", text)
 
 
 def number(value: float | None, digits: int = DIGITS) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
@@ -38,7 +38,8 @@ class Finding:
     """A claim after measuring: published – measured – verdict.
 
     ``tolerance`` says in words how far from what was published a measured value may lie; ``reason`` says why a claim is
-    not judged or not applicable, and is empty otherwise; ``note`` is what has to be said of the verdict, if anything.
+    not judged or not applicable, and is empty otherwise; ``note`` is what has to be said of the verdict, if anything;
+    ``is_about_another_trace`` says that no store of this trace, however large, allows a verdict.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Finding:
     kind: Kind = "published"
     tolerance: str = ""
     note: str = ""
+    is_about_another_trace: bool = False
 
     @property
     def is_judged(self) -> bool:
@@ -172,7 +174,7 @@ class Claim:
             objection = self.scope.objection(coverage, reads, request)
             # What the store lacks says more than that there was nothing to measure.
             if objection:
-                return self.not_judged(UNMEASURED, objection)
+                return self._refused(UNMEASURED, objection, coverage)
             return self.not_applicable(str(reason))
         return self.judge_value(value, coverage, reads, request)
 
@@ -195,11 +197,12 @@ class Claim:
         is_part_of_trace = not self.scope.of_any_part.objection(coverage, reads, request)
         if is_part_of_trace and self.criterion.is_settled(value, self.with_more_data):
             return self._judged(value, note)
-        return self.not_judged(self._text(value), objection)
+        return self._refused(self._text(value), objection, coverage)
 
-    def not_judged(self, measured: str, reason: str) -> Finding:
-        """Return what was measured, with the reason why there is no verdict."""
-        return self._finding(measured, "not judged", reason)
+    def _refused(self, measured: str, objection: str, coverage: StoreCoverage) -> Finding:
+        finding = self._finding(measured, "not judged", objection)
+        is_about_trace = self.scope.is_about(coverage.dialect)
+        return replace(finding, is_about_another_trace=not is_about_trace)
 
     def not_applicable(self, reason: str) -> Finding:
         """Say that there is nothing to measure, and why."""

@@ -266,13 +266,21 @@ def describe_input(trace: ScheduleInput, plan: TaskPlan | None) -> str:
     never_fit = impossible(trace, plan)
     names = [f"{tasks.collection[k]}/{tasks.instance[k]}" for k in never_fit[:3].tolist()]
     examples = f" ({', '.join(names)} …)" if names else ""
-    sentence = (
-        f"{len(tasks):,} attempts: {trace.without_submit:,} without SUBMIT, "
-        f"{tasks.without_request:,} without request, "
-        f"{trace.unknown_machine:,} on machines that are not known, "
-        f"{len(never_fit):,} that fit no machine{examples}; "
-        f"{len(machines.ids):,} machines, {machines.without_capacity:,} others without a capacity"
-    )
+    oddities = {
+        "without SUBMIT": trace.without_submit,
+        "without request": tasks.without_request,
+        "on machines that are not known": trace.unknown_machine,
+        f"that fit no machine{examples}": len(never_fit),
+    }
+    parts = [f"{number:,} {words}" for words, number in oddities.items() if number]
+    noun = "attempt" if len(tasks) == 1 else "attempts"
+    sentence = f"{len(tasks):,} {noun}"
+    if parts:
+        sentence += f": {', '.join(parts)}"
+    noun = "machine" if len(machines.ids) == 1 else "machines"
+    sentence += f"; {len(machines.ids):,} {noun}"
+    if machines.without_capacity:
+        sentence += f", {machines.without_capacity:,} others without a capacity"
     if plan:
         unmeasured = f"{plan.unmeasured:,} attempts without usage take what they ask for"
         sentence += f"; {plan.label}: {unmeasured}"

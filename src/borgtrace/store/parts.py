@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def describe_numbers(numbers: Iterable[int | None], total: int | None) -> str:
-    """Say which numbered parts are there.
+    """Say which numbered parts are there; nothing where no part has a number.
 
     Parameters
     ----------
@@ -18,11 +18,11 @@ def describe_numbers(numbers: Iterable[int | None], total: int | None) -> str:
     >>> describe_numbers([0, 1, 2, 7], 500)
     '0–2, 7 of 500'
     >>> describe_numbers([None], None)
-    'without numbers'
+    ''
     """
     known = sorted({number for number in numbers if number is not None})
     if not known:
-        return "without numbers"
+        return ""
     ranges = ", ".join(_ranges(known))
     return f"{ranges} of {total}" if total else ranges
 

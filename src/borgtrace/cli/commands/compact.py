@@ -117,7 +117,7 @@ def compact(
 
     import borgtrace
     from borgtrace.cli.answers import ask
-    from borgtrace.cli.console import talk
+    from borgtrace.cli.console import print_prose
     from borgtrace.notation import WallClock
     from borgtrace.report.answer_files import check_png
     from borgtrace.scheduling import COMPACT, CompactOptions, busiest_moment
@@ -144,7 +144,7 @@ def compact(
     if not at:
         moment = busiest_moment(opened)
         options = replace(options, at=moment)
-        talk.print(
+        print_prose(
             f"At {clock.moment(moment)}: when most CPU is requested (--at names another time)."
         )
     ask(COMPACT, opened, options, out=out, png=png, as_json=as_json, raw=raw)

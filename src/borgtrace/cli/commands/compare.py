@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -32,6 +32,9 @@ ComparisonOption = Annotated[
         help="Folder for compare.html, distances.csv, NAME.csv and NAME-crossings.csv.",
     ),
 ]
+
+MOST_IMPORTANT = ("measure", "store", "distance", "distance_low", "distance_high", "ratio", "jobs")
+"""Columns that stay on a narrow terminal."""
 
 
 @command()
@@ -93,7 +96,8 @@ def check_comparison(
 
 
 def print_distances(distance_table: pa.Table) -> None:
-    """Print how far the distributions of each measure lie apart."""
+    """Print how far the distributions of each measure lie apart, and in a sentence where most."""
+    from borgtrace.cli.console import print_prose
     from borgtrace.cli.grid import TextColumn, print_grid
     from borgtrace.notation import value_text
 
@@ -101,8 +105,61 @@ def print_distances(distance_table: pa.Table) -> None:
     columns = []
     for name in distance_table.column_names:
         cells = [value_text(row[name]) for row in rows]
-        columns.append(TextColumn(name, cells, is_number=name not in ("measure", "store")))
-    print_grid(columns)
+        is_text = name in ("measure", "store", "against", "unit")
+        columns.append(TextColumn(name, cells, is_number=not is_text, is_folded=name == "measure"))
+    shown_names = print_grid(columns, MOST_IMPORTANT)
+    if len(shown_names) < len(columns):
+        print_prose(
+            f"{len(shown_names)} of {len(columns)} columns; all of them: add --out DIR, or --json"
+        )
+    for sentence in sentences_on_distances(rows):
+        print_prose(sentence)
+
+
+def sentences_on_distances(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say for each store by which measure it lies farthest from the first one.
+
+    Parameters
+    ----------
+    rows
+        Of the table of distances.
+
+    Examples
+    --------
+    >>> row = {"store": "b", "against": "a", "distance_low": 0.1, "distance_high": 0.4}
+    >>> print(
+    ...     *sentences_on_distances(
+    ...         [
+    ...             {**row, "measure": "tasks of a job", "distance": 0.0},
+    ...             {**row, "measure": "hours measured of a job", "distance": 0.25},
+    ...         ]
+    ...     )
+    ... )
+    b and a lie farthest apart by hours measured of a job: distance 0.25 [0.1 to 0.4] of at most 1.
+    >>> print(*sentences_on_distances([{**row, "measure": "tasks of a job", "distance": 0.0}]))
+    b and a do not differ in any measure.
+    """
+    from borgtrace.notation import number
+
+    rows_by_store: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        rows_by_store.setdefault(row["store"], []).append(row)
+    sentences = []
+    for store, rows_of_store in rows_by_store.items():
+        farthest = max(rows_of_store, key=lambda row: row["distance"])
+        both = f"{store} and {farthest['against']}"
+        if farthest["distance"] == 0:
+            sentences.append(f"{both} do not differ in any measure.")
+            continue
+        distance = number(farthest["distance"])
+        interval = " (too few jobs for an interval)"
+        if farthest["distance_low"] is not None:
+            low, high = number(farthest["distance_low"]), number(farthest["distance_high"])
+            interval = f" [{low} to {high}]"
+        sentences.append(
+            f"{both} lie farthest apart by {farthest['measure']}: distance {distance}{interval} of at most 1."
+        )
+    return sentences
 
 
 def answers_by_question(

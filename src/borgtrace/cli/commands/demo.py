@@ -164,7 +164,7 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
             share=0.03,
         ),
         DemoStep(
-            title="Pack tasks by their CPU usage in single seconds, to choose an overcommit value",
+            title="Pack tasks by their CPU usage in seconds, to choose an overcommit value",
             command=(
                 f"colocate {store} --experiment packing_base {packing_size} "
                 f"--out {quoted_path(folder, 'packing')}"

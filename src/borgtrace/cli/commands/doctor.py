@@ -45,6 +45,7 @@ def doctor(as_json: JsonOption = False) -> None:
     for check in checked:
         text = check.found or f"not found; needed for {check.needed_for}"
         print(f"{check.name:<{width}}  {text}")
+    print(summary_of(checked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,20 @@ class MachineCheck:
     name: str
     found: str | None
     needed_for: str = ""
+
+
+def summary_of(checked: list[MachineCheck]) -> str:
+    """Say in a sentence what is missing.
+
+    Examples
+    --------
+    >>> summary_of([MachineCheck("numpy", "2.4"), MachineCheck("Java", None, "Spark")])
+    'Everything was found but Java.'
+    >>> summary_of([MachineCheck("numpy", "2.4")])
+    'Everything was found.'
+    """
+    missing = [check.name for check in checked if check.found is None]
+    return f"Everything was found but {', '.join(missing)}." if missing else "Everything was found."
 
 
 def checks() -> list[MachineCheck]:

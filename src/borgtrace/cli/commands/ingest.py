@@ -75,7 +75,7 @@ def ingest(
     """
     from borgtrace.cli.command import is_server
     from borgtrace.cli.console import talk
-    from borgtrace.cli.guesses import confirm_guess, show_guess
+    from borgtrace.cli.guesses import can_ask, confirm_guess, show_guess
     from borgtrace.cli.ingestion import announce, bars, print_outcome, print_plan
     from borgtrace.cli.live_sources import (
         LiveOptions,
@@ -118,7 +118,8 @@ def ingest(
     announce(prepared.plan)
     with bars() as progress:
         result = prepared.run(progress)
-    print_outcome(result, store, [*files, *answers], as_json=as_json)
+    guesses = prepared.raw_files.guesses if can_ask() else ()
+    print_outcome(result, store, [*files, *answers], as_json=as_json, shown_notes=guesses)
     # Faulty files do not stop the others, so the account comes first and the exit code at the end.
     for fault in result.faults:
         talk.print(f"borgtrace: {fault}")

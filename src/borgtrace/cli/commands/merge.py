@@ -30,4 +30,4 @@ def merge(
 
     with bars() as progress:
         manifest = merge_stores(stores, out, memory=memory, progress=progress)
-    print_made(manifest, as_json=as_json)
+    print_made(manifest, out, as_json=as_json)

@@ -79,13 +79,14 @@ def report(
 
 def print_summary(summary: Summary, *, as_json: bool) -> None:
     """Print where the page is, how much it holds, and which questions were refused."""
-    from borgtrace.cli.console import talk
+    from borgtrace.cli.console import counted, talk
     from borgtrace.cli.printing import print_json
 
     for name, error in summary.refused.items():
         talk.print(f"{name}: {error}")
     size = f"{summary.size / 1e6:.1f} MB"
-    talk.print(f"{summary.n_questions} questions, {summary.n_charts} charts, {size}")
+    questions = counted(summary.n_questions, "question")
+    talk.print(f"{questions}, {counted(summary.n_charts, 'chart')}, {size}")
     if as_json:
         print_json(
             {

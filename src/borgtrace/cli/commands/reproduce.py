@@ -64,6 +64,9 @@ ListPapersOption = Annotated[
     bool, Option("--list", help="List the papers, or the tables and figures of one, and stop.")
 ]
 
+SHOWN_REASONS = 3
+"""Why claims are not judged; the page has all reasons, each beside its claim."""
+
 
 @command(on_interrupt="nothing was written")
 def reproduce(
@@ -140,7 +143,10 @@ def without_store(paper: str) -> UsageError:
 
 def print_files(reproduction: Reproduction, files: ReproductionFiles, out: Path) -> None:
     """Print how much was reproduced, and where the page and the figures are."""
-    from borgtrace.cli.console import talk
+    from borgtrace.cli.answers import print_reasons
+    from borgtrace.cli.console import counted, print_prose, talk
 
-    talk.print(reproduction.summary)
-    talk.print(f"Page: {files.page}; {files.n_figures} figures in {out / 'figures'}")
+    print_reasons(reproduction.findings, n_reasons=SHOWN_REASONS)
+    print_prose(reproduction.summary)
+    figures = counted(files.n_figures, "figure")
+    talk.print(f"Page: {files.page}; {figures} in {out / 'figures'}")

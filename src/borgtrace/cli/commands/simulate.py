@@ -57,7 +57,7 @@ def simulate(
 
     import borgtrace
     from borgtrace.cli.answers import ask
-    from borgtrace.cli.console import talk
+    from borgtrace.cli.console import print_prose
     from borgtrace.report.answer_files import check_png
     from borgtrace.scheduling import SIMULATE, SIMULATE_HOURS, SimulateOptions
     from borgtrace.scheduling.schedule_question import DEFAULTS
@@ -78,7 +78,7 @@ def simulate(
         event_log=str(event_log or ""),
         jobs=jobs,
     )
-    question = replace(SIMULATE_HOURS if by_hour else SIMULATE, note=talk.print)
+    question = replace(SIMULATE_HOURS if by_hour else SIMULATE, note=print_prose)
     opened = borgtrace.open(required_store(store), memory=memory)
     ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)
 

@@ -73,4 +73,4 @@ def subset(
     )
     with bars() as progress:
         manifest = copy_part(store, out, criteria, memory=memory, progress=progress)
-    print_made(manifest, as_json=as_json)
+    print_made(manifest, out, as_json=as_json)

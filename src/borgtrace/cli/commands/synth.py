@@ -116,7 +116,7 @@ def make_trace(out: Path, options: "SynthOptions") -> None:
     """Generate a trace with a progress bar over its hours, and say what is in it."""
     from rich.progress import TextColumn
 
-    from borgtrace.cli.console import progress, talk
+    from borgtrace.cli.console import counted, progress, talk
     from borgtrace.synth import write_trace
     from borgtrace.synth.options import check_output
 
@@ -133,7 +133,7 @@ def make_trace(out: Path, options: "SynthOptions") -> None:
         write_trace(out, options, report)
     truth = json.loads((out / "truth.json").read_text())
     for table, rows in sorted(truth["rows"].items()):
-        talk.print(f"  {table}: {rows:,} rows")
+        talk.print(f"  {table}: {counted(rows, 'row')}")
     talk.print(f"Synthetic trace, seed {truth['seed']}. Known answers: {out / 'truth.json'}")
     talk.print(f"Next: borgtrace ingest {shell_word(out)} --store store")
 
@@ -183,44 +183,42 @@ def in_order_of_targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: places.get((row["measure"], row["tier"]), len(places)))
 
 
-TARGET_LINE = "{:<44}{:>11}{:>11}{:>11}  {:<23}{:<13}{}"
-
-
-def line_of_target(row: dict[str, Any]) -> str:
-    """Return the line of one target: what is published, measured, and judged of it."""
-    # Inside: the help of all commands imports this module, and names of a store need an engine.
+def cells_of_target(row: dict[str, Any]) -> dict[str, str]:
+    """Return the cells of one target: what is published, measured, and judged of it."""
     from borgtrace.notation import number, value_text
 
-    deviation = "" if row["deviation"] is None else f"{row['deviation']:+.1%}"
     interval = "" if row["low"] is None else f"{number(row['low'])} … {number(row['high'])}"
-    return TARGET_LINE.format(
-        f"{row['measure']}, {row['tier']}",
-        value_text(row["published"]),
-        value_text(row["measured"]),
-        deviation,
-        interval,
-        row["verdict"],
-        f"{row['grade']}: {row['reference']}",
-    )
+    deviation = "" if row["deviation"] is None else f"{row['deviation'] * 100:+,.1f} %"
+    return {
+        "target": f"{row['measure']}, {row['tier']}",
+        "published": value_text(row["published"]),
+        "measured": value_text(row["measured"]),
+        "deviation": deviation,
+        "95 % interval": interval,
+        "verdict": row["verdict"],
+        "source": f"{row['grade']}: {row['reference']}",
+    }
 
 
 def print_targets(rows: list[dict[str, Any]]) -> None:
     """Print a line for each target with its verdict, and how many fit."""
-    print(
-        TARGET_LINE.format(
-            "target", "published", "measured", "deviation", "95 % interval", "verdict", "source"
-        )
-    )
-    for row in rows:
-        print(line_of_target(row))
+    # Inside: the help of all commands imports this module, and names of a store need an engine.
+    from borgtrace.cli.grid import TextColumn, print_grid
+
+    lines = [cells_of_target(row) for row in rows]
+    numbers = ("published", "measured", "deviation")
+    columns = []
+    for name in lines[0] if lines else ():
+        cells = [line[name] for line in lines]
+        column = TextColumn(name, cells, name in numbers, is_folded=name == "target")
+        columns.append(column)
+    print_grid(columns, ("target", *numbers, "verdict"))
     # Guides and tails are shown without a verdict and do not count.
     judged = [row["verdict"] for row in rows if row["verdict"] in ("fits", "does not fit")]
     not_judged = [row for row in rows if row["verdict"] == "not judged"]
     if not_judged:
         n_near = sum(row["is_near"] for row in not_judged)
-        print(
-            f"{n_near} of {len(not_judged)} targets are near the published number; "
-            "a verdict needs all tables, 24 hours and 1,000 tasks"
-        )
+        print(f"{n_near} of {len(not_judged)} targets are near the published number.")
+        print("A verdict needs all tables, 24 hours and 1,000 tasks.")
     else:
         print(f"{judged.count('fits')} of {len(judged)} judged targets fit")

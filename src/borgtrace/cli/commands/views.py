@@ -25,7 +25,9 @@ def views(
 
     Example: borgtrace views --cell a --dataset my-project.borg_a
     """
+    from borgtrace.cli.console import counted, talk
     from borgtrace.cli.printing import print_json
+    from borgtrace.errors import shell_word
     from borgtrace.lifecycle.hosted import all_views_sql
 
     script = all_views_sql(cell, dataset)
@@ -39,3 +41,7 @@ def views(
         )
     else:
         print(script)
+        n_views = counted(script.count("CREATE OR REPLACE VIEW"), "view")
+        options = f"--cell {cell} --dataset {shell_word(dataset)}"
+        talk.print(f"{n_views} of cell {cell} in {dataset}. To make them:")
+        talk.print(f"borgtrace views {options} | bq query --use_legacy_sql=false")
