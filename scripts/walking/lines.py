@@ -85,16 +85,21 @@ def lines_without_store(out: Path) -> list[Line]:
 
 
 def first_of(store: borgtrace.Store) -> tuple[object, tuple[object, ...]]:
-    """Return a machine and a task of a store: where it has some, a machine on which a task ran."""
-    used = "select min(machine_id) as id from instance_events where machine_id is not null"
-    (machine,) = store.sql(used).column("id").to_pylist()
-    if machine is None:
-        (machine,) = (
-            store.sql("select min(machine_id) as id from machine_events").column("id").to_pylist()
-        )
-    first_task = "select collection_id, instance_index from tasks order by all limit 1"
+    """Return a machine and a task of a store, with usage where some have any."""
+    machines = [
+        f"select min(machine_id) as id from {table} where machine_id is not null"
+        for table in ("instance_usage", "instance_events", "machine_events")
+    ]
+    ids = [store.sql(query).column("id").to_pylist()[0] for query in machines]
+    machine = next((id_ for id_ in ids if id_ is not None), 0)
+    first_task = """
+        select collection_id, instance_index
+        from tasks
+        order by n_windows = 0, collection_id, instance_index
+        limit 1
+    """
     tasks = store.sql(first_task).to_pylist()
-    return machine or 0, tuple(tasks[0].values()) if tasks else (0, 0)
+    return machine, tuple(tasks[0].values()) if tasks else (0, 0)
 
 
 def tables_of(store: Path) -> list[Path]:

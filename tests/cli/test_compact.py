@@ -334,6 +334,32 @@ def test_without_a_moment_it_is_when_most_is_requested(
     assert row["tasks"] == 3
 
 
+def test_a_task_shorter_than_a_window_has_a_busiest_moment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Submitted at 605 s and started at 633 s, it runs at the beginning of no window of five minutes."""
+    events = ["605000000,,3,0,,0,u,1,9,0.5,0.5,0,0", "633000000,,3,0,3,1,u,1,9,0.5,0.5,0,0"]
+    cell = store(tmp_path, machine_events=MACHINES, task_events=events)
+    code, out, err = run(capsys, cell, "--what-if", "limits", "--json")
+    assert code == 0, err
+    assert "At 2011-05-01 19:00 EDT, 0.009167 h after the start: when most CPU is requested" in err
+    assert json.loads(out)["rows"][0]["tasks"] == 1
+
+
+def test_where_nothing_starts_there_is_nothing_to_pack(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The moment is looked for before the question is asked: that it does not apply is an answer here, too."""
+    pending = ["605000000,,3,0,,0,u,1,9,0.5,0.5,0,0"]
+    cell = store(tmp_path, machine_events=MACHINES, task_events=pending)
+    assert run(capsys, cell) == (
+        0,
+        "",
+        "not applicable: no task with a known start runs at any time, so there is nothing to pack; "
+        "take a longer part of the trace, or files of events that say when tasks start\n",
+    )
+
+
 def test_a_moment_after_the_last_event_is_inside_where_usage_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

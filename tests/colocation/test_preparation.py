@@ -341,6 +341,26 @@ def test_the_stores_arrays_give_the_same_pool() -> None:
         )
 
 
+def test_means_stand_in_where_a_format_may_have_samples_and_a_store_has_none() -> None:
+    """Prometheus has gauges of CPU, which are samples, or counters, which give means: these here are means of .25."""
+    means = {"max_sampled_cpu": None, "max_average_cpu": 0.25}
+    tasks = [task(number, 24, **means) for number in (1, 2)]
+    rows = [*usage(1, [None] * 24), *usage(2, [None] * 24)]
+    pool = prepare(tiny("prometheus", tasks=tasks, instance_usage=rows))
+    assert pool.inst.tolist() == [0.25] * 48
+    assert (
+        PreparationStep(
+            "windows whose mean stands for a sampled second, which hides peaks", 48, 48, "windows"
+        )
+        in pool.steps
+    )
+    # With a sample of one task, samples count, and the other task has none.
+    sampled = [task(1, 24, max_sampled_cpu=0.5), tasks[1]]
+    rows = [*usage(1, [0.5] * 24), *usage(2, [None] * 24)]
+    pool = prepare(tiny("prometheus", tasks=sampled, instance_usage=rows))
+    assert pool.inst.tolist() == [0.5] * 24
+
+
 LONGER_TRACE = "colocation needs a longer trace with usage"
 NO_USAGE = "no task has usage; colocation needs a trace with usage"
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import COMPACT
-from borgtrace.scheduling.compact import CompactOptions, row_of_what_if, usage_at
+from borgtrace.scheduling.compact import (
+    CompactOptions,
+    machines_in_words,
+    row_of_what_if,
+    usage_at,
+)
 from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.whatifs import WHAT_IFS, Moment
@@ -134,3 +140,13 @@ def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:
     # Half of a measurement is none: eight tasks of ten are too few.
     usage[8] = window(9, 600, 0.25, None)
     assert usage_at(tiny("2011", **given, instance_usage=usage), tasks, at(600)) == (None, 0)
+
+
+def test_the_sentence_says_how_the_order_of_machines_counts() -> None:
+    row = {"what_if": "limits", "tasks": 1, "machines": 2.0, "least": 1.0, "most": 2.0}
+    answer = pa.Table.from_pylist([{**row, "change": 0.0}])
+    assert machines_in_words(answer) == (
+        "1 task needs 2 machines (limits, 1 to 2 by the order of the machines)."
+    )
+    same = pa.Table.from_pylist([{**row, "tasks": 8, "least": 2.0, "change": 0.0}])
+    assert machines_in_words(same) == "8 tasks need 2 machines (limits)."

@@ -17,7 +17,7 @@ from borgtrace.notation import (
     percent,
 )
 from borgtrace.notation.amounts import RESOURCES, resource_of
-from borgtrace.schema.time import HOUR, TRACE_START
+from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.store import Store
 from borgtrace.store.machine import MachineCapacity, first_start
 
@@ -76,7 +76,8 @@ def why_nothing(store: Store, notation: Notation, machine_id: int, time: int | N
         return "nothing is known to have run"
     place = shell_word(store.path)
     machine = shell_word(notation.names.machine(machine_id))
-    moment = moment_option(max(first_time, TRACE_START))
+    # The next whole second: nobody types µs.
+    moment = moment_option(-(-max(first_time, TRACE_START) // SECOND) * SECOND)
     return (
         "no usage was measured on it; what ran there at a moment: "
         f"borgtrace machine {place} {machine} --at {moment}"

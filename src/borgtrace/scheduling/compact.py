@@ -448,8 +448,13 @@ def machines_in_words(answer: pa.Table) -> str:
     if not rows:
         return "No what-if of those asked for is applicable: the table says why."
     first = rows[0]
+    tasks = "1 task needs" if first["tasks"] == 1 else f"{first['tasks']:,} tasks need"
     noun = "machine" if first["machines"] == 1 else "machines"
-    text = f"{first['tasks']:,} tasks need {first['machines']:,.0f} {noun} ({first['what_if']})"
+    way = first["what_if"]
+    if first["least"] != first["most"]:
+        # Without it, one task on two machines looks like a mistake: the first that is tried may be too small.
+        way += f", {first['least']:,.0f} to {first['most']:,.0f} by the order of the machines"
+    text = f"{tasks} {first['machines']:,.0f} {noun} ({way})"
     saving = [row for row in rows[1:] if row["change"] is not None and row["change"] < 0]
     for row in sorted(saving, key=lambda row: row["change"])[:2]:
         text += f"; {row['machines']:,.0f} with {row['what_if']} ({percent(row['change'])})"
