@@ -32,8 +32,6 @@ def lines_on(store: Path, out: Path) -> list[Line]:
     opened = borgtrace.open(store)
     machine, task = first_of(opened)
     placed = ("--realizations", 200, "--instances", 2, "--size", 20)
-    first_half = ("subset", store, out / "first", "--where", "collection_id % 2 = 0")
-    second_half = ("subset", store, out / "second", "--where", "collection_id % 2 = 1")
     every_line: list[tuple[object, ...]] = [
         ("info", store),
         ("sql", store, "select count(*) from tasks"),
@@ -65,8 +63,21 @@ def lines_on(store: Path, out: Path) -> list[Line]:
         ("explore", store, "--no-browser"),
         *(("dialect", "sniff", path) for path in tables_of(store)),
     ]
-    merged = ("merge", out / "first", out / "second", out / "both")
-    return [*map(Line, every_line), Line(merged, (first_half, second_half))]
+    return [*map(Line, every_line), merge_line(opened, out)]
+
+
+def merge_line(store: borgtrace.Store, out: Path) -> Line:
+    """Return the line that merges two halves of a store, or the store with itself where it has one job alone."""
+    jobs = store.sql("select distinct collection_id as id from tasks order by id")
+    ids = jobs.column("id").to_pylist()
+    if len(ids) < 2:
+        return Line(("merge", store.path, store.path, out))
+    middle = ids[len(ids) // 2]
+    halves = {"first": f"collection_id < {middle}", "second": f"collection_id >= {middle}"}
+    before = [
+        ("subset", store.path, out / name, "--where", where) for name, where in halves.items()
+    ]
+    return Line(("merge", out / "first", out / "second", out / "both"), tuple(before))
 
 
 def lines_without_store(out: Path) -> list[Line]:

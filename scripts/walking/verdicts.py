@@ -25,6 +25,7 @@ WAY_OUT = re.compile(
 """What a reader is told to do, or to bring."""
 NOTHING_TO_DO = (
     re.compile(r"nothing is known to have run"),
+    re.compile(r"does not say on which machines tasks ran"),
     re.compile(r"Its usage was not measured"),
     re.compile(r"the store is as it was written"),
 )

@@ -71,6 +71,10 @@ def why_nothing(store: Store, notation: Notation, machine_id: int, time: int | N
     time
         The moment that was asked for, µs on the trace's clock; None for all hours.
     """
+    trace = store.manifest.dialect
+    tables = ("instance_events", "instance_usage")
+    if not any(trace.publishes("machine_id", table) for table in tables):
+        return f"{trace.title} does not say on which machines tasks ran"
     first_time = None if time is not None else first_start(store, machine_id)
     if first_time is None:
         return "nothing is known to have run"
