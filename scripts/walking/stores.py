@@ -22,7 +22,7 @@ PODS = {"7d": 2}
 """Of the invented Prometheus, where the answers of six would be large; by span."""
 MACHINES = {"7d": 6}
 """Of the demo's cell, where twelve would take long; by span."""
-SHARES = {"openb": 1.0, "s2011": 0.1}
+SHARES = {"s2011": 0.1}
 """Of the jobs of real traces: 12,500 machines of 2011 run more tasks than a walk has time for."""
 
 
@@ -60,9 +60,9 @@ def cut_store(kind: str, minutes: int, store: Path, trace: Path) -> bool:
         # Most of its pods come in the last days: ten minutes of an earlier week hold none.
         last = borgtrace.open(whole).manifest.time_range["instance_events"][1]
         first = max(0, (last - TRACE_START) // MINUTE - minutes - 60)
-    share = SHARES[kind]
-    chosen = ("--time", f"{first}m..{first + minutes}m", "--fraction", share)
-    return is_done("subset", whole, store, *chosen)
+    share = ("--fraction", SHARES[kind]) if kind in SHARES else ()
+    span = ("--time", f"{first}m..{first + minutes}m")
+    return is_done("subset", whole, store, *span, *share)
 
 
 def files_of(kind: str, trace: Path) -> list[Path]:

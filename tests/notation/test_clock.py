@@ -63,6 +63,9 @@ def test_what_is_printed_of_a_moment_can_be_typed_again(cluster: Store) -> None:
     clock = WallClock.of(cluster.manifest)
     assert clock.moment(NOON) == "2026-11-01 12:00 UTC, 12 h after the start"
     assert clock.parse("12h", "--at") == NOON
+    without_calendar = WallClock(None, "UTC")
+    assert without_calendar.moment(NOON) == "12 h after the start"
+    assert without_calendar.span(TRACE_START, NOON) == "after the start of the trace"
     assert clock.parse(moment_option(NOON + 90), "--at") == NOON + 90
     assert span_option(TRACE_START, NOON) == "0s..12h"
     assert clock.span(TRACE_START, NOON) == "2026-11-01 00:00:00 UTC to 2026-11-01 12:00:00 UTC"

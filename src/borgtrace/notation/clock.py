@@ -171,11 +171,10 @@ class WallClock:
         return amount if wall is None else f"{wall}, {amount}"
 
     def span(self, first: int, last: int) -> str:
-        """Write two times to the second, as wall clock where there is a calendar, else as amounts since the start."""
-        return f"{self._exact(first)} to {self._exact(last)}"
-
-    def _exact(self, time: int) -> str:
-        return self.wall(time, SECONDS) or moment_option(time)
+        """Say to the second when two times are on the wall clock, or what :func:`span_option` counts from."""
+        if self.start is None:
+            return "after the start of the trace"
+        return f"{self.wall(first, SECONDS)} to {self.wall(last, SECONDS)}"
 
     def parse(self, text: str, where: str) -> int:
         """Return a time in µs on the trace's clock: a date with a time of day, or what :func:`parse_moment` reads.
