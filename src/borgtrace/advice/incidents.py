@@ -1,8 +1,8 @@
 """What would have broken: where and when did tasks use more together than the chosen policies promised?
 
-The ten worst breaks of each resource in the judged periods, by how much they exceed the promise. A break is a run of
-5-minute windows of one machine; it says what the tasks of the promise used at the worst, what was promised, requested
-and there, and which of them used most. A promise is broken before a machine is full: what its capacity says beside.
+The ten worst breaks of each resource in the judged periods, by how much usage exceeds the promise. A break is a run of
+5-minute windows of one machine. It shows what the tasks used at the worst time, what was promised, requested and
+available, and which tasks used most. A broken promise does not mean a full machine: the capacity stands beside.
 """
 
 from __future__ import annotations

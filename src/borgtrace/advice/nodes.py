@@ -1,12 +1,13 @@
 """How many nodes hold the workload when machines promise less than is requested?
 
 The tasks that run at the busiest moment of the judged time are packed again from nothing (cell compaction, Verma et
-al., EuroSys'15, §5.1; the 90th percentile of 11 orders): with what they request, and with the shares of it that the
-chosen policies promised (each task alike). Where the cores and GiB of the largest machine are known, the same tasks are
-packed on each type of a table of prices, and on the cheapest mix that is found: best fit, with a share of each node
-left free, room on each node for what runs on nearly every machine (daemonsets), and at most so many tasks a node.
-Placement constraints name machines that a new fleet does not have, and are dropped there; jobs whose tasks must be
-apart stay apart. Disks, networks and failures of nodes are not looked at: keep spare nodes as you do today.
+al., EuroSys'15, §5.1; the 90th percentile of 11 orders): once with their requests, and once with the shares of their
+requests that the chosen policies promised (the same share for each task). Where the cores and GiB of the largest
+machine are known, the same tasks are packed on each node type of a table of prices, and on the cheapest mix that is
+found. Packing is best fit. It leaves a share of each node free, keeps room on each node for what runs on nearly every
+machine (daemonsets), and limits the number of tasks on a node. Placement constraints name machines that a new fleet
+does not have, so they are dropped; jobs whose tasks must be apart stay apart. Disks, networks and failures of nodes are
+not considered: keep as many spare nodes as you do today.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which policy would have been chosen for each period, and did it keep its promises?
 
-The walk through the trace behind the value of an advice, period by period: chosen by the periods before, judged on a
-period that was not seen.
+The value of an advice comes from a walk through the trace, shown here period by period: each policy is chosen by the
+periods before, and judged on a period that it has not seen.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is not known: what an advice could not see, and what that may cost.
 
-Gaps in the usage, short series, requests and limits that are missing, usage above requests, and peaks that are shorter
-than a measurement. The margin for short peaks is our extrapolation: how much higher the highest five minutes of a
-machine are than its highest ten, the median of the machines; the same again is what shorter peaks may add.
+Gaps in the usage, short series, missing requests and limits, usage above requests, and peaks that are shorter than a
+measurement. The margin for short peaks is our extrapolation. It compares the highest five minutes of a machine with its
+highest ten, and takes the median over machines: shorter peaks may add as much again.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """How far may requests be overcommitted, and at what risk?
 
-For each period of the trace the policy is chosen that saved most in the periods before it among those whose rate of
-broken promises there, at the upper end of its 95 % interval and of what one more period is expected to bring, is within
-the target; it is then judged on that period, which it has not seen. The rate is the share of the 5-minute windows of a
-machine after which its tasks, within the horizon, use more together than was promised; each counts at most its request.
-Windows in or after which too little was measured are not judged. Where nothing but the requests themselves keeps the
-target, that is what is said, with the safest policy that was tried. Intervals take machines as what varies; none ends
-below 3 ÷ trials, where a trial is one machine for one horizon.
+For each period of the trace, a policy is chosen by the periods before it: of the policies that kept the target there,
+the one that saved most. A policy kept the target if its rate of broken promises was within it, at the upper end of its
+95 % interval and of what one more period is expected to bring. The chosen policy is then judged on its own period,
+which it has not seen. The rate is the share of the 5-minute windows of a machine after which its tasks, within the
+horizon, use more together than was promised; each task counts at most its request. Windows are not judged if too little
+was measured in or after them. Where nothing but the requests themselves keeps the target, the answer says so, and
+names the safest policy that was tried. Intervals come from differences between machines; none ends below 3 ÷ trials,
+where a trial is one machine for one horizon.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """What should each workload request?
 
-A workload is what `by` says: the tasks of one owner (a Deployment, say), of one pattern of names, of one job, or of
-one user. A recommender sees the 5-minute samples of all its tasks in the order of time and recommends one request for
-each of them; a back-test on the whole trace tells how often a sample lay above what was recommended before it. Where
-nobody names a recommender, the back-test chooses the one that reserves least with at most 5 % of the samples of CPU,
-and .1 % of those of memory, above it. Memory is never recommended below what was seen at its highest, unless that is
-asked for, and CPU never more than 15 % above it; where a container was OOM-killed it is at least 15 % above the limit
-at the time, since the usage that killed it is not seen. A limit keeps its ratio to the request, as VPA has it, and is
-at least 15 % above what was seen at its highest. Nobody knows what a task that waited, or was killed, would have done
-next: the trace goes on as it was.
+A workload is what `by` says: the tasks of one owner (such as a Deployment), of one pattern of names, of one job, or of
+one user. A recommender sees the 5-minute samples of all tasks of a workload in the order of time, and recommends one
+request for each of them. A back-test on the whole trace counts how often a sample lay above the recommendation before
+it. Unless a recommender is named, the back-test chooses the one that reserves least with at most 5 % of the samples of
+CPU, and .1 % of those of memory, above it. Memory is never recommended below the highest sample, unless that is asked
+for, and CPU never more than 15 % above it. Where a container was killed because it ran out of memory, memory is at
+least 15 % above the limit at that time, since the usage that killed it was not seen. A limit keeps its ratio to the
+request, as VPA does it, and is at least 15 % above the highest sample. Nobody knows what a task that waited, or was
+killed, would have done next: the trace goes on as it was.
 """
 
 from __future__ import annotations

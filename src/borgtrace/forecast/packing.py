@@ -1,10 +1,10 @@
 """What does a better forecast buy: how many machines does GPA need with it, and how often are they overloaded?
 
-At each cut the tasks that run then are packed by GPA, as though all moved at once, by the mean and deviation that a
-forecaster tells for the next hour: over the slots of it, the mean of the means, and the variance within and between
-them. ``history`` takes the last hour's own mean and deviation, ``future`` those that came. Overload counts machines and
-slots of that hour whose tasks used more than the capacity of the largest machine. Compare machines at equal overload:
-ρ is what GPA was told, not what came out.
+At each cut the running tasks are packed again by GPA, as if all could move at once. GPA gets the mean and deviation
+that a forecaster gives for the next hour: the mean of its slots, and the variance within and between them. ``history``
+packs by the mean and deviation of the last hour, ``future`` by those of the hour to come. Overload is the share of
+machines and slots in that hour whose tasks used more than the capacity of the largest machine. Compare machines at
+equal overload: ρ is the target of GPA, not what came.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How well can the usage of a task be told an hour ahead, by whom, and how sure is that?
+"""How well can the usage of a task be forecast an hour ahead, by whom, and how surely?
 
-Forecasters see the last hour of a task, and the same hour a day before, at the end of a slot of 300 s. They are trained
-on the hours before a cut and judged on those after it, for several cuts; no example before a cut has a target after it.
-Deviations come from the last fifth of the training hours, and intervals of 90 % from them, as though errors were
-Gaussian. A task needs an hour of known slots: short ones are not judged. Skill is 1 − rmse ÷ that of persistence: below
-0 the forecaster is beaten by saying that nothing changes.
+At the end of a slot of 300 s, forecasters see the last hour of a task, and the next hour as it was a day before. They
+are trained on the hours before a cut and judged on those after it, for several cuts; no example before a cut has a
+target after it. Deviations come from the last fifth of the training hours, and 90 % intervals from the deviations, as
+if errors were Gaussian. A task needs an hour of known slots, so short tasks are not judged. Skill is 1 − rmse ÷ rmse of
+persistence: below 0, a forecast that nothing changes is better.
 """
 
 from __future__ import annotations

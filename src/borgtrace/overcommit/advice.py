@@ -1,13 +1,14 @@
 """Which policy keeps a violation rate on the periods to come, when it is chosen on the periods before?
 
-Walk-forward: for each period, by default a day, the policy is advised that saved most on the periods before, among
-those whose violation rate there, at the upper end of its interval, is within the target. Where none is, the limits are,
-unless they were exceeded: then nothing tested keeps the target, and nothing is advised. Only instants count whose
-horizon had ended when the period began. The advice is then judged on that period, which it has not seen: kept or
-broken, where its interval tells. Intervals (95 %) take machines as what varies, and none ends below 3 ÷ trials (the
-rule of three: so many may go unseen), where a trial is one machine for one horizon. A target therefore needs 3 ÷ target
+This is walk-forward: for each period, by default a day, the advice is the policy that saved most in the periods before,
+among those whose violation rate there, at the upper end of its interval, is within the target. Where no policy is, the
+advice is the limits, unless these were exceeded: then nothing tested keeps the target, and there is no advice. Only
+instants count whose horizon had ended when the period began. The advice is then judged on its own period, which it has
+not seen: kept or broken, where its interval tells. Intervals (95 %) come from differences between machines, and none
+ends below 3 ÷ trials (the rule of three), where a trial is one machine for one horizon. So a target needs 3 ÷ target
 trials before any policy but the limits can be advised: 300 machine-days for 1 % and a horizon of a day. Days of one
-trace are alike, so a rate on few days says little about another month, and one on few hours little about another day.
+trace are alike, so a rate over few days says little about another month, and one over few hours little about another
+day.
 """
 
 from collections.abc import Sequence

@@ -1,13 +1,14 @@
 """What best-effort work finds room in reclaimed resources, and at what price in evictions?
 
 Production tasks keep a reservation: their limit for the first 300 s, then decaying with a half-life toward their usage
-and a margin, rising to it at once. What their limits hold beyond it is reclaimed. Best-effort tasks (every tier below
-production) are admitted into what production does not reserve, where and while the trace has them, each by its limit:
-the highest priority first, and of one priority the longest there. Where the reservations grow into admitted work, or
-all usage exceeds the machine, tasks are evicted until it fits: the lowest priority first, and of one the youngest; an
-evicted task may return in a later slot. Usage that was not measured counts as the limit. *Machines saved* is what is
-admitted beyond the row of *limit*, which reclaims nothing, in mean machines. The trace goes on as it was: a task
-that is not admitted runs no longer for it, and nothing moves to another machine.
+plus a margin, and rising to it at once. The part of their limits beyond the reservation is reclaimed. Best-effort tasks
+(every tier below production) are admitted into what production does not reserve, each by its limit, on the machine and
+in the time where the trace has them: the highest priority first, and of one priority the task that has been there
+longest. Where the reservations grow into admitted work, or all usage exceeds the machine, tasks are evicted until the
+rest fits: the lowest priority first, and of one priority the youngest. An evicted task may return in a later slot.
+Usage that was not measured counts as the limit. *Machines saved* is what is admitted beyond the row of *limit*, which
+reclaims nothing, in mean machines. The trace goes on as it was: a task that is not admitted loses that time, and no
+task moves to another machine.
 """
 
 from collections.abc import Sequence

@@ -1,13 +1,13 @@
 """Which policy overcommits how much, and how often would it have been too much?
 
-Every policy predicts, at the end of each 300 s and for each machine, the peak of the tasks that are there. The oracle
-is what they then used together at most within the horizon, each at most its limit of that moment; tasks that come
-later do not count. A prediction below it is a violation, and by how much, as a share of it, its severity. Savings are
-the part of the limits that is not promised; usable capacity is what limits could grow by. Overload is the share of the
-horizon's slots above the prediction. Memory kills are the fewest tasks, of the lowest priority first, that had to die
-in the next slot, were the machine filled to its prediction; a task that was not measured there is not killed, for
-nobody knows what that frees. Intervals (95 %) take machines as the units that vary:
-neighboring slots of a machine are no independent evidence. GPA's ρ is per slot, not per horizon.
+At the end of each 300 s, every policy predicts for each machine the peak of the tasks that are there. The oracle is the
+highest usage that these tasks then reached together within the horizon, each at most its limit of that moment; later
+tasks do not count. A prediction below the oracle is a violation; its severity is how far below, as a share of the
+oracle. Savings are the part of the limits that is not promised; usable capacity is what limits could grow by. Overload
+is the share of the horizon's slots above the prediction. Memory kills are the fewest tasks, lowest priority first, that
+would have to be killed in the next slot if the machine were filled to its prediction; a task without a measurement
+there is not killed, because nobody knows what that would free. Intervals (95 %) come from differences between machines,
+because neighboring slots of a machine are no independent evidence. GPA's ρ is per slot, not per horizon.
 """
 
 from collections.abc import Mapping, Sequence

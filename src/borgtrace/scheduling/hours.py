@@ -1,7 +1,8 @@
 """What would another scheduler have done, hour by hour?
 
-Means over each hour of the trace's clock of what waits, runs, is asked for and is used, and evictions in it. What waits
-counts until it starts, was withdrawn, or the trace ends. Usage is the mean of a task over its windows in the trace.
+For each hour of the trace's clock: the means of waiting and running tasks, of requests and of usage, and the evictions.
+A task waits until it starts, is withdrawn, or the trace ends. Usage is the mean of a task over its windows in the
+trace.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """What would another scheduler have done with the trace?
 
-The attempts of the trace arrive when it submitted them (one that follows another, not before that has ended and the
-trace's gap is over), run as long as they did, and wait where nothing takes them; machines come and go as in the trace.
-Who waits is asked by priority, then by arrival, whenever a machine gets room. Tasks of production take what they ask
-for, others a factor of it: in the traces more is asked for than machines have. The factor is the largest with which
-what runs at the start packs as well as without the others. A task that is evicted is submitted again after 7 µs (the
-median in 2011) and runs anew. The policy *recorded* is the trace itself: its own times and machines, whatever the room.
+The attempts of the trace arrive when it submitted them and run as long as they did. (An attempt that follows another
+arrives only after the other has ended here, and after the same gap as in the trace.) Machines come and go as in the
+trace. Attempts that fit nowhere wait; whenever a machine gets room, they are tried by priority, and then by arrival.
+Tasks of production take their requests, others a factor of theirs, because in the traces tasks request more than the
+machines have. The factor is the largest with which the tasks that run at the start pack as well as without those
+others. A task that is evicted is submitted again after 7 µs (the median in 2011) and starts from the beginning. The
+policy *recorded* is the trace itself: its own times and machines, whatever the room.
 """
 
 import numpy as np

@@ -1,12 +1,12 @@
 """How does the power of a domain follow the CPU that its machines use?
 
-Machines are joined to their domain, and usage to power by hour of the trace's clock (`length`: another period), never
-by time: windows of usage begin at any time, power at multiples of five minutes. *Literal* is the query of Google's
-notebook on PowerData 2019: windows of 300 s or more with an event on the machine, tiers as in `notebook`, of the
-largest capacity that the domain's machines ever had, and the mean power of all measurements; by day it moves power,
-and not CPU, by 300 s. Beside it windows of any length by their length, tasks in their own tiers, over the time with
-power measurements (the first hour of the clock has 50 minutes), and the power without a flag in the same period. The
-notebook's *cappable* is the sum of free, beb and mid.
+Machines are joined to their power domain, and usage to power by hour of the trace's clock (or by another period,
+`length`). They are never joined by time, because windows of usage begin at any time, and power at multiples of five
+minutes. *Literal* is the query of Google's notebook on PowerData 2019: windows of 300 s or more with an event on the
+machine, tiers as in `notebook`, divided by the largest capacity that the domain's machines ever had, and the mean power
+of all measurements; by day, it moves power by 300 s, but not CPU. The other columns count windows of any length by
+their length, tasks in their own tiers, over the time with power measurements (the first hour of the clock has 50
+minutes), and power without a flag in the same period. The notebook's *cappable* is the sum of free, beb and mid.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How often is how much of the supplied power drawn?
+"""How is the power that domains draw distributed?
 
 Measurements without a flag, of the cells that have traces, by thousandths of what a domain can supply. The curve of
 *domains* is what Google's notebook on PowerData 2019 draws, twice: its query for cells adds up the same measurements.
-The curve of *cells* takes the unweighted mean of a cell's domains at each time, for their sizes are not published.
+The curve of *cells* takes the unweighted mean of a cell's domains at each time, because their sizes are not published.
 """
 
 from __future__ import annotations

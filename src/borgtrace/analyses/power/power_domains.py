@@ -1,11 +1,11 @@
 """How much of what it can supply does each power domain draw, and which measurements are good?
 
 The lowest and the highest measured power, and the means of measured power and of the estimate for production, of each
-domain and of each cell (`all`), as Google's notebook on PowerData 2019 has them: over all measurements. `length` sets
-periods, such as the hours over which it draws a domain. Beside them the same without the measurements that the
+domain and of each cell (`all`), over all measurements, as in Google's notebook on PowerData 2019. `length` sets
+periods, such as the hours over which the notebook draws a domain. Further columns leave out the measurements that the
 notebook leaves out later. It uses those where both flags, *bad measurement data* and *bad production power data*, are
-false; the format document says that false means low confidence. The two readings exclude each other, so both are
-counted; the names and the published rows, of which few carry the first flag, are with the notebook.
+false; but the format document says that false means low confidence. The two readings contradict each other, so both are
+counted. The names of the flags, and the published rows, few of which carry the first flag, support the notebook.
 """
 
 from __future__ import annotations

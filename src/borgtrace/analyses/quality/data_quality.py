@@ -1,11 +1,11 @@
 """Which of the documented anomalies does this trace have, and how often?
 
 Every anomaly named by the format documents, by Google's notes or by studies of the traces is
-counted and compared with the documented rate of its trace. A share is as documented if it lies
-within a quarter of the documented one (of what is left to 100 %, where that is less), or within two standard
-deviations of a Poisson count where the trace is small. On part of a trace a rate is shown but not judged, unless no
-further part could overturn the verdict: an event that never occurs has been seen. What
-ingest refuses or flags row by row is in the store's own quality counters (`borgtrace info`).
+counted and compared with the documented rate of its trace. A share is as documented if it is
+within a quarter of the documented one (or of its distance to 100 %, if that is less), or, in a small trace, within two
+standard deviations of a Poisson count. On part of a trace a rate is shown but not judged, unless no further part could
+overturn the verdict, as when an event was seen that should never occur. Rows that ingest refuses or flags are counted
+by the store itself (`borgtrace info`).
 """
 
 from __future__ import annotations

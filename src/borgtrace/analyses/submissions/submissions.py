@@ -6,8 +6,8 @@ include it, as the published totals do. A curve divided by the last value of *ne
 of Zhu et al., Fig. 3: it ends at the quotients of these totals. A curve less its first row, divided by
 its last value, is the CDF of what happened within the trace (Fig. 2), as the distances of curves are measured.
 
-Submissions minus schedulings are what Observation 6 looks at. They add up all tasks that ever ended
-while pending, so that *pending* stands beside: the tasks that wait at the end of the step.
+Submissions minus schedulings are what Observation 6 looks at. They include all tasks that ever ended
+while pending; the column *pending* has only the tasks that wait at the end of the step.
 """
 
 from __future__ import annotations

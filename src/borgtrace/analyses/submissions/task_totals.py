@@ -1,9 +1,9 @@
 """How many tasks are there, and what happened to them in all?
 
-One row per tier and one for all: tasks that were submitted, their jobs and their events. What was there before
-the trace counts too (time 0), as in the published totals. A task counts in the tier of its last SCHEDULE. *Alive*
-is submissions minus ends: what is pending or running at the end of the trace. Events that the trace marks as later
-than its end are counted as events, but what they end is alive.
+One row per tier and one for all: tasks that were submitted, their jobs and their events. Tasks from before the trace
+count too (time 0), as in the published totals. A task counts in the tier of its last SCHEDULE. *Alive* is submissions
+minus ends: the tasks that are pending or running at the end of the trace. Events that the trace marks as later than its
+end are counted as events, but the tasks that they end count as alive.
 """
 
 from __future__ import annotations

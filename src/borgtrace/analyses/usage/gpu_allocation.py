@@ -1,8 +1,9 @@
 """How many GPUs are allocated, hour by hour?
 
-*Allocated* is the mean number of devices that running tasks requested, shares of a device as the part they are;
-*capacity* that of the machines present. An attempt holds its task's request from SCHEDULE until it leaves. Hours count
-from the start of the trace; the last one may be shorter. Where no machine says its GPUs, the capacity is not known.
+*Allocated* is the mean number of devices that running tasks requested; half a device counts as .5. *Capacity* is the
+number of devices of the machines present. An attempt holds its task's request from SCHEDULE until it leaves. Hours
+count from the start of the trace; the last one may be shorter. Where no machine says how many GPUs it has, the
+capacity is not known.
 """
 
 from __future__ import annotations

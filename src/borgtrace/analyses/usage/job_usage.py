@@ -2,10 +2,10 @@
 
 The usage of a job is Σ average × length over the windows of all its tasks, in hours of the largest machine's CPU
 (NCU-hours) or memory (NMU-hours). Of jobs with usage: the share of the largest, the tail by the least-squares line of
-log P(X ≥ x) on log x (jobs above 1 hour, up to the 99.99th percentile) and by Hill's estimator (all above it), and
-C² = variance ÷ mean². A queue served one job at a time (M/G/1) at load ρ makes a job wait (C² + 1) ÷ 2 · ρ ÷ (1 − ρ)
-mean services: the column shows how much of that remains once the largest jobs run elsewhere.
-A sample of the jobs has other shares, so the question is not answered on one.
+log P(X ≥ x) on log x (jobs above 1 hour, up to the 99.99th percentile) and by Hill's estimator (all above it), and C² =
+variance ÷ mean². In a queue that serves one job at a time (M/G/1) at load ρ, a job waits (C² + 1) ÷ 2 · ρ ÷ (1 − ρ)
+mean services: the column *wait* shows how much of that remains if the largest jobs run elsewhere. The question is not
+answered on a sample of the jobs, which has other shares.
 """
 
 from __future__ import annotations

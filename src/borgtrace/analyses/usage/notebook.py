@@ -1,11 +1,12 @@
 """What does Google's notebook of 2019 say that the cell uses, and what is left of it once corrected?
 
-*Literal* is its query of usage by tier and hour of the trace's clock: windows of 300 s or more, each counted as 300 s,
-that name a task and machine for which there is an event; the tier by the highest priority there, production for what
-is in no lower tier; divided by the capacity of all machines that ever were. Each further column says what one
-correction adds, one after the other: windows of any length inside the trace, by their length; tasks without an event on
-that machine; the tasks' own tiers, monitoring apart and what runs inside an alloc set in its own; machines while they
-are present, and the part of the hour that lies inside the trace. *Corrected* is the sum of all, as in `utilization`.
+*Literal* is the notebook's query of usage by tier and hour of the trace's clock. It takes windows of 300 s or more,
+counts each as 300 s, and requires an event of the same task and machine; the tier comes from the highest priority
+there, and is production for what is in no lower tier; the sum is divided by the capacity of all machines that ever
+were. Each further column adds one correction, one after the other: windows of any length inside the trace, by their
+length; tasks without an event on that machine; the tasks' own tiers, with monitoring apart and what runs inside an
+alloc set in its own tier; machines only while they are present, and the part of the hour that lies inside the trace.
+*Corrected* is the sum of all, as in `utilization`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Do tasks that ask for more wait longer?
+"""Do tasks that request more wait longer?
 
 Quantiles of SCHEDULE − SUBMIT by the size of the request: of CPU in classes that end at powers of two of the largest
 machine, of GPUs at powers of two of a device (0 where a task asks for none, and others do). Waits are cut to hundredths

@@ -1,11 +1,11 @@
 """Which limits would recommenders have set, and how much would they have wasted, throttled or killed?
 
-Every recommender sees the samples of a job in the order of time and recommends one limit for its tasks after each slot
-of 300 s, which holds from the next slot on; before the first recommendation a task has its own request. Relative slack
-is (mean limit − 95th percentile of usage) ÷ mean limit of a job-day; absolute slack the limits that were not used, in
-largest machines. A task is short in a slot whose mean CPU, or largest memory, exceeds the limit: it would have been
-throttled, or killed. Nobody knows what a throttled or killed task would have done next: the trace goes on as it was.
-CPU is in cores and memory in bytes, for the buckets of histograms are.
+Every recommender sees the samples of a job in the order of time. After each slot of 300 s it recommends one limit for
+the job's tasks, which holds from the next slot on; before the first recommendation a task has its own request. Relative
+slack is (mean limit − 95th percentile of usage) ÷ mean limit of a job-day; absolute slack is the limits that were not
+used, in largest machines. A task is short in a slot whose mean CPU, or largest memory, exceeds the limit: it would have
+been throttled, or killed. Nobody knows what a throttled or killed task would have done next: the trace goes on as it
+was. CPU is in cores and memory in bytes, as the buckets of the histograms are.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,14 +1,14 @@
 """Which way of packing, and which overcommit factor, should this cell use, and why?
 
-Every way (the paper's estimators, those beyond it around the target, GPA told ever stricter targets, requests divided
-by an overcommit factor) packs random instances by what earlier hours show. There the ways are ranked: first those whose
-overflow keeps the target, at the upper end of its 95 % interval, both on held-out draws and on the simultaneous series,
-by their number of machines; then the others, by how close they come. All are judged on later hours. The advice is the
-first of the ranking that keeps the target there too, by its own interval; where nothing does, nothing is advised. The
-overcommit factor is the largest that keeps the target, with all smaller ones (steps of .05). *Machines* count one more
-for every task that fits no machine alone. Intervals: over instances (Student's t; none seen: 3 ÷ trials); of the
-simultaneous series from drawing its days anew, with all instances together. Tasks without time stamps are judged on
-draws alone.
+Every way of packing (the paper's estimators, others around the target, GPA with ever stricter targets, requests divided
+by an overcommit factor) packs random instances by what earlier hours show. These hours also rank the ways. First come
+those that keep the target, by their number of machines: the upper end of the 95 % interval of their overflow must be
+within it, on held-out draws and on the simultaneous series. Then come the others, by how close they are. All ways are
+then judged on later hours. The advice is the first way of the ranking that keeps the target there too, by its own
+interval; where none does, there is no advice. The overcommit factor is the largest that keeps the target together with
+all smaller ones (in steps of .05). *Machines* count one more for every task that does not fit on a machine alone.
+Intervals on draws are Student's t over instances (3 ÷ trials where no overflow was seen). Intervals on the simultaneous
+series resample its days, with all instances of a day together. Tasks without time stamps are judged on draws alone.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """What happens when tasks come and go, and are unknown at first?
 
-Beyond Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any estimator from what has been
-measured before that moment, and leave; no task migrates. The usage of a new task is estimated from earlier
-tasks of the same user and logical name, else of the user, or from its request. Counted per hour: machine-hours, and
-moments (machine × 5 minutes) with an overflow. Short tasks, which the paper drops, come along with ``--include
-short``; with ``--include failing`` each attempt of a failing task is placed anew, and what the attempts used that had
-to be made again is the cost of the retries.
+Beyond Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by an estimator from what has been measured
+before that moment, and leave; no task migrates. The usage of a new task is estimated from earlier tasks of the same
+user and logical name, or else of the user, or from its request. Each hour counts machine-hours, and moments (machine ×
+5 minutes) with an overflow. ``--include short`` keeps short tasks, which the paper drops. With ``--include failing``
+each attempt of a failing task is placed again; the usage of the attempts that had to be repeated is the cost of the
+retries.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Can each class of service have a promise of its own on shared machines?
 
-Beyond Janus & Rzadca (SoCC'17): tiers are promised shares of the time without overflow (``--slo
-production=0.999,free=0.95``), and share machines. Classes have precedence by their promises, so one suffers when it and
-all stricter ones together exceed the machine. Learned from the earlier hours, judged on the later ones as they were. A
-tenth of the tasks have no past: their moments are those of their user and logical name, else their user, their job, or
-of all, with the variance between tasks added. Compared: the paper's GPA at the strictest promise, separate machines for
-each class, all on shared ones, and these with moments by the hour of the day (from two days on).
+Beyond Janus & Rzadca (SoCC'17): each tier is promised a share of the time without overflow (``--slo
+production=0.999,free=0.95``), and the tiers share machines. Stricter classes have precedence, so a class suffers only
+when it and all stricter ones together exceed the machine. The packing learns from the earlier hours, and is judged on
+the later ones as they were. A tenth of the tasks have no past: they get the moments of their user and logical name, or
+else of their user, their job, or all tasks, with the variance between tasks added. Four ways are compared: the paper's
+GPA at the strictest promise, separate machines for each class, all classes on shared machines, and the last with
+moments by the hour of the day (from two days on).
 """
 
 from collections.abc import Iterator, Sequence

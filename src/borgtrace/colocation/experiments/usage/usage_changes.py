@@ -1,13 +1,14 @@
 """How do tasks change: at once, steadily, by the day, or in bursts?
 
-The GPA paper leaves changing tasks open (Janus & Rzadca, SoCC'17, §7). Here hourly means of the tasks of the busiest
-span are regressed on a line, on a step at the place that explains most, and on two harmonics of the day (from two days
-on), each tested beside the others: F-tests with as many observations as independent ones would have had the lag-1
-autocorrelation of the residuals; p of a step × the number of places tried. Of line and step the one that explains more
-is tested. Bursts: more runs of five-minute samples above mean + 3 standard deviations than a Gaussian has (binomial
-test). Each at 5 % ÷ 4, so that at most about one in twenty tasks that do not change is said to; more (12 % over two
-days, 3 % over three) of those whose noise lasts for hours. A task may change in several ways; under two days a rhythm
-of the day looks like a step.
+The GPA paper leaves changing tasks open (Janus & Rzadca, SoCC'17, §7). Here the hourly means of each task in the
+busiest span are regressed on a line, on a step at the place that explains most, and on two harmonics of the day (from
+two days on). Each is tested beside the others by an F-test; its number of observations is that of independent ones with
+the same information, from the lag-1 autocorrelation of the residuals. The p of a step is multiplied by the number of
+places tried. Of line and step, only the one that explains more is tested. A task has bursts if it has more runs of
+five-minute samples above mean + 3 standard deviations than a Gaussian would (binomial test). Each test has a level of 5
+% ÷ 4, so that at most about one in twenty unchanging tasks is called changing; of tasks whose noise lasts for hours it
+is more (12 % over two days, 3 % over three). A task may change in several ways. In less than two days, a daily rhythm
+looks like a step.
 """
 
 import numpy as np
