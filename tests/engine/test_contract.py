@@ -58,9 +58,11 @@ def test_missing_file_is_an_engine_error(con: Any) -> None:
 
     with pytest.raises(EngineError, match="cannot read machine_events") as caught:
         engine.to_arrow(
-            engine.read_table(con, TABLES["machine_events"], ["/nowhere/part-00000.parquet"])
+            engine.read_table(
+                con, TABLES["machine_events"], ["/nowhere/machine_events/part-00000.parquet"]
+            )
         )
-    assert caught.value.way_out == "check the store with: borgtrace verify STORE"
+    assert caught.value.way_out == "check the store with: borgtrace verify /nowhere"
 
 
 def test_expression_over_two_tables_is_equal(con: Any, files: dict[str, list[str]]) -> None:

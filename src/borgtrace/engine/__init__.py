@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from borgtrace.engine.embedded import add_view, raw_connection
 from borgtrace.engine.identifiers import quoted
 from borgtrace.engine.spark_tasks import SparkTasks
-from borgtrace.errors import EngineError, UsageError, first_line
+from borgtrace.errors import EngineError, UsageError, first_line, shell_word
 from borgtrace.schema import Table
 
 if TYPE_CHECKING:
@@ -141,9 +141,21 @@ def read_table(
             con.name,
             f"cannot read {table.name}",
             got=first_line(error),
-            way_out="check the store with: borgtrace verify STORE",
+            way_out=f"check the store with: borgtrace verify {store_of(paths)}",
         ) from error
     return con.table(name)
+
+
+def store_of(paths: Sequence[str]) -> str:
+    """Return the store, as a word of a shell, that files of a table lie in; STORE where there are none.
+
+    Examples
+    --------
+    >>> store_of(["s3://cells/cell a/tasks/part-00000.parquet"]), store_of([])
+    ("'s3://cells/cell a'", 'STORE')
+    """
+    # STORE/TABLE/FILE, on this machine and in a bucket.
+    return shell_word(paths[0].rsplit("/", 2)[0]) if paths else "STORE"
 
 
 def put_table(con: SQLBackend, name: str, rows: pa.Table) -> ir.Table:
