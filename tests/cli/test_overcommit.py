@@ -123,6 +123,23 @@ def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> Non
     )
 
 
+def test_a_policy_about_other_tasks_has_no_terms(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On machine 8 the only task is of priority 0, and koordinator-batch is about those of high priority."""
+    chosen = ("--resource", "cpu", "--horizon", "5m", "--explain", 8, "--at", "100s", "--json")
+    batch = ("--policy", "koordinator-batch")
+    code, out, err = run(capsys, store, "--policy", "limit", *batch, *chosen)
+    assert code == 0, err
+    assert {row["policy"] for row in json.loads(out)} == {"limit"}
+    code, _, err = run(capsys, store, *batch, *chosen)
+    assert code == 0
+    assert err.endswith(
+        "\nnot applicable: only tasks of other priorities than the policies are about ran on the machine then; "
+        "name another --policy\n"
+    )
+
+
 def test_a_machine_is_explained_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

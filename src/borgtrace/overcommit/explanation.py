@@ -13,7 +13,7 @@ from borgtrace.overcommit.policies import NodePolicy, PeakPolicy
 from borgtrace.overcommit.priorities import priorities
 from borgtrace.overcommit.replay import ReplayInput
 from borgtrace.overcommit.replay_question import Forecasts, open_replay
-from borgtrace.question import EngineTables
+from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.question.store_question import Report
 from borgtrace.schema.time import TRACE_START, WINDOW
 from borgtrace.store import Store
@@ -66,15 +66,23 @@ def explain_prediction(
     rows = []
     for resource in options.resources:
         whole_block = replay_input.block(place, resource)
+        if slot not in whole_block.all.slots:
+            raise _nothing_then(store, machine, whole_block, time)
         for policy in options.parsed():
             tasks = priorities(replay_input.dialect, "high" if policy.high_only else "all")
             block = whole_block.of_priorities(tasks.lowest, tasks.highest)
             if slot not in block.all.slots:
-                raise _nothing_then(store, machine, whole_block, time)
+                # No task of the priorities that the policy is about ran then.
+                continue
             terms = _terms(replay_input, policy, block, options.horizon_slots, slot)
             subject = {"resource": resource, "policy": policy.label}
             for name, value in terms.items():
                 rows.append({**subject, "term": name, "value": value})
+    NotApplicable.unless(
+        rows,
+        "only tasks of other priorities than the policies are about ran on the machine then; "
+        "name another --policy",
+    )
     return rows
 
 
