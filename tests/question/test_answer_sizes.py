@@ -50,7 +50,7 @@ def test_tables_are_shown_in_cores_and_gib(cluster: Path, tmp_path: Path) -> Non
     with shown() as streams, pytest.raises(SystemExit):
         main(["analyze", str(cluster), "machine_shapes"])
     _, small, large, *_ = streams.out.text().splitlines()
-    assert "cpu_capacity in cores, memory_capacity in GiB.\n" in streams.err.text()
+    assert "cpu_capacity in cores; memory_capacity in GiB.\n" in streams.err.text()
     assert small.split()[1:3] == ["8", "32"]
     assert large.split()[1:3] == ["16", "64"]
     # A program reads what is stored.
