@@ -250,6 +250,10 @@ def test_rows_are_the_sums_of_machines() -> None:
         saved=pytest.approx(2 / 10 * 2),
         evictions=pytest.approx(288 / 5),
     )
+    assert most_saved(pa.Table.from_pylist([limit, first])) == (
+        f"cpu: of 2 machines, room for best-effort work of 0.4 machines ({first['policy']}: production uses more "
+        "than it reserves in 10 % of the slots, 57.6 evictions per task and day)."
+    )
     assert trade_off(np.zeros((1, len(POLICIES), N_SUMS)), "cpu") == []
     assert RECLAIMED.chart is not None
     assert RECLAIMED.chart(pa.Table.from_pylist([limit, first]))

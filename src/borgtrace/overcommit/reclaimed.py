@@ -535,7 +535,7 @@ def price_of(row: Row) -> str:
         Of the answer.
     """
     return (
-        f"{row['saved']:.3g} ({row['policy']}: production uses more than it reserves in "
+        f"{row['saved']:.3g} machines ({row['policy']}: production uses more than it reserves in "
         f"{percent(row['exceeded'])} of the slots, {row['evictions']:.3g} evictions per task and day)"
     )
 
