@@ -13,7 +13,7 @@ CORE_TESTS := tests/schema tests/triples tests/lifecycle tests/question/test_cat
 # which would compile what it imports, a second and more.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-lowest test-scale check mutants bench measured notebooks docs format hooks clean
+.PHONY: demo test test-wide test-lowest test-scale check mutants bench measured notebooks docs format hooks clean
 .DEFAULT_GOAL := demo
 
 # The package alone: about 1 GB.
@@ -32,9 +32,16 @@ $(TESTS): $(PACKAGE)
 demo: $(PACKAGE)
 	$(BIN)/borgtrace demo $(DEMO)
 
-## All tests, on two cores.  Three workers: many tests wait for a server, a browser or a process.
+# Three workers on two cores: many tests wait for a server, a browser or a process.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
+
+## Every test, but of one with many cases the first and the last, and without those that take long (tests/wide.py).
 test: $(TESTS)
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(PYTEST) -m "not scale and not wide"
+
+## The other cases, and the tests that take long: with `make test` all that CI runs.
+test-wide: $(TESTS)
+	$(PYTEST) -m "wide and not scale"
 
 ## The larger runs behind the marker `scale`; with NODE_SERVERS=…/node_modules/.bin also those against npm's s3rver and azurite.
 test-scale: $(TESTS)

@@ -17,6 +17,8 @@ import pytest
 from hypothesis import settings
 from warm import warm_process, write_stand_ins
 
+from tests.wide import mark_wide_cases
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -32,8 +34,15 @@ _BEGIN = ("tests/docs/", "tests/datasets/test_readers.py")
 """Tests that begin with a store for all pages, or import TensorFlow."""
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark wide cases before tests are selected by their marks; put what is left in an order that saves time."""
+    mark_wide_cases(items)
+    yield
+    _put_costly_first(items)
+
+
+def _put_costly_first(items: list[pytest.Item]) -> None:
     """Put first, in the shares of two workers, what is costly to begin.
 
     Workers get equal shares of the tests, in their order, and the quicker ones take over from the end of the others'.

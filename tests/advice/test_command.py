@@ -166,6 +166,7 @@ def test_what_is_wrong_is_said(
     assert not page.exists()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", [(), ("prometheus",)])
 def test_a_server_is_asked_first(run: Runner, tmp_path: Path, words: tuple[str, ...]) -> None:
     """Four pods for two hours: what is fetched is kept beside the store that it becomes."""

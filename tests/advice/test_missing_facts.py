@@ -110,6 +110,7 @@ def test_ten_minutes_promise_and_recommend_nothing(advised: Adviser) -> None:
     )
 
 
+@pytest.mark.wide
 def test_the_end_of_a_trace_is_judged_by_what_was_measured(
     advised: Adviser, tmp_path: Path
 ) -> None:

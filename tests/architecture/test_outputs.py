@@ -43,6 +43,7 @@ def modules_with(*wanted: str) -> set[str]:
     }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("names", "allowed"),
     [

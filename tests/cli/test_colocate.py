@@ -109,6 +109,7 @@ def test_json(capsys):
     assert facts["provenance"]["parameters"]["realizations"] == 150
 
 
+@pytest.mark.wide
 def test_the_papers_scale_is_one_option_and_what_was_set_stays(capsys):
     sizes = ("--realizations", "100", "--size", "5")
     for name in ("packing_rebalancing", "sum_normality"):

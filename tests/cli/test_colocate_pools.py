@@ -33,6 +33,7 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return folder / f"store{request.param}"
 
 
+@pytest.mark.wide
 def test_percentiles(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run("pool", store, "--percentiles", "--out", tmp_path / "pool")
     talk = capsys.readouterr().err

@@ -171,6 +171,7 @@ def test_an_accepted_guess_is_ingested(
     assert (store / "manifest.json").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("answer", "code"),
     [("n\n", 1), ("\n", 1)],

@@ -29,6 +29,7 @@ def forecast() -> ModuleType:
     return module
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_session_runs_and_ranks(
     forecast: ModuleType,

@@ -70,6 +70,7 @@ def expected(
     return _expected(_built(traces, folder / "npz", format="npz"), "training")
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning"
 )
@@ -140,6 +141,7 @@ def test_one_line_gives_a_tf_dataset(
     )
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("shards", [4, 1])
 def test_a_torch_loader_with_two_workers_sees_each_trace_once(

@@ -62,6 +62,7 @@ def read(page):
     return parser
 
 
+@pytest.mark.wide
 def test_the_site_loads_nothing_from_elsewhere(site):
     for page in site.rglob("*.html"):
         elsewhere = [

@@ -140,6 +140,7 @@ SLOW = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("query", SLOW.values(), ids=SLOW)
 def test_time_binds_whatever_the_engine_does(nothing_left: None, query: str) -> None:
     begin = time.monotonic()
@@ -185,6 +186,7 @@ def _spills(pid: int) -> bool:
     return "/borgtrace-scratch-" in str(log)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("sign", [signal.SIGSEGV, signal.SIGKILL])
 def test_a_process_that_crashes_is_told_of(nothing_left: None, sign: signal.Signals) -> None:
     table_apart(ask("SELECT 1"))

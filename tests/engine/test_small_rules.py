@@ -316,6 +316,7 @@ def test_one_worker_is_this_process() -> None:
     ]
 
 
+@pytest.mark.wide
 def test_two_workers_work_at_once_and_one_that_is_killed_is_told(tmp_path: Path) -> None:
     (first, both), (second, still) = map_processes(
         partial(_meet, tmp_path),

@@ -201,6 +201,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.wide
 @on_spark
 def test_a_store_made_on_spark_is_that_of_this_machine(
     tasks: SparkTasks,
@@ -262,6 +263,7 @@ def test_a_dataset_made_on_spark_is_that_of_this_machine(
     assert told[-1] == ("write", 6, 6)
 
 
+@pytest.mark.wide
 @on_spark
 def test_cells_of_experiments_judged_on_spark_are_those_of_this_machine(tasks: SparkTasks) -> None:
     pool = synthetic_pool(20, seed=1)

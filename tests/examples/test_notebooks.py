@@ -115,6 +115,7 @@ def test_the_documentation_shows_the_notebook_with_its_pictures(
     assert text.count("data:image/svg+xml;base64,") == n_pictures
 
 
+@pytest.mark.wide
 def test_the_first_look_runs_in_a_kernel(
     cell: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,7 @@ def test_from_the_cell_to_a_window_and_back_by_click(driver: Any, base: str, wid
         wait_for(lambda expected=expected: path(driver) == expected)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.scale)])
 def test_from_the_cell_to_a_window_by_keys_alone(driver: Any, base: str, width: int) -> None:
     from selenium.webdriver import Keys

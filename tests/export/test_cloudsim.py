@@ -205,6 +205,7 @@ def test_ids_are_kept_where_no_two_tasks_share_one(tmp_path):
     }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_what_a_synthetic_trace_holds_is_taken_too(tmp_path, generation):
     generate(tmp_path / "made", generation, 20, 3.0, 7)

@@ -301,6 +301,7 @@ def _constraints(store: Path, files: dict[str, list[list[str]]]) -> list[str]:
     )
 
 
+@pytest.mark.wide
 def test_records_of_2019_are_judged_as_declared(tmp_path: Path) -> None:
     _, found, seen = _compare(tmp_path, 1, 60, 6)
     assert not found, "\n".join(found[:20])

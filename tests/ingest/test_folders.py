@@ -258,6 +258,7 @@ def _as_bigquery_writes(folder: Path, out: Path) -> None:
         (out / table / rest).write_bytes(path.read_bytes())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["json", "parquet"])
 def test_what_bigquery_exports_is_the_same_store(tmp_path: Path, kind: str) -> None:
     generate(

@@ -31,6 +31,7 @@ NAMES_OF_A_CASE = COLUMNS + TASKS + SNIFFED_COLUMNS
 MEASURED_NAMES = 2_000
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", range(3))
 def test_a_hostile_name_is_a_name(seed: int) -> None:
     check_case(seed)

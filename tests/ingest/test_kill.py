@@ -110,6 +110,7 @@ def test_a_killed_ingest_is_taken_up_thirty_times(
     _survives(raw, tmp_path / "store", seconds, undisturbed, seed)
 
 
+@pytest.mark.wide
 def test_a_swap_cut_off_anywhere_is_finished(
     raw,
     tmp_path,

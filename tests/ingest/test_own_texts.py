@@ -33,6 +33,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("is_declared", [True, False])
 def test_texts_of_one_table_give_the_same_rows(tmp_path, is_declared):
     declaration = AVERAGES.replace('"relative"', '"epoch"')

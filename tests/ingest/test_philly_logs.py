@@ -112,6 +112,7 @@ def test_use_of_whole_machines_alone_is_refused(tmp_path: Path, name: str) -> No
     )
 
 
+@pytest.mark.wide
 def test_real_rows(trace: Path, tmp_path: Path) -> None:
     """82,247 jobs of 15 virtual clusters, 3,521,082,502 s of GPUs: counted by hand from the raw lines."""
     path = real_folder(trace, "philly") / "philly.csv.xz"

@@ -75,6 +75,7 @@ def fetched(bucket: Bucket, ending: str = ".gz") -> list[str]:
     return [name for name in found if name.endswith(ending)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("generation", "kind"),
     [
@@ -388,6 +389,7 @@ def test_a_file_that_was_replaced_after_it_was_ingested_is_refused_by_its_name(
     assert replaced.tables["machine_events"] == 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("moment", ["listed", "being read"])
 @pytest.mark.parametrize(
     ("change", "what"),

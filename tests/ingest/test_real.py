@@ -291,6 +291,7 @@ def test_loose_files_of_the_same_rows_give_the_same_values(trace, tmp_path):
     assert _one(store, "select distinct source_part from instance_usage") == (0,)
 
 
+@pytest.mark.wide
 def test_the_flattened_sample_is_read_whole(trace, tmp_path):
     total = 0
     for cell in "12345678":

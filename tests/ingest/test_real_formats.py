@@ -150,6 +150,7 @@ def test_joined_rows_of_2019_by_another_reading(trace: Path, tmp_path: Path) -> 
     )
 
 
+@pytest.mark.wide
 def test_all_vms_of_bitbrains_by_another_reading(trace: Path, tmp_path: Path) -> None:
     """The rows of 250 of the 1,250 VMs, in the file's own form; all of them take half a minute more."""
     path = real_folder(trace, "bitbrains-1250") / "bitbrains-1250.parquet"

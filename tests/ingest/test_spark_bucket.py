@@ -128,6 +128,7 @@ def test_the_store_is_that_of_this_machine(
     assert not list((tmp_path / "cache" / "borgtrace" / "unpublished").iterdir())
 
 
+@pytest.mark.wide
 def test_another_driver_goes_on_and_refused_rows_come_with_their_reasons(
     bucket: Bucket,
     tmp_path: Path,

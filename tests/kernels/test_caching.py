@@ -117,6 +117,7 @@ def test_an_edit_of_what_a_function_calls_or_names_is_seen(tmp_path: Path, inlin
     assert answers() == "100 30 1 1"
 
 
+@pytest.mark.wide
 def test_an_edit_of_an_inlined_function_of_ours_gives_new_numbers(tmp_path: Path) -> None:
     copy = shutil.copytree(
         PACKAGE, tmp_path / "borgtrace", ignore=shutil.ignore_patterns("__pycache__")
@@ -314,6 +315,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.wide
 def test_of_processes_that_need_a_function_at_once_one_compiles_it(tmp_path: Path) -> None:
     (tmp_path / "together.py").write_text(TOGETHER)
     start = time.time() + 3

@@ -216,6 +216,7 @@ def cell(tmp_path: Path) -> Path:
     )
 
 
+@pytest.mark.wide
 def test_pools_of_a_store(cell: Path) -> None:
     opened = borgtrace.open(cell)
     jobs = POOLS["jobs"](opened, find_metric("average_cpu"))
@@ -246,6 +247,7 @@ def test_pools_of_a_store(cell: Path) -> None:
     assert before_all.n.tolist() == [0]
 
 
+@pytest.mark.wide
 def test_policies_that_pool_are_replayed_but_not_without_the_time(cell: Path) -> None:
     policies = ("online-gpa+limit", "katalyst-hourly")
     options = {

@@ -79,6 +79,7 @@ def test_vpas_least_recommendation_is_250_mebibytes_and_25_millicores() -> None:
     assert cpu.tolist() == [0.025]
 
 
+@pytest.mark.wide
 def test_vpas_updater_waits_twelve_hours_within_its_bounds() -> None:
     # .1 and .3 core in turn: .5 lies within the bounds (P50, and P95 times more than ten), the target is a third less.
     rows = [(0, slot, 0, 0.1 + 0.2 * (slot % 2)) for slot in range(200)]

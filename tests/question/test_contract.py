@@ -175,6 +175,7 @@ def check_statement(stage: ops.Node) -> None:
     assert parse(compile_sql(stage.to_expr()))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("question", ON_SPARK)
 def test_spark_agrees(
     question: Question, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]

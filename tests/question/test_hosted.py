@@ -129,6 +129,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables]:
     return store, hosted
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("question", WORKLOAD)
 def test_the_statements_of_a_question_give_its_answer(
     question: Question, both: tuple[Tables, Tables]

@@ -50,11 +50,13 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Cell(tmp_path_factory.mktemp(f"small{request.param}"), request.param, 30, parts=3)
 
 
+@pytest.mark.wide
 def test_parts_of_a_small_cell(small: Cell) -> None:
     # One says that it is synthetic, one does not.
     assert compare(small.random_parts(2, seed=1), small) > 0
 
 
+@pytest.mark.wide
 def test_hours_of_a_small_cell_and_cuts_of_its_store(small: Cell) -> None:
     assert compare(small.hours(1, seed=2), small) > 0
     assert compare(small.cuts(), small) == 0
@@ -76,6 +78,7 @@ def test_a_short_cell_gets_the_verdicts_of_arithmetic_and_those_that_stay(small:
     assert found == {claim: small.said(claim) for claim in found}
 
 
+@pytest.mark.wide
 def test_real_parts_are_judged_on_the_tables_that_are_whole(real_store: Path) -> None:
     # All of machine_events is here, and nothing else: 9 parts of task_events, 676 rows of task_usage.  What absences
     # cost depends on the length of the trace, which the events of tasks tell.  Of the events of tasks, 123 evictions of

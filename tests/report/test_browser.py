@@ -176,6 +176,7 @@ def shown(request: pytest.FixtureRequest, browser: Browser, page: Path) -> PageI
     )
 
 
+@pytest.mark.wide
 def test_every_chart_is_drawn_without_an_error(shown: PageInWindow) -> None:
     assert shown.states == ["drawn"] * N_CHARTS
     assert shown.errors == []

@@ -68,6 +68,7 @@ def test_the_first_screen_is_seen_without_scrolling(
     assert run(cut) == []
 
 
+@pytest.mark.wide
 def test_nothing_keeps_anybody_from_using_the_page(
     browser: Browser, first_page: Path, page: Path
 ) -> None:

@@ -365,6 +365,7 @@ def test_the_first_job_of_a_table_leads_to_the_explorer() -> None:
     assert "<code>borgtrace explore cell-a --at /job/7</code>" in html
 
 
+@pytest.mark.wide
 def test_the_drawing_library_is_put_together_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

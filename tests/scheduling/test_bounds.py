@@ -143,6 +143,7 @@ def test_with_room_for_all_it_is_known_exactly(seed: int) -> None:
     assert (running == most - waits).all()
 
 
+@pytest.mark.wide
 def test_the_real_parts(real_store: Path) -> None:
     store = borgtrace.open(real_store)
     trace = ScheduleInput.of(

@@ -197,6 +197,7 @@ def _count_refusals(
     return n_refused
 
 
+@pytest.mark.wide
 def test_a_damaged_store_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
     _fuzz(folder, tmp_path, range(8))
 

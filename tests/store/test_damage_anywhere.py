@@ -35,6 +35,7 @@ def _damage(runs: DamagedRuns, n: int, n_flips: int) -> Counter[str]:
     return outcomes
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("n", "n_flips"), [(3, 1), pytest.param(300, 200, marks=pytest.mark.scale)]
 )

@@ -67,6 +67,7 @@ def test_every_way_to_read_a_store_is_checked() -> None:
     assert members == checked | READ_NOTHING
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "replacement",
     [
@@ -135,6 +136,7 @@ def explorer(store: Path) -> TestClient:
     return client
 
 
+@pytest.mark.wide
 def test_an_open_explorer_says_that_its_store_was_replaced(versions: Versions) -> None:
     unread = explorer(versions.store)
     read = explorer(versions.store)
