@@ -242,6 +242,9 @@ def test_nodes_hold_at_least_what_is_packed(advice: Advice) -> None:
     for fleet, share in shares.items():
         least = math.ceil(max(total["cpu"] * share, total["memory"]) - 1e-6)
         assert least <= rows[fleet]["nodes"] <= 3 * least + 1
+    assert rows["policy"]["nodes"] <= rows["requests"]["nodes"]
+    assert rows["today"]["cpu_requested"] == pytest.approx(total["cpu"] / N_MACHINES)
+    assert rows["today"]["memory_requested"] == pytest.approx(total["memory"] / N_MACHINES)
 
 
 def test_the_back_test_of_the_peak(advice: Advice) -> None:

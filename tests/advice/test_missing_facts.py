@@ -86,8 +86,8 @@ def test_without_machines_workloads_are_advised_all_the_same(advised: Adviser) -
     assert summary.value == []
     n_windows = 4 * TWO_HOURS
     assert summary.judged == (
-        "No policy could be judged: no usage can be replayed (windows that name no machine (column machine_id) or "
-        f"belong to tasks of an alloc set: {n_windows})."
+        f"No policy could be judged: no usage can be replayed: {n_windows} windows without a machine (column "
+        "machine_id) or inside an alloc set."
     )
     assert summary.machines == [
         "Machines: not applicable: the store holds no rows of machine_events; ingest files that have some."

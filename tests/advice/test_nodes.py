@@ -62,6 +62,7 @@ def test_the_command_compact_says_the_same(shop: Store, advice: Advice) -> None:
     machines = {row["what_if"]: row["machines"] for row in compacted.table.to_pylist()}
     assert rows["requests"]["nodes"] == np.ceil(machines["limits"])
     assert rows["policy"]["nodes"] == np.ceil(machines["planned"])
+    assert rows["policy"]["nodes"] <= rows["requests"]["nodes"]
     assert rows["today"]["nodes"] == 2
     assert (rows["today"]["cores"], rows["today"]["gib"]) == (16, pytest.approx(64))
 

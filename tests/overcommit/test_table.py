@@ -423,15 +423,11 @@ def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
         (
             2000,
             1,
-            "windows that name no machine (column machine_id) or belong to tasks of an alloc set: 2,000; "
-            "windows of tasks without requests: 1",
+            "2,000 windows without a machine (column machine_id) or inside an alloc set, "
+            "1 window of tasks without requests",
         ),
-        (
-            5,
-            0,
-            "windows that name no machine (column machine_id) or belong to tasks of an alloc set: 5",
-        ),
-        (0, 7, "windows of tasks without requests: 7"),
+        (1, 0, "1 window without a machine (column machine_id) or inside an alloc set"),
+        (0, 7, "7 windows of tasks without requests"),
         (0, 0, "there is none"),
     ],
 )
@@ -439,4 +435,4 @@ def test_what_is_said_where_no_usage_has_a_machine_or_a_limit(
     without_machine: int, without_limit: int, reasons: str
 ) -> None:
     facts = {"without_machine": without_machine, "without_limit": without_limit}
-    assert why_nothing_can_be_replayed(facts) == f"no usage can be replayed ({reasons})"
+    assert why_nothing_can_be_replayed(facts) == f"no usage can be replayed: {reasons}"

@@ -31,6 +31,11 @@ ON_SPARK = [param for param in WORKLOAD if param.id in ("queue_length", "transit
 
 @pytest.mark.parametrize("question", EVERY)
 def test_declaration(question: Question) -> None:
+    check_declaration(question)
+
+
+def check_declaration(question: Question) -> None:
+    """Hold a question against what every question must say of itself."""
     assert question.title[-1] == "?" or question.title[-1].isalnum()  # a question, or a noun phrase
     assert question.method
     assert question.reference

@@ -9,7 +9,7 @@ from typing import Any
 
 from borgtrace.advice import incidents, nodes, periods, unknown, value, workloads
 from borgtrace.advice.judging import JudgedPolicies, Replay, judge_policies, replay_of
-from borgtrace.advice.options import AdviceOptions
+from borgtrace.advice.options import ASSUMED_CORES, ASSUMED_GIB, AdviceOptions
 from borgtrace.advice.page import page_of, sentences_html
 from borgtrace.advice.parts import AdviceParts
 from borgtrace.advice.schedule import schedule_of
@@ -23,10 +23,6 @@ from borgtrace.question.study_times import usage_span
 from borgtrace.scheduling.busiest import busiest_moment
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
-
-ASSUMED_CORES = 64.0
-ASSUMED_GIB = 256.0
-"""Of the largest machine, where nobody knows it: recommenders have buckets of cores and bytes."""
 
 
 class Advice(AdviceParts):

@@ -24,6 +24,7 @@ from borgtrace.advice.options import AdviceOptions
 from borgtrace.advice.room_today import RequestedRoom
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags
+from borgtrace.notation import percent
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Question, Row, charts
 from borgtrace.question.store_question import Report
 from borgtrace.scheduling.compact import COMPACT, CompactOptions
@@ -242,16 +243,19 @@ def rows_of_shapes(
         for name in names.values():
             yield {**empty, "fleet": name, "note": f"{error.what}"}
         return
+    nodes_of = {}
     for row in rows:
         nodes = row["machines"]
-        yield {
-            **empty,
-            "fleet": names[row["what_if"]],
-            "nodes": None if nodes is None else int(np.ceil(nodes)),
-            "note": f"as {COMPACT.name}: {row['note']}"
-            if row["what_if"] == LIMITS
-            else moment.plan,
-        }
+        nodes_of[names[row["what_if"]]] = None if nodes is None else int(np.ceil(nodes))
+    notes = {"requests": f"as {COMPACT.name}: {rows[0]['note']}", "policy": moment.plan}
+    requested = nodes_of["requests"]
+    promised = nodes_of["policy"]
+    # Orders are random: where they say otherwise, what holds the requests holds the shares of them, too.
+    if requested is not None and (promised is None or promised > requested):
+        nodes_of["policy"] = requested
+        notes["policy"] += ": as the requests, which hold them"
+    for name, nodes in nodes_of.items():
+        yield {**empty, "fleet": name, "nodes": nodes, "note": notes[name]}
 
 
 def rows_of_types(
@@ -308,7 +312,7 @@ def packer_of(
         n_on_each_node=len(jobs),
         seed=options.seed,
     )
-    assumed = [f"{options.headroom:.0%} of each node free"]
+    assumed = [f"{percent(options.headroom)} of each node free"]
     if len(jobs):
         cpu, memory = on_each_node / UNIT * [options.cores, options.gib]
         assumed.append(f"{len(jobs)} on each node: {cpu:.3g} cores, {memory:.3g} GiB")

@@ -23,6 +23,9 @@ from borgtrace.schema.bounds import (
 )
 from borgtrace.schema.time import Microseconds
 
+ASSUMED_CORES = 64.0
+ASSUMED_GIB = 256.0
+"""Of the largest machine, where nobody knows it: recommenders have buckets of cores and bytes."""
 TARGETS = (0.001, 0.01, 0.05)
 """Risks that are aimed at where none is named: the smallest that the data can show."""
 

@@ -19,7 +19,7 @@ from borgtrace.schema.time import MINUTE
 Row = Mapping[str, Any]
 SHOWN_INCIDENTS = 10
 NOTHING_BROKE = "No promise was broken on the judged machines."
-NOTHING_PROMISED = "Nothing less than the requests was promised, so that nothing would have broken."
+NOTHING_PROMISED = "Nothing, since no less than the requests was promised."
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.advice.judging import JudgedPolicies, Replay
-from borgtrace.advice.options import AdviceOptions
+from borgtrace.advice.options import ASSUMED_CORES, ASSUMED_GIB, AdviceOptions
 from borgtrace.advice.unseen import Unknown, of_gaps, of_unseen_windows
 from borgtrace.notation import ResourceAmounts, integer, percent
 from borgtrace.notation.amounts import RESOURCES
@@ -85,7 +85,8 @@ def of_trace(store: Store, assumed_sizes: bool) -> Iterator[Unknown]:
         yield (
             "sizes",
             f"* The {' and '.join(unknown)} of the largest machine are not known: requests of workloads are "
-            "recommended as if it had 64 cores and 256 GiB; state them with --cores-per-unit and --gib-per-unit.",
+            f"recommended as if it had {ASSUMED_CORES:g} cores and {ASSUMED_GIB:g} GiB; state them with "
+            "--cores-per-unit and --gib-per-unit.",
         )
 
 

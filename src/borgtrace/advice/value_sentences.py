@@ -122,25 +122,25 @@ def nothing_keeps(row: Row) -> str:
             f"{policy_name(row['policy'])} keeps it and cuts requests by {percent(row['policy_savings'], 2)}: "
             "wait for more days before you rely on it."
         )
-    sentence = f"nothing tested is known to keep {target}{too_few_trials(row)}"
+    sentence = f"nothing tested is known to keep {target} {in_each_period(row)}"
     if row["safest"] is None:
         return f"{sentence}, and nothing promises less than is requested."
     risk = with_interval(row["safest_rate"], row["safest_low"], row["safest_high"])
     return (
-        f"{sentence}; the safest tested, {policy_name(row['safest'])}, would cut requests by "
-        f"{percent(row['safest_savings'], 2)} at a risk of {risk} of 5-minute windows per machine "
-        "(over all periods, not held out)."
+        f"{sentence}; over all periods together, not held out, the safest tested, {policy_name(row['safest'])}, would "
+        f"cut requests by {percent(row['safest_savings'], 2)} at a risk of {risk} of 5-minute windows per machine."
     )
 
 
-def too_few_trials(row: Row) -> str:
-    """Say that a period is too short to show the target, where one machine for one horizon is more of it than that."""
+def in_each_period(row: Row) -> str:
+    """Say of which periods each must keep the target, and where one broken promise is more of it than that."""
+    period = hours(row["period"])
+    text = "on each day" if period == DAY else f"in each period of {in_words(period)}"
     share = 1.0 / row["trials"]
     if share <= row["target"]:
-        return ""
+        return text
     horizon = in_words(hours(row["horizon"]))
-    period = in_words(hours(row["period"]))
-    return f" (one machine above its promise for {horizon} is {percent(share, 2)} of {period})"
+    return f"{text}, of which one machine above its promise for {horizon} is {percent(share, 2)}"
 
 
 def policy_name(label: str) -> str:

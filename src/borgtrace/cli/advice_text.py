@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from borgtrace.advice.options import ASSUMED_CORES, ASSUMED_GIB
 from borgtrace.advice.workloads import largest_changes
 from borgtrace.notation import number
 from borgtrace.notation.names import line_of_name
@@ -48,7 +49,7 @@ def screen_of(advice: Advice, files: AdviceFiles | None) -> list[str]:
         ],
         [*workload_lines(advice)],
         [line for sentence in summary.workloads for line in wrapped(sentence)],
-        [line for sentence in summary.machines[1:] for line in wrapped(sentence)[:2]],
+        [line for sentence in summary.machines[1:] for line in first_lines(sentence, 2)],
         [cut(f"Not known: {sentence}") for sentence in summary.unknown[:SHOWN_UNKNOWN]],
     ]
     for block in blocks:
@@ -62,12 +63,24 @@ def workload_lines(advice: Advice) -> Iterator[str]:
     rows = largest_changes(advice.workloads.table.to_pylist(), SHOWN_WORKLOADS)
     if not rows:
         return
-    # What is in units that were assumed bears a mark, which the list of what is not known explains.
+    # What is in units that were assumed bears a mark.
     mark = "" if advice.options.cores and advice.options.gib else "*"
     yield f"{'set for each task of':<44}{f'CPU (cores{mark})':>17}{f'memory (GiB{mark})':>19}"
+    if mark:
+        yield f"* as if the largest machine had {assumed_size(advice)} (see --cores-per-unit)"
     for row in rows:
         name = shortened(line_of_name(row["workload"]), 43)
         yield f"{name:<44}{change(row, 'cpu'):>17}{change(row, 'memory'):>19}"
+
+
+def assumed_size(advice: Advice) -> str:
+    """Return what was assumed of the largest machine."""
+    parts = []
+    if not advice.options.cores:
+        parts.append(f"{ASSUMED_CORES:g} cores")
+    if not advice.options.gib:
+        parts.append(f"{ASSUMED_GIB:g} GiB")
+    return " and ".join(parts)
 
 
 def change(row: Row, resource: str) -> str:
@@ -88,6 +101,15 @@ def lines_about_files(files: AdviceFiles | None) -> Sequence[str]:
 def wrapped(sentence: str) -> list[str]:
     """Return a sentence on lines that fit, all but the first indented."""
     return wrap(sentence, WIDTH, subsequent_indent=INDENT, break_on_hyphens=False)
+
+
+def first_lines(sentence: str, n: int) -> list[str]:
+    """Return the first lines of a sentence, with an ellipsis where there are more."""
+    lines = wrapped(sentence)
+    if len(lines) <= n:
+        return lines
+    last = shortened(" ".join([lines[n - 1], lines[n].strip()]), WIDTH)
+    return [*lines[: n - 1], last]
 
 
 def cut(line: str) -> str:

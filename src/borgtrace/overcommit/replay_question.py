@@ -206,13 +206,22 @@ def why_nothing_can_be_replayed(facts: Mapping[str, Any]) -> str:
     """Return the sentence that names what usage lacks where none of it belongs to a machine."""
     reasons = []
     if facts["without_machine"]:
-        reasons.append(
-            "windows that name no machine (column machine_id) or belong to tasks of an alloc set: "
-            f"{facts['without_machine']:,}"
-        )
+        windows = count_of_windows(facts["without_machine"])
+        reasons.append(f"{windows} without a machine (column machine_id) or inside an alloc set")
     if facts["without_limit"]:
-        reasons.append(f"windows of tasks without requests: {facts['without_limit']:,}")
-    return f"no usage can be replayed ({'; '.join(reasons) or 'there is none'})"
+        reasons.append(f"{count_of_windows(facts['without_limit'])} of tasks without requests")
+    return f"no usage can be replayed: {', '.join(reasons) or 'there is none'}"
+
+
+def count_of_windows(n: int) -> str:
+    """Return how many windows there are, in words.
+
+    Examples
+    --------
+    >>> count_of_windows(1), count_of_windows(2000)
+    ('1 window', '2,000 windows')
+    """
+    return "1 window" if n == 1 else f"{n:,} windows"
 
 
 def sample_machines(
