@@ -1,8 +1,8 @@
-"""What is not known: what an advice could not see, and what that may cost.
+"""What could an advice not see, and what may that cost?
 
-Gaps in the usage, short series, missing requests and limits, usage above requests, and peaks that are shorter than a
-measurement. The margin for short peaks is our extrapolation. It compares the highest five minutes of a machine with its
-highest ten, and takes the median over machines: shorter peaks may add as much again.
+Gaps in the usage, windows that were not judged, short series, missing requests and limits, usage above requests, and
+peaks that are shorter than a measurement. The margin for short peaks is our extrapolation. It compares the highest five
+minutes of a machine with its highest ten, and takes the median over machines: shorter peaks may add as much again.
 """
 
 from __future__ import annotations
