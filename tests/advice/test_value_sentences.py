@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
+from borgtrace.advice import Advice
+from borgtrace.advice.advice import promised_shares
+from borgtrace.advice.files import write_advice
 from borgtrace.advice.node_sentences import why_more_than_today
 from borgtrace.advice.value_sentences import value_sentence
 from borgtrace.advice.verdict import Verdict, verdict_of
+from borgtrace.cli.advice_text import screen_of
 from borgtrace.notation.amounts import ResourceAmounts
 
 AMOUNTS = ResourceAmounts(cores=8.0, gib=32.0)
@@ -145,6 +155,62 @@ def test_every_verdict(changes: dict[str, object], verdict: Verdict, sentence: s
     assert row["verdict"] == verdict
     assert value_sentence(row, AMOUNTS) == sentence
     assert verdict.is_advised == ("may be cut" in sentence)
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "label", "is_packed"),
+    [
+        ({}, "kept", "CPU requests that need not be promised", True),
+        (
+            {"rate_high": 0.013},
+            "not certain",
+            "CPU requests that need not be promised, as far as is known",
+            True,
+        ),
+        (
+            {"rate": 0.012, "rate_high": 0.022},
+            "above, perhaps by chance",
+            "CPU requests that would not have been promised: above the target",
+            False,
+        ),
+        (
+            {"rate": 0.014, "rate_low": 0.012, "rate_high": 0.016},
+            "missed",
+            "CPU requests that would not have been promised: the target was missed",
+            False,
+        ),
+        ({"savings": 0.0}, "nothing promised", "CPU requests that need not be promised", False),
+    ],
+)
+def test_page_python_and_files_say_the_same(
+    advice: Advice,
+    tmp_path: Path,
+    changes: dict[str, float],
+    verdict: str,
+    label: str,
+    *,
+    is_packed: bool,
+) -> None:
+    (known,) = (row for row in advice.value.table.to_pylist() if row["resource"] == "cpu")
+    row = {**known, **ROW, **changes}
+    row["verdict"] = verdict_of(row)
+    table = pa.Table.from_pylist([row], advice.value.table.schema)
+    judged = replace(advice, value=replace(advice.value, table=table))
+    (sentence,) = judged.sentences.value
+    page = unescape(judged.to_html())
+    assert sentence in page
+    assert f'<p class="label">{label}</p>' in page
+    assert sentence in unescape(judged._repr_html_())
+    assert judged.to_dict()["advice_value"]["rows"][0]["verdict"] == verdict
+    files = write_advice(judged, tmp_path / "advice.html")
+    with (files.folder / "advice_value.csv").open(newline="", encoding="utf-8") as file:
+        (written,) = csv.DictReader(file)
+    assert written["verdict"] == verdict
+    assert (" as promised" in judged.sentences.machines[0]) == is_packed
+    # Where requests may not be cut, nodes are packed with the requests.
+    assert promised_shares(judged.value) == pytest.approx((0.57 if is_packed else 1.0, 1.0))
+    screen = " ".join(line.strip() for line in screen_of(judged, files))
+    assert sentence in screen
 
 
 @pytest.mark.parametrize(

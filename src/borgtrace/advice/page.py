@@ -15,6 +15,7 @@ from borgtrace.advice.node_sentences import how_promised
 from borgtrace.advice.nodes import MIX
 from borgtrace.advice.parts import AdviceParts
 from borgtrace.advice.sentences import sentences_of, task_names, times, worst_first
+from borgtrace.advice.value_sentences import with_capital
 from borgtrace.advice.verdict import Verdict
 from borgtrace.notation import NOTHING, Notation, ResourceAmounts, integer, number, percent
 from borgtrace.notation.amounts import RESOURCES
@@ -133,7 +134,7 @@ def tiles_of(advice: AdviceParts, amounts: ResourceAmounts) -> list[Tile]:
         risk = with_interval(row["rate"], row["rate_low"], row["rate_high"])
         tiles.append(
             Tile(
-                f"{RESOURCES[resource]} {LABELS[Verdict(row['verdict'])]}",
+                f"{with_capital(RESOURCES[resource])} {LABELS[Verdict(row['verdict'])]}",
                 percent(max(row["savings"], 0.0), 2),
                 f"{requested} → {promised}, at a risk of {risk} of 5-minute windows per machine; "
                 f"aimed at {percent(row['target'])}",

@@ -14,7 +14,7 @@ from borgtrace.advice.judging import JudgedPolicies
 from borgtrace.overcommit.walk_forward import Choice, savings, violation_rate
 from borgtrace.question import Answer, Column, Question, Row, charts
 from borgtrace.question.promises import is_kept
-from borgtrace.schema.time import DAY, TRACE_START
+from borgtrace.schema.time import DAY, HOUR, TRACE_START
 
 ANSWER = Answer(
     grain="resource and period",
@@ -108,13 +108,16 @@ def chart(answer: pa.Table) -> charts.Chart:
     """Draw the rate of broken promises of each period, with the target as a line."""
     import altair as alt
 
-    rows = [{**row, "day": (row["begin"] - TRACE_START) / DAY} for row in answer.to_pylist()]
+    periods = answer.to_pylist()
+    is_short = any(row["end"] - row["begin"] < DAY for row in periods)
+    unit, name = (HOUR, "h") if is_short else (DAY, "days")
+    rows = [{**row, "start": (row["begin"] - TRACE_START) / unit} for row in periods]
     base = charts.base(rows, height=160)
     target = base.mark_rule(strokeDash=[4, 3]).encode(
         y=alt.Y("mean(target):Q", title="broken promises"),
     )
     rates = base.encode(
-        x=alt.X("day:Q", title="begin of the period (days)"),
+        x=alt.X("start:Q", title=f"begin of the period ({name})"),
         y=alt.Y("rate:Q", title="broken promises"),
     )
     points = rates.mark_line(point=True).encode(tooltip=charts.tooltips(rows))
