@@ -112,7 +112,7 @@ class Places:
             "MACHINE": ["5"],
             "PAPER": ["zhu2015"],
             "[PAPER]": ["zhu2015"],
-            "ACTION": ["list"],
+            "sniff|list": ["list"],
         }
         self.options: dict[str, list[str]] = {
             "--store": ["new"],

@@ -108,7 +108,6 @@ def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> Non
         "not applicable: needs --cores-per-unit and --gib-per-unit: what the largest machine has is not published"
     )
     assert rows["limits"]["note"] == (
-        "0 tasks with anti-affinity, 0 with constraints; "
         "1 tasks with usage then have no start in the events and are left out"
     )
 

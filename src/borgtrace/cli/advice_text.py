@@ -43,10 +43,7 @@ def screen_of(advice: Advice, files: AdviceFiles | None) -> list[str]:
         lines += wrapped(summary.judged)
     last = lines_about_files(files)
     blocks = [
-        [
-            "Would have broken:",
-            *[cut(INDENT + line) for line in summary.incidents[:SHOWN_INCIDENTS]],
-        ],
+        ["Would have broken:", *incident_lines(summary.incidents)],
         [*workload_lines(advice)],
         [line for sentence in summary.workloads for line in wrapped(sentence)],
         [line for sentence in summary.machines[1:] for line in first_lines(sentence, 2)],
@@ -56,6 +53,14 @@ def screen_of(advice: Advice, files: AdviceFiles | None) -> list[str]:
         room = LINES - 1 - len(last) - len(lines)
         lines += block[: max(room, 0)]
     return [*lines, *last]
+
+
+def incident_lines(incidents: Sequence[str]) -> list[str]:
+    """Return the first incidents, a line each; a sentence that stands alone is shown whole."""
+    if len(incidents) == 1:
+        (sentence,) = incidents
+        return wrap(sentence, WIDTH, initial_indent=INDENT, subsequent_indent=2 * INDENT)
+    return [cut(INDENT + line) for line in incidents[:SHOWN_INCIDENTS]]
 
 
 def workload_lines(advice: Advice) -> Iterator[str]:

@@ -48,7 +48,9 @@ def print_rows(result: Result) -> None:
     table, declared = result.in_own_units()
     units = {column.name: column.unit for column in declared.columns}
     columns = [text_column(table, name, units[name]) for name in table.column_names]
-    shown_names = print_grid(columns, result.question.answer.most_important)
+    answer = result.question.answer
+    # Without its key nobody knows what a row is about.
+    shown_names = print_grid(columns, answer.most_important or answer.key_names)
     units_shown = line_of_units(declared, shown_names, has_amounts=result.question.has_amounts)
     if units_shown:
         print_prose(units_shown)

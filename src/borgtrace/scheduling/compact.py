@@ -127,9 +127,9 @@ ANSWER = Answer(
         "beside",
         "published",
         "tasks",
-        "note",
         "least",
         "most",
+        "bound",
     ],
 )
 
@@ -424,7 +424,9 @@ def describe_moment(
     """Say how many tasks have constraints, and what of the trace could not be used."""
     n_apart = int(tasks.is_apart.sum())
     n_constrained = int((tasks.sets > 0).sum())
-    notes = [f"{n_apart:,} tasks with anti-affinity, {n_constrained:,} with constraints"]
+    notes = []
+    if n_apart or n_constrained:
+        notes.append(f"{n_apart:,} tasks with anti-affinity, {n_constrained:,} with constraints")
     if tasks.without_request:
         notes.append(f"{tasks.without_request:,} tasks without a request take nothing")
     if machines.without_capacity:
@@ -437,16 +439,18 @@ def describe_moment(
 
 
 def machines_in_words(answer: pa.Table) -> str:
-    """Return how many machines hold the tasks by their limits, and by what saves most of them.
+    """Return how many machines hold the tasks by their limits, and by what saves most of them; and what does not apply.
 
     Parameters
     ----------
     answer
         Rows of this question.
     """
-    rows = [row for row in answer.to_pylist() if row["machines"] is not None]
+    all_rows = answer.to_pylist()
+    rows = [row for row in all_rows if row["machines"] is not None]
+    refusals = [f"{row['what_if']}: {row['note']}." for row in all_rows if row["machines"] is None]
     if not rows:
-        return "No what-if of those asked for is applicable: the table says why."
+        return "\n".join(["No what-if of those asked for is applicable.", *refusals])
     first = rows[0]
     tasks = "1 task needs" if first["tasks"] == 1 else f"{first['tasks']:,} tasks need"
     noun = "machine" if first["machines"] == 1 else "machines"
@@ -458,7 +462,7 @@ def machines_in_words(answer: pa.Table) -> str:
     saving = [row for row in rows[1:] if row["change"] is not None and row["change"] < 0]
     for row in sorted(saving, key=lambda row: row["change"])[:2]:
         text += f"; {row['machines']:,.0f} with {row['what_if']} ({percent(row['change'])})"
-    return f"{text}."
+    return "\n".join([f"{text}.", *refusals])
 
 
 def chart(answer: pa.Table) -> charts.Chart:

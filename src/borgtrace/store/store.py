@@ -170,7 +170,8 @@ class Store:
             return open_store(self.path, files, memory=self.memory)
 
     def _parts(self) -> dict[str, list[str]]:
-        return {name: [str(part) for part in self.layout.parts(name)] for name in TABLES}
+        # Another process works in another folder.
+        return {name: [str(part.absolute()) for part in self.layout.parts(name)] for name in TABLES}
 
     def _request(
         self,
@@ -181,7 +182,6 @@ class Store:
     ) -> QueryRequest:
         from borgtrace.engine.query_request import QueryRequest
 
-        # Another process works in another folder.
         return QueryRequest(
             self.path.absolute(),
             self._parts(),

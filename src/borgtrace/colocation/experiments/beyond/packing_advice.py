@@ -176,6 +176,16 @@ ANSWER = Answer(
             nullable=True,
         ),
     ],
+    most_important=[
+        "estimator",
+        "parameter",
+        "machines",
+        "q_series",
+        "q_draws",
+        "q_series_high",
+        "overcommit",
+        "saved_request",
+    ],
 )
 
 
