@@ -104,7 +104,7 @@ def test_tiles_say_how_full_what_waits_and_what_packing_saves() -> None:
         "savings": [
             "25 % fewer machines than by requests [20–30 %]",
             "30 machines for 1\u202f200 long tasks",
-            "gpa 0.001 overloads at most 0.1 % of the time",
+            "packing by gpa 0.001 overloads a machine at most 0.1 % of the time",
         ],
     }
 

@@ -173,7 +173,7 @@ def savings(answer: pa.Table, manifest: Manifest) -> charts.Chart:
     order = [row["way"] for row in rows]
     y = alt.Y("way:N", title=None, sort=order, axis=alt.Axis(labelExpr="split(datum.label, '|')"))
     colors = {WITHIN: SERIES[2].light, BEYOND: SERIES[1].light}
-    title = f"overloads at most {rows[0]['target'] * 100:g} % of the time?"
+    title = f"overloads a machine at most {rows[0]['target'] * 100:g} % of the time?"
     color = charts.color(rows, "promise", colors, title=title)
     color.legend = alt.Legend(
         title=title, orient="bottom", columns=2, titleLimit=PANEL_WIDTH, titleFontWeight="normal"

@@ -69,8 +69,9 @@ def savings(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
     yield saving(best)
     tasks = f"{best['n_tasks']:,} long tasks".replace(",", "\u202f")
     yield Amount("tile-machines", best["machines"], "number", f"machines for {tasks}")
-    label = f"overloads at most {target} of the time"
-    yield Amount("tile-packing", best["estimator"], "text", label, way_in_words(best))
+    label = f"overloads a machine at most {target} of the time"
+    text = f"packing by {way_in_words(best)}"
+    yield Amount("tile-packing", best["estimator"], "text", label, text)
 
 
 def saving(best: Row) -> Amount:
