@@ -11,6 +11,7 @@ from borgtrace.catalog import find
 from borgtrace.question import EngineTables, Finding, Tables
 from borgtrace.scheduling.workload import read_tasks
 from borgtrace.schema.time import HOUR, TRACE_START
+from tests.rows import chosen_columns
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +94,11 @@ def test_absences(tables: Tables) -> None:
 
 def test_capacity_at_the_start_and_what_absences_cost(tables: Tables) -> None:
     hours = rows("machine_availability", tables)
-    assert hours[0]["cpu"] == pytest.approx(6603.25, rel=0.001)
-    assert hours[0]["memory"] == pytest.approx(5862.75, rel=0.001)
+    expected = {
+        "cpu": 6603.25,
+        "memory": 5862.75,
+    }
+    assert chosen_columns(hours[0], expected) == pytest.approx(expected, rel=0.001)
     lost = 1 - sum(row["cpu"] for row in hours) / sum(row["cpu_seen"] for row in hours)
     assert lost == pytest.approx(0.0069, abs=0.0002)
     assert sum(row["n_remove"] for row in hours) == 8957
@@ -168,10 +172,13 @@ def test_job_transitions_know_no_double_submit(tables: Tables) -> None:
 
 def test_stock_at_the_start(tables: Tables) -> None:
     first = rows("queue_length", tables)[0]
-    assert first["pending"] == 11_357
-    assert first["running"] == 132_982
-    assert first["pending_published"] == 11_357
-    assert first["running_published"] == 132_982
+    expected = {
+        "pending": 11_357,
+        "running": 132_982,
+        "pending_published": 11_357,
+        "running_published": 132_982,
+    }
+    assert chosen_columns(first, expected) == expected
 
 
 def test_the_published_formula_drifts_by_the_evictions_while_pending(tables: Tables) -> None:
@@ -281,6 +288,9 @@ def test_the_weighted_curves_end_where_the_claims_are_measured(tables: Tables) -
     weights = [round(end[name] / end["new"], 4) for name in ("submitted", "scheduled", "completed")]
     assert weights == [1.4031, 1.343, 0.4703]
     measured = {id_: finding.measured for id_, finding in judged("task_totals", tables).items()}
-    assert measured["S4-weight-submitted"] == "1.403"
-    assert measured["S4-weight-scheduled"] == "1.343"
-    assert measured["S4-weight-completed"] == "0.4703"
+    expected = {
+        "S4-weight-submitted": "1.403",
+        "S4-weight-scheduled": "1.343",
+        "S4-weight-completed": "0.4703",
+    }
+    assert chosen_columns(measured, expected) == expected

@@ -12,6 +12,7 @@ import pytest
 from borgtrace.cli.moments import advice, place_by_moments
 from borgtrace.colocation.packing.from_moments import NamedTasks
 from borgtrace.placement import Average, Gpa, Percentile, Request
+from tests.rows import chosen_columns
 
 Capture = pytest.CaptureFixture[str]
 
@@ -102,10 +103,13 @@ def test_nothing_fits(capsys: Capture) -> None:
     large = NamedTasks(["a"], np.array([2.0]), np.array([0.0]), request=np.array([1.0]))
     place(large)
     row = json.loads(capsys.readouterr().out)[0]
-    assert row["machines"] == 0
-    assert row["mean_load"] == 0
-    assert row["mean_overflow"] == 0
-    assert row["largest_overflow"] == 0
+    expected = {
+        "machines": 0,
+        "mean_load": 0,
+        "mean_overflow": 0,
+        "largest_overflow": 0,
+    }
+    assert chosen_columns(row, expected) == expected
 
 
 def test_json_is_indented_by_a_blank(capsys: Capture) -> None:

@@ -14,6 +14,7 @@ from borgtrace.colocation.experiments.shared import dot_names, overflow_charts
 from borgtrace.colocation.experiments.shared.answers import spread
 from borgtrace.colocation.experiments.usage import relative_difference
 from tests.colocation.test_figures import base, marks
+from tests.rows import chosen_columns
 
 Spec = dict[str, Any]
 
@@ -269,11 +270,14 @@ def test_boxes_of_relative_differences_have_their_whiskers() -> None:
     }
     # A heading stands over its notes.
     title = spec["title"]
-    assert title["text"] == "Error of a mean from few samples (Fig. 1)"
-    assert title["anchor"] == "start"
-    assert title["subtitle"] == [
-        "boxes: quartiles and median over tasks; whiskers: the furthest within 1.5 quartile ranges"
-    ]
+    expected = {
+        "text": "Error of a mean from few samples (Fig. 1)",
+        "anchor": "start",
+        "subtitle": [
+            "boxes: quartiles and median over tasks; whiskers: the furthest within 1.5 quartile ranges"
+        ],
+    }
+    assert chosen_columns(title, expected) == expected
 
 
 def test_numbers_of_draws_that_saw_none_are_the_smallest_and_the_largest() -> None:

@@ -30,6 +30,7 @@ from borgtrace.placement import Average, Estimator, Gpa, Percentile, Request
 from borgtrace.question import NotApplicable
 from tests.colocation.known import instances_with
 from tests.colocation.test_packing_past import on_clock
+from tests.rows import chosen_columns
 
 # --- what is tried -----------------------------------------------------------------------------------
 
@@ -233,25 +234,34 @@ def test_the_fewest_machines_of_those_that_keep_the_target() -> None:
     assert [name for name, row in rows.items() if row["is_first_choice"]] == ["gpa 0.01"]
     assert [name for name, row in rows.items() if row["is_chosen_factor"]] == ["request 1.05"]
     row = rows["gpa 0.01"]
-    assert row["chosen_machines"] == 12
-    assert row["chosen_q"] == 0.001
-    assert row["chosen_q_high"] == 0.002
-    assert row["machines"] == 10
-    assert row["n_unplaceable"] == 1.5
+    expected = {
+        "chosen_machines": 12,
+        "chosen_q": 0.001,
+        "chosen_q_high": 0.002,
+        "machines": 10,
+        "n_unplaceable": 1.5,
+    }
+    assert chosen_columns(row, expected) == expected
     # .5 + 1.5 asked for, on 20 machines of .5.
     assert row["overcommit"] == pytest.approx(0.2)
     # 10 instead of 40 and of 20; of 16 and of 20.
     assert row["saved_request"] == pytest.approx((0.75 + 0.5) / 2)
     assert row["saved_maximum"] == pytest.approx((6 / 16 + 0.5) / 2)
-    assert row["q_draws"] == 0.001
-    assert row["q_draws_low"] == 0.0
-    assert row["q_draws_high"] == 0.002
+    expected = {
+        "q_draws": 0.001,
+        "q_draws_low": 0.0,
+        "q_draws_high": 0.002,
+    }
+    assert chosen_columns(row, expected) == expected
     assert row["q_series"] is None
     assert row["q_series_low"] is None
     assert row["q_series_high"] is None
-    assert row["above"] == 0.25
-    assert row["above_high"] == 0.5
-    assert row["worst"] == 0.125
+    expected = {
+        "above": 0.25,
+        "above_high": 0.5,
+        "worst": 0.125,
+    }
+    assert chosen_columns(row, expected) == expected
     assert row["worst_high"] is None
 
 

@@ -12,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.ingest.raw import HASH
+from tests.rows import chosen_columns
 
 S = 1_000_000
 TIMES = [
@@ -83,18 +84,24 @@ def test_a_machine(cell: TestClient) -> None:
     cpu = columns(cell, "/data/machine/7/cpu.json")
     drawn = [series["column"] for series in cell.get("/data/machine/7/cpu.json").json()["series"]]
     assert drawn == ["free", "production", "requested", "capacity"]
-    assert cpu["production"] == [0.125, 0.25, None, 0]
-    assert cpu["free"] == [0, 0, None, 0.0625]
-    assert cpu["requested"] == [0, 0.25, 0.25, 0.375]  # at the start of each slot
-    assert cpu["capacity"] == [0.5] * 4
+    expected = {
+        "production": [0.125, 0.25, None, 0],
+        "free": [0, 0, None, 0.0625],
+        "requested": [0, 0.25, 0.25, 0.375],
+        "capacity": [0.5] * 4,
+    }
+    assert chosen_columns(cpu, expected) == expected
     assert columns(cell, "/data/machine/8/cpu.json")["capacity"] == [1, 1, 1, 0]
     tasks = cell.get("/data/machine/7/tasks.json").json()
-    assert tasks["collection_id"] == [100, 200]
-    assert tasks["start"] == [650 * S, 1260 * S]
-    assert tasks["begin"] == [600 * S, 1200 * S]
-    assert tasks["end"] == [1800 * S, None]
-    assert tasks["end_type"] == ["FINISH", None]
-    assert tasks["tier"] == ["production", "free"]
+    expected = {
+        "collection_id": [100, 200],
+        "start": [650 * S, 1260 * S],
+        "begin": [600 * S, 1200 * S],
+        "end": [1800 * S, None],
+        "end_type": ["FINISH", None],
+        "tier": ["production", "free"],
+    }
+    assert chosen_columns(tasks, expected) == expected
 
 
 def test_a_part_of_a_machines_and_a_jobs_time(cell: TestClient) -> None:
@@ -110,9 +117,12 @@ def test_a_part_of_a_machines_and_a_jobs_time(cell: TestClient) -> None:
 
 def test_memory_of_a_machine_and_a_job(cell: TestClient) -> None:
     memory = columns(cell, "/data/machine/7/memory.json")
-    assert memory["production"] == [0.0625, 0.0625, None, 0]
-    assert memory["requested"] == [0, 0.125, 0.125, 0.1875]
-    assert memory["capacity"] == [0.25] * 4
+    expected = {
+        "production": [0.0625, 0.0625, None, 0],
+        "requested": [0, 0.125, 0.125, 0.1875],
+        "capacity": [0.25] * 4,
+    }
+    assert chosen_columns(memory, expected) == expected
     assert columns(cell, "/data/job/200/memory.json")["used"] == [0.25, 0.125, None, 0.03125]
     tasks = cell.get("/data/machine/7/tasks.json").json()
     assert (tasks["cpu_request"], tasks["memory_request"]) == ([0.25, 0.125], [0.125, 0.0625])
@@ -133,17 +143,20 @@ def test_a_job(cell: TestClient) -> None:
 
 def test_a_task(cell: TestClient) -> None:
     cpu = columns(cell, "/data/task/200/0/cpu.json")
-    assert cpu["time"] == [
-        600 * S,
-        900 * S,
-        1500 * S,
-    ]
-    assert cpu["end"] == [
-        900 * S,
-        1050 * S,
-        1800 * S,
-    ]
-    assert cpu["average_cpu"] == [0.5, 0.25, 0.0625]
+    expected = {
+        "time": [
+            600 * S,
+            900 * S,
+            1500 * S,
+        ],
+        "end": [
+            900 * S,
+            1050 * S,
+            1800 * S,
+        ],
+        "average_cpu": [0.5, 0.25, 0.0625],
+    }
+    assert chosen_columns(cpu, expected) == expected
     assert cpu["maximum_cpu"] == pytest.approx([0.6, 0.5, 0.1])
     assert cpu["request"] == [0.125] * 3
     events = cell.get("/data/task/200/0/events.json").json()

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.question import charts, colours
+from tests.rows import chosen_columns
 
 ROWS = [
     {
@@ -90,13 +91,16 @@ def test_names_that_are_missing_have_no_color() -> None:
 
 def test_a_rule_is_drawn_once_across_the_plot() -> None:
     rule = charts.rule_at(y=2.0, color="black").to_dict()
-    assert rule["data"] == {"values": [{}]}
-    assert rule["encoding"] == {"y": {"datum": 2.0}}
-    assert rule["mark"] == {
-        "type": "rule",
-        "strokeDash": [5, 3],
-        "color": "black",
+    expected = {
+        "data": {"values": [{}]},
+        "encoding": {"y": {"datum": 2.0}},
+        "mark": {
+            "type": "rule",
+            "strokeDash": [5, 3],
+            "color": "black",
+        },
     }
+    assert chosen_columns(rule, expected) == expected
     assert charts.rule_at(x=1).to_dict()["encoding"] == {"x": {"datum": 1}}
 
 
