@@ -50,28 +50,29 @@ def test_the_table_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> N
         for policy in ("borg:phi=0.4", "limit")
         for shape in ("all", "CPU 1, memory 1", "unknown")
     }
-    # Machine 7 promises .2 .2 .1 .1 and then uses .25 0 .125 0; machine 8 promises .3 .3 and uses .5 0.
+    # Machine 7 promises .2 .2 .1 .1 and then uses .25, what nobody measured, .125 and 0: the second and the third slot
+    # are not judged.  Machine 8 promises .3 .3 and uses .5 0.
     row = rows["borg:phi=0.4", "all"]
     expected = {
         "machines": 2,
-        "instants": 6,
+        "instants": 4,
         "rate": 0.5,
         "rate_low": 0.5,
         "rate_high": 0.5,
         "rate_p50": 0.5,
         "rate_worst": 0.5,
-        "severity": (0.2 + 0.2 + 0.4) / 6,
-        "severity_given": 0.8 / 3,
+        "severity": (0.2 + 0.4) / 4,
+        "severity_given": 0.6 / 2,
         "severity_p99": 0.4,
         "savings": 0.6,
         "savings_machine": 0.6,
         "usable": 1.5,
         "clipped": 0.0,
-        # Of four pairs of judged slots the one from the limit of .5 to that of .25 is a change.
-        "changes": 288 / 4,
+        # Of one pair of judged slots, on machine 8; machine 7 went from the limit of .5 to that of .25 unseen.
+        "changes": 0.0,
         "overload": 0.5,
         # Machine 7 alone has a capacity.
-        "excess": (0.05 + 0.025) / 2,
+        "excess": 0.05,
         "cold": 0.0,
         "kills": None,
         "is_on_front": True,
@@ -89,9 +90,10 @@ def test_the_table_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_memory_kills_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ("--policy", "borg:phi=0.2", "--resource", "memory", "--horizon", "5m", "--json")
     _, out, _ = run(capsys, store, *chosen)
-    # Machine 7: .05 .05 .05 .05 promised, .0625 0 .125 0 used: two deaths; machine 8: .1 promised, .5 used: one.
-    # Of six task-slots that are measured five can be judged: the sixth is the last slot of the trace.
-    assert json.loads(out)["rows"][0]["kills"] == pytest.approx(3 * 288 / 5)
+    # Machine 7: .05 promised, .0625 used: one death; what follows its slot without usage is not judged.  Machine 8: .1
+    # promised, .5 used: one.  Of six measured task-slots four can be judged: one comes before that slot, and one
+    # is the last slot of the trace.
+    assert json.loads(out)["rows"][0]["kills"] == pytest.approx(2 * 288 / 4)
 
 
 def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,10 +219,11 @@ def test_an_advice_is_judged_on_periods_that_fit_the_trace(
     chosen = ("--policy", "limit", "--resource", "cpu", "--target", "0.01", "--json")
     _, out, _ = run(capsys, store, *chosen)
     row = json.loads(out)
-    # Five slots are five periods: the first is known from the third on, and the last has no whole horizon.
+    # Five slots are five periods: the first is known from the third on, which was not measured, and the last has no
+    # whole horizon.
     periods = [(each["begin"], each["day"], each["length"]) for each in row["rows"]]
     hour = pytest.approx
-    assert periods == [(hour(10 / 60), 0, hour(5 / 60)), (hour(15 / 60), 0, hour(5 / 60))]
+    assert periods == [(hour(15 / 60), 0, hour(5 / 60))]
     _, _, err = run(capsys, store, *chosen, "--horizon", "20m")
     reason = "no period has one before it whose horizon has ended"
     spans = "(usage spans 25 min, the horizon is 20 min): try --horizon 5m"

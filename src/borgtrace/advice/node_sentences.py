@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from borgtrace.advice.nodes import MIX
+from borgtrace.advice.bought_fleets import MIX
 from borgtrace.advice.verdict import Verdict
 from borgtrace.notation import Notation, integer, number, percent
 from borgtrace.notation.amounts import RESOURCES

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from borgtrace.advice.bought_fleets import MIX
 from borgtrace.advice.node_sentences import how_promised
-from borgtrace.advice.nodes import MIX
 from borgtrace.advice.parts import AdviceParts
 from borgtrace.advice.sentences import sentences_of, task_names, times, worst_first
 from borgtrace.advice.value_sentences import with_capital
