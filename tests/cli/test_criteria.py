@@ -44,7 +44,7 @@ def test_criteria_are_lists_ranges_and_spans() -> None:
     ) == Criteria(
         jobs=(5, 7, 8),
         machines=(),
-        time=(1_000_000, 2_000_000),
+        time=(TRACE_START + 1_000_000, TRACE_START + 2_000_000),
         tiers=("free", "other"),
         priorities=(9,),
         scheduling_classes=(0, 1),

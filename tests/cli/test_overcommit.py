@@ -269,8 +269,9 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
     [
         (
             ("--recommend", "--resource", "cpu"),
-            "--cores-per-unit: the size of the largest machine is not known: expected a number above 0, got 0; "
-            "state it, for example --cores-per-unit 64: histograms have buckets of cores and bytes",
+            "--cores-per-unit: the size of the largest machine is not known: expected a number above 0, got none; "
+            "histograms have buckets of cores and bytes, so state both sizes, for example "
+            "--cores-per-unit 64 --gib-per-unit 256",
         ),
         (("--resource", "disk"), "--resource: unknown name: expected cpu or memory, got disk"),
         (

@@ -167,8 +167,9 @@ def test_cores_are_asked_for_and_change_the_answer() -> None:
     with pytest.raises(UsageError) as caught:
         parse_policy("koordinator-prod").predict(machine.block())
     assert str(caught.value) == (
-        "--cores-per-unit: the size of the largest machine is not known: expected a number above 0, got nan; "
-        "state it, for example --cores-per-unit 64: histograms have buckets of cores and bytes"
+        "--cores-per-unit: the size of the largest machine is not known: expected a number above 0, got none; "
+        "histograms have buckets of cores and bytes, so state both sizes, for example "
+        "--cores-per-unit 64 --gib-per-unit 256"
     )
 
 

@@ -365,22 +365,20 @@ def size_of_unit(
         Where they are not stated: the trace has shares of a machine, and buckets of a histogram are cores or bytes.
     """
     if resource == "cpu":
-        _require_size("--cores-per-unit", "64", cores)
+        _require_size("--cores-per-unit", cores)
         return cores
-    _require_size("--gib-per-unit", "256", gib)
+    _require_size("--gib-per-unit", gib)
     return gib * 1024 * MEBIBYTE
 
 
-def _require_size(
-    option: str,
-    example: str,
-    size: float,
-) -> None:
+def _require_size(option: str, size: float) -> None:
     if not size > 0:
         raise UsageError(
             option,
             "the size of the largest machine is not known",
             expected="a number above 0",
-            got=f"{size:g}",
-            way_out=f"state it, for example {option} {example}: histograms have buckets of cores and bytes",
+            got=f"{size:g}" if size < 0 else "none",
+            # Both, since who states one is asked for the other next.
+            way_out="histograms have buckets of cores and bytes, so state both sizes, for example "
+            "--cores-per-unit 64 --gib-per-unit 256",
         )
