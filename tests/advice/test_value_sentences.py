@@ -141,6 +141,20 @@ NO_SAFEST = {"safest": None}
             id="nothing can show it",
         ),
         pytest.param(
+            {
+                "savings": 0.0,
+                "policy": None,
+                "policy_savings": None,
+                "safest_rate": 1.0,
+                "safest_low": 1.0,
+                "safest_high": 1.0,
+            },
+            Verdict.NOTHING,
+            "CPU: nothing tested is known to keep 1 % in each period of 6 h: of what saves, nsigma:n=10,history=2h "
+            "comes nearest, at a risk of 100 % [100 to 100].",
+            id="all that saves breaks it",
+        ),
+        pytest.param(
             {"savings": 0.0, "policy": None, "policy_savings": None, **NO_SAFEST},
             Verdict.NOTHING,
             "CPU: nothing tested is known to keep 1 % in each period of 6 h, and nothing promises less than is "

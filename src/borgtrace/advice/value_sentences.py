@@ -126,6 +126,9 @@ def nothing_keeps(row: Row) -> str:
     if row["safest"] is None:
         return f"{sentence}, and nothing promises less than is requested."
     risk = with_interval(row["safest_rate"], row["safest_low"], row["safest_high"])
+    if row["safest_low"] is not None and row["safest_low"] > row["target"]:
+        # Nothing to try: what saves least often breaks the target for certain.
+        return f"{sentence}: of what saves, {policy_name(row['safest'])} comes nearest, at a risk of {risk}."
     return (
         f"{sentence}; over all periods together, not held out, the safest tested, {policy_name(row['safest'])}, would "
         f"cut requests by {percent(row['safest_savings'], 2)} at a risk of {risk} of 5-minute windows per machine."
