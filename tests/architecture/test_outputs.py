@@ -19,6 +19,9 @@ CSV_WRITERS = {
 CONSOLES = {
     "cli/harmless_console.py": "the console of Rich that all use",
 }
+STATUS = {
+    "cli/console.py": "working() lets control characters of Rich pass, and those of texts not",
+}
 BYTES_OF_STDOUT = {
     "cli/terminal.py": "asks whether a terminal shows them",
 }
@@ -52,6 +55,7 @@ def modules_with(*wanted: str) -> set[str]:
             CSV_WRITERS,
         ),
         (("rich.console.Console",), CONSOLES),
+        (("talk.status", "rich.status.Status"), STATUS),
         (("stdout.buffer", "stderr.buffer", "sys.__stdout__", "sys.__stderr__"), BYTES_OF_STDOUT),
     ],
 )

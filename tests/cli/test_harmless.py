@@ -12,7 +12,7 @@ import pytest
 
 from borgtrace.cli import main
 from borgtrace.cli.app import COMMANDS
-from borgtrace.cli.console import steps, talk
+from borgtrace.cli.console import steps, talk, working
 from borgtrace.cli.terminal import harmless_streams, print_traceback
 from borgtrace.engine.csv_text import neutral
 from borgtrace.errors import StoreError, harmless
@@ -167,6 +167,22 @@ def test_a_bar_shows_names_and_obeys_none(monkeypatch: pytest.MonkeyPatch) -> No
     for mark in ("\x1b[31m", "\x1b]0;", "\x07", "\x9b", "\u202e", "\x08"):
         assert mark not in text
     assert r"[bold]=\u001b[31mred" in text
+
+
+def test_work_that_goes_on_shows_names_and_obeys_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(talk, "is_interactive", True)
+    with shown() as printed, harmless_streams(), working(f"checking {TEXT}") as status:
+        status.update("checking the rest")
+        print(TEXT, file=sys.stderr)
+    text = printed.err.text()
+    # It hides the cursor and writes over its line: neither is shown as text.
+    assert "\x1b[?25l" in text
+    assert "\r\x1b[2K" in text
+    assert "checking the rest" in text
+    for mark in ("\x1b[31m", "\x1b]0;", "\x07", "\x9b", "\u202e", "\x08"):
+        assert mark not in text
+    assert r"\u001b[2K" not in text
 
 
 def test_an_error_that_nobody_caught_is_harmless() -> None:

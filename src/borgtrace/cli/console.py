@@ -15,6 +15,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.status import Status
 from rich.text import Text
 
 from borgtrace.cli.harmless_console import HarmlessConsole
@@ -99,6 +100,20 @@ def progress(*columns: ProgressColumn) -> Iterator[Progress]:
         harmless_streams(),
     ):
         yield bars
+
+
+@contextmanager
+def working(text: str) -> Iterator[Status]:
+    """Show on a terminal that work goes on while the block runs, where nobody knows how much of it there is.
+
+    Parameters
+    ----------
+    text
+        What is done; :meth:`rich.status.Status.update` changes it.
+    """
+    # Rich puts streams of its own in front, through which its control characters would become visible.
+    with talk.status(text) as status, harmless_streams():
+        yield status
 
 
 @contextmanager

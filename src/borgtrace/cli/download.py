@@ -13,7 +13,7 @@ from rich.filesize import decimal
 from rich.progress import DownloadColumn, TransferSpeedColumn
 from rich.table import Table
 
-from borgtrace.cli.console import counted, progress, talk
+from borgtrace.cli.console import counted, progress, talk, working
 from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import SourceError, shell_word
@@ -235,7 +235,7 @@ class Download:
             )
         else:
             # Once at the end: sorting after every batch would rewrite the store each time.
-            with talk.status(f"Sorting {self.store} by task …"):
+            with working(f"Sorting {self.store} by task …"):
                 self.ingest(self.store, [], stage_only=False)
             files = counted(len(self.plan.files), "file")
             talk.print(f"{files} in the store. Next: borgtrace info {shell_word(self.store)}")

@@ -115,13 +115,13 @@ def damage_behind(error: Exception, store: object) -> StoreError | None:
     # Whatever is short would make a sound store look damaged.
     if shortage_behind(error) is not None:
         return None
-    from borgtrace.cli.console import talk
+    from borgtrace.cli.console import working
     from borgtrace.store.layout import Layout
     from borgtrace.store.verify import as_error, verify
 
     if not is_there(Layout(store).manifest):
         return None
-    with talk.status("looking whether the store is damaged"):
+    with working("looking whether the store is damaged"):
         try:
             checks = verify(store, threads=os.cpu_count() or 1)
         except StoreError as damaged:

@@ -14,7 +14,7 @@ from rich.progress import TextColumn
 from rich.table import Table
 
 from borgtrace.cli.clock_times import parse_clock_time, parse_step, utc
-from borgtrace.cli.console import RateColumn, counted, progress, talk
+from borgtrace.cli.console import RateColumn, counted, progress, talk, working
 from borgtrace.cli.download import say_retrying
 from borgtrace.cli.harmless_console import HarmlessConsole
 from borgtrace.cli.ingestion import duration
@@ -101,7 +101,7 @@ def plan_query(
     seconds = parse_step(step)
     period = period_of(since, until, seconds, time.time())
     request = FetchRequest(folder, parse_selector(selector), period, seconds)
-    with talk.status(f"Asking {server.address} what it knows …"):
+    with working(f"Asking {server.address} what it knows …"):
         return make_query_plan(server, request)
 
 

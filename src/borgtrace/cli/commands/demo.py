@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from typer import Argument, Option, confirm
 
 from borgtrace.cli.command import command
-from borgtrace.cli.console import talk
+from borgtrace.cli.console import working
 from borgtrace.cli.guesses import can_ask
 from borgtrace.cli.options import JsonOption, SeedOption
 from borgtrace.cli.printing import print_json
@@ -214,7 +214,7 @@ def run_steps(
         # Shown before it runs: a step takes up to minutes.
         say(f"{number}/{len(steps)} {step.title}")
         say(f"    $ borgtrace {step.command}")
-        with talk.status(time_left(steps[: number - 1], time.perf_counter() - began)):
+        with working(time_left(steps[: number - 1], time.perf_counter() - began)):
             seconds = run_step(step, logs / f"{number}-{step.name}.txt")
         say(f"    {seconds:.0f} s; try next: {step.next}")
         finished.append(

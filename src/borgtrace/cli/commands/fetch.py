@@ -50,7 +50,7 @@ def fetch(
     Example: borgtrace fetch 2011 raw --parts 0-9
     """
     from borgtrace import fetch as fetching
-    from borgtrace.cli.console import talk
+    from borgtrace.cli.console import working
     from borgtrace.cli.download import Download, print_plan, print_request
     from borgtrace.redaction import without_secrets
     from borgtrace.schema.ranges import parse_numbers, parse_words
@@ -71,7 +71,7 @@ def fetch(
         # Before the server is asked: without a network this is all that there is to say.
         print_request(bucket, address, wanted_tables, parse_numbers(parts, "--parts"))
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:
-        with talk.status(f"Asking {address} for its files …"):
+        with working(f"Asking {address} for its files …"):
             plan = fetching.make_plan(
                 session,
                 bucket,

@@ -18,12 +18,12 @@ def verify(
 
     Example: borgtrace verify cell-2011
     """
-    from borgtrace.cli.console import talk
+    from borgtrace.cli.console import talk, working
     from borgtrace.cli.printing import print_json
     from borgtrace.store.verify import as_error
     from borgtrace.store.verify import verify as verify_store
 
-    with talk.status("checking") as status:
+    with working("checking") as status:
 
         def show(name: str) -> None:
             status.update(f"checking {name}")
