@@ -119,6 +119,9 @@ def test_what_was_not_measured_is_not_judged(
     assert windows == {period: n for period, n in expected.items() if n and period >= 3}
     (value,) = advice.value.table.to_pylist()
     assert value["periods"] == len(windows)
+    # Eight tasks of one core, measured or not; the largest machine has eight.
+    assert value["requested"] * 8 == pytest.approx(8)
+    assert value["promised"] == pytest.approx(value["requested"] * (1 - value["savings"]))
     named = [
         row["sentence"]
         for row in advice.unknown.table.to_pylist()

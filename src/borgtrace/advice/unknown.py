@@ -59,9 +59,10 @@ def compute(
         Whether the cores or GiB of the largest machine were assumed.
     """
     unknowns: list[Unknown] = []
-    unknowns += of_trace(store, assumed_sizes)
+    # First what may hide a broken promise.
     unknowns += of_gaps(store)
     unknowns += of_unseen_windows(policies)
+    unknowns += of_trace(store, assumed_sizes)
     unknowns += of_tasks(store)
     if replay is not None:
         unknowns += of_usage(replay, options)

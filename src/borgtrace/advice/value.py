@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.advice.judging import JudgedPolicies
@@ -121,13 +123,10 @@ def row_of(judged: JudgedPolicies) -> Row:
     horizon = schedule.horizon_slots
     walked = judged.walked
     rate = violation_rate(walked, horizon)
+    n_slots = slots_seen(judged, walked)
     n_windows = sum(choice.instants for choice in judged.choices)
     first = judged.choices[0].period
     last = judged.choices[-1].period
-    n_kept = 0
-    for choice in judged.choices:
-        n_broken = choice.judged["violations"].sum()
-        n_kept += bool(n_broken <= judged.target * choice.instants)
     row: Row = {
         "resource": judged.resource,
         "target": judged.target,
@@ -138,9 +137,9 @@ def row_of(judged: JudgedPolicies) -> Row:
         "judged_from": TRACE_START + first * schedule.period,
         "judged_to": TRACE_START + (last + 1) * schedule.period,
         "periods": len(judged.choices),
-        "periods_kept": n_kept,
-        "requested": float(walked["limit"].sum() / judged.n_judged_slots),
-        "promised": float(walked["peak"].sum() / judged.n_judged_slots),
+        "periods_kept": count_kept_periods(judged),
+        "requested": float(walked["limit"].sum() / n_slots),
+        "promised": float(walked["peak"].sum() / n_slots),
         "savings": savings(walked) or 0.0,
         "rate": rate.value,
         "rate_low": rate.low,
@@ -150,6 +149,24 @@ def row_of(judged: JudgedPolicies) -> Row:
     row["verdict"] = verdict_of(row)
     row["trials"] = n_windows / horizon / len(judged.choices)
     return row | row_of_next(judged) | row_of_safest(judged)
+
+
+def slots_seen(judged: JudgedPolicies, walked: npt.NDArray[np.void]) -> float:
+    """Return of how many slots the sums of a walk are.
+
+    Windows that were not judged count like the others: without them a cell with a gap would seem smaller.
+    """
+    seen = walked["instants"].sum()
+    return float(judged.n_judged_slots * seen / (seen + walked["unseen"].sum()))
+
+
+def count_kept_periods(judged: JudgedPolicies) -> int:
+    """Count the judged periods whose rate is within the target."""
+    n_kept = 0
+    for choice in judged.choices:
+        n_broken = choice.judged["violations"].sum()
+        n_kept += bool(n_broken <= judged.target * choice.instants)
+    return n_kept
 
 
 def row_of_next(judged: JudgedPolicies) -> Row:

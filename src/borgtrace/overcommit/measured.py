@@ -25,12 +25,14 @@ def blind_slots(block: MachineBlock) -> Flags:
     block
         A machine.
     """
-    is_known = block.is_known
-    n_known = block.all.sums(is_known.astype(np.float64))
+    n_known = block.all.sums(block.is_known.astype(np.float64))
+    is_blind = _is_silent(block, n_known > 0)
+    if block.is_known.all():
+        return is_blind
     expected = block.all.sums(np.where(_within_samples(block), block.all.limit, 0.0))
-    measured = block.all.sums(np.where(is_known, block.all.limit, 0.0))
+    measured = block.all.sums(np.where(block.is_known, block.all.limit, 0.0))
     is_missing: Flags = (n_known == 0) | (measured < LEAST_MEASURED * expected)
-    return is_missing | _is_silent(block, n_known > 0)
+    return is_blind | is_missing
 
 
 def _within_samples(block: MachineBlock) -> Flags:
