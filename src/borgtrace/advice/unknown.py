@@ -137,7 +137,11 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
         yield "GPUs", f"{n} request GPUs: nodes with prices are packed with CPU and memory alone."
     if counts["gaps"]:
         n = share_of_tasks(counts["with_gaps"])
-        yield "gaps", f"{n} have gaps in their usage, {integer(counts['gaps'])} in all."
+        yield (
+            "gaps",
+            f"{n} have gaps in their usage, {integer(counts['gaps'])} in all: where their machine was judged all the "
+            "same, they count as using nothing in them.",
+        )
     if counts["short"] > WORTH_SAYING * n_tasks:
         n = share_of_tasks(counts["short"])
         yield "short series", f"{n} were measured for less than an hour: too short to learn from."
