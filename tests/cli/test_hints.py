@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from borgtrace.cli.app import app
 from borgtrace.cli.commands.demo import steps_of_demo
+from tests.cli.screen_inputs import GUESSED
+from tests.cli.terminal_screen import printed_on_terminal
 
 RUNNER = CliRunner()
 HINT = re.compile(r"(?:Next[^:\n]*|try next|list some): (borgtrace [^\n]+)")
@@ -57,6 +59,22 @@ def test_each_hint_leads_to_the_next_command(
         text = run(words, tmp_path, monkeypatch)
         words = next(hints_in(text), [])
     assert seen == ["synth", "ingest", "info"]
+
+
+def test_what_a_draft_proposes_makes_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my usage.csv").write_text(GUESSED)
+    with pytest.MonkeyPatch.context() as terminal:
+        terminal.chdir(tmp_path)
+        text = printed_on_terminal(["dialect", "sniff", "my usage.csv"], terminal)
+    draft, ingest = (words_of(line) for line in re.findall(r"borgtrace [^\n]+", text))
+    assert draft[-2:] == [">", "own.toml"]
+    (tmp_path / "own.toml").write_text(
+        RUNNER.invoke(app, [*draft[:-3], str(tmp_path / draft[-3])]).stdout
+    )
+    run(ingest, tmp_path, monkeypatch)
+    assert (tmp_path / ingest[-1] / "manifest.json").is_file()
 
 
 def test_the_way_out_of_an_unknown_machine_is_a_query_that_runs(

@@ -1,7 +1,8 @@
 """``borgtrace dialect``: draft a declaration for data of your own, and list the known formats."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Argument
 
@@ -68,7 +69,36 @@ def dialect(
         print_json(tomllib.loads(draft), indent=1)
     else:
         print(draft, end="")
-    names = " ".join(shell_word(file) for file in files)
     if sys.stdout.isatty() and not as_json:
+        names = " ".join(shell_word(file) for file in files)
         talk.print(f"To correct it: borgtrace dialect sniff {names} > own.toml")
-        talk.print(f"Then: borgtrace ingest {names} --dialect own.toml --store own.store")
+        sizes = sizes_to_state(tomllib.loads(draft))
+        capacity = f" --capacity {sizes}" if sizes else ""
+        condition = f", with the size of your largest machine in place of {sizes}" if sizes else ""
+        talk.print(f"Then{condition}:")
+        talk.print(f"borgtrace ingest {names} --dialect own.toml{capacity} --store own.store")
+
+
+def sizes_to_state(draft: Mapping[str, Any]) -> str:
+    """Return an example of the size of the largest machine, where amounts need one that no file tells; else nothing.
+
+    Parameters
+    ----------
+    draft
+        The format, as it is drafted.
+
+    Examples
+    --------
+    >>> usage = {"cpu": {"unit": "cores"}, "memory": {"unit": "fraction_of_machine"}}
+    >>> sizes_to_state({"usage": usage}), sizes_to_state({"usage": usage, "machines": {}})
+    ('8cores', '')
+    """
+    if "machines" in draft:
+        return ""
+    amounts = draft.get("usage", {})
+    sizes = []
+    for resource, example in (("cpu", "8cores"), ("memory", "32GiB")):
+        amount = amounts.get(resource)
+        if amount is not None and amount.get("unit") != "fraction_of_machine":
+            sizes.append(example)
+    return ",".join(sizes)
