@@ -74,7 +74,7 @@ class Walked:
         of_period = n_trials / has_instants.sum()
         in_next = of_period / (n_trials + of_period)
         by_chance = brentq(
-            lambda count: betainc(count, self.broken.sum() / horizon + 0.5, in_next) - 0.05,
+            lambda count: betainc(count, self.broken.sum() / horizon + 1, in_next) - 0.05,
             1e-9,
             n_trials,
         )

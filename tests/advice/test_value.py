@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import nbinom
+from scipy.stats import binom
 
 import borgtrace
 from borgtrace.advice import Advice, AdviceOptions, advise
@@ -127,15 +127,15 @@ def test_the_command_overcommit_says_the_same(shop: Store, advice: Advice) -> No
 @pytest.mark.parametrize(
     ("n_periods", "trials", "target"),
     [
-        # Of none in k periods, the next one of as many trials has one or more with 1 - sqrt(k / (k + 1)): 5.1 % at
-        # nine, and 4.7 % at ten.  One of 1,000 is .1 %; half of the periods are known.
-        (18, 1_000, 0.01),
-        (20, 1_000, 0.001),
+        # Of none in k periods, the next one of as many trials has one or more in one case of k + 1: 5.3 % at 18, and
+        # 4.8 % at 20.  One of 1,000 is .1 %; half of the periods are known.
+        (36, 1_000, 0.01),
+        (40, 1_000, 0.001),
         # One of 100 is 1 %, one of 20 is 5 %.
-        (18, 100, 0.05),
-        (20, 100, 0.01),
+        (36, 100, 0.05),
+        (40, 100, 0.01),
         # Nothing smaller than 5 % is aimed at where not even that can be shown.
-        (18, 20, 0.05),
+        (36, 20, 0.05),
         (2, 1, 0.05),
     ],
 )
@@ -150,14 +150,14 @@ def test_the_smallest_risk_that_a_period_can_show_is_aimed_at(
 
 
 def test_a_period_may_bring_more_by_chance_alone() -> None:
-    """Negative binomial, restated: y or more of the next period's trials break in one case of 20."""
-    for broken, known, upcoming in ((0.0, 400, 80), (2.0, 400, 80), (7.5, 2_880, 960)):
+    """Binomial, restated: were more broken in the next period, so few before it would be rarer than one in 20."""
+    for broken, known, upcoming in ((0, 400, 80), (2, 400, 80), (7, 2_880, 960)):
         end = upper_end_by_chance(broken, known, upcoming) * upcoming
-        stays = known / (known + upcoming)
-        at_least = [nbinom.sf(count - 1, broken + 0.5, stays) for count in range(100)]
-        assert at_least[math.floor(end)] >= 0.05 >= at_least[math.ceil(end)]
-    # Half a trial in four periods: .2 to the power of y is .05.
-    assert upper_end_by_chance(0.5, 320, 80) == pytest.approx(math.log(0.05) / math.log(0.2) / 80)
+        before = known / (known + upcoming)
+        as_few = [binom.cdf(broken, broken + count, before) for count in range(100)]
+        assert as_few[math.floor(end)] >= 0.05 >= as_few[math.ceil(end)]
+    # Of none in four periods: .2 to the power of y is .05.
+    assert upper_end_by_chance(0, 320, 80) == pytest.approx(math.log(0.05) / math.log(0.2) / 80)
 
 
 def test_the_next_period_is_expected_by_how_much_periods_differ() -> None:

@@ -6,7 +6,8 @@ are 0), which Student's does not know: its end is that of the two-sided interval
 
 And a short period of few machines holds so few trials that chance alone moves its rate: where it has 80, one broken
 promise is 1.25 %, though hundreds of trials before it were kept.  How many may break follows from the trials so far
-alone, with the neutral prior of Jeffreys for their rate: 19 of 20 periods stay below that end.
+alone, by Nelson's exact prediction limit for a count of Poisson.  It is to the next period what the rule of three is to
+the rate itself: exact, one-sided, at 95 %, so that at least 19 of 20 periods stay below it.
 """
 
 import numpy as np
@@ -17,8 +18,6 @@ UPPER_END = 0.975
 """Quantile at which a two-sided interval of 95 % ends above."""
 ABOVE_BY_CHANCE = 0.05
 """Share of the periods that may bring more by chance than is expected."""
-JEFFREYS = 0.5
-"""What Jeffreys' prior adds to a count of Poisson (Brown, Cai and DasGupta, Statistica Sinica 13, 2003)."""
 
 
 def upper_end_of_next(rates: npt.NDArray[np.float64]) -> float:
@@ -46,9 +45,10 @@ def upper_end_of_next(rates: npt.NDArray[np.float64]) -> float:
 def upper_end_by_chance(broken: float, n_trials: float, n_next: float) -> float:
     """Return the rate that one more period stays below in 19 of 20 cases, where nothing but chance moves it.
 
-    Of all trials that break, each is one of the next period with probability p = n_next ÷ (n_trials + n_next).  With
-    Jeffreys' prior the number that break there is negative binomial: y or more do with probability I_p(y, broken + ½),
-    the regularized incomplete beta function.
+    Of all trials that break, each is one of the next period with probability p = n_next ÷ (n_trials + n_next).  Were y
+    of them in it, so few as `broken` before it would be seen in one case of 20: I_p(y, broken + 1), the regularized
+    incomplete beta function, is .05 (W. Nelson, Confidence intervals for the ratio of two Poisson means and Poisson
+    predictor intervals, IEEE Transactions on Reliability R-19, 1970).
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def upper_end_by_chance(broken: float, n_trials: float, n_next: float) -> float:
 
     Examples
     --------
-    Of half a trial that broke in four periods of 80, p is 1 ÷ 5, and p to the power of y is .05.
+    Of none in four periods of 80, p is 1 ÷ 5, and p to the power of y is .05.
 
-    >>> round(upper_end_by_chance(0.5, 320, 80), 4)
+    >>> round(upper_end_by_chance(0, 320, 80), 4)
     0.0233
 
     Where nothing broke in three days of 40 machines and an hour's horizon, a rate of 1 % can be promised for the next.
@@ -72,4 +72,4 @@ def upper_end_by_chance(broken: float, n_trials: float, n_next: float) -> float:
     True
     """
     in_next = n_next / (n_trials + n_next)
-    return float(btdtria(ABOVE_BY_CHANCE, broken + JEFFREYS, in_next) / n_next)
+    return float(btdtria(ABOVE_BY_CHANCE, broken + 1, in_next) / n_next)
