@@ -83,10 +83,12 @@ def test_every_command_is_walked(walking: None, tmp_path: Path) -> None:
 def test_no_command_leads_to_a_dead_end(tmp_path: Path) -> None:
     """Ten minutes of own usage and of the demo's cell, and the commands that need no store."""
     kinds = ("--kind", "none", "--kind", "own", "--kind", "demo", "--span", "10m")
-    walk = [sys.executable, ROOT / "scripts" / "walk_commands.py", tmp_path, *kinds]
+    script = ROOT / "scripts" / "walk_commands.py"
+    # The demo runs these commands itself, on a cell of its own.
+    walk = [sys.executable, script, tmp_path, *kinds, "--without", "demo"]
     done = subprocess.run(walk, capture_output=True, text=True, check=False)
     with (tmp_path / "walk.csv").open() as file:
         endings = list(csv.DictReader(file))
     assert not [ending for ending in endings if ending["verdict"] == DEAD_END], done.stdout
     assert done.returncode == 0
-    assert len(endings) > 2 * len(COMMANDS)
+    assert {ending["store"] for ending in endings} == {"none", "own-10m", "demo-10m"}
