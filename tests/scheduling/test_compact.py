@@ -146,6 +146,22 @@ def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:
     assert usage_at(tiny("2011", **given, instance_usage=usage), tasks, at(600)) == (None, 0)
 
 
+def test_the_answer_stands_below_what_does_not_apply() -> None:
+    row = {"what_if": "limits", "tasks": 8, "machines": 2.0, "least": 2.0, "most": 2.0}
+    refused = {"tasks": 8, "machines": None, "note": "not applicable: needs usage"}
+    rows = [
+        {**row, "change": 0.0, "note": ""},
+        {**refused, "what_if": "trust-0"},
+        {**refused, "what_if": "planned", "note": "not applicable: needs --plan"},
+        {**refused, "what_if": "trust-25"},
+    ]
+    assert machines_in_words(pa.Table.from_pylist(rows)).splitlines() == [
+        "trust-0, trust-25: not applicable: needs usage.",
+        "planned: not applicable: needs --plan.",
+        "8 tasks need 2 machines (limits).",
+    ]
+
+
 def test_the_sentence_says_how_the_order_of_machines_counts() -> None:
     row = {"what_if": "limits", "tasks": 1, "machines": 2.0, "least": 1.0, "most": 2.0}
     answer = pa.Table.from_pylist([{**row, "change": 0.0}])

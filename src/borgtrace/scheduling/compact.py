@@ -448,7 +448,7 @@ def machines_in_words(answer: pa.Table) -> str:
     """
     all_rows = answer.to_pylist()
     rows = [row for row in all_rows if row["machines"] is not None]
-    refusals = [f"{row['what_if']}: {row['note']}." for row in all_rows if row["machines"] is None]
+    refusals = refusals_in_words([row for row in all_rows if row["machines"] is None])
     if not rows:
         return "\n".join(["No what-if of those asked for is applicable.", *refusals])
     first = rows[0]
@@ -462,7 +462,22 @@ def machines_in_words(answer: pa.Table) -> str:
     saving = [row for row in rows[1:] if row["change"] is not None and row["change"] < 0]
     for row in sorted(saving, key=lambda row: row["change"])[:2]:
         text += f"; {row['machines']:,.0f} with {row['what_if']} ({percent(row['change'])})"
-    return "\n".join([f"{text}.", *refusals])
+    # The answer comes last: that is what a terminal still shows.
+    return "\n".join([*refusals, f"{text}."])
+
+
+def refusals_in_words(rows: Sequence[Row]) -> list[str]:
+    """Return a line for each reason why what-ifs do not apply, with their names.
+
+    Parameters
+    ----------
+    rows
+        Of the what-ifs that do not apply.
+    """
+    names_by_reason: dict[str, list[str]] = {}
+    for row in rows:
+        names_by_reason.setdefault(row["note"], []).append(row["what_if"])
+    return [f"{', '.join(names)}: {reason}." for reason, names in names_by_reason.items()]
 
 
 def chart(answer: pa.Table) -> charts.Chart:
