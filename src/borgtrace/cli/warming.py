@@ -41,7 +41,7 @@ def compile_ahead(report: Report, n_at_once: int | None = None) -> int:
     Parameters
     ----------
     report
-        Called with the command that has ended, how many have, and how many there are.
+        Called with what is done, how many commands are ready, and how many there are.
     n_at_once
         Commands that run side by side; as many as the machine has cores where None.
 
@@ -52,19 +52,18 @@ def compile_ahead(report: Report, n_at_once: int | None = None) -> int:
     """
     n_commands = len(MAKE_STORE) + len(USE_STORE)
     n_done = 0
+    report("compiling", n_done, n_commands)
     with tempfile.TemporaryDirectory(prefix="borgtrace-warm-") as folder:
         for command in MAKE_STORE:
             run_quietly(command, Path(folder))
             n_done += 1
-            report(command, n_done, n_commands)
+            report("compiling", n_done, n_commands)
         with ThreadPoolExecutor(n_at_once or os.cpu_count()) as threads:
-            running = {
-                threads.submit(run_quietly, command, Path(folder)): command for command in USE_STORE
-            }
+            running = [threads.submit(run_quietly, command, Path(folder)) for command in USE_STORE]
             for ended in as_completed(running):
                 ended.result()
                 n_done += 1
-                report(running[ended], n_done, n_commands)
+                report("compiling", n_done, n_commands)
     return n_commands
 
 

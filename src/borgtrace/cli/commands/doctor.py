@@ -68,19 +68,13 @@ def doctor(
 
 
 def warm() -> None:
-    """Compile ahead, and show which commands are ready."""
-    from borgtrace.cli.console import talk
+    """Compile ahead, and show how many commands are ready."""
+    from borgtrace.cli.console import steps, talk
     from borgtrace.cli.warming import compile_ahead
 
     began = time.perf_counter()
-    with talk.status("compiling; about a minute and a half on two cores") as status:
-
-        def show(command: str, n_done: int, n_commands: int) -> None:
-            status.update(
-                f"compiling: {n_done} of {n_commands} commands are ready, {command.split(maxsplit=1)[0]} last"
-            )
-
-        n_commands = compile_ahead(show)
+    with steps("commands") as report:
+        n_commands = compile_ahead(report)
     seconds = time.perf_counter() - began
     talk.print(f"Compiled what {n_commands} commands need, in {seconds:.0f} s.")
 
