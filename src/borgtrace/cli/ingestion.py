@@ -142,21 +142,7 @@ def print_outcome(
     if as_json:
         print_json(facts_of(result, store), indent=1)
         return
-    rows_in = sum(source.rows_in for source in result.staged)
-    stored = sum(source.stored for source in result.staged)
-    quarantined = sum(source.quarantined for source in result.staged)
-    # Rows of other cells, and rows that a flattened source repeats: neither stored nor rejected.
-    set_aside = sum(source.skipped + source.merged for source in result.staged)
-    remainder = f" + {set_aside:,} set aside" if set_aside else ""
-    # An own file may be read for several sections, each with a name of its table.
-    files = {(source.sha256, source.name.partition("/")[2]) for source in result.staged}
-    if result.is_rebuilt:
-        print(f"Read {counted(len(files), 'file')}: the store is made again of all, old and new")
-    else:
-        print(f"Read {counted(len(files), 'file')}; {result.known} already in the store")
-    print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {quarantined:,}{remainder}")
-    for line in lines_of_refusals(result.staged):
-        print(line)
+    print_rows(result)
     # Only staged: counters and digest exist when the store is sorted.
     if result.manifest is None:
         names = " ".join(shell_word(source) for source in sources) or "SRC"
@@ -172,6 +158,25 @@ def print_outcome(
     warning = _warning(result, store)
     if warning:
         print(warning)
+
+
+def print_rows(result: IngestResult) -> None:
+    """Print how many files were read, what became of their rows, and why some were refused."""
+    rows_in = sum(source.rows_in for source in result.staged)
+    stored = sum(source.stored for source in result.staged)
+    quarantined = sum(source.quarantined for source in result.staged)
+    # Rows of other cells, and rows that a flattened source repeats: neither stored nor rejected.
+    set_aside = sum(source.skipped + source.merged for source in result.staged)
+    remainder = f" + {set_aside:,} set aside" if set_aside else ""
+    # An own file may be read for several sections, each with a name of its table.
+    files = {(source.sha256, source.name.partition("/")[2]) for source in result.staged}
+    if result.is_rebuilt:
+        print(f"Read {counted(len(files), 'file')}: the store is made again of all, old and new")
+    else:
+        print(f"Read {counted(len(files), 'file')}; {result.known} already in the store")
+    print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {quarantined:,}{remainder}")
+    for line in lines_of_refusals(result.staged):
+        print(line)
 
 
 def _warning(result: IngestResult, store: Path) -> str:

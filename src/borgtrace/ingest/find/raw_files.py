@@ -18,7 +18,7 @@ from borgtrace.ingest.find.guessed_values import columns_with_values
 from borgtrace.ingest.find.joint_drafts import sniff_all
 from borgtrace.ingest.find.known_columns import NOT_A_TRACE
 from borgtrace.ingest.find.sniffed_table import NoTableError
-from borgtrace.schema.dialects import declare, dialect
+from borgtrace.schema.dialects import Dialect, declare, dialect
 from borgtrace.storage import as_path
 
 _MOST_SNIFFED = 20
@@ -114,8 +114,22 @@ def _guess_format(
     words = " ".join(shell_word(path) for path in readable)
     if draft.questions:
         raise _open_questions(names, words, draft)
+    guessed_dialect = _declared(draft, names, words)
+    discovery = discover(places, cell, guessed_dialect, time_zone)
+    discovery.faults = [_fault_of_own_data(fault, joint.faults) for fault in discovery.faults]
+    guesses = (*draft.guesses, *_remarks(discovery))
+    return RawFiles(
+        discovery,
+        draft.declaration,
+        guesses,
+        columns_with_values(draft, time_zone),
+    )
+
+
+def _declared(draft: Draft, names: str, words: str) -> Dialect:
+    """Return the format that a draft declares; refuse one that leaves something open."""
     try:
-        guessed_dialect = declare(draft.declaration, names)
+        return declare(draft.declaration, names)
     except UsageError as open_question:
         # There is no file yet in which to add what is left open.
         raise UsageError(
@@ -126,15 +140,6 @@ def _guess_format(
             way_out=f"borgtrace dialect sniff {words} > own.toml, {open_question.way_out}, "
             "and --dialect own.toml",
         ) from None
-    discovery = discover(places, cell, guessed_dialect, time_zone)
-    discovery.faults = [_fault_of_own_data(fault, joint.faults) for fault in discovery.faults]
-    guesses = (*draft.guesses, *_remarks(discovery))
-    return RawFiles(
-        discovery,
-        draft.declaration,
-        guesses,
-        columns_with_values(draft, time_zone),
-    )
 
 
 def _remarks(discovery: Discovery) -> tuple[str, ...]:
