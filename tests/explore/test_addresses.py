@@ -152,7 +152,9 @@ def test_charts_are_drawn_in_cores_and_gib(own: TestClient, cell: TestClient) ->
 def test_the_code_of_every_view_runs(own: TestClient, own_store: Path) -> None:
     for view in ("/", "/machine/node-01", "/job/shop/web-7/app", "/task/shop/web-7/app/0"):
         html = own.get(view).text
-        sql, python = map(unescape, re.findall(r"<pre data-copy><code>(.*?)</code>", html, re.S))
+        sql, python = map(
+            unescape, re.findall(r"<pre data-copy[^>]*><code>(.*?)</code>", html, re.S)
+        )
         assert own.get("/data/sql.json", params={"q": sql}).status_code == 200, view
         names: dict[str, object] = {}
         exec(python.replace("store.ask", "drawn = store.ask"), names)

@@ -123,7 +123,9 @@ def test_conditions(cell: TestClient, condition: str, expected: int) -> None:
     html = cell.get(f"/tables/instance_usage?filter={condition}").text
     assert len(rows(html)) == expected
     # The query that the page shows has the same rows.
-    query = unescape(re.findall(r"<pre data-copy><code>(SELECT.*?)</code>", html, re.DOTALL)[0])
+    query = unescape(
+        re.findall(r"<pre data-copy[^>]*><code>(SELECT.*?)</code>", html, re.DOTALL)[0]
+    )
     answer = cell.get("/data/sql.csv", params={"q": query})
     assert len(list(csv.reader(io.StringIO(answer.text)))) == expected + 1
 
@@ -194,7 +196,9 @@ def test_hostile_values_are_filtered_by_what_they_are(hostile_store_client: Test
         answer = hostile_store_client.get(address)
         assert [row[0] for row in rows(answer.text)] == [str(1001 + number)], name
         # What the page shows as SQL means the same.
-        (query,) = re.findall(r"<pre data-copy><code>(SELECT.*?)</code>", answer.text, re.DOTALL)
+        (query,) = re.findall(
+            r"<pre data-copy[^>]*><code>(SELECT.*?)</code>", answer.text, re.DOTALL
+        )
         rows_of_query = hostile_store_client.get("/data/sql.json", params={"q": unescape(query)})
         assert rows_of_query.json()["collection_id"] == [1001 + number]
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import borgtrace
+from borgtrace.analyses.usage import utilization
 from borgtrace.cli import main
+from borgtrace.notation import ResourceAmounts
+from borgtrace.question.answer_sizes import with_size
 from tests.notation.cluster import named_cluster
 from tests.printed import shown
 
@@ -38,12 +42,27 @@ def test_machines_are_drawn_in_cores_and_gib(cluster: Path) -> None:
 
 def test_usage_is_drawn_in_cores_and_gib(cluster: Path) -> None:
     answer = borgtrace.open(cluster).analyze("utilization")
-    panels = spec_of(answer)["hconcat"]
+    panels = spec_of(answer)["concat"]
     titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in panels[:2]]
     assert titles == ["CPU (cores)", "memory (GiB)"]
     # Five pods use a core each while they are measured.
     rows = panels[0]["layer"][0]["data"]["values"]
     assert max(row["cpu_used"] for row in rows) == pytest.approx(5)
+
+
+def test_production_has_a_panel_for_each_resource_in_its_own_unit() -> None:
+    row = dict.fromkeys(utilization.ANSWER.empty().column_names, 0.5)
+    rows = [{**row, "hour": hour, "tier": "production"} for hour in (0, 1)]
+    answer = pa.Table.from_pylist(rows, utilization.ANSWER.empty().schema)
+    sized = with_size(answer, ResourceAmounts(cores=16, gib=64))
+    panels = utilization.chart(sized).to_dict()["concat"][2:]
+    titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in panels]
+    assert titles == ["CPU of production (cores)", "memory of production (GiB)"]
+    used = [
+        panel["layer"][0]["data"]["values"][0][name]
+        for panel, name in zip(panels, ("cpu_used", "memory_used"), strict=True)
+    ]
+    assert used == [8, 32]
 
 
 def test_tables_are_shown_in_cores_and_gib(cluster: Path, tmp_path: Path) -> None:

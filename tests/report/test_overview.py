@@ -508,7 +508,7 @@ def test_the_page_of_a_store_has_the_values_that_its_rows_imply(
         }
     )
     text = " ".join(
-        re.sub(r"<[^>]+>", " ", html.partition('id="cell-used"')[2].partition("</div>")[0]).split()
+        re.sub(r"<[^>]+>", " ", html.partition('id="fact-used"')[2].partition("</div>")[0]).split()
     )
     assert text.endswith("Used, mean unknown: needs usage the store has usage of no whole hour")
 
@@ -534,5 +534,5 @@ def test_usage_alone_of_an_own_cluster_opens_with_what_it_lacks(tmp_path: Path) 
     assert (shown["tasks"], shown["missing-parts"]) == ("3", "machine events: none")
     assert (
         "unknown: needs machine events"
-        in page.partition('id="cell-machines"')[2].partition("</div>")[0]
+        in page.partition('id="fact-machines"')[2].partition("</div>")[0]
     )

@@ -16,7 +16,7 @@ from borgtrace.question import Answer, Claim, EngineTables, Provenance
 from borgtrace.question import Column as AnswerColumn
 from borgtrace.question.criteria import equals
 from borgtrace.question.scopes import EXACT
-from borgtrace.report.charts import TooManyPointsError
+from borgtrace.report.charts import UndrawableError
 from borgtrace.report.holdings import counters, holdings, trace_name
 from borgtrace.report.page import javascript, report_html
 from borgtrace.report.papers import papers_cited
@@ -313,12 +313,12 @@ def test_a_chart_of_too_many_points_is_left_out_and_said_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object) -> None:
-        raise TooManyPointsError("9 points are too many to draw")
+        raise UndrawableError("9 points are too many to draw")
 
     monkeypatch.setattr("borgtrace.report.sections.figure", refuse)
     left_out = section(questions.QUESTIONS[1].run(EngineTables({})))
     assert left_out.figure is None
-    assert left_out.note == "No chart: 9 points are too many to draw. The table lists them all."
+    assert left_out.note == "No chart: 9 points are too many to draw."
 
 
 def test_an_answer_of_one_row_has_no_chart_and_an_open_table() -> None:

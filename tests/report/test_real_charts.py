@@ -134,7 +134,7 @@ def test_the_first_screen_says_what_json_says(
     assert shown["missing-parts"] == "nothing"
     assert (
         "packing_advice is not on this page"
-        in page.partition('id="cell-advice"')[2].partition("</div>")[0]
+        in page.partition('id="fact-advice"')[2].partition("</div>")[0]
     )
 
 
@@ -156,5 +156,5 @@ def test_the_first_screen_of_the_real_parts(real_store: Path, tmp_path: Path) ->
     page = (tmp_path / "report.html").read_text("utf-8")
     for fact in ("used", "advice"):
         assert (
-            "unknown: needs usage" in page.partition(f'id="cell-{fact}"')[2].partition("</div>")[0]
+            "unknown: needs usage" in page.partition(f'id="fact-{fact}"')[2].partition("</div>")[0]
         ), fact

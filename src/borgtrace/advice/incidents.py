@@ -16,7 +16,9 @@ import pyarrow as pa
 from borgtrace.advice.breaks import MOST, ChosenPolicy, worst_breaks
 from borgtrace.advice.judging import JudgedPolicies, Replay
 from borgtrace.advice.options import AdviceOptions
+from borgtrace.notation.amounts import RESOURCES
 from borgtrace.question import Answer, Column, Question, Row, charts
+from borgtrace.question.answer_sizes import amounts_of
 from borgtrace.question.store_question import Report
 from borgtrace.schema.time import HOUR, MINUTE, TRACE_START, WINDOW
 from borgtrace.store import Store
@@ -46,6 +48,7 @@ ANSWER = Answer(
         ),
     ],
 )
+AMOUNT_COLUMNS = ("excess", "used", "promised", "requested", "capacity")
 
 
 def compute(
@@ -151,23 +154,32 @@ def begin_of(slot: int) -> int:
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw when promises are broken, and by how much."""
+    """Draw when promises are broken, and by how much: a panel for each resource, in its own unit."""
     import altair as alt
 
+    amounts = amounts_of(answer)
     rows = [{**row, "hour": (row["worst"] - TRACE_START) / HOUR} for row in answer.to_pylist()]
     shown = ("resource", "machine_id", "hour", "minutes", "excess", "used", "promised", "requested")
-    return (
-        charts.base(rows, height=140)
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=alt.X("hour:Q", title="hour of the trace (h)"),
-            y=alt.Y("excess:Q", title="above the promise (largest machines)"),
-            row=charts.rows_of_panels("resource"),
-            tooltip=charts.tooltips(rows, *shown),
+    panels = []
+    for resource, name in RESOURCES.items():
+        rows_of_panel = []
+        for row in rows:
+            if row["resource"] == resource:
+                scaled = {column: amounts.value(row[column], resource) for column in AMOUNT_COLUMNS}
+                rows_of_panel.append({**row, **scaled})
+        if not rows_of_panel:
+            continue
+        title = f"{name} above the promise ({amounts.unit(resource)})"
+        panels.append(
+            charts.base(rows_of_panel, height=140)
+            .mark_point(filled=True, size=70)
+            .encode(
+                x=charts.hour_axis(rows),
+                y=alt.Y("excess:Q", title=title),
+                tooltip=charts.tooltips(rows_of_panel, *shown),
+            )
         )
-        .resolve_scale(y="independent")
-        .properties(title="The worst broken promises")
-    )
+    return alt.vconcat(*panels).properties(title="The worst broken promises")
 
 
 INCIDENTS = Question(

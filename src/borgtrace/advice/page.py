@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,9 +19,8 @@ from borgtrace.advice.verdict import Verdict
 from borgtrace.notation import NOTHING, Notation, ResourceAmounts, integer, number, percent
 from borgtrace.notation.amounts import RESOURCES
 from borgtrace.question.shares import with_interval
-from borgtrace.report.alttext import describe
-from borgtrace.report.drawable import specification, svg
-from borgtrace.report.values import environment
+from borgtrace.report.page_picture import page_picture
+from borgtrace.report.values import environment, short_hash
 from borgtrace.version import __version__
 
 if TYPE_CHECKING:
@@ -306,7 +304,7 @@ def table_html(table: AdviceTable) -> Markup:
     body = []
     for texts in table.rows:
         cells = "".join(
-            f"<td{_number(column)}>{escape(text)}</td>"
+            f"<td{_number(column)}>{short_hash(text)}</td>"
             for column, text in zip(table.columns, texts, strict=True)
         )
         body.append(f"<tr>{cells}</tr>")
@@ -330,11 +328,7 @@ def figure_of(advice: AdviceParts, place: int) -> Markup:
     chart = result.plot()
     if chart is None:
         return Markup("")
-    spec = specification(chart)
-    text = escape(describe(spec, result.question.title))
-    # As a picture: scripts inside an SVG of an image never run.
-    picture = base64.b64encode(svg(spec).encode()).decode()
-    return Markup(f'<figure><img alt="{text}" src="data:image/svg+xml;base64,{picture}"></figure>')
+    return Markup("<figure>{0}</figure>").format(page_picture(chart, result.question.title))
 
 
 @cache

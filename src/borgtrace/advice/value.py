@@ -20,8 +20,10 @@ import pyarrow as pa
 
 from borgtrace.advice.judging import JudgedPolicies
 from borgtrace.advice.verdict import verdict_of
+from borgtrace.notation.amounts import RESOURCES
 from borgtrace.overcommit.walk_forward import savings, violation_rate
 from borgtrace.question import Answer, Column, Question, Row, charts
+from borgtrace.question.answer_sizes import amounts_of
 from borgtrace.question.promises import is_kept
 from borgtrace.schema.time import HOUR, TRACE_START
 
@@ -199,24 +201,27 @@ def row_of_safest(judged: JudgedPolicies) -> Row:
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw what is requested and what was promised of each resource."""
+    """Draw what is requested and what was promised of each resource: a panel for each, in its own unit."""
     import altair as alt
 
-    rows = []
+    amounts = amounts_of(answer)
+    panels = []
     for row in answer.to_pylist():
+        resource = row["resource"]
+        rows = []
         for amount in ("requested", "promised"):
-            rows.append({"resource": row["resource"], "amount": amount, "machines": row[amount]})
-    return (
-        charts.base(rows, height=28 * len(rows))
-        .mark_bar()
-        .encode(
-            x=alt.X("machines:Q", title="largest machines"),
-            y=alt.Y("amount:N", title=None, sort=["requested", "promised"]),
-            row=charts.rows_of_panels("resource"),
-            tooltip=charts.tooltips(rows),
+            value = amounts.value(row[amount], resource)
+            rows.append({"resource": resource, "amount": amount, "value": value})
+        panels.append(
+            charts.base(rows, height=56)
+            .mark_bar()
+            .encode(
+                x=alt.X("value:Q", title=amounts.heading(RESOURCES[resource], resource)),
+                y=alt.Y("amount:N", title=None, sort=["requested", "promised"]),
+                tooltip=charts.tooltips(rows),
+            )
         )
-        .properties(title="Requested, and promised in its place")
-    )
+    return alt.vconcat(*panels).properties(title="Requested, and promised in its place")
 
 
 VALUE = Question(

@@ -31,6 +31,7 @@ from borgtrace.advice.recommending import (
 )
 from borgtrace.advice.workload_samples import workload_samples
 from borgtrace.kernels.arrays import Numbers
+from borgtrace.notation import short_name
 from borgtrace.notation.amounts import BYTES_PER_GIB
 from borgtrace.overcommit.recommenders.registry import parse_recommender
 from borgtrace.overcommit.replay_question import first_measured_slot
@@ -358,7 +359,8 @@ def chart(answer: pa.Table) -> charts.Chart:
             value = row[f"cpu_{amount}"]
             if value is not None:
                 cores = value * row["tasks"]
-                rows.append({"workload": row["workload"], "amount": amount, "cores": cores})
+                name = short_name(row["workload"])
+                rows.append({"workload": name, "amount": amount, "cores": cores})
     return (
         charts.base(rows, title="CPU of all tasks of a workload", height=24 * len(rows))
         .mark_bar()

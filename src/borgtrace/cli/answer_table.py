@@ -45,7 +45,7 @@ def print_rows(result: Result) -> None:
     result
         The answer.
     """
-    table, declared = result.in_own_units()
+    table, declared = result.first_rows(SHOWN_ROWS)
     units = {column.name: column.unit for column in declared.columns}
     columns = [text_column(table, name, units[name]) for name in table.column_names]
     answer = result.question.answer
@@ -55,8 +55,9 @@ def print_rows(result: Result) -> None:
     if units_shown:
         print_prose(units_shown)
     left_out = []
-    if table.num_rows > SHOWN_ROWS:
-        left_out.append(f"{SHOWN_ROWS:,} of {counted(table.num_rows, 'row')}")
+    n_rows = result.table.num_rows
+    if n_rows > SHOWN_ROWS:
+        left_out.append(f"{SHOWN_ROWS:,} of {counted(n_rows, 'row')}")
     if len(shown_names) < len(columns):
         left_out.append(f"{len(shown_names)} of {counted(len(columns), 'column')}")
     if left_out:

@@ -84,6 +84,7 @@ def drawn(result: Result, full_curve: Callable[[], Result] | None = None) -> Sto
         findings=result.findings,
         not_applicable=result.not_applicable,
         amounts=result.amounts,
+        names=result.names,
     )
     # Results are frozen.
     object.__setattr__(answer, "full_curve", full_curve)

@@ -94,6 +94,7 @@ ANSWER = Answer(
             "Upper end of its interval, at least 3 ÷ trials.",
             nullable=True,
         ),
+        Column("target", "float64", "fraction", "Violation rate that is asked for."),
         Column(
             "savings",
             "float64",
@@ -191,6 +192,7 @@ def rows_of_periods(
             "begin": choice.period * slots_per_period * WINDOW / HOUR,
             "day": choice.period * slots_per_period // SLOTS_PER_DAY,
             "length": slots_per_period * WINDOW / HOUR,
+            "target": target,
         }
         rows.append(row | judged_choice(choice, policies, horizon, target))
     return rows
@@ -232,13 +234,17 @@ def judged_choice(
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw the violation rate of the advised policy, period by period."""
+    """Draw the violation rate of the advised policy, period by period, and dashed the target."""
     import altair as alt
 
     rows = [row for row in answer.to_pylist() if row["policy"] is not None]
-    base = charts.base(rows, height=200).encode(
-        x=alt.X("begin:Q", title="beginning of the period (h)"),
+    whole = charts.base(rows, height=200)
+    base = whole.encode(
+        x=charts.hour_axis(rows, "begin", title="beginning of the period (h)"),
         y=alt.Y("rate:Q", title="violation rate of the advice"),
+    )
+    target = whole.mark_rule(strokeDash=[5, 3]).encode(
+        y=alt.Y("mean(target):Q", title="violation rate of the advice"),
     )
     lines = base.mark_line().encode(
         tooltip=charts.tooltips(rows),
@@ -248,12 +254,12 @@ def chart(answer: pa.Table) -> charts.Chart:
         tooltip=charts.tooltips(rows),
     )
     return (
-        alt.layer(lines, points)
+        alt.layer(target, lines, points)
         .facet(
             row=charts.rows_of_panels("resource"),
             column=charts.columns_of_panels("tasks"),
         )
-        .properties(title="Violation rate of the advised policy, period by period")
+        .properties(title="Violation rate of the advised policy, period by period (dashed: target)")
     )
 
 

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.overcommit.best_policy import best_policies
+from borgtrace.notation import percent
+from borgtrace.overcommit.best_policy import ACCEPTED_RATE, best_policies
 from borgtrace.overcommit.metrics import SEVERITIES
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.policies import PeakPolicy
@@ -331,7 +332,10 @@ def summarize(machines: npt.NDArray[np.void]) -> Row:
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw savings against violations: a curve for each family and history; the front is filled."""
+    """Draw savings against violations: a curve for each family and history; the front is filled.
+
+    A dashed line stands at the rate that the answer in words is about.
+    """
     import altair as alt
 
     rows = query_answer(
@@ -342,7 +346,12 @@ def chart(answer: pa.Table) -> charts.Chart:
         where savings is not null
         """,
     )
-    base = charts.base(rows).encode(
+    rows = [{**row, "accepted_rate": ACCEPTED_RATE} for row in rows]
+    whole = charts.base(rows)
+    accepted = whole.mark_rule(strokeDash=[5, 3]).encode(
+        x=alt.X("mean(accepted_rate):Q", title="violation rate")
+    )
+    base = whole.encode(
         x=alt.X("rate:Q", title="violation rate"),
         y=alt.Y("savings:Q", title="limits that are not promised"),
         color=alt.Color("family:N", title="family"),
@@ -363,12 +372,14 @@ def chart(answer: pa.Table) -> charts.Chart:
         tooltip=charts.tooltips(rows),
     )
     return (
-        alt.layer(lines, points)
+        alt.layer(accepted, lines, points)
         .facet(
             row=charts.rows_of_panels("resource"),
             column=charts.columns_of_panels("tasks"),
         )
-        .properties(title="Savings against violations (filled: front)")
+        .properties(
+            title=f"Savings against violations (filled: front; dashed: {percent(ACCEPTED_RATE)} of the time)"
+        )
     )
 
 

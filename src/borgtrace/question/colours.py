@@ -10,6 +10,7 @@ import colorsys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,19 @@ VARIABLES: Mapping[str, str] = {
 }
 """The CSS variable of each colour of a page, by its shade on light ground."""
 
+GROUND = (
+    Colour("paper", "#ffffff", "#14171c"),
+    Colour("panel", "#f5f6f8", "#1d2128"),
+    Colour("ink", "#1b1f24", "#e8ebef"),
+    Colour("muted", "#59636e", "#a3adb9"),
+    Colour("grid", "#dfe3e8", "#303741"),
+    Colour("line", "#c8ced6", "#434c58"),
+    Colour("link", "#0b5cad", "#8ec5ff"),
+    Colour("good", "#156a3f", "#6fd6a0"),
+    Colour("bad", "#a4232c", "#ff9aa0"),
+    Colour("warn", "#8a4b00", "#f0b46a"),
+)
+"""Of a page itself: its ground and its ink, what is said quietly, links, and what is good or bad."""
 _GOLDEN_ANGLE = 0.381966
 """Part of the circle of hues between two colours that follow each other: no two hues ever meet."""
 
@@ -119,8 +133,8 @@ def distinct(taken: Iterable[str] = ()) -> Iterator[str]:
 def stylesheet() -> str:
     """Return the CSS that defines the colours: light, dark where the reader's screen is, light again on paper."""
     colours = {colour.name: colour for colour in (*SERIES, *TIERS.values())}
-    light = " ".join(f"--{colour.name}: {colour.light};" for colour in colours.values())
-    dark = " ".join(f"--{colour.name}: {colour.dark};" for colour in colours.values())
+    light = definitions((*colours.values(), *GROUND), "light")
+    dark = definitions((*colours.values(), *GROUND), "dark")
     classes = "\n".join(f".{name} {{ --c: var(--{name}); }}" for name in colours)
     return (
         f":root {{ {light} }}\n"
@@ -130,3 +144,28 @@ def stylesheet() -> str:
         f"@media print {{ :root {{ {light} }} }}\n"
         f"{classes}\n"
     )
+
+
+def picture_style(picture: str) -> str:
+    """Return the CSS of a picture that follows the reader's screen: the colours that it uses, light and dark.
+
+    Parameters
+    ----------
+    picture
+        An SVG that names colours as variables.
+
+    Examples
+    --------
+    >>> picture_style('<svg fill="var(--ink)"/>')
+    ':root{--ink: #1b1f24;}@media (prefers-color-scheme: dark){:root{--ink: #e8ebef;}}'
+    """
+    colours = {colour.name: colour for colour in (*SERIES, *TIERS.values(), *GROUND)}
+    used = [colour for name, colour in colours.items() if f"var(--{name})" in picture]
+    light = definitions(used, "light")
+    dark = definitions(used, "dark")
+    return f":root{{{light}}}@media (prefers-color-scheme: dark){{:root{{{dark}}}}}"
+
+
+def definitions(colours: Iterable[Colour], ground: Literal["light", "dark"]) -> str:
+    """Return CSS that defines colours as variables, in their shades on light or on dark ground."""
+    return " ".join(f"--{colour.name}: {getattr(colour, ground)};" for colour in colours)

@@ -17,7 +17,7 @@ from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import BorgtraceError, UsageError, shell_word
 from borgtrace.lifecycle import DERIVED, Cache
-from borgtrace.notation import ResourceAmounts
+from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.question.provenance import Provenance
 from borgtrace.question.tables import Tables
 from borgtrace.schema import TABLES
@@ -128,6 +128,7 @@ class EngineTables(Tables):
         )
         made.expect_current = opened.expect_current
         made.amounts = ResourceAmounts.of(manifest)
+        made.names = Names(opened)
         made.targets = (manifest.synthetic or {}).get("targets", ())
         return made.filter(where) if where else made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,10 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.errors import UsageError
-from borgtrace.notation import ResourceAmounts
+from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.notation.amounts import IN_LARGEST_MACHINES
 from borgtrace.question.answer import Answer, Rows
+from borgtrace.question.answer_names import with_names
 from borgtrace.question.answer_sizes import in_own_units, schema_in_own_units, with_size
 from borgtrace.question.claims import Claim, Finding, headline, unjudged
 from borgtrace.question.conforming import conform
@@ -200,7 +201,8 @@ class Question:
         covered = coverage() if coverage else tables.coverage
         findings = self.judge(answer, covered, provenance)
         amounts = getattr(tables, "amounts", IN_LARGEST_MACHINES)
-        return Result(self, answer, provenance, findings, amounts=amounts)
+        names = getattr(tables, "names", None)
+        return Result(self, answer, provenance, findings, amounts=amounts, names=names)
 
     def judge(
         self, answer: pa.Table, coverage: StoreCoverage, provenance: Provenance
@@ -302,6 +304,8 @@ class Result:
         Why the store cannot answer, or None.
     amounts
         In what its chart is drawn: cores and GiB where the store knows the size of its largest machine.
+    names
+        What jobs and machines of the store are called; None where nobody knows.
     """
 
     question: Question
@@ -310,14 +314,25 @@ class Result:
     findings: tuple[Finding, ...] = ()
     not_applicable: str | None = None
     amounts: ResourceAmounts = IN_LARGEST_MACHINES
+    names: Names | None = field(default=None, compare=False)
 
-    def in_own_units(self) -> tuple[pa.Table, Table]:
-        """Return the table as it is shown, with its declaration: amounts in cores and GiB where these are known."""
+    def first_rows(self, limit: int) -> tuple[pa.Table, Table]:
+        """Return the first rows as people read them, with their declaration.
+
+        Amounts are cores and GiB, and jobs and machines have their names, with the ids in brackets, where the store
+        knows these.
+
+        Parameters
+        ----------
+        limit
+            How many rows.
+        """
         schema = self.question.schema
-        if not self.question.has_amounts:
-            return self.table, schema
-        shown = in_own_units(with_size(self.table, self.amounts))
-        return shown, schema_in_own_units(schema, self.amounts)
+        rows = self.table.slice(0, limit)
+        if self.question.has_amounts:
+            rows = in_own_units(with_size(rows, self.amounts))
+            schema = schema_in_own_units(schema, self.amounts)
+        return (rows, schema) if self.names is None else with_names(rows, schema, self.names)
 
     def plot(self) -> alt.TopLevelMixin | None:
         """Draw the result; None where there is nothing to draw."""

@@ -8,7 +8,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.lifecycle import DERIVED
-from borgtrace.notation import ResourceAmounts
+from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.notation.amounts import IN_LARGEST_MACHINES
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.schema import TABLES, Dialect, dialect
@@ -77,12 +77,15 @@ class Tables(ABC):
         Fields of the targets of a synthetic trace that was made like another store; none where of published figures.
     amounts
         How much of CPU and memory is one: the largest machine, as far as its size is known.
+    names
+        What jobs and machines are called; None where nobody knows.
     has_blocks
         Whether rows are near enough to be handed to compiled code; otherwise the engine does all in SQL.
     """
 
     targets: Sequence[Sequence[Any]] = ()
     amounts: ResourceAmounts = IN_LARGEST_MACHINES
+    names: Names | None = None
     has_blocks = False
 
     def __init__(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,8 @@ AXIS_CHANNELS = ("x", "y", "x2", "y2")
 POINT_PADDING = 8
 """Pixels between a point and the end of an axis."""
 CONTINUOUS_TYPES = ("quantitative", "temporal")
+WHOLE_NUMBERS = {"tickMinStep": 1, "labelExpr": "datum.value % 1 ? '' : format(datum.value, ',')"}
+"""The axis of a count. Vega has ticks at halves, whatever their least step, where the axis ends at 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +58,8 @@ class Figure:
     n_rows: int
 
 
-class TooManyPointsError(Exception):
-    """A chart's data cannot be made small enough for a browser."""
+class UndrawableError(Exception):
+    """A chart shows nothing, or its data cannot be made small enough for a browser."""
 
 
 def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
@@ -70,17 +74,20 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
 
     Raises
     ------
-    TooManyPointsError
-        Where more than 20,000 rows are left that cannot be reduced.
+    UndrawableError
+        Where more than 20,000 rows are left that cannot be reduced, or no row has a place in the chart.
     """
     spec = themed(specification(chart))
     spec.pop("$schema", None)
     views = list(unit_views(spec))
+    if not any(has_places(view) for view in views):
+        raise UndrawableError("no row of the answer has all values that it would show")
     # Before the texts: they state the range of what is drawn, and no extreme is lost by it.
     n_rows = reduce_datasets(views)
     drop_unused_fields(spec, views)
     alt = describe(spec, title)
     spec["description"] = alt
+    label_whole_numbers(views)
     for view in views:
         title_channels(view.spec.get("encoding", {}))
         show_values(view)
@@ -96,7 +103,7 @@ def reduce_datasets(views: list[View]) -> int:
 
     Raises
     ------
-    TooManyPointsError
+    UndrawableError
         A dataset cannot be made small enough.
     """
     n_rows = 0
@@ -105,9 +112,27 @@ def reduce_datasets(views: list[View]) -> int:
         if len(rows) > ROWS:
             rows[:] = reduced_rows(rows, users)
         if len(rows) > MAXIMUM_ROWS:
-            raise TooManyPointsError(f"{len(rows):,} points are too many to draw")
+            raise UndrawableError(f"{len(rows):,} points are too many to draw")
         n_rows += len(rows)
     return n_rows
+
+
+def has_places(view: View) -> bool:
+    """Return whether a view has a row that it can draw: with a value on each of its axes."""
+    axes = [view.encoding.get(name) for name in ("x", "y")]
+    placed = [axis for axis in axes if isinstance(axis, dict) and "field" in axis]
+    return bool(placed) and any(all(has_place(row, axis) for axis in placed) for row in view.rows)
+
+
+def has_place(row: dict[str, Any], axis: dict[str, Any]) -> bool:
+    """Return whether a row has a place on an axis: nothing that is 0 has one on a logarithmic axis."""
+    field = str(axis["field"])
+    # What rows do not have, the chart itself computes.
+    value = row.get(field, 1)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return False
+    is_log = (axis.get("scale") or {}).get("type") == "log"
+    return not is_log or (isinstance(value, int | float) and value > 0)
 
 
 def views_by_dataset(views: list[View]) -> list[list[View]]:
@@ -207,6 +232,58 @@ def keep_points_whole(view: View) -> None:
             }
 
 
+def label_whole_numbers(views: Sequence[View]) -> None:
+    """Write no fractions on an axis along which everything is counted: tasks, machines, days.
+
+    Parameters
+    ----------
+    views
+        All views of a chart; they are changed in place.
+    """
+    for layers in layered(views):
+        for name in ("x", "y"):
+            channels = [view.spec["encoding"][name] for view in layers if has_axis(view, name)]
+            if channels and all(counts(view, name) for view in layers if has_axis(view, name)):
+                for channel in channels:
+                    channel["axis"] = {**WHOLE_NUMBERS, **channel.get("axis", {})}
+
+
+def layered(views: Sequence[View]) -> list[list[View]]:
+    """Gather the views that share their axes."""
+    groups: list[list[View]] = []
+    for view in views:
+        if view.is_first or not groups:
+            groups.append([])
+        groups[-1].append(view)
+    return groups
+
+
+def has_axis(view: View, name: str) -> bool:
+    """Return whether a view itself says what lies on an axis."""
+    channel = view.spec.get("encoding", {}).get(name)
+    return isinstance(channel, dict) and channel.get("axis", {}) is not None
+
+
+def counts(view: View, name: str) -> bool:
+    """Return whether there are whole numbers along an axis, evenly, with the labels that Vega gives them."""
+    channel = view.spec["encoding"][name]
+    axis = channel.get("axis", {})
+    is_plain = not axis.keys() & {"values", "labelExpr", "format"}
+    is_linear = (channel.get("scale") or {}).get("type", "linear") == "linear"
+    if channel.get("type") != "quantitative" or channel.get("bin") or not (is_plain and is_linear):
+        return False
+    if channel.get("aggregate") or "field" not in channel:
+        return bool(channel.get("aggregate") == "count")
+    values = [row.get(field) for row in view.rows for field in view.fields(name, f"{name}2")]
+    known = [value for value in values if value is not None]
+    return bool(known) and all(is_whole(value) for value in known)
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is a number without a fraction."""
+    return isinstance(value, int | float) and float(value).is_integer()
+
+
 def widen_single_values(view: View) -> None:
     """Give an axis that need not begin at 0 a length where it has one value: its ticks would lie on each other."""
     # Layers share their scales: what one of them draws is not all that the axis shows.
@@ -229,7 +306,9 @@ def domain_around(value: Any, *, is_log: bool) -> list[float]:
     if is_log:
         return [value / 10, value * 10]
     margin = abs(value) / 2 or 1
-    return [value - margin, value + margin]
+    # What is counted is never below 0.
+    least = 0 if value >= 0 else value - margin
+    return [max(least, value - margin), value + margin]
 
 
 def continuous_axes(view: View) -> list[dict[str, Any]]:

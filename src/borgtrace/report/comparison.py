@@ -11,7 +11,7 @@ import pyarrow as pa
 from borgtrace.question import Finding, Question, Result
 from borgtrace.question.comparison import aligned
 from borgtrace.question.job_distances import DISTANCES, share_units
-from borgtrace.report.charts import Figure, TooManyPointsError, figure
+from borgtrace.report.charts import Figure, UndrawableError, figure
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
 from borgtrace.report.values import ShownTable, shown_table, words
@@ -89,8 +89,8 @@ def side_by_side(results: Mapping[str, Result]) -> ComparedAnswers:
     drawing = None
     try:
         drawing = charts_side_by_side(results)
-    except TooManyPointsError as error:
-        note = f"No chart: {error}. The table has the first of them."
+    except UndrawableError as error:
+        note = f"No chart: {error}."
     return ComparedAnswers(
         question=question,
         table=table,
@@ -128,8 +128,8 @@ def charts_side_by_side(results: Mapping[str, Result]) -> Figure | None:
 
     Raises
     ------
-    TooManyPointsError
-        They have more points than a browser can draw.
+    UndrawableError
+        They show nothing, or have more points than a browser can draw.
     """
     # Here, because only drawing needs it.
     import altair as alt

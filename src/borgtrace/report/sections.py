@@ -3,15 +3,15 @@
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from borgtrace.catalog import headings
 from borgtrace.errors import BorgtraceError
 from borgtrace.question import Finding, Question, Result, headline, unjudged
 from borgtrace.question.claims import by_reason
-from borgtrace.report.charts import Figure, TooManyPointsError, figure
-from borgtrace.report.values import ShownTable, shown_table
+from borgtrace.report.charts import Figure, UndrawableError, figure
+from borgtrace.report.values import SHOWN_ROWS, ShownTable, shown_table
 
 # Only what the source line numbers: other claims of the same paper have no place in the list.
 NUMBERED = re.compile(r"^Zhu et al\.,.*?\b(Observation|Measure) (\d+)")
@@ -69,7 +69,8 @@ class PageSection:
         """The first rows of the answer."""
         if self.result is None or not self.result.table.num_rows:
             return None
-        return shown_table(*self.result.in_own_units(), has_codes=True)
+        first = shown_table(*self.result.first_rows(SHOWN_ROWS), has_codes=True)
+        return replace(first, n_rows=self.result.table.num_rows)
 
     @property
     def first_job(self) -> int | None:
@@ -97,7 +98,7 @@ class PageSection:
 def section(result: Result) -> PageSection:
     """Turn a result into a section.
 
-    A chart that cannot be made small enough for a browser is left out, and the section says so.
+    A chart that shows nothing, or cannot be made small enough for a browser, is left out, and the section says so.
     """
     question = result.question
     if result.not_applicable is not None:
@@ -117,8 +118,8 @@ def section(result: Result) -> PageSection:
         return PageSection(question, note, result)
     try:
         return PageSection(question, "", result, figure(chart, question.title))
-    except TooManyPointsError as error:
-        return PageSection(question, f"No chart: {error}. The table lists them all.", result)
+    except UndrawableError as error:
+        return PageSection(question, f"No chart: {error}.", result)
 
 
 def refused(question: Question, error: BorgtraceError) -> PageSection:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import shlex
 from functools import cache
-from html import escape
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -14,7 +12,9 @@ from borgtrace.notation import integer
 from borgtrace.question import Finding, unjudged
 from borgtrace.report.drawable import drawable_text
 from borgtrace.report.holdings import span_of_store, trace_name
+from borgtrace.report.page_picture import PHONE, WIDE, page_picture
 from borgtrace.report.paper.bibtex import bibtex
+from borgtrace.report.paper.picture import note_of
 from borgtrace.report.values import ShownTable, environment, shown_table
 from borgtrace.reproduction.references import works_cited
 from borgtrace.reproduction.reproduction import ReproducedAnswer, ReproducedItem, Reproduction
@@ -50,12 +50,11 @@ def page_of(reproduction: Reproduction) -> str:
 
 def picture_of(answer: ReproducedAnswer) -> Markup:
     """Return the figure of an answer as a picture with a text in its place; nothing where there is none."""
-    if answer.figure is None:
+    chart = answer.drawn.plot() if answer.drawn is not None else None
+    if answer.drawn is None or chart is None:
         return Markup("")
-    # As a picture: scripts inside an SVG of an image never run.
-    picture = base64.b64encode(answer.figure.svg.encode()).decode()
-    alt = escape(answer.alt, quote=True)
-    return Markup(f'<img alt="{alt}" src="data:image/svg+xml;base64,{picture}">')
+    width = WIDE if answer.asked.is_wide else PHONE
+    return page_picture(chart, answer.question.title, width=width, note=note_of(answer.drawn))
 
 
 def table_of(answer: ReproducedAnswer) -> ShownTable | None:

@@ -11,8 +11,6 @@ from borgtrace.errors import BorgtraceError, check_names
 from borgtrace.question import EngineTables, Finding, NotApplicable, Question, Report, Result
 from borgtrace.question.store_question import StoreQuestion, no_report
 from borgtrace.question.study_times import study_times
-from borgtrace.report.alttext import describe
-from borgtrace.report.drawable import specification
 from borgtrace.report.paper import STYLES, paper_figure
 from borgtrace.report.papers import paper_of
 from borgtrace.reproduction.published_paper import ItemAnswer, PublishedItem, PublishedPaper
@@ -175,8 +173,7 @@ class Asking:
             figure = paper_figure(drawn, style)
         except NotApplicable as reason:
             return replace(answer, reason=f"no picture: {reason}")
-        alt = describe(specification(drawn.plot()), question.title)
-        return replace(answer, figure=figure, alt=alt)
+        return replace(answer, figure=figure, drawn=drawn)
 
 
 def moment_of(store: Store) -> dict[str, Any]:

@@ -60,8 +60,8 @@ class ReproducedAnswer:
         The claims that belong to the item, judged.
     figure
         The picture, where there is one.
-    alt
-        What the picture shows, in words.
+    drawn
+        The answer that the picture shows: on the axes of the paper, with all points of its curves.
     reason
         Why there is no answer, or no picture.
     error
@@ -73,7 +73,7 @@ class ReproducedAnswer:
     result: Result | None = None
     findings: tuple[Finding, ...] = ()
     figure: PaperFigure | None = None
-    alt: str = ""
+    drawn: Result | None = None
     reason: str = ""
     error: BorgtraceError | None = None
 

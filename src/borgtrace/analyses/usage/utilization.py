@@ -52,7 +52,6 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.answer_sizes import amounts_of, in_own_units
-from borgtrace.question.colours import SERIES
 from borgtrace.question.scopes import LIKE_2011, OF_2019, OF_BOTH
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
@@ -119,7 +118,6 @@ ANSWER = Answer(
 )
 
 
-BLUE, ORANGE = (colour.light for colour in SERIES[:2])
 DASHED = [5, 3]
 
 
@@ -245,8 +243,8 @@ def changes_by_updates(tables: Tables, started: ir.Table) -> ir.Table:
     )
 
 
-def chart(answer: pa.Table) -> alt.HConcatChart:
-    """Draw CPU and memory of the cell over time, and beside them those of production."""
+def chart(answer: pa.Table) -> alt.ConcatChart:
+    """Draw CPU and memory of the cell over time, and below them those of production."""
     import altair as alt
 
     amounts = amounts_of(answer)
@@ -270,11 +268,15 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
         usage_by_tier(rows, totals, "cpu", title=amounts.heading("CPU", "cpu")),
         usage_by_tier(rows, totals, "memory", title=amounts.heading("memory", "memory")),
     ]
-    production = usage_rows_of_production(answer)
+    production = usage_rows_of_production(own_units)
     if production:
-        panels.append(usage_of_production(production))
+        for resource, name in (("cpu", "CPU"), ("memory", "memory")):
+            title = amounts.heading(f"{name} of production", resource)
+            panels.append(usage_of_production(production, resource, title=title))
     title = "Used (areas), allocated (dashed) and available (line) (Zhu et al., Fig. 9)"
-    return alt.hconcat(*panels).properties(title=charts.subtitled(title, *charts.gap_notes(rows)))
+    return alt.concat(*panels, columns=2).properties(
+        title=charts.subtitled(title, *charts.gap_notes(rows))
+    )
 
 
 def usage_by_tier(
@@ -336,41 +338,33 @@ def usage_rows_of_production(answer: pa.Table) -> list[Row]:
     )
 
 
-def usage_of_production(rows: list[Row]) -> alt.LayerChart:
-    """Draw what production uses, and dashed what it is allocated."""
+def usage_of_production(rows: list[Row], resource: str, *, title: str) -> alt.LayerChart:
+    """Draw what production uses of a resource, and dashed what it is allocated."""
     import altair as alt
 
-    title = "of production: CPU (orange), memory (blue)"
-    base = charts.base(rows).encode(x=charts.hour_axis(rows))
-    cpu_used = (
-        charts.base(charts.in_runs(rows, "cpu_used"))
-        .mark_line(color=ORANGE)
+    used = f"{resource}_used"
+    allocated = f"{resource}_allocated"
+    colour = charts.TIER_COLORS["production"]
+    used_line = (
+        charts.base(charts.in_runs(rows, used))
+        .mark_line(color=colour)
         .encode(
             x=charts.hour_axis(rows),
-            y=alt.Y("cpu_used:Q", title=title),
+            y=alt.Y(f"{used}:Q", title=title),
             detail="run:N",
-            tooltip=charts.tooltips(rows, "hour", "cpu_used"),
+            tooltip=charts.tooltips(rows, "hour", used),
         )
     )
-    cpu_allocated = base.mark_line(color=ORANGE, strokeDash=DASHED).encode(
-        y="cpu_allocated:Q",
-        tooltip=charts.tooltips(rows, "hour", "cpu_allocated"),
-    )
-    memory_used = (
-        charts.base(charts.in_runs(rows, "memory_used"))
-        .mark_line(color=BLUE)
+    allocated_line = (
+        charts.base(rows)
+        .mark_line(color=colour, strokeDash=DASHED)
         .encode(
             x=charts.hour_axis(rows),
-            y=alt.Y("memory_used:Q", title=title),
-            detail="run:N",
-            tooltip=charts.tooltips(rows, "hour", "memory_used"),
+            y=alt.Y(f"{allocated}:Q", title=title),
+            tooltip=charts.tooltips(rows, "hour", allocated),
         )
     )
-    memory_allocated = base.mark_line(color=BLUE, strokeDash=DASHED).encode(
-        y="memory_allocated:Q",
-        tooltip=charts.tooltips(rows, "hour", "memory_allocated"),
-    )
-    return alt.layer(cpu_used, cpu_allocated, memory_used, memory_allocated)
+    return alt.layer(used_line, allocated_line)
 
 
 CLAIMS = [

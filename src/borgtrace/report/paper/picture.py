@@ -11,9 +11,9 @@ from pathlib import Path
 
 from borgtrace.errors import UsageError, did_you_mean
 from borgtrace.question import NotApplicable, Result
-from borgtrace.report.drawable import specification, svg
+from borgtrace.report.drawable import specification
 from borgtrace.report.paper.bibtex import bibtex
-from borgtrace.report.paper.layout import laid_out
+from borgtrace.report.paper.layout import picture_of_width
 from borgtrace.report.paper.outlined import outlined
 from borgtrace.report.paper.pdf import embedded_fonts, rewritten
 from borgtrace.report.papers import papers_cited
@@ -119,10 +119,15 @@ def paper_figure(result: Result, style: str = "acm-column") -> PaperFigure:
     chart = result.plot()
     if chart is None:
         raise NotApplicable(result.not_applicable or "the answer is empty")
+    width = STYLES[style].points
+    drawing = picture_of_width(specification(chart), width, note_of(result))
+    return pictured(result, scaled(drawing, width))
+
+
+def note_of(result: Result) -> str:
+    """Return what a picture says of its cell, wherever it is copied to; nothing where the cell was recorded."""
     is_made = result.provenance.is_synthetic or result.provenance.is_simulated
-    title = "Synthetic cell, not recorded" if is_made else ""
-    spec = laid_out(specification(chart), STYLES[style].points, title)
-    return pictured(result, scaled(svg(spec), STYLES[style].points))
+    return "Synthetic cell, not recorded" if is_made else ""
 
 
 def scaled(picture: str, width: float) -> str:

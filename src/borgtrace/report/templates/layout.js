@@ -259,7 +259,8 @@ const chartLayout = (() => {
     const views = partsOf(spec, spec.data);
     const longest = Math.max(10, ...legendNames(views, place).map((name) => name.length));
     // They begin where the drawing does, to the right of its names.
-    const hasNames = isOne(spec) && views.some(({ view }) => isNamed((view.encoding || {}).y));
+    const isStacked = isOne(spec) || width < NARROW;
+    const hasNames = isStacked && views.some(({ view }) => isNamed((view.encoding || {}).y));
     const room = hasNames ? width - roomForNames(width) - 20 : width;
     const columns = Math.max(1, Math.floor(room / Math.max(110, longest * LETTER + 36)));
     const layout = { bottom: { direction: "vertical", anchor: "start" } };
