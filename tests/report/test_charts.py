@@ -268,3 +268,31 @@ def test_a_layer_of_one_value_leaves_the_axis_to_the_others() -> None:
         False,
         False,
     ]
+
+
+def axis_of(chart: alt.Chart, name: str) -> dict[str, Any]:
+    encoding = json.loads(figure(chart, "Why?").spec)["encoding"]
+    axis: dict[str, Any] = encoding[name].get("axis", {})
+    return axis
+
+
+def test_what_is_counted_is_labelled_with_whole_numbers() -> None:
+    rows = [{"hour": hour, "n": n} for hour, n in ((0, 1), (1, 0))]
+    chart = alt.Chart(alt.Data(values=rows)).mark_line().encode(x="hour:Q", y="n:Q")
+    assert axis_of(chart, "x")["tickMinStep"] == axis_of(chart, "y")["tickMinStep"] == 1
+    rows[0]["n"] = 0.5
+    assert axis_of(chart, "y") == {}
+    # Its own labels, and a scale without even steps, stay.
+    assert axis_of(chart.encode(x=alt.X("hour:Q", axis=alt.Axis(format="%"))), "x") == {
+        "format": "%"
+    }
+    assert axis_of(chart.encode(x=alt.X("hour:Q", scale=alt.Scale(type="log"))), "x") == {}
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), 0])
+def test_a_chart_that_would_show_nothing_is_refused(value: float | None) -> None:
+    y = alt.Y("y:Q", scale=alt.Scale(type="log"))
+    chart = alt.Chart(alt.Data(values=[{"x": 1, "y": value}])).mark_point().encode(x="x:Q", y=y)
+    with pytest.raises(UndrawableError) as caught:
+        figure(chart, "Why?")
+    assert str(caught.value) == "no row of the answer has all values that it would show"
