@@ -208,10 +208,7 @@ def rows_of_shapes(
         for name in names.values():
             yield {**empty, "fleet": name, "note": f"{error.what}"}
         return
-    nodes_of = {}
-    for row in rows:
-        nodes = row["machines"]
-        nodes_of[names[row["what_if"]]] = None if nodes is None else int(np.ceil(nodes))
+    nodes_of = {names[row["what_if"]]: whole(row["machines"]) for row in rows}
     notes = {"requests": f"as {COMPACT.name}: {rows[0]['note']}", "policy": moment.plan}
     requested = nodes_of["requests"]
     promised = nodes_of["policy"]
@@ -221,6 +218,11 @@ def rows_of_shapes(
         notes["policy"] += ": as the requests, which hold them"
     for name, nodes in nodes_of.items():
         yield {**empty, "fleet": name, "nodes": nodes, "note": notes[name]}
+
+
+def whole(nodes: float | None) -> int | None:
+    """Return how many whole nodes a mean over orders takes; None where the workload does not fit."""
+    return None if nodes is None else int(np.ceil(nodes))
 
 
 def chart(answer: pa.Table) -> charts.Chart:

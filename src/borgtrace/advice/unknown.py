@@ -135,6 +135,17 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
     if counts["with_gpus"]:
         n = share_of_tasks(counts["with_gpus"])
         yield "GPUs", f"{n} request GPUs: nodes with prices are packed with CPU and memory alone."
+    yield from _of_measurements(counts)
+
+
+def _share_of_tasks(n: int, n_tasks: int) -> str:
+    return f"{integer(n)} of {integer(n_tasks)} tasks ({percent(n / n_tasks, 2)})"
+
+
+def _of_measurements(counts: Mapping[str, int]) -> Iterator[Unknown]:
+    """Say how many tasks were measured with gaps, or for a short time."""
+    n_tasks = counts["tasks"]
+    share_of_tasks = partial(_share_of_tasks, n_tasks=n_tasks)
     if counts["gaps"]:
         n = share_of_tasks(counts["with_gaps"])
         yield (
@@ -145,10 +156,6 @@ def of_tasks(store: Store) -> Iterator[Unknown]:
     if counts["short"] > WORTH_SAYING * n_tasks:
         n = share_of_tasks(counts["short"])
         yield "short series", f"{n} were measured for less than an hour: too short to learn from."
-
-
-def _share_of_tasks(n: int, n_tasks: int) -> str:
-    return f"{integer(n)} of {integer(n_tasks)} tasks ({percent(n / n_tasks, 2)})"
 
 
 def _of_requests(counts: Mapping[str, int]) -> Iterator[Unknown]:
