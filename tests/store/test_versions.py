@@ -117,6 +117,17 @@ def test_a_column_that_a_store_lacks_reads_as_null_with_one_notice(old):
     assert store.traces(columns=["maximum_cpu"]).maximum_cpu.size == 281
 
 
+def test_a_column_that_the_index_lacks_is_null_where_the_index_is_read(old):
+    store = borgtrace.open(old)
+    tasks = store.task_columns(["n_windows", "namespace", "owner_kind"])
+    assert tasks.num_rows == 26
+    assert tasks.column("n_windows").null_count == 0
+    assert tasks.column("namespace").null_count == 26
+    assert str(tasks.schema.field("owner_kind").type) == "string"
+    advice = borgtrace.advise(old)
+    assert len(advice.workloads.to_pandas()) > 0
+
+
 def test_a_renamed_column_is_found_under_its_former_name(old, monkeypatch):
     expected = borgtrace.open(old).sql("select maximum_cpu from instance_usage")
     rewrite_usage(old, lambda table: table.rename_columns({"maximum_cpu": "peak_cpu"}))

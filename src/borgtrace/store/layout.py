@@ -8,6 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.schema import TABLES
+from borgtrace.schema.arrow import arrow_schema
+from borgtrace.schema.evolution import names_in_files
 from borgtrace.storage import INCOMPLETE, RemotePath, user_cache
 from borgtrace.storage.sparse_copy import local_copies
 
@@ -82,9 +85,22 @@ class Layout:
         return local_copies(self.parts(name))
 
     def tasks(self, columns: Sequence[str]) -> pa.Table:
-        """Read columns of the table ``tasks``."""
+        """Read columns of the table ``tasks``; one that an earlier version did not write is NULL."""
+        table = TABLES["tasks"]
+        parts = self.local_parts("tasks")
+        stored_names = names_in_files(table, pq.read_schema(parts[0]).names)
+        wanted = [stored_names[column] for column in columns]
+        present = [name for name in wanted if name is not None]
         # Without partitions: a folder called `priority=3` above the store is no column.
-        return pq.read_table(self.local_parts("tasks"), columns=list(columns), partitioning=None)
+        stored = pq.read_table(parts, columns=present, partitioning=None)
+        schema = arrow_schema(table)
+        arrays = []
+        for column, name in zip(columns, wanted, strict=True):
+            if name is None:
+                arrays.append(pa.nulls(stored.num_rows, schema.field(column).type))
+            else:
+                arrays.append(stored.column(name))
+        return pa.table(arrays, names=list(columns))
 
     def refused(self, table: str, source: str) -> Path:
         """Return the file of a source's refused rows; there is none where all were stored."""
