@@ -240,6 +240,7 @@ def test_fields_that_nothing_names_are_left_out() -> None:
         # Half of 0 is no length, and what is counted is never below it.
         ((0, 0), {"zero": False}, [0, 1]),
         ((4, 4), {"type": "log"}, [0.4, 40]),
+        ((0, 0), {"type": "symlog"}, [0, 1]),
         ((4, 4), {"zero": False, "domain": [0, 9]}, [0, 9]),
         ((4, 5), {"zero": False}, None),
         ((4, 4), {"zero": True}, None),

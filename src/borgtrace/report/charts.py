@@ -292,8 +292,9 @@ def widen_single_values(view: View) -> None:
     for channel in continuous_axes(view):
         scale = channel.get("scale") or {}
         is_log = scale.get("type") == "log"
-        may_begin_anywhere = scale.get("zero") is False or is_log
-        if "field" not in channel or "domain" in scale or not may_begin_anywhere:
+        # A scale that shows 0 has no length either where that is all.
+        may_be_short = scale.get("zero") is False or is_log or scale.get("type") == "symlog"
+        if "field" not in channel or "domain" in scale or not may_be_short:
             continue
         values = list({row.get(channel["field"]) for row in view.rows} - {None})
         if len(values) == 1:
