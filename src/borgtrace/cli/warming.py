@@ -19,9 +19,10 @@ MAKE_STORE = (
 USE_STORE = (
     "simulate store",
     "overcommit store --policy nsigma --policy borg --policy saddlepoint --policy convolution",
-    "analyze store run_times queue_length",
+    "analyze store",
     "compact store --what-if no-constraints",
     "colocate store --experiment packing_base --realizations 100 --instances 2 --size 20 --out packing",
+    "colocate place store",
     "dataset store shards --format npz",
     "dataset store records --format tfrecord",
     "advise store --out advice",
