@@ -117,7 +117,7 @@ def level(tier: str, used: float) -> dict[str, Any]:
 def test_what_is_used_is_stacked_under_what_is_allocated_and_there() -> None:
     rows = [level("free", 1.0), level("production", 2.0)]
     spec = drawn("utilization", rows)
-    cpu, memory, own = spec["hconcat"]
+    cpu, memory, *production = spec["concat"]
     for panel, name in ((cpu, "cpu"), (memory, "memory")):
         assert [layer["mark"]["type"] for layer in panel["layer"]] == ["area", "line", "line"]
         fields = [layer["encoding"]["y"]["field"] for layer in panel["layer"]]
@@ -129,15 +129,12 @@ def test_what_is_used_is_stacked_under_what_is_allocated_and_there() -> None:
     # The lines are those of the whole cell.
     assert [data(layer)[0]["cpu_allocated"] for layer in cpu["layer"][1:2]] == [6.0]
     assert [data(layer)[0]["memory_capacity"] for layer in memory["layer"][2:]] == [8.0]
-    assert [layer["mark"].get("strokeDash") for layer in own["layer"]] == [
-        None,
-        [5, 3],
-        None,
-        [5, 3],
-    ]
-    assert data(own["layer"][0])[0]["cpu_used"] == 2.0
+    # CPU and memory have units of their own, so that each has a panel.
+    for panel, name, used in zip(production, ("cpu", "memory"), (2.0, 1.0), strict=True):
+        assert [layer["mark"].get("strokeDash") for layer in panel["layer"]] == [None, [5, 3]]
+        assert data(panel["layer"][0])[0][f"{name}_used"] == used
     # Without production there is no panel of it.
-    assert len(drawn("utilization", rows[:1])["hconcat"]) == 2
+    assert len(drawn("utilization", rows[:1])["concat"]) == 2
 
 
 @pytest.mark.parametrize(("name", "by"), [("hourly_change", "tier"), ("window_change", "level")])

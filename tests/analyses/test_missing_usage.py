@@ -55,7 +55,7 @@ def tables() -> Tables:
 def _marks(chart: dict[str, Any]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Return each single view of a chart with its rows."""
     views = []
-    for key in ("hconcat", "vconcat", "layer"):
+    for key in ("concat", "hconcat", "vconcat", "layer"):
         for part in chart.get(key, []):
             views += _marks(part)
     if "mark" in chart:

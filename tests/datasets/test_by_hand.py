@@ -239,14 +239,14 @@ def test_bins_are_drawn_down_to_the_last_with_a_trace() -> None:
         LengthBin(101, None, 0),
     ]
     lines = drawn(bins)
-    # A quarter of 50 blocks is 12 and four eighths; three quarters are 37 and four.
-    assert [line.split("%")[-1].strip() for line in lines[1:-1]] == [
-        "█" * 50,
+    # A quarter of 20 blocks is 5, three quarters are 15.
+    assert [line.split("%")[-1].strip() for line in lines[1:-2]] == [
+        "█" * 20,
         "",
-        "█" * 12 + "▌",
-        "█" * 37 + "▌",
+        "█" * 5,
+        "█" * 15,
     ]
-    assert lines[-1].startswith("5 to 50 points: 4 of 8 traces, 50.0 %")
+    assert lines[-2].startswith("5 to 50 points: 4 of 8 traces, 50.0 %")
 
 
 def test_what_an_early_dataset_does_not_say_is_nothing() -> None:

@@ -90,7 +90,7 @@ def test_no_files_are_added_to_part_of_a_store(raw, tmp_path):
     more = write_part(tmp_path / "more", "task_usage", USAGE, 499)
     with pytest.raises(
         StoreError,
-        match=r"no files can be added to part of a store: .* got subset of .* by 1 jobs",
+        match=r"no files can be added to part of a store: .* got subset of .* by 1 job",
     ):
         ingest([more], tmp_path / "part", ONE)
     assert not (tmp_path / "part" / "staging").exists()

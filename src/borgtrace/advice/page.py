@@ -326,9 +326,8 @@ def figure_of(advice: AdviceParts, place: int) -> Markup:
     """Return the chart of a part as a picture with a text in its place; nothing where there is none."""
     result = advice.results[place]
     chart = result.plot()
-    if chart is None:
-        return Markup("")
-    return Markup("<figure>{0}</figure>").format(page_picture(chart, result.question.title))
+    picture = Markup("") if chart is None else page_picture(chart, result.question.title)
+    return Markup("<figure>{0}</figure>").format(picture) if picture else picture
 
 
 @cache

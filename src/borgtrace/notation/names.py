@@ -11,12 +11,18 @@ from borgtrace.store.store import Store
 
 SHORT = 8
 """Letters of a hash that are shown."""
-_HASH = re.compile(r"[A-Za-z0-9+/]{43}=|[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
-"""The texts that Google publishes for names, and what SHA-1 and SHA-256 look like."""
+_HASH = re.compile(r"(?=.*[A-Za-z])(?:[A-Za-z0-9+/]{43}=|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})")
+"""The texts that Google publishes for names, and what SHA-1 and SHA-256 look like; digits alone are a number."""
 
 
 def is_hash(name: str) -> bool:
-    """Whether a name is a hash, which nobody reads."""
+    """Whether a name is a hash, which nobody reads.
+
+    Examples
+    --------
+    >>> is_hash(40 * "a"), is_hash(40 * "1")
+    (True, False)
+    """
     return _HASH.fullmatch(name) is not None
 
 

@@ -71,6 +71,8 @@ def page_picture(
     """
     spec = specification(chart)
     views = list(unit_views(spec))
+    if not any(view.rows for view in views):
+        return Markup("")
     # A picture may have more points than a browser can move.
     with suppress(UndrawableError):
         reduce_datasets(views)

@@ -172,7 +172,7 @@ def short_hash(text: str) -> Any:
     >>> from markupsafe import Markup
     >>> short_hash("a<b")
     Markup('a&lt;b')
-    >>> short_hash(40 * "0") == Markup(f'<span class="hash" title="{40 * "0"}">{40 * "0"}</span>')
+    >>> short_hash(40 * "a") == Markup(f'<span class="hash" title="{40 * "a"}">{40 * "a"}</span>')
     True
     """
     from markupsafe import Markup, escape
