@@ -35,11 +35,11 @@ demo: $(PACKAGE)
 # Three workers on two cores: many tests wait for a server, a browser or a process.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 
-## Every test, but of one with many cases the first and the last, and without those that take long (tests/wide.py).
+## What needs no other program and no long wait; of a test with many cases the first and the last (tests/wide.py).
 test: $(TESTS)
 	$(PYTEST) -m "not scale and not wide"
 
-## The other cases, and the tests that take long: with `make test` all that CI runs.
+## All other tests: more cases, Spark, browser, buckets, kills and damage.  CI runs both.
 test-wide: $(TESTS)
 	$(PYTEST) -m "wide and not scale"
 

@@ -1,7 +1,8 @@
-"""Which tests are wide: they try more cases of what others try already, and run by ``make test-wide`` and in CI.
+"""Which tests are wide: ``make test-wide`` runs them, and CI; ``make test`` is for somebody who waits for it.
 
-``make test`` is what somebody waits for who changes the code: of a test with many cases it runs the first and the last.
-A test that takes seconds is marked ``@pytest.mark.wide`` where it stands if cheaper tests look at the same feature.
+Wide are, of a test with many cases, those between the first and the last; tests that start another program (Spark, a
+browser, the server of a bucket); and what is marked ``@pytest.mark.wide`` where it stands: tests that take long where
+cheaper ones look at the same feature, and those of kills, crashes and damage.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ from collections import defaultdict
 
 import pytest
 
+ANOTHER_PROGRAM = {"spark", "browser", "driver", "bucket", "s3"}
+"""Fixtures that start one."""
+
 
 def mark_wide_cases(items: list[pytest.Item]) -> None:
-    """Mark the cases between the first and the last of each parametrized test."""
+    """Mark the cases between the first and the last of each parametrized test, and those that start another program."""
     cases_of_test = defaultdict(list)
     for item in items:
+        if not ANOTHER_PROGRAM.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.wide)
         if hasattr(item, "callspec"):
             test = item.nodeid.partition("[")[0]
             cases_of_test[test].append(item)

@@ -39,6 +39,8 @@ from borgtrace.synth.model.profiles import PROFILES
 from tests.bucket import serving
 from tests.rows import chosen_columns
 
+pytestmark = pytest.mark.wide
+
 GOOGLE_2011, GOOGLE_2019 = PROFILES.values()
 SHAPES = (MachineShape("X", 0.5, 0.25, 3), MachineShape("Y", 1.0, 1.0, 1))
 

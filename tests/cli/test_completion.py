@@ -15,6 +15,8 @@ from borgtrace.overcommit.recommenders import recommenders
 from borgtrace.placement import estimators, packers
 from borgtrace.scheduling.whatifs import WHAT_IFS
 
+pytestmark = pytest.mark.wide
+
 
 def completions(line: str) -> set[str]:
     """Return what bash offers at the end of a line, as Typer's script for it asks."""

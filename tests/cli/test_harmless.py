@@ -24,6 +24,8 @@ from tests.cli.hostile_commands import CSV, FOLDER, NO_FOREIGN_TEXT, CommandLine
 from tests.hostile import TEXT, write_2019
 from tests.printed import shown
 
+pytestmark = pytest.mark.wide
+
 NOT_IN_2019 = {
     *(f"collection_events.{column.name}" for column in WORKLOAD),
     *(f"tasks.{column.name}" for column in WORKLOAD),

@@ -14,6 +14,8 @@ from borgtrace.ingest import IngestOptions, ingest
 from tests.cli.conftest import OrdinaryUser
 from tests.ingest.raw import write_cell
 
+pytestmark = pytest.mark.wide
+
 READERS = (
     "info {store}",
     "sql {store} 'select count(*) as n from tasks'",

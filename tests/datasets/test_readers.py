@@ -14,6 +14,8 @@ from borgtrace.errors import UsageError
 
 from .stores import ArrayStore, array_store
 
+pytestmark = pytest.mark.wide
+
 STATICS = ("tier", "cpu_request")
 
 
@@ -70,7 +72,6 @@ def expected(
     return _expected(_built(traces, folder / "npz", format="npz"), "training")
 
 
-@pytest.mark.wide
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning"
 )
@@ -141,7 +142,6 @@ def test_one_line_gives_a_tf_dataset(
     )
 
 
-@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("shards", [4, 1])
 def test_a_torch_loader_with_two_workers_sees_each_trace_once(

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.wide
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -62,7 +64,6 @@ def read(page):
     return parser
 
 
-@pytest.mark.wide
 def test_the_site_loads_nothing_from_elsewhere(site):
     for page in site.rglob("*.html"):
         elsewhere = [

@@ -16,6 +16,8 @@ import pytest
 from tests.engine.exhausting import LISTS, PLANS, ROWS, STATEMENTS, TEXTS, Measured, measure
 from tests.explore.conftest import cell_store  # noqa: F401 - the cell, as a fixture
 
+pytestmark = pytest.mark.wide
+
 SECONDS = 5
 GRACE_SECONDS = 3
 """To start, and to end a process that holds a gigabyte."""

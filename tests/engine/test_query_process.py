@@ -28,6 +28,8 @@ from tests.engine.exhausting import PLANS, children
 from tests.engine.test_stoppable import ENDLESS
 from tests.explore.conftest import cell_store  # noqa: F401 - the cell, as a fixture
 
+pytestmark = pytest.mark.wide
+
 MEMORY = "200MB"
 LATE = "query: stopped after 0.3 s; ask for less, or allow more with the command's --timeout"
 
@@ -140,7 +142,6 @@ SLOW = {
 }
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("query", SLOW.values(), ids=SLOW)
 def test_time_binds_whatever_the_engine_does(nothing_left: None, query: str) -> None:
     begin = time.monotonic()
@@ -186,7 +187,6 @@ def _spills(pid: int) -> bool:
     return "/borgtrace-scratch-" in str(log)
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("sign", [signal.SIGSEGV, signal.SIGKILL])
 def test_a_process_that_crashes_is_told_of(nothing_left: None, sign: signal.Signals) -> None:
     table_apart(ask("SELECT 1"))

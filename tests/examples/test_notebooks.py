@@ -14,6 +14,8 @@ import pytest
 from borgtrace import synth
 from borgtrace.ingest import ingest
 
+pytestmark = pytest.mark.wide
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.ipynb"))
 Shown = list[tuple[str, Any]]
@@ -115,7 +117,6 @@ def test_the_documentation_shows_the_notebook_with_its_pictures(
     assert text.count("data:image/svg+xml;base64,") == n_pictures
 
 
-@pytest.mark.wide
 def test_the_first_look_runs_in_a_kernel(
     cell: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,8 @@ from tests.conftest import Commands
 from tests.ingest.raw import write_part
 from tests.rows import chosen_columns
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.fixture
 def store(cell_store: Path, tmp_path: Path) -> Path:

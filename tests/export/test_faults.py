@@ -6,11 +6,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import borgtrace
 from borgtrace.export import JobsLayout, export_jobs
 from borgtrace.export.jobs import exporting
 from tests.datasets.test_build import digest
 from tests.datasets.test_faults import killed
+
+pytestmark = pytest.mark.wide
 
 
 def _export(

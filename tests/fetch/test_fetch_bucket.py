@@ -18,6 +18,8 @@ from borgtrace.errors import StoreError
 from borgtrace.fetch import Ledger, Session, bucket, fetch_files, ledger, make_plan
 from borgtrace.storage import as_path
 
+pytestmark = pytest.mark.wide
+
 RAW = "s3://cells/raw"
 CELL = bucket("2019", "a")
 PATHS = [CELL.path("instance_usage", part) for part in range(4)]

@@ -22,6 +22,8 @@ import borgtrace
 from borgtrace.fetch.prometheus.metrics import ALL_NAMES
 from borgtrace.schema.dialects.prometheus import DIALECT
 
+pytestmark = pytest.mark.wide
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Server = Callable[..., AbstractContextManager[str]]
 Rows = dict[str, list[tuple[Any, ...]]]

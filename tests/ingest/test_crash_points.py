@@ -22,6 +22,8 @@ from borgtrace.store.verify import verify
 from tests.forked import CLEAN
 from tests.ingest.raw import USAGE, write_cell, write_part
 
+pytestmark = pytest.mark.wide
+
 _REMOVING = ("rename", "replace", "unlink", "remove", "rmdir")
 _NEVER = 10**9
 _REFUSED = USAGE[0].replace(",0.0015,", ",much,", 1)

@@ -23,6 +23,8 @@ from borgtrace.ingest.find.recognition import classify
 from borgtrace.store.verify import verify
 from tests.ingest.raw import USAGE, usage_record, write_cell, write_part, write_records
 
+pytestmark = pytest.mark.wide
+
 ONE = IngestOptions(jobs=1)
 
 

@@ -15,6 +15,8 @@ from tests.bucket import KEY, SECRET, serving
 from tests.faulty import FAULTS, Mortal, Proxy, behind_proxy
 from tests.ingest.raw import write_cell
 
+pytestmark = pytest.mark.wide
+
 URL = "s3://cells/store"
 UNREACHED = "it cannot be reached: got NETWORK_CONNECTION; check the network, and AWS_ENDPOINT_URL"
 

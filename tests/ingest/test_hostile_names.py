@@ -23,6 +23,8 @@ from tests.ingest.hostile_names import (
 )
 from tests.printed import shown
 
+pytestmark = pytest.mark.wide
+
 COLUMNS = 32
 """Columns of a file, the first four of which are declared."""
 TASKS = 8
@@ -31,7 +33,6 @@ NAMES_OF_A_CASE = COLUMNS + TASKS + SNIFFED_COLUMNS
 MEASURED_NAMES = 2_000
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("seed", range(3))
 def test_a_hostile_name_is_a_name(seed: int) -> None:
     check_case(seed)

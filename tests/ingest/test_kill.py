@@ -17,6 +17,8 @@ from borgtrace.store.verify import verify
 from tests.forked import CLEAN
 from tests.ingest.raw import write_cell, write_part
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory):
@@ -110,7 +112,6 @@ def test_a_killed_ingest_is_taken_up_thirty_times(
     _survives(raw, tmp_path / "store", seconds, undisturbed, seed)
 
 
-@pytest.mark.wide
 def test_a_swap_cut_off_anywhere_is_finished(
     raw,
     tmp_path,

@@ -24,6 +24,8 @@ from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.schema.dialects import declare
 from tests.ingest.sample_files import DECLARATIONS, SampleTable, sample_dialects, sample_tables
 
+pytestmark = pytest.mark.wide
+
 N_ROWS = 6
 N_IN_MAKE_TEST = 40
 N_AT_SCALE = 4_000

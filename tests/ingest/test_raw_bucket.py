@@ -33,6 +33,8 @@ from tests.ingest.raw import (
     write_records,
 )
 
+pytestmark = pytest.mark.wide
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -75,7 +77,6 @@ def fetched(bucket: Bucket, ending: str = ".gz") -> list[str]:
     return [name for name in found if name.endswith(ending)]
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(
     ("generation", "kind"),
     [
@@ -389,7 +390,6 @@ def test_a_file_that_was_replaced_after_it_was_ingested_is_refused_by_its_name(
     assert replaced.tables["machine_events"] == 2
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("moment", ["listed", "being read"])
 @pytest.mark.parametrize(
     ("change", "what"),

@@ -26,6 +26,8 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import finalized, hashed
 from tests.forked import CLEAN
 
+pytestmark = pytest.mark.wide
+
 PACKAGE = Path(borgtrace.__file__).parent
 CALLER = """
 import numpy as np
@@ -117,7 +119,6 @@ def test_an_edit_of_what_a_function_calls_or_names_is_seen(tmp_path: Path, inlin
     assert answers() == "100 30 1 1"
 
 
-@pytest.mark.wide
 def test_an_edit_of_an_inlined_function_of_ours_gives_new_numbers(tmp_path: Path) -> None:
     copy = shutil.copytree(
         PACKAGE, tmp_path / "borgtrace", ignore=shutil.ignore_patterns("__pycache__")
@@ -315,7 +316,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.wide
 def test_of_processes_that_need_a_function_at_once_one_compiles_it(tmp_path: Path) -> None:
     (tmp_path / "together.py").write_text(TOGETHER)
     start = time.time() + 3

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.wide
+
 pytest.importorskip("hatchling", reason="the build backend is in the extra `test`")
 ROOT = Path(__file__).parents[2]
 

@@ -23,6 +23,8 @@ from borgtrace.question import EngineTables, Provenance, Question, Tables
 from borgtrace.schema import TABLES, Table
 from borgtrace.synth import generate
 
+pytestmark = pytest.mark.wide
+
 RAW = (
     "machine_events",
     "machine_attributes",
@@ -129,7 +131,6 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables]:
     return store, hosted
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("question", WORKLOAD)
 def test_the_statements_of_a_question_give_its_answer(
     question: Question, both: tuple[Tables, Tables]

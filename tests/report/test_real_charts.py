@@ -20,6 +20,8 @@ from borgtrace.store import Store
 
 from .test_browser import BOXES, CONTRAST, FITTING, drawn
 
+pytestmark = pytest.mark.wide
+
 Browser = Callable[..., Any]
 COSTLY = ("packing", "sum_")
 """Names of questions that pack or add up tasks thousands of times begin so."""
@@ -71,7 +73,6 @@ def _look_at(browser: Browser, summary: report.Summary) -> None:
         assert faint == []
 
 
-@pytest.mark.wide
 def test_questions_about_the_trace(browser: Browser, store: Store, tmp_path: Path) -> None:
     names = [name for name in questions() if not name.startswith(COSTLY)]
     summary = report.write(store, tmp_path / "report.html", names)
@@ -142,7 +143,6 @@ def _shown(page: Path) -> dict[str, str]:
     return dict(re.findall(r'<data id="cell-([^"]+)" value="([^"]*)"', page.read_text("utf-8")))
 
 
-@pytest.mark.wide
 def test_the_first_screen_of_the_real_parts(real_store: Path, tmp_path: Path) -> None:
     """All 12,583 machines (FACTS §2) and 12.7 hours of events, but five minutes of usage: what needs more says so."""
     names = ["machine_shapes", "utilization", "queue_length", "packing_advice"]

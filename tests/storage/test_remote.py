@@ -13,6 +13,8 @@ from borgtrace.storage import RemotePath, as_path, remote
 from borgtrace.storage.remote import expect_unchanged
 from tests.bucket import KEY, SECRET, Bucket
 
+pytestmark = pytest.mark.wide
+
 WHERE = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
 

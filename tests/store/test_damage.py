@@ -31,6 +31,8 @@ from borgtrace.store.verify import verify
 from tests.ingest.raw import write_cell, write_part
 from tests.store.conftest import EVENTS, USAGE, in_time_order, usage, vouch
 
+pytestmark = pytest.mark.wide
+
 ONE = IngestOptions(jobs=1)
 _SUMS = "select count(*), min(time), sum(machine_id) from instance_events"
 _USED = "select count(*), sum(average_cpu), sum(maximum_memory), sum(end_time) from instance_usage"
@@ -197,7 +199,6 @@ def _count_refusals(
     return n_refused
 
 
-@pytest.mark.wide
 def test_a_damaged_store_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
     _fuzz(folder, tmp_path, range(8))
 

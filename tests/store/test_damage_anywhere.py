@@ -11,6 +11,8 @@ import pytest
 from tests.store.damages import DAMAGES, DamagedRuns, flip_bit
 from tests.store.versions import Versions
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DamagedRuns]:
@@ -35,7 +37,6 @@ def _damage(runs: DamagedRuns, n: int, n_flips: int) -> Counter[str]:
     return outcomes
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(
     ("n", "n_flips"), [(3, 1), pytest.param(300, 200, marks=pytest.mark.scale)]
 )

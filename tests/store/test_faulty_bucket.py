@@ -16,6 +16,8 @@ from borgtrace.errors import StoreError
 from tests.bucket import serving
 from tests.faulty import FAULTS, Proxy, behind_proxy
 
+pytestmark = pytest.mark.wide
+
 URL = "s3://cells/store"
 SUM = "SELECT type, count(*), sum(average_cpu) AS cpu FROM instance_usage, machine_events GROUP BY type ORDER BY type"
 LATER = "run the command again later"

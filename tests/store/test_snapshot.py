@@ -29,6 +29,8 @@ from tests.store.versions import (
     rows_of,
 )
 
+pytestmark = pytest.mark.wide
+
 BEFORE = (5, 7, 8)
 PAUSE = 0.01
 """Seconds after which a reader looks again for a store that is being replaced."""
@@ -67,7 +69,6 @@ def test_every_way_to_read_a_store_is_checked() -> None:
     assert members == checked | READ_NOTHING
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(
     "replacement",
     [
@@ -136,7 +137,6 @@ def explorer(store: Path) -> TestClient:
     return client
 
 
-@pytest.mark.wide
 def test_an_open_explorer_says_that_its_store_was_replaced(versions: Versions) -> None:
     unread = explorer(versions.store)
     read = explorer(versions.store)
