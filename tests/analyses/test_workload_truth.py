@@ -16,6 +16,8 @@ from borgtrace.engine import connect, read_table
 from borgtrace.question import EngineTables, Provenance, Tables
 from borgtrace.schema import TABLES
 
+pytestmark = pytest.mark.wide
+
 LIFE_CYCLE = (
     "machine_shapes",
     "machine_removals",
@@ -71,7 +73,6 @@ def rows(name: str, tables: Tables) -> list[dict[str, Any]]:
     return answer_rows
 
 
-@pytest.mark.wide
 def test_transitions_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
     n_by_key = {
         f"{row['from_type'] or 'START'}>{row['to_type']}": row["n"]
@@ -147,7 +148,6 @@ def shuffled(cell: Path, folder: Path, generation: str, parts: int) -> Tables:
     return EngineTables(read, Provenance(generation=generation))
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("turn", [0, pytest.param(1, marks=pytest.mark.scale)])
 def test_answers_do_not_depend_on_row_order_or_files(
     turn: int, cell: Path, tables: Tables, tmp_path: Path

@@ -11,6 +11,8 @@ from borgtrace.colocation import read_pool
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
 
+pytestmark = pytest.mark.wide
+
 
 def run(*arguments: object) -> int:
     """Exit code of the command."""
@@ -33,7 +35,6 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return folder / f"store{request.param}"
 
 
-@pytest.mark.wide
 def test_percentiles(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run("pool", store, "--percentiles", "--out", tmp_path / "pool")
     talk = capsys.readouterr().err

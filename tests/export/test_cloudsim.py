@@ -15,6 +15,8 @@ from borgtrace.synth import generate
 from tests.export.stores import ingested, text_store
 from tests.ingest.cluster_samples import AZURE
 
+pytestmark = pytest.mark.wide
+
 # The fields that each reader parses, in their order: MachineEventField.java, TaskEventField.java and TaskEvent.java,
 # GoogleTaskUsageTraceReader.java and TaskUsage.java.  A field with "?" has a default; an empty one without it ends the
 # simulation (TraceReaderAbstract.java: parseInt, parseLong, parseDouble).  "-" is not read.
@@ -205,7 +207,6 @@ def test_ids_are_kept_where_no_two_tasks_share_one(tmp_path):
     }
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_what_a_synthetic_trace_holds_is_taken_too(tmp_path, generation):
     generate(tmp_path / "made", generation, 20, 3.0, 7)

@@ -19,6 +19,8 @@ from tests.ingest.cluster_samples import OPENDC_FRAGMENTS, OPENDC_START, OPENDC_
 from tests.ingest.job_samples import SWF
 from tests.ingest.own_data import AVERAGES, ingest_own
 
+pytestmark = pytest.mark.wide
+
 TABLES = ("machine_events", "collection_events", "instance_events", "instance_usage")
 
 

@@ -14,6 +14,8 @@ import pytest
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch import FetchPlan, Ledger, Session, bucket, fetch_files, make_plan
 
+pytestmark = pytest.mark.wide
+
 CELL_A = bucket("2019", "a")
 YEAR_2011 = bucket("2011")
 

@@ -17,6 +17,8 @@ from borgtrace.store import Store
 from tests.conftest import real_folder
 from tests.rows import chosen_columns
 
+pytestmark = pytest.mark.wide
+
 RECOGNIZED = {
     "bitbrains/*.csv.gz": ("bitbrains", "vm"),
     "bitbrains-1250/bitbrains-1250.parquet": ("bitbrains-cpu", "vms"),
@@ -154,7 +156,6 @@ def test_joined_rows_of_2019_by_another_reading(trace: Path, tmp_path: Path) -> 
     )
 
 
-@pytest.mark.wide
 def test_all_vms_of_bitbrains_by_another_reading(trace: Path, tmp_path: Path) -> None:
     """The rows of 250 of the 1,250 VMs, in the file's own form; all of them take half a minute more."""
     path = real_folder(trace, "bitbrains-1250") / "bitbrains-1250.parquet"

@@ -36,6 +36,8 @@ from tests.ingest.cluster_samples import (
 )
 from tests.ingest.own_data import hashed, ingest_own, rows
 
+pytestmark = pytest.mark.wide
+
 
 def _ingest(folder: Path, places: list[Path], capacity: str = "") -> Store:
     ingest(places, folder / "store", IngestOptions(jobs=1, capacity=capacity))

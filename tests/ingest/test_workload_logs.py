@@ -26,6 +26,8 @@ from tests.ingest.job_samples import (
 )
 from tests.ingest.own_data import hashed, rows
 
+pytestmark = pytest.mark.wide
+
 
 def log_store(folder: Path, text: str, name: str = "log.swf", **options: str) -> Store:
     """Ingest a log and open its store."""

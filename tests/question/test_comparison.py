@@ -16,6 +16,8 @@ from borgtrace.question.comparison import aligned, crossings
 from borgtrace.question.job_distances import MEASURES, compare_jobs, distances
 from borgtrace.store.manifest import Manifest
 
+pytestmark = pytest.mark.wide
+
 JOBS = 2000
 
 

@@ -18,6 +18,8 @@ from borgtrace.reproduction import ReproductionOptions, find_paper, reproduce
 from borgtrace.reproduction.files import write_reproduction
 from tests.rows import chosen_columns
 
+pytestmark = pytest.mark.wide
+
 LACKS_USAGE = "the store holds no rows of instance_usage; ingest files that have some"
 
 
