@@ -37,7 +37,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 
 ## What needs no other program and no long wait; of a test with many cases the first and the last (tests/wide.py).
 test: $(TESTS)
-	$(PYTEST) -m "not scale and not wide"
+	$(PYTEST) -m "not scale and not wide" tests
 
 ## All other tests: more cases, Spark, browser, buckets, kills and damage.  CI runs both.
 test-wide: $(TESTS)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 from warm import warm_process, write_stand_ins
 
-from tests.wide import mark_wide_cases
+from tests.wide import mark_wide
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ _BEGIN = ("tests/docs/", "tests/datasets/test_readers.py")
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Mark wide cases before tests are selected by their marks; put what is left in an order that saves time."""
-    mark_wide_cases(items)
+    mark_wide(items)
     yield
     _put_costly_first(items)
 

@@ -1,8 +1,8 @@
 """Which tests are wide: ``make test-wide`` runs them, and CI; ``make test`` is for somebody who waits for it.
 
-Wide are, of a test with many cases, those between the first and the last; tests that start another program (Spark, a
-browser, the server of a bucket); and what is marked ``@pytest.mark.wide`` where it stands: tests that take long where
-cheaper ones look at the same feature, and those of kills, crashes and damage.
+Wide are, of a test with many cases, those between the first and the last; examples in docstrings; tests that start
+another program (Spark, a browser, the server of a bucket); and what is marked ``@pytest.mark.wide`` where it stands:
+tests that take long where cheaper ones look at the same feature, and those of kills, crashes and damage.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ ANOTHER_PROGRAM = {"spark", "browser", "driver", "bucket", "s3"}
 """Fixtures that start one."""
 
 
-def mark_wide_cases(items: list[pytest.Item]) -> None:
-    """Mark the cases between the first and the last of each parametrized test, and those that start another program."""
+def mark_wide(items: list[pytest.Item]) -> None:
+    """Mark what is wide by what it is, and not where it stands."""
     cases_of_test = defaultdict(list)
     for item in items:
-        if not ANOTHER_PROGRAM.isdisjoint(getattr(item, "fixturenames", ())):
+        starts_program = not ANOTHER_PROGRAM.isdisjoint(getattr(item, "fixturenames", ()))
+        if starts_program or isinstance(item, pytest.DoctestItem):
             item.add_marker(pytest.mark.wide)
         if hasattr(item, "callspec"):
             test = item.nodeid.partition("[")[0]

@@ -100,6 +100,7 @@ def answer(name: str, tables: Tables) -> Rows:
     return rows
 
 
+@pytest.mark.wide
 def test_run_times(followed: Followed, tables: Tables) -> None:
     finished, ended, lost = (defaultdict[tuple[str, str], list[int]](list) for _ in range(3))
     for attempt in followed.attempts:

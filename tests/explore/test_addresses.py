@@ -16,6 +16,8 @@ from borgtrace.ingest import IngestOptions, ingest
 
 from .conftest import client_of
 
+pytestmark = pytest.mark.wide
+
 HOUR = 3600 * 10**6
 START = 600 * 10**6
 # Two pods for four hours of 1 November 2026 on two nodes of 8 cores and 32 GiB; a third node has 16 and 64.

@@ -7,6 +7,8 @@ from borgtrace.errors import BorgtraceError
 from borgtrace.ingest import IngestOptions, ingest
 from tests.ingest.own_data import hashed, ingest_own, rows
 
+pytestmark = pytest.mark.wide
+
 DECLARED = """\
 clock = "relative"
 step = "300s"

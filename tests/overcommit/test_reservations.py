@@ -18,6 +18,8 @@ from borgtrace.scheduling import COMPACT, SIMULATE
 from borgtrace.scheduling.plan import parse_plan
 from tests.cli.test_compact import MACHINES, store, task
 
+pytestmark = pytest.mark.wide
+
 SECOND = 10**6
 SLOT = 300 * 10**6
 POLICIES = (
@@ -219,7 +221,6 @@ def test_a_wrong_parameter_of_a_plan_names_its_option(policy: str, message: str)
     assert str(caught.value).startswith(f"--plan overcommit: {message}")
 
 
-@pytest.mark.wide
 def test_compaction_by_what_a_policy_predicts(tmp_path: Path) -> None:
     # Four tasks of production ask for .5 and use .25, four others use all of it; at 900 s one window is known.
     priorities = dict(enumerate([9] * 4 + [0] * 4, 1))

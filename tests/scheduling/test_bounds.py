@@ -20,6 +20,8 @@ from borgtrace.scheduling.replay import ScheduleInput, calibrated, recorded, rep
 from borgtrace.scheduling.state import ATTEMPT, DONE, ENDED, OUTCOME, STARTED
 from tests.scheduling.traces import trace_of
 
+pytestmark = pytest.mark.wide
+
 EVER = 2**62
 
 
@@ -143,7 +145,6 @@ def test_with_room_for_all_it_is_known_exactly(seed: int) -> None:
     assert (running == most - waits).all()
 
 
-@pytest.mark.wide
 def test_the_real_parts(real_store: Path) -> None:
     store = borgtrace.open(real_store)
     trace = ScheduleInput.of(
