@@ -26,7 +26,11 @@ KUBECTL = shutil.which("kubectl")
 CRON_JOBS_OF_V1 = (1, 21)
 """The first version whose CronJobs are of batch/v1."""
 BEFORE = {"requests": {"cpu": "7", "memory": "7Gi"}, "limits": {"memory": "9Gi"}}
-pytestmark = pytest.mark.skipif(KUBECTL is None, reason="needs kubectl (kubernetes-client)")
+pytestmark = [
+    pytest.mark.skipif(KUBECTL is None, reason="needs kubectl (kubernetes-client)"),
+    # Like Spark, a browser or a bucket: another program.
+    pytest.mark.wide,
+]
 
 
 def kubectl(folder: Path, *words: str, text: str = "", form: str = "json") -> str:

@@ -5,11 +5,11 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from borgtrace.errors import BorgtraceError
+from borgtrace.question.store_question import Report
 
 MAKE_STORE = (
     "synth raw --machines 40 --hours 2 --seed 1",
@@ -30,8 +30,6 @@ USE_STORE = (
     "forecast store",
 )
 """Side by side: those that compile longest begin first."""
-
-Report = Callable[[str, int, int], None]
 
 
 def compile_ahead(report: Report, n_at_once: int | None = None) -> int:
@@ -87,13 +85,9 @@ def run_quietly(command: str, folder: Path) -> None:
         check=False,
     )
     if ended.returncode:
+        lines = ended.stderr.strip().splitlines()
         raise BorgtraceError(
             f"borgtrace {command}",
             "it failed on a tiny cell, so that not all is compiled",
-            got=_last_line(ended.stderr.splitlines()),
+            got=lines[-1] if lines else "",
         )
-
-
-def _last_line(lines: Sequence[str]) -> str:
-    written = [line for line in lines if line.strip()]
-    return written[-1] if written else ""
