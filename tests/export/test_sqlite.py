@@ -13,6 +13,7 @@ import pytest
 from borgtrace.export import JobsLayout
 from borgtrace.export.jobs import sqlite
 from borgtrace.export.jobs.file_rows import FileRows
+from borgtrace.schema import PERCENTILES, TABLES
 
 INTEGERS = [
     None,
@@ -78,9 +79,9 @@ def _check(path: Path, expected: pa.RecordBatch) -> None:
 @pytest.mark.parametrize(
     "batches",
     [
-        [3100],
-        [1, 2, 96, 3001],
-        [1600, 1500],
+        [3260],
+        [1, 2, 96, 3161],
+        [1760, 1500],
     ],
 )
 @pytest.mark.parametrize("largest", [1 << 20, 99], ids=["in memory", "the last on disk"])
@@ -91,7 +92,8 @@ def test_files_are_whole_whatever_the_batches(
     largest: int,
 ) -> None:
     monkeypatch.setattr(sqlite, "LARGEST", largest)
-    sizes = [1, 2, 97, 3000]
+    # Around what one statement inserts: nothing is left over, one row, all but one.
+    sizes = [1, 2, 31, 32, 33, 64, 97, 3000]
     whole = _write(tmp_path, sizes, batches)
     for k, (first, size) in enumerate(zip(np.cumsum([0, *sizes]).tolist(), sizes, strict=False)):
         _check(tmp_path / f"{k}.sqlite3", whole.slice(first, size))
@@ -122,6 +124,20 @@ def test_a_file_on_disk_is_written_without_a_journal(tmp_path: Path) -> None:
         connection.execute("COMMIT")
         # Nor is the disk waited for: the folder gets its name when all files are whole.
         assert connection.execute("PRAGMA synchronous").fetchone() == (0,)
+
+
+def test_a_table_of_every_column_is_whole(tmp_path: Path) -> None:
+    # So many columns that a statement of 32 rows would have more values than SQLite of before 2020 takes.
+    floats = [
+        column.name for column in TABLES["instance_usage"].columns if column.type == "float32"
+    ]
+    columns = (*COLUMNS[:3], *floats, *PERCENTILES)
+    assert 32 * len(columns) > 999
+    batch = _batch(70)
+    batch = pa.record_batch({name: batch[name if name in COLUMNS else 3] for name in columns})
+    with closing(sqlite.SqliteFiles(tmp_path, JobsLayout("sqlite", columns).titles)) as writer:
+        writer.write(0, batch, [FileRows("x.sqlite3", 0, 70)])
+    _check(tmp_path / "x.sqlite3", batch)
 
 
 def test_a_table_without_task_and_time_has_no_index(tmp_path: Path) -> None:

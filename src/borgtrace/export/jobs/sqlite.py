@@ -4,15 +4,20 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.schema import PERCENTILES, TABLES
 
 LARGEST = 1 << 20
 """Rows of the largest file that is made in memory; SQLite writes larger ones on disk."""
+ROWS_PER_INSERT = 32
+"""Rows of one statement: its call costs as much as inserting a row, but more rows take longer to prepare."""
+MAX_VARIABLES = 999
+"""Values of one statement that any version of SQLite takes."""
 _INDEXED = ("instance_index", "start_time")
 _TYPES = {
     "int64": "INTEGER",
@@ -51,9 +56,9 @@ class SqliteFiles:
     ) -> None:
         self._out = out
         self._empty_database = empty_database(titles)
-        # Row by row: inserting a hundred rows a statement saves a tenth, which is not worth a second statement.
-        placeholders = ",".join("?" * len(titles))
-        self._insert = f"INSERT INTO `task_usage` VALUES ({placeholders})"
+        self._rows_per_insert = max(1, min(ROWS_PER_INSERT, MAX_VARIABLES // len(titles)))
+        self._insert_row = insertion(len(titles), 1)
+        self._insert_rows = insertion(len(titles), self._rows_per_insert)
         self._memory = connect(":memory:")
         self._open = self._memory
 
@@ -79,15 +84,27 @@ class SqliteFiles:
         files
             Files that have rows in it, in their order.
         """
-        columns = map(_python_values, batch.columns)
-        rows = list(zip(*columns, strict=True))
+        rows = python_rows(batch)
         for file in files:
             first, last = file.within(start, batch.num_rows)
             if file.first >= start:
                 self._begin(file)
-            self._open.executemany(self._insert, rows[first:last])
+            self._insert(rows[first:last])
             if file.last <= start + batch.num_rows:
                 self._end(file)
+
+    def _insert(self, rows: NDArray[np.object_]) -> None:
+        """Append rows to the open file, as many at a time as a statement takes, then the others one by one."""
+        n_single = len(rows) % self._rows_per_insert
+        together = rows[: len(rows) - n_single]
+        values_per_insert = self._rows_per_insert * rows.shape[1]
+        for statement, values in (
+            (self._insert_rows, together.reshape(-1, values_per_insert)),
+            (self._insert_row, rows[len(together) :]),
+        ):
+            # A statement is prepared even where it has nothing to insert.
+            if len(values):
+                self._open.executemany(statement, values.tolist())
 
     def _begin(self, file: FileRows) -> None:
         # A large job would be in memory twice: as a database and as bytes.
@@ -124,6 +141,18 @@ def connect(path: Path | str) -> sqlite3.Connection:
     return connection
 
 
+def insertion(columns: int, rows: int) -> str:
+    """Return the statement that inserts so many rows.
+
+    Examples
+    --------
+    >>> insertion(2, 3)
+    'INSERT INTO `task_usage` VALUES (?,?),(?,?),(?,?)'
+    """
+    row = f"({','.join('?' * columns)})"
+    return f"INSERT INTO `task_usage` VALUES {','.join([row] * rows)}"
+
+
 def empty_database(titles: Mapping[str, str]) -> bytes:
     """Return a database with the table, and its index if there is something to index, and no rows.
 
@@ -157,8 +186,12 @@ def _type_of(name: str) -> str:
     return kind if column.nullable else f"{kind} NOT NULL"
 
 
-def _python_values(column: pa.Array) -> list[Any]:
-    """Return a column as Python values: None or, in floats, NaN where it is missing (SQLite keeps both as NULL)."""
-    if column.null_count and not pa.types.is_floating(column.type):
-        return list(column.to_pylist())
-    return list(column.to_numpy(zero_copy_only=False).tolist())
+def python_rows(batch: pa.RecordBatch) -> NDArray[np.object_]:
+    """Return rows of Python values: None or, in floats, NaN where one is missing (SQLite keeps both as NULL)."""
+    rows = np.empty((batch.num_rows, batch.num_columns), object)
+    for k, column in enumerate(batch.columns):
+        if column.null_count and not pa.types.is_floating(column.type):
+            rows[:, k] = column.to_pylist()
+        else:
+            rows[:, k] = column.to_numpy(zero_copy_only=False)
+    return rows
