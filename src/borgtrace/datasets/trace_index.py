@@ -36,6 +36,8 @@ DETAILS = {
     ),
 }
 """SQL over ``tasks`` of what every dataset needs."""
+HASHED = ("user", "logical_name")
+"""Columns of :data:`DETAILS` that are uint64; the others are int64."""
 
 
 class StaticWords(NamedTuple):
@@ -172,15 +174,13 @@ def select_traces(
     removed |= count_not_drawn(candidates, drawn, selection)
     removed = {option: counts for option, counts in removed.items() if option == ALL or any(counts)}
     details = fetch_details(store, selection, statics, candidates.first_row, drawn)
-    static_columns = take_statics(details, statics)
-    # Copied, because Arrow's own memory is read-only.
-    columns = {name: details.column(name).to_numpy().copy() for name in DETAILS}
+    static_columns = take_statics(details.statics, statics)
     return TraceIndex(
         first_row=candidates.first_row[drawn],
         n_windows=candidates.n_windows[drawn],
         length=candidates.length[drawn],
         slot=candidates.slot[drawn],
-        **columns,
+        **details.columns,
         static_numbers=static_columns.numbers,
         static_words=static_columns.words,
         n_matched=len(matching),
@@ -330,35 +330,76 @@ def fetch_candidates(
     return Candidates(first_row, n_windows, length, slot, matching)
 
 
+class Details(NamedTuple):
+    """What else is known of the drawn traces, in their order: the columns of :data:`DETAILS`, and static features."""
+
+    columns: dict[str, NDArray[Any]]
+    statics: pa.Table
+
+
 def fetch_details(
     store: Store,
     selection: Selection,
     statics: Mapping[str, str],
     first_row: Index,
     drawn: Index,
-) -> pa.Table:
-    """Return what else is known of the candidates at positions `drawn`, in this order.
+) -> Details:
+    """Fetch what else is known of the candidates at positions `drawn`.
 
     All candidates are streamed and the chosen ones kept: a store may have many more than fit into memory.
     """
     expressions = DETAILS | {f"static {name}": sql for name, sql in statics.items()}
-    columns = ", ".join(f"{sql} as {quoted(name)}" for name, sql in expressions.items())
+    selected = ", ".join(f"{sql} as {quoted(name)}" for name, sql in expressions.items())
     condition = selection.condition(store.manifest.dialect)
     # Which place each candidate has in the random order; −1 where it was not drawn.
     place = np.full(len(first_row), -1)
     place[drawn] = np.arange(len(drawn))
-    batches = []
+    columns: dict[str, NDArray[Any]] = {
+        name: np.empty(len(drawn), np.uint64 if name in HASHED else np.int64) for name in DETAILS
+    }
+    static_batches = []
     row_of_place = np.empty(len(drawn), np.int64)
-    n_rows = 0
-    for batch in store.stream(f"select first_row, {columns} from tasks where {condition}"):
-        # Found by the first row, which is unique and sorted: batches come in any order.
-        positions = np.searchsorted(first_row, batch.column("first_row").to_numpy())
-        places = place[positions]
-        batches.append(batch.filter(pa.array(places >= 0)))
-        places = places[places >= 0]
-        row_of_place[places] = np.arange(n_rows, n_rows + len(places))
-        n_rows += len(places)
-    return pa.Table.from_batches(batches).combine_chunks().take(pa.array(row_of_place))
+    n_streamed = 0
+    n_kept = 0
+    for batch in store.stream(f"select first_row, {selected} from tasks where {condition}"):
+        places = place[find_rows(first_row, batch.column("first_row").to_numpy(), n_streamed)]
+        n_streamed += batch.num_rows
+        rows = np.flatnonzero(places >= 0)
+        places = places[rows]
+        # At once to where they belong: kept as batches they would be copied three times.
+        for name, column in columns.items():
+            column[places] = batch.column(name).to_numpy()[rows]
+        if statics:
+            static_batches.append(batch.select(list(expressions)[len(DETAILS) :]).take(rows))
+            row_of_place[places] = np.arange(n_kept, n_kept + len(rows))
+            n_kept += len(rows)
+    static_table = pa.table({})
+    if statics:
+        static_table = pa.Table.from_batches(static_batches).combine_chunks().take(row_of_place)
+    return Details(columns, static_table)
+
+
+def find_rows(first_row: Index, streamed: Index, expected: int) -> Index:
+    """Return where in `first_row`, which is sorted, each of some first rows stands.
+
+    Parameters
+    ----------
+    first_row
+        First rows of all candidates.
+    streamed
+        Those of a batch, which may come in any order.
+    expected
+        Where the batch begins as long as batches come in the order of the store.
+
+    Examples
+    --------
+    >>> find_rows(np.array([0, 5, 9, 12]), np.array([12, 5]), 2).tolist()
+    [3, 1]
+    """
+    # The engine seldom leaves this order, and looking at it is faster than a search for each row.
+    if np.array_equal(first_row[expected : expected + len(streamed)], streamed):
+        return np.arange(expected, expected + len(streamed))
+    return np.searchsorted(first_row, streamed)
 
 
 def encode_words(column: pa.ChunkedArray) -> StaticWords:
