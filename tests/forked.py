@@ -13,5 +13,6 @@ CLEAN.set_forkserver_preload(
         "tests.datasets.test_faults",
         "tests.export.test_faults",
         "tests.kernels.test_caching",
+        "tests.kernels.kernel_scripts",
     ]
 )

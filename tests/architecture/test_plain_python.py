@@ -20,12 +20,13 @@ DATA_FILES = {
     ".sql": "whole queries",
     ".LICENSE": "terms of the libraries that pages bring along",
     ".typed": "says that the package has types",
+    ".kernel": "machine code for a portable CPU, where a wheel was built",
 }
 """Files beside the code by their ending, and why they are there: each is read by a program that is not ours, or holds
 rows of data."""
 SHARED_NAMES = {"Store": "borgtrace.open returns one that can also be asked questions"}
 """Names that two classes may have, and why."""
-CACHE_KEYS = "borgtrace.kernels.caching"
+CACHE_KEYS = "borgtrace.kernels.digests"
 """Tells compiled functions apart by the module that they are from, in the name of a file."""
 OTHERS_NAMES = {"_replace", "_asdict", "_fields", "_repr_html_", "_index_key"}
 """Names that Python, Jupyter and Numba gave."""

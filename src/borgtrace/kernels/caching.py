@@ -1,75 +1,155 @@
-"""Cache machine code on disk under a digest of everything that a function is compiled from.
+"""Keep machine code on disk under a digest of everything that a function is compiled from.
 
-Numba caches a function's machine code beside its source file and drops it when that file changes. But the code of
+Numba keeps a function's machine code beside its source file and drops it when that file changes. But the code of
 functions that it calls or inlines, and the values of constants, are compiled into it too, from any file: editing those
-once gave silently old results. Here the key holds a digest of the function's own bytecode and of all that it refers to,
-transitively, so an edit recompiles what it concerns and nothing else.
+once gave silently old results. Here the name of a file holds a digest of all of these, so that no index is needed, and
+files can be copied: the wheel brings along some for a portable CPU.
 """
 
 import fcntl
 import hashlib
+import inspect
 import os
 import pickle
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
-from numba.core.caching import FunctionCache
+import llvmlite
+import numba
+from numba.core import config
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 
+from borgtrace.kernels.code_files import SUFFIX, read_code, write_code
+from borgtrace.kernels.code_folders import folder_to_write, folders_to_read
 from borgtrace.kernels.compilation import announce_missing_code
-
-
-def cache_on_disk(dispatcher: Any) -> None:
-    """Cache a Numba function's machine code in ``__pycache__`` beside its source, else in the user's cache folder.
-
-    Where neither can be written to, it is compiled again in each process.
-    """
-    # Numba's own `cache=True` builds the cache inside njit and leaves no way to add to its key.
-    try:
-        dispatcher._cache = DigestCache(dispatcher.py_func)
-    # Numba found no place.
-    except RuntimeError:
-        return
-
+from borgtrace.kernels.digests import digest_of, text_of_types
+from borgtrace.kernels.portable_code import portable_target, runs_portable_code
 
 _UNREADABLE = (
     AttributeError,
     ImportError,
     IndexError,
+    KeyError,
     TypeError,
     ValueError,
     EOFError,
+    RuntimeError,
     pickle.UnpicklingError,
+    zlib.error,
 )
-"""Errors of reading an index that another version wrote."""
+"""Errors of unpickling what another version wrote, or of a class that is gone."""
+_VERSIONS = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
+"""What machine code and the pickles around it belong to, besides source and machine."""
 
 
 PATIENCE_S = 120
 """How long to wait for another process to compile a function."""
 POLL_S = 0.02
-_lock_files: dict[str, int] = {}
-"""Open lock file by cache folder: closing one would give up all locks of this process in it."""
+_lock_files: dict[Path, int] = {}
+"""Open lock file by folder: closing one would give up all locks of this process in it."""
 
 
-class DigestCache(FunctionCache):
-    """Numba's cache of a function, whose key holds the digest of all that the function is compiled from."""
+def cache_on_disk(dispatcher: Any) -> None:
+    """Keep a Numba function's machine code on disk, where :mod:`borgtrace.kernels.code_folders` says.
+
+    A function that was not read from a file is compiled again in each process.
+    """
+    source = Path(inspect.getfile(dispatcher.py_func))
+    if source.is_file():
+        # Numba's own `cache=True` builds the cache inside njit, and leaves no way to name its files.
+        dispatcher._cache = DigestCache(dispatcher.py_func, source)
+
+
+class DigestCache(_Cache):
+    """The machine code of a function on disk, in files named by a digest of all that it is compiled from.
+
+    Parameters
+    ----------
+    function
+        What is compiled.
+    source
+        The file that it is from.
+    """
+
+    def __init__(self, function: Callable[..., Any], source: Path) -> None:
+        self._function = function
+        self._source = source
+        self._is_enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        """Where machine code is written, as Numba's statistics show it."""
+        folder = self._folder_to_write
+        return None if folder is None else str(folder)
+
+    def enable(self) -> None:
+        """Use the files again."""
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        """Neither read nor write files."""
+        self._is_enabled = False
+
+    def flush(self) -> None:
+        """Forget nothing: a file that holds something else than its name says is not read, and written anew."""
+
+    def holds(self, signature: Any, target_context: Any) -> bool:
+        """Whether there is a file for a signature; it may be damaged.
+
+        Parameters
+        ----------
+        signature
+            Types of the arguments.
+        target_context
+            Numba's description of what it compiles for.
+        """
+        target_context.refresh()
+        paths = self._paths_to_read(signature, target_context.codegen())
+        return any(path.is_file() for path in paths)
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        """Return the machine code kept for a signature, or None."""
+        # What the code refers to must be there before it is linked.
+        target_context.refresh()
+        if self._is_enabled:
+            source = self._source.stat()
+            for path in self._paths_to_read(sig, target_context.codegen()):
+                content = read_code(path, source)
+                if content is None:
+                    continue
+                with suppress(*_UNREADABLE):
+                    return CompileResult._rebuild(target_context, *pickle.loads(content))
+        announce_missing_code()
+        return None
+
+    def save_overload(self, sig: Any, data: CompileResult) -> None:
+        """Keep what was compiled for a signature, where there is a place for it."""
+        folder = self._folder_to_write
+        if folder is None or not self._is_enabled or not _can_be_kept(data):
+            return
+        path = folder / self._file_name(sig, data.codegen.magic_tuple())
+        content = dumps(data._reduce())
+        # A full disk costs only the next start.
+        with suppress(OSError):
+            write_code(path, content)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Let one process at a time compile this function: the others find its machine code on disk.
 
-        Two processes that write the index of a function at once may also leave the code of one signature under
-        another.  Where no lock file can be written, or the other process takes more than `PATIENCE_S`, it goes on
-        without.
+        Where no lock file can be written, or the other process takes more than `PATIENCE_S`, it goes on without.
         """
-        place = zlib.crc32(self._impl.filename_base.encode())
-        file = _lock_file(self.cache_path)
+        place = zlib.crc32(f"{self._source} {self._function.__qualname__}".encode())
+        folder = self._folder_to_write
+        file = None if folder is None else _lock_file(folder)
         is_locked = file is not None and _lock(file, place)
         try:
             yield
@@ -77,33 +157,45 @@ class DigestCache(FunctionCache):
             if file is not None and is_locked:
                 fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
 
+    @property
+    def _folder_to_write(self) -> Path | None:
+        return folder_to_write(self._source.parent)
+
     # Computed when Numba first compiles the function: by then all names that it uses are defined.
     @cached_property
     def _digest(self) -> str:
-        return digest_of(self._py_func)
+        return digest_of(self._function)
 
-    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(signature, codegen), self._digest)
+    def _paths_to_read(self, signature: Any, codegen: Any) -> Iterator[Path]:
+        """Yield where the machine code for a signature may lie: that for this CPU, then that for a portable one."""
+        target = codegen.magic_tuple()
+        folders = folders_to_read(self._source.parent)
+        for folder in folders:
+            yield folder / self._file_name(signature, target)
+        # Whoever names a CPU means that one.
+        if config.CPU_NAME is None and runs_portable_code():
+            for folder in folders:
+                yield folder / self._file_name(signature, portable_target(target))
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the machine code kept for a signature, or None."""
-        try:
-            machine_code = super().load_overload(sig, target_context)
-        except _UNREADABLE:
-            # An index pickled by another version may name a class that is gone; saving reads it too.
-            self.flush()
-            machine_code = None
-        if machine_code is None:
-            announce_missing_code()
-        return machine_code
+    def _file_name(self, signature: Any, target: tuple[str, str, str]) -> str:
+        """Return the name of the file: the function, what it is compiled for, what it is compiled from."""
+        name = f"{self._source.stem}.{self._function.__qualname__}"
+        compiled_for = repr((name, text_of_types(signature), target, _VERSIONS))
+        for_digest = hashlib.sha256(compiled_for.encode()).hexdigest()
+        readable = name.replace("<", "").replace(">", "")[:80]
+        return f"{readable}-{for_digest[:24]}-{self._digest[:32]}{SUFFIX}"
 
 
-def _lock_file(folder: str) -> int | None:
+def _can_be_kept(result: CompileResult) -> bool:
+    """Whether compiled code means the same in another process: it holds no address of this one."""
+    return not result.library.has_dynamic_globals and all(loop.can_cache for loop in result.lifted)
+
+
+def _lock_file(folder: Path) -> int | None:
     """Return the open lock file of a cache folder, or None where there can be none."""
     if folder not in _lock_files:
-        path = Path(folder, "borgtrace-compiling.lock")
+        path = folder / "borgtrace-compiling.lock"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             _lock_files[folder] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         except OSError:
             return None
@@ -126,86 +218,3 @@ def _lock(file: int, place: int) -> bool:
         else:
             return True
     return False
-
-
-def digest_of(function: Callable[..., Any]) -> str:
-    """Return a digest of a function's code and of all functions and constants that it refers to, transitively.
-
-    Examples
-    --------
-    >>> digest_of(lambda x: x + 1) == digest_of(lambda x: x + 1)
-    True
-    >>> digest_of(lambda x: x + 1) == digest_of(lambda x: x + 2)
-    False
-    """
-    digest = hashlib.sha256()
-    pending: list[Any] = [function]
-    # Functions may call each other in a circle.
-    seen: set[int] = set()
-    while pending:
-        value = _python_function(pending.pop())
-        if not isinstance(value, FunctionType):
-            digest.update(_text(value).encode())
-        elif id(value) not in seen:
-            seen.add(id(value))
-            pending += _references(value)
-            # The docstring is a constant of the bytecode, but changes no machine code.
-            digest.update(_code(value.__code__, value.__doc__).encode())
-    return digest.hexdigest()
-
-
-def _python_function(value: Any) -> Any:
-    """Return the Python function behind a compiled one or an intrinsic; any other value as it is."""
-    return getattr(value, "py_func", getattr(value, "_defn", value))
-
-
-def _references(function: FunctionType) -> Iterator[Any]:
-    """Yield what a function finds outside itself: globals that it names, closure, defaults."""
-    for name in _names(function.__code__):
-        if name in function.__globals__:
-            value = function.__globals__[name]
-            # A value taken from a module by attribute is not seen here, and an edit of it would go unnoticed.
-            if isinstance(value, ModuleType) and value.__name__.startswith("borgtrace"):
-                raise TypeError(
-                    f"{function.__qualname__} uses the module {name}: import the names that it needs"
-                )
-            yield value
-    yield from (cell.cell_contents for cell in function.__closure__ or ())
-    yield function.__defaults__
-
-
-def _names(code: CodeType) -> list[str]:
-    names = list(code.co_names)
-    for constant in code.co_consts:
-        # The bodies of comprehensions and inner functions are constants of the outer one, and name globals themselves.
-        if isinstance(constant, CodeType):
-            names += _names(constant)
-    return names
-
-
-def _code(code: CodeType, doc: str | None = None) -> str:
-    """Write a function's bytecode, names and constants, without its docstring and line numbers."""
-    constants = []
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            constants.append(_code(constant))
-        elif constant is not doc:
-            constants.append(_text(constant))
-    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
-
-
-def _text(value: Any) -> str:
-    """Write a constant; for what is not ours (a module, a class, a builtin), its name."""
-    if isinstance(value, np.ndarray):
-        content = hashlib.sha256(value.tobytes()).hexdigest()
-        return f"{value.dtype} {value.shape} {content}"
-    if isinstance(value, tuple | list):
-        items = [_text(item) for item in value]
-        return f"{type(value).__name__}({', '.join(items)})"
-    if isinstance(value, frozenset | set):
-        # Sorted, since the order of a set changes with every process (hash seeds of texts).
-        items = sorted(_text(item) for item in value)
-        return f"set({', '.join(items)})"
-    if hasattr(value, "__name__"):
-        return f"{getattr(value, '__module__', '')}.{value.__name__}"
-    return f"{type(value).__name__} {value!r}"

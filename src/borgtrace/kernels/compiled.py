@@ -52,10 +52,11 @@ class Kernel(CPUDispatcher):
         """Compile the function for a signature, or take its machine code from disk; one process at a time."""
         # In this order: a thread that waits for another process never keeps that one from compiling.
         with global_compiler_lock:
-            if isinstance(self._cache, DigestCache):
-                with self._cache.alone():
-                    return super().compile(sig)
-            return super().compile(sig)
+            cache = self._cache
+            if not isinstance(cache, DigestCache) or cache.holds(sig, self.targetctx):
+                return super().compile(sig)
+            with cache.alone():
+                return super().compile(sig)
 
     @property
     def _numba_type_(self) -> types.Dispatcher:

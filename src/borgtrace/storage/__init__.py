@@ -9,7 +9,6 @@ from borgtrace.storage.paths import (
     as_path,
     is_utf8,
     printable_name,
-    user_cache,
 )
 from borgtrace.storage.plain_paths import plain_path
 from borgtrace.storage.regular_files import (
@@ -40,6 +39,7 @@ from borgtrace.storage.shortage import (
     shortage_behind,
     shortage_error,
 )
+from borgtrace.user_cache import user_cache
 
 __all__ = [
     "BUCKETS",

@@ -103,11 +103,3 @@ def as_path(text: str | Path) -> Path:
             way_out="leave them to the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
         )
     return RemotePath(url)
-
-
-def user_cache() -> Path:
-    """Return the folder for what can be computed again, as the user's environment names it; it need not exist."""
-    # Not `Path.home()`, which raises where there is none: without a home directory we do not cache.
-    home = Path(os.environ.get("HOME") or os.devnull)
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return cache / "borgtrace"

@@ -16,7 +16,6 @@ import numpy as np
 
 from borgtrace.errors import StoreError
 from borgtrace.kernels.arrays import Bytes, Flags, Index
-from borgtrace.storage.paths import user_cache
 from borgtrace.storage.remote import (
     RemotePath,
     short_digest,
@@ -26,6 +25,7 @@ from borgtrace.storage.remote import (
 from borgtrace.storage.replacing import remove
 from borgtrace.storage.scratch import scratch_folder
 from borgtrace.storage.shortage import reserve
+from borgtrace.user_cache import user_cache
 
 BLOCK = 1 << 18
 """Bytes of a block: what arrives within a few milliseconds, the time that a request takes by itself."""

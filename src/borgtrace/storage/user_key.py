@@ -5,8 +5,8 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from borgtrace.storage.paths import user_cache
 from borgtrace.storage.replacing import incomplete_path
+from borgtrace.user_cache import user_cache
 
 _LENGTH = 32
 
