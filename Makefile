@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PACKAGE := $(VENV)/.package
 TESTS := $(VENV)/.tests
+WARM := $(VENV)/.warm
 DEMO ?= demo-out
 # What runs without Spark, TensorFlow, PyTorch, a browser or a bucket.
 CORE_TESTS := tests/schema tests/triples tests/lifecycle tests/question/test_catalog.py tests/question/test_charts.py \
@@ -13,7 +14,7 @@ CORE_TESTS := tests/schema tests/triples tests/lifecycle tests/question/test_cat
 # which would compile what it imports, a second and more.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-wide test-lowest test-scale check mutants bench measured notebooks docs format hooks clean
+.PHONY: demo test test-wide test-lowest test-scale check mutants bench measured notebooks wheel docs format hooks clean
 .DEFAULT_GOAL := demo
 
 # The package alone: about 1 GB.
@@ -28,8 +29,9 @@ $(TESTS): $(PACKAGE)
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $(TESTS)
 
-## From nothing to a report about a synthetic cell.
+## From nothing to a report about a synthetic cell.  Meanwhile, once, what the commands after it would compile first.
 demo: $(PACKAGE)
+	test -e $(WARM) || (nice -n 19 $(BIN)/borgtrace doctor --warm && touch $(WARM)) >/dev/null 2>&1 &
 	$(BIN)/borgtrace demo $(DEMO)
 
 # Three workers on two cores: many tests wait for a server, a browser or a process.
@@ -92,6 +94,13 @@ measured: $(TESTS)
 notebooks: $(TESTS)
 	$(BIN)/python docs/notebooks.py --write
 
+## The source distribution, and a wheel with machine code for this version of Python, in dist/.
+wheel: $(PACKAGE)
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python scripts/machine_code.py
+	$(BIN)/python -m build --sdist
+	$(BIN)/python -m build --wheel
+
 docs: $(TESTS)
 	$(BIN)/mkdocs build --strict
 
@@ -105,4 +114,4 @@ hooks: $(TESTS)
 	$(BIN)/pre-commit install
 
 clean:
-	rm -rf $(VENV) $(DEMO) measured-out site dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(DEMO) src/borgtrace/kernels/machine_code measured-out site dist .pytest_cache .mypy_cache .ruff_cache

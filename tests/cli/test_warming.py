@@ -40,7 +40,8 @@ def test_a_command_that_fails_is_named_with_its_last_line(
     assert ended.value.code == 1
     assert capsys.readouterr().err == (
         "borgtrace: borgtrace info nowhere: it failed on a tiny cell, so that not all is compiled: "
-        "got borgtrace: nowhere: there is no such store; make one: borgtrace ingest SRC --store nowhere\n"
+        "got borgtrace: nowhere: there is no such store; make one: borgtrace ingest SRC --store nowhere; "
+        "leave out --warm: each command compiles what it needs when it first runs\n"
     )
 
 

@@ -60,6 +60,6 @@ def test_the_sentence_names_the_time_where_it_was_measured(capsys) -> None:
     say_compiling("overcommit")
     say_compiling("info")
     assert capsys.readouterr().err.splitlines() == [
-        "First run: compiling machine code, up to 25 s; it is kept for later.",
-        "First run: compiling machine code; it is kept for later.",
+        "First run: compiling for up to 25 s, once; all ahead: borgtrace doctor --warm",
+        "First run: compiling, once; all ahead: borgtrace doctor --warm",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -35,9 +36,7 @@ def _tracked(folder: str) -> set[str]:
     return {
         str(path.relative_to(ROOT))
         for path in (ROOT / folder).rglob("*")
-        if path.is_file()
-        and "__pycache__" not in path.parts
-        and not path.name.endswith((".nbi", ".nbc"))
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".kernel"
     }
 
 
@@ -47,7 +46,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
         names = set(archive.namelist())
         metadata = archive.read(next(n for n in names if n.endswith("/METADATA"))).decode()
         entries = archive.read(next(n for n in names if n.endswith("/entry_points.txt"))).decode()
-    shipped = {name for name in names if ".dist-info/" not in name}
+    # Machine code is there where somebody made it before (scripts/machine_code.py).
+    shipped = {name for name in names if ".dist-info/" not in name and not name.endswith(".kernel")}
     assert shipped == {name.removeprefix("src/") for name in _tracked("src/borgtrace")}
     assert {"borgtrace/py.typed", "borgtrace/report/templates/report.html.j2"} <= shipped
     assert any(name.endswith("/licenses/LICENSE") for name in names)
@@ -83,3 +83,21 @@ def test_the_sdist_builds_the_same_wheel_and_carries_tests_and_docs(built: Path)
     assert _tracked("src/borgtrace") <= names
     assert {"LICENSE", "README.md", "pyproject.toml", "docs/index.md", "tests/conftest.py"} <= names
     assert not [name for name in names if name.startswith((".venv", "dist/", "demo-out"))]
+
+
+def test_machine_code_goes_into_the_wheel_and_not_into_the_source(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+        shutil.copy(ROOT / name, tmp_path)
+    folder = "borgtrace/kernels/machine_code/cpython-311"
+    (tmp_path / "src" / folder).mkdir(parents=True)
+    (tmp_path / "src" / "borgtrace" / "__init__.py").touch()
+    (tmp_path / "src" / folder / "f-1-2.kernel").touch()
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path / "dist"]
+    for kind in ("--wheel", "--sdist"):
+        subprocess.run([*command, kind, tmp_path], check=True, capture_output=True, timeout=120)
+    (wheel,) = (tmp_path / "dist").glob("*-py3-none-any.whl")
+    (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        assert f"{folder}/f-1-2.kernel" in archive.namelist()
+    with tarfile.open(sdist) as archive:
+        assert not [name for name in archive.getnames() if name.endswith(".kernel")]

@@ -148,8 +148,10 @@ def say_compiling(function_name: str) -> None:
         Of the command.
     """
     seconds = COMPILING_S.get(function_name)
-    about = f", up to {seconds} s" if seconds else ""
-    print(f"First run: compiling machine code{about}; it is kept for later.", file=sys.stderr)
+    duration = f" for up to {seconds} s" if seconds else ""
+    print(
+        f"First run: compiling{duration}, once; all ahead: borgtrace doctor --warm", file=sys.stderr
+    )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,8 @@ def warm() -> None:
     from borgtrace.cli.console import steps, talk
     from borgtrace.cli.warming import compile_ahead
 
+    # A shell lets what it runs in the background ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.perf_counter()
     with steps("commands") as report:
         n_commands = compile_ahead(report)
