@@ -50,7 +50,7 @@ COMMANDS = (
     "overcommit store",
     "overcommit target store",
     "overcommit reclaim store",
-    "overcommit recommend store",
+    "overcommit recommend store --cores-per-unit 64 --gib-per-unit 256",
     "overcommit explain store {machine} --at 1h",
     "colocate store --experiment packing_base --realizations 100 --instances 2 --size 20 --out out",
     "colocate place store",
