@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.kernels.arrays import Index, Numbers, ShortIndex
 from borgtrace.kernels.compiled import compiled
-from borgtrace.kernels.runs import add_run
+from borgtrace.kernels.prefetch import prefetch
 from borgtrace.overcommit.block import MachineBlock, SampleColumns
 from borgtrace.overcommit.policies.policy import (
     HISTORY,
@@ -48,23 +48,19 @@ class MachinePolicy(HistoryPolicy):
         """
         known = block.known.columns
         low = block.known.low(self.history)
-        warm = self.is_warm(block.known)
-        was_present = known.run_ends[:-1] > np.arange(len(warm) - 1)
-        was_warm = np.zeros(len(warm), np.bool_)
-        was_warm[1:] = warm[1:] & warm[:-1] & was_present
-        sums = make_warm_sums(known.slots.max(initial=-1) + 1)
+        state = np.empty(len(low), np.int32)
+        write_states(known.slot, known.run_ends, low, self.warmup, state)
         peaks = np.zeros(len(known.slots))
         machine_peaks(
             known,
-            low,
-            warm,
-            was_warm,
+            state,
             self.history,
             statistic,
-            sums,
+            make_warm_sums(known.slots.max(initial=-1) + 1),
             peaks,
         )
-        return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
+        n_cold = int(np.count_nonzero(state == COLD))
+        return Prediction(block.spread(peaks) + block.unmeasured, n_cold)
 
 
 @dataclass(frozen=True)
@@ -117,35 +113,87 @@ class MachinePercentile(MachinePolicy):
         return self.predict_by_statistic(block, Statistic(True, self.q / 100))
 
 
+COLD = 0
+"""The state of a sample of whose task too little is known; else it is the sum of these:"""
+WAS_WARM = 1
+"""That its task was warm in the slot before, too."""
+IS_ONE_RUN = 2
+"""That its history has no gap."""
+N_PAST = 4
+"""What the number of earlier samples of its history is multiplied by."""
+AHEAD = 16
+"""Samples of a task that are loaded before they are needed: of so many tasks the processor foresees none."""
+NOTHING = -0.0
+"""Where a sum of limits begins: adding any limit, even 0, makes the sign positive, and changes no sum."""
+
+
 class WarmSums(NamedTuple):
-    """Usage and limits of the warm tasks of now by slot of the trace, where there are any, and room for their ratios.
+    """Usage and limits of the warm tasks of now by slot of the trace, and room for their ratios.
 
     They hold from slot to slot until one of these tasks is gone: then all is added up anew, for a difference of sums
     would not be exact.
+
+    Attributes
+    ----------
+    usage, limit
+        The sums; `NOTHING` is the limit of a slot in which none of these tasks has a sample.
+    limit_bits
+        The limits again, as integers: below 0 where there is no sample.
+    ratio
+        Room for usage ÷ limit.
     """
 
     usage: Numbers
     limit: Numbers
-    has_any: Numbers
+    limit_bits: Index
     ratio: Numbers
 
 
 def make_warm_sums(n_slots: int) -> WarmSums:
     """Return sums of nothing over the slots of a trace."""
+    limit = np.full(n_slots, NOTHING)
     return WarmSums(
         usage=np.zeros(n_slots),
-        limit=np.zeros(n_slots),
-        has_any=np.zeros(n_slots),
+        limit=limit,
+        limit_bits=limit.view(np.int64),
         ratio=np.zeros(n_slots),
     )
 
 
 @compiled(makes_arrays=False)
+def write_states(
+    slot: Index,
+    run_ends: Index,
+    low: Index,
+    warmup: int,
+    state: ShortIndex,
+) -> None:
+    """Write the state of each sample: `COLD`, or the sum of what else is known of its history.
+
+    Parameters
+    ----------
+    slot, run_ends
+        Of the samples, and the last one of each one's task before a gap.
+    low
+        First sample of each history.
+    warmup
+        Samples that a history needs.
+    state
+        Written to: (n,).
+    """
+    for i in range(low.size):
+        n_past = i - low[i]
+        state[i] = COLD
+        if n_past + 1 >= warmup:
+            is_one_run = slot[i] - slot[low[i]] == n_past
+            was_warm = i > 0 and state[i - 1] != COLD and run_ends[i - 1] >= i
+            state[i] = N_PAST * n_past + IS_ONE_RUN * is_one_run + WAS_WARM * was_warm
+
+
+@compiled(makes_arrays=False)
 def machine_peaks(
     known: SampleColumns,
-    low: Index,
-    warm: Flags,
-    was_warm: Flags,
+    state: ShortIndex,
     history: int,
     statistic: Statistic,
     sums: WarmSums,
@@ -157,14 +205,14 @@ def machine_peaks(
     ----------
     known
         The samples.
-    low, warm, was_warm
-        First sample of each history, whether the history is long enough, and whether that was so in the slot before.
+    state
+        From :func:`write_states`.
     history
         Slots of the past that count.
     statistic
         What is taken of the ratios.
     sums
-        Zeros, changed in place.
+        From :func:`make_warm_sums`, changed in place.
     peaks
         Written to: (m,).
     """
@@ -175,69 +223,67 @@ def machine_peaks(
         begin = max(end - history, 0)
         n_still_warm = 0
         for i in present:
-            n_still_warm += was_warm[i]
+            n_still_warm += state[i] & WAS_WARM
+            prefetch(known.usage, i + AHEAD)
+            prefetch(known.limit, i + AHEAD)
+            prefetch(state, i + AHEAD)
         is_anew = n_still_warm < n_warm
         if is_anew:
-            _clear(sums, begin, end)
+            sums.usage[begin:end] = 0.0
+            sums.limit[begin:end] = NOTHING
         warm_limits = 0.0
         cold_limits = 0.0
         n_warm = 0
+        # Of this slot, which every warm task adds to: in registers.
+        usage_now = sums.usage[end - 1]
+        limit_now = sums.limit[end - 1]
         for i in present:
-            if not warm[i]:
+            if state[i] == COLD:
                 cold_limits += known.limit[i]
                 continue
-            warm_limits += known.limit[i]
             n_warm += 1
-            if was_warm[i] and not is_anew:
-                sums.usage[end - 1] += known.usage[i]
-                sums.limit[end - 1] += known.limit[i]
-                sums.has_any[end - 1] = 1.0
-            else:
-                _add_history(known, low[i], i, sums)
-        n = _write_ratios(sums, begin, end) if n_warm else 0
+            warm_limits += known.limit[i]
+            usage_now += known.usage[i]
+            limit_now += known.limit[i]
+            if is_anew or not state[i] & WAS_WARM:
+                _add_past(known, state[i], i, end - 1, sums)
+        sums.usage[end - 1] = usage_now
+        sums.limit[end - 1] = limit_now
         peaks[j] = cold_limits
-        if n:
+        if n_warm:
+            n = _write_ratios(sums, begin, end)
             peaks[j] += min(1.0, _evaluate(statistic, sums.ratio[:n])) * warm_limits
 
 
 @compiled(makes_arrays=False)
-def _clear(
+def _add_past(
+    known: SampleColumns,
+    state: int,
+    now: int,
+    slot_now: int,
     sums: WarmSums,
-    begin: int,
-    end: int,
 ) -> None:
-    """Set the sums of some slots to zero."""
-    sums.usage[begin:end] = 0.0
-    sums.limit[begin:end] = 0.0
-    sums.has_any[begin:end] = 0.0
+    """Add the samples of a history before that of now, run by run."""
+    n_past = state // N_PAST
+    k = now - n_past
+    if state & IS_ONE_RUN:
+        # Most are: neither their slots nor the ends of runs need be loaded.
+        _add(known.usage[k:now], sums.usage[slot_now - n_past :])
+        _add(known.limit[k:now], sums.limit[slot_now - n_past :])
+        return
+    while k < now:
+        end = min(known.run_ends[k], now - 1) + 1
+        slot = known.slot[k]
+        _add(known.usage[k:end], sums.usage[slot:])
+        _add(known.limit[k:end], sums.limit[slot:])
+        k = end
 
 
 @compiled(makes_arrays=False)
-def _add_history(
-    known: SampleColumns,
-    first: int,
-    last: int,
-    sums: WarmSums,
-) -> None:
-    """Add the samples of a task, run by run."""
-    k = first
-    while k <= last:
-        end = min(known.run_ends[k], last) + 1
-        slot = known.slot[k]
-        add_run(
-            known.usage[k:end],
-            np.inf,
-            1.0,
-            sums.usage[slot:],
-        )
-        add_run(
-            known.limit[k:end],
-            np.inf,
-            1.0,
-            sums.limit[slot:],
-        )
-        sums.has_any[slot : slot + end - k] = 1.0
-        k = end
+def _add(values: Numbers, sums: Numbers) -> None:
+    """Add values to the first of some sums; over slices, which the compiler vectorizes."""
+    for k in range(values.size):
+        sums[k] += values[k]
 
 
 @compiled(makes_arrays=False)
@@ -247,12 +293,31 @@ def _write_ratios(
     end: int,
 ) -> int:
     """Write usage ÷ limit of the slots in which any of the warm tasks has a sample; return how many there are."""
+    ratio = sums.ratio[: end - begin]
+    n = _divide(
+        sums.usage[begin:end],
+        sums.limit[begin:end],
+        sums.limit_bits[begin:end],
+        ratio,
+    )
+    if n == ratio.size:
+        return n
     n = 0
     for slot in range(begin, end):
-        if sums.has_any[slot] > 0:
-            limit = sums.limit[slot]
-            sums.ratio[n] = sums.usage[slot] / limit if limit > 0 else 0.0
+        if sums.limit_bits[slot] >= 0:
+            ratio[n] = ratio[slot - begin]
             n += 1
+    return n
+
+
+@compiled(makes_arrays=False)
+def _divide(usage: Numbers, limit: Numbers, limit_bits: Index, ratio: Numbers) -> int:
+    """Write usage ÷ limit, 0 where the limit is 0; return in how many slots there is a sample."""
+    n = 0
+    for k in range(ratio.size):
+        ratio[k] = usage[k] / limit[k] if limit[k] > 0 else 0.0
+    for k in range(ratio.size):
+        n += limit_bits[k] >= 0
     return n
 
 
