@@ -25,6 +25,7 @@ from borgtrace.question.planned_tables import PlannedTables
 from borgtrace.question.provenance import Provenance
 from borgtrace.question.question import Question, Result, with_subjects
 from borgtrace.question.scope import Scope
+from borgtrace.question.shared_tables import SharedTable
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.question.tables import Tables
 
@@ -45,6 +46,7 @@ __all__ = [
     "Row",
     "Rows",
     "Scope",
+    "SharedTable",
     "StoreQuestion",
     "Tables",
     "above",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
@@ -16,9 +17,10 @@ import pyarrow as pa
 from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import BorgtraceError, UsageError, shell_word
-from borgtrace.lifecycle import DERIVED, Cache
+from borgtrace.lifecycle import DERIVED, Cache, hold
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.question.provenance import Provenance
+from borgtrace.question.shared_tables import ReadsSharedTables, SharedTable, reads_of
 from borgtrace.question.tables import Tables
 from borgtrace.schema import TABLES
 from borgtrace.store import Store
@@ -75,6 +77,8 @@ class EngineTables(Tables):
         self.has_blocks = known.engine == "duckdb"
         self._tables = dict(tables)
         self._derived: dict[str, ibis.Table] = {}
+        self._planned_reads: Counter[SharedTable] = Counter()
+        self._shared: dict[SharedTable, ibis.Table] = {}
         self._n_rows = dict(n_rows or {})
         self._cache = cache if cache is not None else Cache(None)
         self.traces = traces
@@ -151,6 +155,27 @@ class EngineTables(Tables):
                 self._derived[name] = self._cache.keep(self[derived.reads], derived, self.dialect)
         return self._derived[name]
 
+    def plan(self, questions: Iterable[ReadsSharedTables]) -> None:
+        """Take note of the questions that are asked in one run, so that what they share is computed once.
+
+        Parameters
+        ----------
+        questions
+            All of them; questions that are asked without a plan share nothing.
+        """
+        self._planned_reads = reads_of(questions)
+
+    def shared(self, table: SharedTable) -> ibis.Table:
+        """Return a shared table: computed once into the engine where the plan reads it more than once."""
+        if self._planned_reads[table] <= 1:
+            # Within its one query nothing is written, and columns that nobody reads are not computed.
+            return table.build(self)
+        if table not in self._shared:
+            with self.expect_current():
+                # Counts within the engine's memory, and is spilled like all that it holds.
+                self._shared[table] = hold(table.build(self), f"{table.name}_{next(_SERIAL)}")
+        return self._shared[table]
+
     def n_rows(self, name: str) -> int:
         """Return the number of rows of a table, counting them on first use."""
         if name not in self._n_rows:
@@ -192,6 +217,7 @@ class EngineTables(Tables):
         made = copy(self)
         made._tables = tables
         made._derived = {}
+        made._shared = {}
         made._n_rows = {}
         made.traces = None
         made._cache = self._cache.narrowed(predicate)

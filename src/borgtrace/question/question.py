@@ -27,6 +27,7 @@ from borgtrace.question.planned_tables import PlannedTables
 from borgtrace.question.provenance import Provenance
 from borgtrace.question.result_text import SHOWN_ROWS, result_text
 from borgtrace.question.scope import QuestionRequest
+from borgtrace.question.shared_tables import SharedTable
 from borgtrace.question.tables import Tables
 from borgtrace.schema.bounds import Declaration, check_value, declarations_of
 from borgtrace.schema.types import Table
@@ -61,6 +62,8 @@ class Question:
         Published statements that are judged on the answer.
     reads
         Tables that the question needs; one of them without rows makes it not applicable.
+    shares
+        Tables between usage and the answer that other questions read, too; one that it reads twice is named twice.
     reference
         Where the method comes from.
     sentence
@@ -91,6 +94,7 @@ class Question:
     chart: Callable[[pa.Table], Any]
     claims: Sequence[Claim] = ()
     reads: Sequence[str] = ()
+    shares: Sequence[SharedTable] = ()
     reference: str = ""
     sentence: Callable[[pa.Table], str] | None = None
     has_amounts: bool = False
@@ -158,7 +162,11 @@ class Question:
             Where the answer is not what the question declares.
         """
         values = self.with_defaults(parameters)
-        tables = store if isinstance(store, Tables) else EngineTables.of(store, engine)
+        if isinstance(store, Tables):
+            tables = store
+        else:
+            tables = EngineTables.of(store, engine)
+            tables.plan([self])
 
         def compute() -> Rows:
             answer = self.compute(tables, **values)
@@ -406,6 +414,9 @@ def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[
     tables
         Tables of the store, from which subjects are made.
     """
+    questions = list(questions)
+    if isinstance(tables, EngineTables):
+        tables.plan(questions)
     subjects: dict[type[Question], Any] = {}
     for question in questions:
         # What an experiment is asked of (a study of a task pool) is large: one is made for all of them.

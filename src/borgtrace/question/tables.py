@@ -11,6 +11,7 @@ from borgtrace.lifecycle import DERIVED
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.notation.amounts import IN_LARGEST_MACHINES
 from borgtrace.question.notapplicable import NotApplicable
+from borgtrace.question.shared_tables import SharedTable
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.store.coverage import StoreCoverage, whole_trace
 
@@ -131,6 +132,16 @@ class Tables(ABC):
     @abstractmethod
     def derived(self, name: str) -> ir.Table:
         """Return a table that is computed from another on first use."""
+
+    def shared(self, table: SharedTable) -> ir.Table:
+        """Return a table that questions share: its expression, or what is kept of it.
+
+        Parameters
+        ----------
+        table
+            One that the question names in its ``shares``.
+        """
+        return table.build(self)
 
     @abstractmethod
     def n_rows(self, name: str) -> int:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from borgtrace.analyses.changes.relative_change import GROWN, by_resource, slot_pairs
 from borgtrace.analyses.changes.task_changes import over_tasks
-from borgtrace.analyses.shared.windows import regular
+from borgtrace.analyses.shared.machine_slots import SLOT_SUMS
 from borgtrace.kernels.arrays import Index
 from borgtrace.question import (
     Answer,
@@ -138,7 +138,7 @@ def query_levels(
     tables: Tables, query: Callable[[ir.Table, str], ir.Table], stage: str
 ) -> ir.Table:
     """Return the rows of a query over changes (and the name of their level) at both levels, with their ``level``."""
-    machine_changes = by_resource(slot_pairs(regular(tables.instance_usage)).machines)
+    machine_changes = by_resource(slot_pairs(tables).machines)
     of_machines = query(machine_changes, "machine")
     of_tasks = over_tasks(tables, lambda changes: query(changes, "task"), f"task_{stage}")
     return ibis.union(
@@ -365,5 +365,7 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_usage"],
+    # For the sketch, and again for the exact values.
+    shares=[SLOT_SUMS, SLOT_SUMS],
     reference="Zhu et al., future work; Masson et al., DDSketch, VLDB 2019",
 )

@@ -8,14 +8,14 @@ import ibis.expr.types as ir
 
 from borgtrace.analyses.shared.attempts import TASK
 from borgtrace.analyses.shared.histograms import cumulative_share
-from borgtrace.analyses.shared.machine_slots import used_per_slot
+from borgtrace.analyses.shared.machine_slots import slots_used
 from borgtrace.analyses.shared.windows import (
     RESOURCES,
     SLOT_SECONDS,
     int_sum,
-    outermost,
     task_means,
 )
+from borgtrace.question import Tables
 
 HIGHEST = 200
 """Changes above this percentage share the last bin, with those from zero to something."""
@@ -58,17 +58,12 @@ class SlotPairs(NamedTuple):
     machines: ir.Table
 
 
-def slot_pairs(usage: ir.Table) -> SlotPairs:
+def slot_pairs(tables: Tables) -> SlotPairs:
     """Return pairs of neighboring slots of summed usage: of the cell, and of each machine.
 
     What runs inside an alloc set counts once.
-
-    Parameters
-    ----------
-    usage
-        Windows from :func:`borgtrace.analyses.shared.windows.regular`.
     """
-    sums = used_per_slot(outermost(usage), "machine_id")
+    sums = slots_used(tables).select("machine_id", "slot", *RESOURCES)
     # A slot of a sum is a whole slot, however little of it each window covers.
     sums = sums.mutate(seconds=ibis.literal(SLOT_SECONDS, "int64"))
     # From the sums of machines, so that windows are read once.

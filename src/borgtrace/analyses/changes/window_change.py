@@ -17,7 +17,7 @@ import pyarrow as pa
 from borgtrace.analyses.changes.relative_change import count_changes, curves, slot_pairs
 from borgtrace.analyses.changes.task_changes import over_tasks
 from borgtrace.analyses.shared.columns import CHANGE_CURVE_COLUMNS, CHANGE_CURVE_KEY
-from borgtrace.analyses.shared.windows import regular
+from borgtrace.analyses.shared.machine_slots import SLOT_SUMS
 from borgtrace.engine.identifiers import literal
 from borgtrace.question import Answer, Claim, Column, Measure, Question, Tables, above, charts, sql
 from borgtrace.question.scopes import LIKE_2011
@@ -37,7 +37,7 @@ ANSWER = Answer(
 
 def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the change between neighboring slots at three levels."""
-    pairs = slot_pairs(regular(tables.instance_usage))
+    pairs = slot_pairs(tables)
     # The published figure is the cell's sum; a margin per task (Measure 1) needs the change of each task.
     pairs_by_level = {
         "cell": pairs.cell,
@@ -121,5 +121,6 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_usage"],
+    shares=[SLOT_SUMS],
     reference="Zhu et al., Fig. 10",
 )

@@ -19,7 +19,12 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import of_jobs
-from borgtrace.analyses.shared.machine_slots import present_intervals, with_capacity
+from borgtrace.analyses.shared.machine_slots import (
+    SLOT_SUMS,
+    present_intervals,
+    slots_of_machines,
+    with_capacity,
+)
 from borgtrace.analyses.shared.windows import (
     POSSIBLE,
     SLOT_SECONDS,
@@ -93,36 +98,42 @@ ABOVE_ALL_BINS = 155
 
 def compute(tables: Tables, *, most_tasks: Annotated[int, Bounds(1, 10_000)] = 60) -> ir.Table:
     """Return mean and deviation of CPI and MAI per number of tasks and per CPU use of the machine."""
-    usage = regular(tables.instance_usage)
-    usage = usage.filter(usage.machine_id.notnull())
-    slots = machine_slots(tables, usage, most_tasks)
-    windows = of_jobs(usage).inner_join(slots, ["machine_id", "slot"])
-    curves = [curve(windows, metric, condition) for metric in METRICS for condition in CONDITIONS]
+    sums = condition_sums(tables, most_tasks)
+    curves = [curve(sums, metric, condition) for metric in METRICS for condition in CONDITIONS]
     return ibis.union(*curves)
 
 
-def machine_slots(tables: Tables, usage: ir.Table, most_tasks: int) -> ir.Table:
-    """Return the conditions on each machine in each slot: number of tasks, and percent of its CPU in use."""
-    # The machine's CPU counts an alloc set as a whole; the tasks on it are counted one by one, in alloc sets or not.
-    is_outermost = usage.alloc_collection_id.isnull()
-    is_task = usage.collection_type == "JOB"
-    # Both in one pass: finding the slot of a machine among millions takes longest.
-    sums = usage.group_by(["machine_id", "slot"]).aggregate(
-        n=usage.count(where=is_outermost),
-        cpu=int_sum(amount(usage.average_cpu, usage.seconds), where=is_outermost),
-        # Time, not rows: two attempts of 100 s in a slot are not two neighbors.
-        seconds=int_sum(usage.seconds, where=is_task),
+def condition_sums(tables: Tables, most_tasks: int) -> ir.Table:
+    """Return sums of both metrics over the windows of tasks, by the conditions on their machine in their slot."""
+    windows = of_jobs(regular(tables.instance_usage)).inner_join(
+        machine_conditions(tables, most_tasks), ["machine_id", "slot"]
     )
+    sums = {}
+    for metric, counter in METRICS.items():
+        is_possible = windows[counter.column].between(*POSSIBLE[counter.column])
+        # NULL, not filtered out: squares of impossible values need not fit into an integer.
+        value = is_possible.ifelse(windows[counter.column].cast("float64"), ibis.null("float64"))
+        sums[f"{metric}_seconds"] = int_sum(windows.seconds, is_possible)
+        sums[f"{metric}_total"] = int_sum(amount(value, windows.seconds, counter.bits))
+        # Sums of squares give the deviation in one pass; CPI² reaches 2,500, hence the few binary digits.
+        square = amount(value * value, windows.seconds, counter.bits)
+        sums[f"{metric}_squares"] = int_sum(square)
+    # Both conditions at once: there are few pairs of them, and finding the slot of a window takes longest.
+    return windows.group_by(list(CONDITIONS)).aggregate(**sums)
+
+
+def machine_conditions(tables: Tables, most_tasks: int) -> ir.Table:
+    """Return the conditions on each machine in each slot: number of tasks, and percent of its CPU in use."""
     # Tasks are counted on every machine; only their share of its CPU needs a capacity.
     slots = with_capacity(
-        sums.filter(sums.n > 0),
+        slots_of_machines(tables),
         present_intervals(tables.machine_events),
         drops_unknown=False,
     )
     share_used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
     percent_used = (share_used * (100.0 / PERCENT_PER_BIN)).ceil().cast("int64") * PERCENT_PER_BIN
     conditions = {
-        "tasks": number_of_tasks(slots.seconds, most_tasks),
+        "tasks": number_of_tasks(slots.task_seconds, most_tasks),
         # Not least(): on DuckDB and Spark it turns a slot of unknown use (NULL) into one of the last bin.
         "cpu percent": percent_used.clip(upper=ABOVE_ALL_BINS),
     }
@@ -135,20 +146,20 @@ def number_of_tasks(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
     return ibis.greatest(ibis.least(number, most), 1)
 
 
-def curve(windows: ir.Table, metric: str, condition: str) -> ir.Table:
+def curve(condition_sums: ir.Table, metric: str, condition: str) -> ir.Table:
     """Return mean and deviation of a metric for each bin of a condition."""
-    counter = METRICS[metric]
-    is_possible = windows[counter.column].between(*POSSIBLE[counter.column])
-    windows = windows.filter(is_possible & windows[condition].notnull())
-    value = windows[counter.column].cast("float64")
-    sums = windows.group_by(bin=windows[condition].cast("int64")).aggregate(
-        seconds=int_sum(windows.seconds),
-        total=int_sum(amount(value, windows.seconds, counter.bits)),
-        # Sums of squares give the deviation in one pass; CPI² reaches 2,500, hence the few binary digits.
-        total_of_squares=int_sum(amount(value * value, windows.seconds, counter.bits)),
+    bits = METRICS[metric].bits
+    # Without a possible value there is no sum.
+    known = condition_sums.filter(
+        condition_sums[f"{metric}_seconds"].notnull() & condition_sums[condition].notnull()
     )
-    mean = level(sums.total, sums.seconds, counter.bits)
-    mean_square = level(sums.total_of_squares, sums.seconds, counter.bits)
+    sums = known.group_by(bin=known[condition].cast("int64")).aggregate(
+        seconds=int_sum(known[f"{metric}_seconds"]),
+        total=int_sum(known[f"{metric}_total"]),
+        total_of_squares=int_sum(known[f"{metric}_squares"]),
+    )
+    mean = level(sums.total, sums.seconds, bits)
+    mean_square = level(sums.total_of_squares, sums.seconds, bits)
     # The difference may fall below 0 by rounding.
     variance = ibis.greatest(mean_square - mean * mean, 0.0)
     return sums.select(
@@ -254,5 +265,6 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_usage", "machine_events"],
+    shares=[SLOT_SUMS],
     reference="Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1",
 )

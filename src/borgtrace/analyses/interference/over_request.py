@@ -76,24 +76,36 @@ def compute(tables: Tables) -> ir.Table:
     tasks = task_tiers(tables, "cpu_request", "memory_request")
     # An inner join: usage of a task that no event names has no request to exceed.
     windows = windows.inner_join(tasks, list(TASK))
-    return ibis.union(*(count_over_request(windows, resource) for resource in RESOURCES))
+    excesses = task_excesses(windows)
+    return ibis.union(*(count_over_request(excesses, resource) for resource in RESOURCES))
 
 
-def count_over_request(windows: ir.Table, resource: str) -> ir.Table:
-    """Return the rows of one resource."""
-    windows = windows.mutate(
-        ratio=share_of_request(windows, windows[f"average_{resource}"], resource),
-        peak=share_of_request(windows, windows[f"maximum_{resource}"], resource),
-    )
-    # A task without a request has nothing to exceed; comparisons with NULL would count it as within.
-    windows = windows.filter(windows.ratio.notnull())
+def task_excesses(windows: ir.Table) -> ir.Table:
+    """Return per task how long and how far it exceeded its request of each resource; NULL where it has none."""
+    sums = {}
+    for name in RESOURCES:
+        ratio = share_of_request(windows, windows[f"average_{name}"], name)
+        peak = share_of_request(windows, windows[f"maximum_{name}"], name)
+        # A task without a request has nothing to exceed; comparisons with NULL would count it as within.
+        has_ratio = ratio.notnull()
+        sums[f"{name}_seconds"] = int_sum(windows.seconds, has_ratio)
+        sums[f"{name}_seconds_over"] = int_sum(windows.seconds, ratio > 1.0).fill_null(0)
+        sums[f"{name}_largest"] = ratio.max()
+        sums[f"{name}_peak"] = peak.max(where=has_ratio)
     # Per task first: the counts are of tasks, and a task has many windows.
-    tasks = windows.group_by([*TASK, "tier"]).aggregate(
-        seconds=int_sum(windows.seconds),
-        seconds_over=int_sum(windows.seconds, windows.ratio > 1.0).fill_null(0),
-        largest=windows.ratio.max(),
-        peak=windows.peak.max(),
+    return windows.group_by([*TASK, "tier"]).aggregate(**sums)
+
+
+def count_over_request(excesses: ir.Table, resource: str) -> ir.Table:
+    """Return the rows of one resource."""
+    tasks = excesses.select(
+        "tier",
+        seconds=excesses[f"{resource}_seconds"],
+        seconds_over=excesses[f"{resource}_seconds_over"],
+        largest=excesses[f"{resource}_largest"],
+        peak=excesses[f"{resource}_peak"],
     )
+    tasks = tasks.filter(tasks.seconds.notnull())
     return tasks.group_by("tier").aggregate(
         resource=ibis.literal(resource),
         n_tasks=tasks.count(),

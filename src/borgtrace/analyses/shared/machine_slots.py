@@ -2,8 +2,9 @@
 
 import ibis
 
-from borgtrace.analyses.shared.windows import RESOURCES, amount, int_sum
+from borgtrace.analyses.shared.windows import RESOURCES, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
+from borgtrace.question import SharedTable, Tables
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
 
@@ -36,22 +37,56 @@ def present_intervals(machine_events: ibis.Table, *, needs_both: bool = True) ->
     return intervals.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
 
 
-def used_per_slot(usage: ibis.Table, *by: str) -> ibis.Table:
-    """Return the total amounts of CPU and memory that windows use in each slot, by further columns."""
+def sum_slots(tables: Tables) -> ibis.Table:
+    """Return what windows add up to on each machine in each 300 s slot.
+
+    The machine's CPU and memory count an alloc set as a whole; the tasks on it are counted one by one, in alloc sets or
+    not. Usage on a dedicated machine names no machine (2019: machine −1, stored as NULL): all of it is one row a slot.
+
+    Returns
+    -------
+    ibis.Table
+        ``machine_id``, ``slot``; ``n_outermost`` windows outside alloc sets and their amounts ``cpu`` and ``memory``;
+        ``task_seconds``, the summed length of the windows of tasks.
+    """
+    usage = regular(tables.instance_usage)
+    is_outermost = usage.alloc_collection_id.isnull()
     amounts = {}
     for name in RESOURCES:
         used = amount(usage[f"average_{name}"], usage.seconds)
-        amounts[name] = int_sum(used)
-    return usage.group_by([*by, "slot"]).aggregate(**amounts)
+        amounts[name] = int_sum(used, is_outermost)
+    # All in one pass: finding the slot of a machine among millions takes longest.
+    return usage.group_by(["machine_id", "slot"]).aggregate(
+        n_outermost=usage.count(where=is_outermost),
+        **amounts,
+        # Time, not rows: two attempts of 100 s in a slot are not two neighbors.
+        task_seconds=int_sum(usage.seconds, usage.collection_type == "JOB"),
+    )
 
 
-def machine_slots(usage: ibis.Table, present: ibis.Table) -> ibis.Table:
+SLOT_SUMS = SharedTable("slot_sums", sum_slots)
+"""What ran on each machine in each slot: see :func:`sum_slots`."""
+
+
+def slots_used(tables: Tables) -> ibis.Table:
+    """Return the rows of `SLOT_SUMS` in which something ran."""
+    sums = tables.shared(SLOT_SUMS)
+    return sums.filter(sums.n_outermost > 0)
+
+
+def slots_of_machines(tables: Tables) -> ibis.Table:
+    """Return the rows of `SLOT_SUMS` in which something ran on a machine that is named."""
+    sums = slots_used(tables)
+    return sums.filter(sums.machine_id.notnull())
+
+
+def machine_slots(tables: Tables, present: ibis.Table) -> ibis.Table:
     """Return what ran on each machine in each 300 s slot, with the capacity at its start.
 
     Parameters
     ----------
-    usage
-        Windows from :func:`borgtrace.analyses.shared.windows.regular`, alloc sets counted once.
+    tables
+        The store's tables.
     present
         Intervals from :func:`present_intervals`.
 
@@ -60,9 +95,7 @@ def machine_slots(usage: ibis.Table, present: ibis.Table) -> ibis.Table:
     ibis.Table
         ``machine_id``, ``slot``, amounts ``cpu`` and ``memory``, ``cpu_capacity``, ``memory_capacity``.
     """
-    # Usage on a dedicated machine names none (2019: machine −1, stored as NULL).
-    on_machine = usage.filter(usage.machine_id.notnull())
-    slots = with_capacity(used_per_slot(on_machine, "machine_id"), present)
+    slots = with_capacity(slots_of_machines(tables), present)
     return slots.select("machine_id", "slot", *RESOURCES, "cpu_capacity", "memory_capacity")
 
 

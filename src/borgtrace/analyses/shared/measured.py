@@ -54,7 +54,7 @@ def measured_runs(usage: ir.Table) -> ir.Table:
     Parameters
     ----------
     usage
-        Windows from :func:`borgtrace.analyses.shared.windows.regular`.
+        Windows from :func:`borgtrace.analyses.shared.windows.regular`, or sums of them, with their ``slot``.
     """
     slots = usage.select("slot").distinct()
     # Within a run the slot and its rank grow alike.

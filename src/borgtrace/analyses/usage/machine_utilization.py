@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.shared.histograms import cumulative_share
-from borgtrace.analyses.shared.machine_slots import machine_slots, present_intervals
+from borgtrace.analyses.shared.machine_slots import SLOT_SUMS, machine_slots, present_intervals
 from borgtrace.analyses.shared.measured import measured_runs
-from borgtrace.analyses.shared.windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
+from borgtrace.analyses.shared.windows import RESOURCES, SLOT_SECONDS, level, regular
 from borgtrace.kernels.arrays import Flags
 from borgtrace.question import (
     Answer,
@@ -60,11 +60,10 @@ ANSWER = Answer(
 
 def compute(tables: Tables, *, highest: Annotated[int, Bounds(1, 10_000)] = 150) -> pa.Table:
     """Return the distribution of machine utilization, in percent up to `highest`."""
-    usage = regular(outermost(tables.instance_usage))
     present = present_intervals(tables.machine_events)
-    slots = machine_slots(usage, present)
+    slots = machine_slots(tables, present)
     # Only where anything was measured: elsewhere nobody knows, which is not the same as idle.
-    n_present = count_slots(present, measured_runs(regular(tables.instance_usage)))
+    n_present = count_slots(present, measured_runs(tables.shared(SLOT_SUMS)))
     curves = [cumulative_curve(slots, n_present, name, highest) for name in RESOURCES]
     answer = tables.fetch(ibis.union(*curves))
     if not answer.num_rows:
@@ -119,9 +118,8 @@ def shares(tables: Tables) -> ir.Table:
     Columns: ``machine_id``, ``slot`` (from the start of the trace), ``cpu`` and ``memory`` as shares of the machine's
     capacity.
     """
-    usage = regular(outermost(tables.instance_usage))
     present = present_intervals(tables.machine_events, needs_both=False)
-    slots = machine_slots(usage, present)
+    slots = machine_slots(tables, present)
     return slots.select(
         "machine_id",
         "slot",
@@ -199,5 +197,7 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_usage", "machine_events"],
+    # For the slots in use, and for those that were measured.
+    shares=[SLOT_SUMS, SLOT_SUMS],
     reference="Tirmazi et al., EuroSys'20 (machine utilization)",
 )

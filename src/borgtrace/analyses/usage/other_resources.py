@@ -8,6 +8,7 @@ Assigned memory is the limit that a container ran under; page caches are part of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import ibis
@@ -16,7 +17,14 @@ import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK
 from borgtrace.analyses.shared.joins import lookup
-from borgtrace.analyses.shared.windows import UNKNOWN, amount, outermost, regular, task_tiers
+from borgtrace.analyses.shared.windows import (
+    UNKNOWN,
+    amount,
+    int_sum,
+    outermost,
+    regular,
+    task_tiers,
+)
 from borgtrace.question import Answer, Column, NotApplicable, Question, Tables, charts, query_answer
 
 if TYPE_CHECKING:
@@ -71,7 +79,8 @@ def compute(tables: Tables) -> ir.Table:
     published = [name for name in COMPARED_COLUMNS if tables.dialect.publishes(name)]
     if not published:
         raise NotApplicable(f"{tables.dialect.spoken_name} publishes none of these quantities")
-    return ibis.union(*(summarize_quantity(windows, name) for name in published))
+    sums = quantity_sums(windows, published)
+    return ibis.union(*(summarize_quantity(sums, name) for name in published))
 
 
 def tiers_and_disk_requests(tables: Tables) -> ir.Table:
@@ -82,34 +91,38 @@ def tiers_and_disk_requests(tables: Tables) -> ir.Table:
     return tasks.mutate(disk_request=tasks.disk_request.cast("float64"))
 
 
-def summarize_quantity(windows: ir.Table, quantity: str) -> ir.Table:
+def quantity_sums(windows: ir.Table, quantities: Sequence[str]) -> ir.Table:
+    """Return the sums of all quantities by tier, in one pass over the windows."""
+    sums: dict[str, ir.Value] = {"n_windows": windows.count()}
+    for name in quantities:
+        value = windows[name]
+        compared_column = COMPARED_COLUMNS[name]
+        compared = windows[compared_column] if compared_column else ibis.null("float64")
+        has_both = value.notnull() & compared.notnull()
+        value_amount = amount(value, windows.seconds, BITS)
+        compared_amount = amount(compared, windows.seconds, BITS)
+        sums[f"{name}_known"] = value.count()
+        sums[f"{name}_seconds"] = int_sum(windows.seconds, value.notnull())
+        sums[f"{name}_total"] = int_sum(value_amount, value.notnull())
+        sums[f"{name}_largest"] = value.max().cast("float64")
+        sums[f"{name}_of_both"] = int_sum(value_amount, has_both)
+        sums[f"{name}_compared"] = int_sum(compared_amount, has_both)
+    return windows.group_by("tier").aggregate(**sums)
+
+
+def summarize_quantity(sums: ir.Table, quantity: str) -> ir.Table:
     """Return the rows of one quantity, one per tier."""
-    value = windows[quantity]
-    compared_column = COMPARED_COLUMNS[quantity]
-    compared = windows[compared_column] if compared_column else ibis.null("float64")
-    has_both = value.notnull() & compared.notnull()
-    value_amount = amount(value, windows.seconds, BITS)
-    compared_amount = amount(compared, windows.seconds, BITS)
-    tiers = windows.group_by("tier").aggregate(
-        n_windows=windows.count(),
-        n_known=value.count(),
-        seconds=windows.seconds.sum(where=value.notnull()),
-        total=value_amount.sum(where=value.notnull()),
-        largest=value.max().cast("float64"),
-        value_of_both=value_amount.sum(where=has_both),
-        compared_of_both=compared_amount.sum(where=has_both),
-    )
-    share_known = tiers.n_known.cast("float64") / tiers.n_windows.cast("float64")
-    total = tiers.total.cast("float64") / float(2**BITS)
-    compared_total = tiers.compared_of_both.cast("float64")
-    return tiers.select(
+    share_known = sums[f"{quantity}_known"].cast("float64") / sums.n_windows.cast("float64")
+    total = sums[f"{quantity}_total"].cast("float64") / float(2**BITS)
+    compared_total = sums[f"{quantity}_compared"].cast("float64")
+    return sums.select(
         "tier",
         "n_windows",
-        "largest",
+        largest=sums[f"{quantity}_largest"],
         quantity=ibis.literal(quantity),
         missing=1.0 - share_known,
-        mean=total / tiers.seconds.cast("float64").nullif(0.0),
-        relative=tiers.value_of_both.cast("float64") / compared_total.nullif(0.0),
+        mean=total / sums[f"{quantity}_seconds"].cast("float64").nullif(0.0),
+        relative=sums[f"{quantity}_of_both"].cast("float64") / compared_total.nullif(0.0),
     )
 
 
