@@ -280,7 +280,7 @@ def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.M
 
     monkeypatch.setattr(window_blocks, "add", counted_add)
     # Eight windows, three to a block: three blocks, added twice.
-    monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 3)
+    monkeypatch.setattr(window_blocks, "ROWS_PER_RANGE", 3)
     parts = question.QUESTION.run(tiny(instance_usage=USAGE, tasks=TASKS))
     assert parts.table.num_rows
     assert parts.table.equals(whole.table)
@@ -288,8 +288,29 @@ def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.M
     assert len(n_additions) == (4 if question is reservation else 2)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [reservation, sampling_period, window_change, change_sketch],
+    ids=["reservation", "sampling_period", "window_change", "change_sketch"],
+)
+@pytest.mark.parametrize("rows_per_block", [1, 3, 1000])
+def test_neither_the_order_of_rows_nor_small_blocks_show(
+    question: Any, rows_per_block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = question.QUESTION.run(tiny(instance_usage=USAGE, tasks=TASKS)).table
+    monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", rows_per_block)
+    assert whole.num_rows
+    for seed in range(4):
+        usage, tasks = list(USAGE), list(TASKS)
+        # The first is the order of a store, which streams; the others are sorted first.
+        if seed:
+            random.Random(seed).shuffle(usage)
+            random.Random(seed).shuffle(tasks)
+        assert question.QUESTION.run(tiny(instance_usage=usage, tasks=tasks)).table.equals(whole)
+
+
 def test_a_block_holds_whole_collections_of_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 4)
+    monkeypatch.setattr(window_blocks, "ROWS_PER_RANGE", 4)
     # Two of two windows fill a block; one of five is not cut, and takes the next one along.
     sizes = {
         7: 2,
@@ -317,7 +338,7 @@ def test_blocks_give_the_changes_that_sql_gives(
         for k in range(30)
         if rng.random() < 0.8
     ]
-    monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 50)
+    monkeypatch.setattr(window_blocks, "ROWS_PER_RANGE", 50)
     compiled = tiny(instance_usage=usage)
     sql = tiny(instance_usage=usage)
     sql.has_blocks = False
@@ -340,12 +361,12 @@ def test_columns_of_a_task_stand_beside_each_of_its_windows() -> None:
     )
     tasks = pa.table(
         {
-            "collection_id": [9, 8],
+            "collection_id": [8, 9],
             "instance_index": [0, 0],
-            "tier": [1, 2],
+            "tier": [2, 1],
         }
     )
-    block = window_blocks.with_task_columns(usage, tasks)
+    block = window_blocks.with_task_columns(window_blocks.in_order(usage), tasks)
     assert block["collection_id"].to_pylist() == [7, 8, 8]
     assert block["start_time"].to_pylist() == [
         at(0),

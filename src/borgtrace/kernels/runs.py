@@ -28,31 +28,6 @@ def run_starts(first: Index, second: Index) -> Index:
     return starts if len(first) else starts[1:]
 
 
-@compiled()
-def are_sorted(*keys: Index) -> bool:
-    """Return whether rows are sorted by several keys, the first of which counts most.
-
-    Parameters
-    ----------
-    keys
-        Arrays of shape (n,).
-
-    Examples
-    --------
-    >>> are_sorted(np.array([1, 1, 2]), np.array([3, 4, 0]))
-    True
-    >>> are_sorted(np.array([1, 1]), np.array([4, 3]))
-    False
-    """
-    for i in range(1, len(keys[0])):
-        for key in keys:
-            if key[i] != key[i - 1]:
-                if key[i] < key[i - 1]:
-                    return False
-                break
-    return True
-
-
 def spans(length: Index, most: int) -> Iterator[tuple[int, int]]:
     """Cut neighboring groups into spans of at most `most` rows, at least one group each: first, and one after the last.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import pyarrow as pa
 
-from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
+from borgtrace.engine import connect, guard, put_table, read_table, to_arrow, to_batches
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import BorgtraceError, UsageError, shell_word
 from borgtrace.lifecycle import DERIVED, Cache, hold
@@ -194,6 +194,20 @@ class EngineTables(Tables):
         """
         with self.expect_current():
             return to_arrow(expr)
+
+    def fetch_batches(
+        self, expr: ibis.Table, stage: str | None = None, rows: int = 1_000_000
+    ) -> Generator[pa.RecordBatch]:
+        """Run a relational stage and yield its rows as the embedded engine finds them.
+
+        Raises
+        ------
+        StoreError
+            The store has been replaced since it was opened.
+        """
+        # Closed also where nobody wants the last batch: until then the connection answers no other query.
+        with self.expect_current(), to_batches(expr, rows) as reader:
+            yield from reader
 
     def filter(self, predicate: str) -> EngineTables:
         """Keep the tasks that satisfy an SQL predicate over ``tasks``, and what belongs to them.

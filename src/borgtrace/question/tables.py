@@ -1,7 +1,7 @@
 """What a question reads: canonical and derived tables by name."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import ibis.expr.types as ir
@@ -158,6 +158,22 @@ class Tables(ABC):
         stage
             Name of the stage; numbered where None.
         """
+
+    def fetch_batches(
+        self, expr: ir.Table, stage: str | None = None, rows: int = 1_000_000
+    ) -> Generator[pa.RecordBatch]:
+        """Run a relational stage as :meth:`fetch` does, and yield its rows in batches: it may have more than memory.
+
+        No other stage runs before the last batch has come.
+
+        Parameters
+        ----------
+        expr, stage
+            As for :meth:`fetch`.
+        rows
+            Most rows of a batch, where the engine streams.
+        """
+        yield from self.fetch(expr, stage).to_batches(rows)
 
     def has(self, name: str) -> bool:
         """Whether a table has any row."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -21,9 +22,10 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.changes.relative_change import GROWN, by_resource, slot_pairs
-from borgtrace.analyses.changes.task_changes import over_tasks
+from borgtrace.analyses.changes.task_changes import ChangeSummary, over_tasks
 from borgtrace.analyses.shared.machine_slots import SLOT_SUMS
-from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.compiled import compiled
 from borgtrace.question import (
     Answer,
     Claim,
@@ -123,11 +125,16 @@ def compute(tables: Tables, *, alpha: Annotated[float, Bounds(0.0001, 0.5)] = 0.
 def fetch_sketches(tables: Tables, alpha: float) -> pa.Table:
     """Return the merged sketches: how many changes each bucket holds, by level and resource."""
 
-    def count_by_bucket(changes: ir.Table, level: str) -> ir.Table:
+    def count_by_bucket(changes: ir.Table) -> ir.Table:
         changes = with_buckets(changes, alpha)
         return changes.group_by(["resource", "bucket"]).aggregate(n=changes.count())
 
-    counts = tables.fetch(query_levels(tables, count_by_bucket, "counts"), "sketch")
+    def count_buckets(resource: str, changes: Numbers, seconds: Index) -> dict[str, Index]:
+        buckets = buckets_of(changes, math.log(growth(alpha)))
+        return count_numbers(buckets)
+
+    summary = ChangeSummary(count_by_bucket, count_buckets)
+    counts = tables.fetch(query_levels(tables, count_by_bucket, summary, "counts"), "sketch")
     # Each block of tasks has counts of its own.
     merged = counts.group_by(list(SKETCH_KEY)).aggregate([("n", "sum")])
     merged = merged.rename_columns([*SKETCH_KEY, "n"])
@@ -135,15 +142,17 @@ def fetch_sketches(tables: Tables, alpha: float) -> pa.Table:
 
 
 def query_levels(
-    tables: Tables, query: Callable[[ir.Table, str], ir.Table], stage: str
+    tables: Tables,
+    query_machines: Callable[[ir.Table], ir.Table],
+    of_tasks: ChangeSummary,
+    stage: str,
 ) -> ir.Table:
-    """Return the rows of a query over changes (and the name of their level) at both levels, with their ``level``."""
-    machine_changes = by_resource(slot_pairs(tables).machines)
-    of_machines = query(machine_changes, "machine")
-    of_tasks = over_tasks(tables, lambda changes: query(changes, "task"), f"task_{stage}")
+    """Return the rows of a query over changes of machines, and of a summary of those of tasks, with their ``level``."""
+    machine_rows = query_machines(by_resource(slot_pairs(tables).machines))
+    task_rows = over_tasks(tables, of_tasks, f"task_{stage}")
     return ibis.union(
-        of_machines.mutate(level=ibis.literal("machine")),
-        of_tasks.mutate(level=ibis.literal("task")),
+        machine_rows.mutate(level=ibis.literal("machine")),
+        task_rows.select(*machine_rows.columns, level=ibis.literal("task")),
     )
 
 
@@ -160,6 +169,62 @@ def with_buckets(changes: ir.Table, alpha: float) -> ir.Table:
             else_=bucket,
         )
     )
+
+
+@compiled()
+def buckets_of(changes: Numbers, log_growth: float) -> Index:
+    """Return the bucket of each change, as :func:`with_buckets` does in SQL.
+
+    Parameters
+    ----------
+    changes
+        Shape (n,), at least 0.
+    log_growth
+        Logarithm of the ratio of neighboring bucket edges.
+
+    Examples
+    --------
+    >>> buckets_of(np.array([0.0, 0.5, 1.0, 9.5, GROWN]), math.log(3.0)).tolist()
+    [-100000, 0, 0, 3, 100000]
+    """
+    buckets = np.empty(len(changes), np.int64)
+    for i in range(len(changes)):
+        if changes[i] == 0.0:
+            buckets[i] = ZERO_BUCKET
+        elif changes[i] > FROM_ZERO:
+            buckets[i] = INFINITE_BUCKET
+        else:
+            buckets[i] = math.ceil(math.log(changes[i]) / log_growth)
+    return buckets
+
+
+def count_numbers(buckets: Index) -> dict[str, Index]:
+    """Return the buckets in use and how many changes each holds, without sorting them.
+
+    Examples
+    --------
+    >>> counts = count_numbers(np.array([7, ZERO_BUCKET, 5, 7]))
+    >>> {name: numbers.tolist() for name, numbers in counts.items()}
+    {'bucket': [-100000, 5, 7], 'n': [1, 1, 2]}
+    """
+    numbers = []
+    counts = []
+    is_special = (buckets == ZERO_BUCKET) | (buckets == INFINITE_BUCKET)
+    for bucket in (ZERO_BUCKET, INFINITE_BUCKET):
+        n = np.count_nonzero(buckets == bucket)
+        if n:
+            numbers.append(np.array([bucket]))
+            counts.append(np.array([n]))
+    others = buckets[~is_special]
+    if len(others):
+        # Changes within a few powers of ten lie in a few thousand buckets: the two special ones are far from these.
+        lowest = others.min()
+        counts_from_lowest = np.bincount(others - lowest)
+        in_use = np.flatnonzero(counts_from_lowest)
+        numbers.append(in_use + lowest)
+        counts.append(counts_from_lowest[in_use])
+    none = np.zeros(0, np.int64)
+    return {"bucket": np.concatenate([*numbers, none]), "n": np.concatenate([*counts, none])}
 
 
 def growth(alpha: float) -> float:
@@ -239,7 +304,7 @@ def rank(quantile: float, total: int) -> int:
 def fetch_exact_values(tables: Tables, alpha: float, places: Sequence[Place]) -> dict[Place, float]:
     """Return the exact values at some places, sorting only the buckets of these."""
 
-    def changes_near_quantiles(changes: ir.Table, level: str) -> ir.Table:
+    def query_near_quantiles(changes: ir.Table, level: str) -> ir.Table:
         # Of each level and resource only its own buckets, for all these changes are in memory at once.
         changes = with_buckets(changes, alpha).select("resource", "bucket", "change")
         buckets_by_resource = buckets_to_sort(places, level)
@@ -249,7 +314,18 @@ def fetch_exact_values(tables: Tables, alpha: float, places: Sequence[Place]) ->
         ]
         return changes.filter(ibis.or_(*conditions))
 
-    changes = query_levels(tables, changes_near_quantiles, "values")
+    task_buckets = buckets_to_sort(places, "task")
+
+    def changes_near_quantiles(
+        resource: str, changes: Numbers, seconds: Index
+    ) -> dict[str, Index | Numbers]:
+        buckets = buckets_of(changes, math.log(growth(alpha)))
+        chosen = np.isin(buckets, task_buckets.get(resource, []))
+        return {"bucket": buckets[chosen], "change": changes[chosen]}
+
+    summary = ChangeSummary(partial(query_near_quantiles, level="task"), changes_near_quantiles)
+    query_machines = partial(query_near_quantiles, level="machine")
+    changes = query_levels(tables, query_machines, summary, "values")
     # Equal changes are equal values: which of them comes first does not matter.
     order = ibis.row_number().over(group_by=list(SKETCH_KEY), order_by="change")
     ranked = changes.mutate(rank_in_bucket=order + 1)

@@ -6,12 +6,16 @@ them: that took 1 µs a window, and more where the groups do not fit into the pr
 both are the rows before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import ibis
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from borgtrace.analyses.changes.relative_change import GROWN, by_resource, task_pairs
 from borgtrace.analyses.shared import window_blocks as blocks
@@ -22,42 +26,57 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.question import Tables
 
 
-def over_tasks(tables: Tables, query: Callable[[ir.Table], ir.Table], stage: str) -> ir.Table:
-    """Return the rows of a query over changes: over all of them, or block by block of tasks.
+@dataclass(frozen=True, slots=True)
+class ChangeSummary:
+    """A summary of changes, for engines that are far from the rows and for those that hand them over.
+
+    Attributes
+    ----------
+    query
+        In SQL, from ``resource``, ``change`` and ``seconds`` to few rows with ``resource``.
+    of_arrays
+        The same rows, by column but without ``resource``, of changes of one resource and their seconds.
+    """
+
+    query: Callable[[ir.Table], ir.Table]
+    of_arrays: Callable[[str, Numbers, Index], Mapping[str, NDArray[Any]]]
+
+
+def over_tasks(tables: Tables, summary: ChangeSummary, stage: str) -> ir.Table:
+    """Return the rows of a summary of the changes of all tasks; of several blocks of tasks, those of each.
 
     Parameters
     ----------
     tables
         The store's tables.
-    query
-        From ``resource``, ``change`` and ``seconds`` to few rows.
+    summary
+        Of changes.
     stage
         Name of the relational stage.
     """
     usage = regular(tables.instance_usage)
     if not tables.has_blocks:
-        return query(by_resource(task_pairs(usage, "slot")))
+        return summary.query(by_resource(task_pairs(usage, "slot")))
     columns = (*blocks.ORDER, "seconds", "slot", *(f"average_{name}" for name in RESOURCES))
     windows = of_jobs(usage).select(*columns)
-    parts = []
-    for changes_by_resource in blocks.map_blocks(tables, windows, None, changes_of_block, stage):
-        for resource, changes in changes_by_resource.items():
-            rows = ibis.memtable(changes).mutate(resource=ibis.literal(resource))
-            parts.append(tables.fetch(query(rows), f"{stage}_rows"))
-    return ibis.memtable(pa.concat_tables(parts))
+    summarize = partial(summarize_block, summary=summary)
+    return ibis.memtable(
+        pa.concat_tables(blocks.map_blocks(tables, windows, None, summarize, stage))
+    )
 
 
-def changes_of_block(block: pa.Table) -> dict[str, pa.Table]:
-    """Return the changes in a block of sorted windows (``change``, ``seconds``), by resource."""
+def summarize_block(block: pa.Table, summary: ChangeSummary) -> pa.Table:
+    """Return the summary of the changes in a block of sorted windows."""
     tasks = blocks.task_numbers(block)
     slots = blocks.integers(block, "slot")
     seconds = blocks.integers(block, "seconds")
-    changes_by_resource = {}
+    parts = []
     for name in RESOURCES:
         usage = blocks.column(block, f"average_{name}")
         changes, seconds_of_both = slot_changes(tasks, slots, seconds, usage)
-        changes_by_resource[name] = pa.table({"change": changes, "seconds": seconds_of_both})
-    return changes_by_resource
+        rows = pa.table(dict(summary.of_arrays(name, changes, seconds_of_both)))
+        parts.append(rows.append_column("resource", pa.repeat(name, rows.num_rows)))
+    return pa.concat_tables(parts)
 
 
 @compiled()

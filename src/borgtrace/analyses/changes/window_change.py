@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
+import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses.changes.relative_change import count_changes, curves, slot_pairs
-from borgtrace.analyses.changes.task_changes import over_tasks
+from borgtrace.analyses.changes.relative_change import (
+    HIGHEST,
+    count_changes,
+    curves,
+    slot_pairs,
+)
+from borgtrace.analyses.changes.task_changes import ChangeSummary, over_tasks
 from borgtrace.analyses.shared.columns import CHANGE_CURVE_COLUMNS, CHANGE_CURVE_KEY
 from borgtrace.analyses.shared.machine_slots import SLOT_SUMS
 from borgtrace.engine.identifiers import literal
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.compiled import compiled
 from borgtrace.question import Answer, Claim, Column, Measure, Question, Tables, above, charts, sql
 from borgtrace.question.scopes import LIKE_2011
 
@@ -42,12 +50,47 @@ def compute(tables: Tables) -> ir.Table:
     pairs_by_level = {
         "cell": pairs.cell,
         "machine": pairs.machines,
-        "task": over_tasks(tables, count_changes, "task_changes"),
+        "task": over_tasks(tables, PERCENT_COUNTS, "task_changes"),
     }
     levels = [
         curves(rows).mutate(level=ibis.literal(level)) for level, rows in pairs_by_level.items()
     ]
     return ibis.union(*levels)
+
+
+def count_percents(resource: str, changes: Numbers, seconds: Index) -> dict[str, Index]:
+    """Count changes, and their seconds, in percent bins: what :func:`count_changes` does in SQL."""
+    n_pairs, seconds_of_bins = percent_bins(changes, seconds)
+    percent = np.flatnonzero(n_pairs)
+    return {
+        "percent": percent,
+        "n_pairs": n_pairs[percent],
+        "seconds": seconds_of_bins[percent],
+    }
+
+
+@compiled()
+def percent_bins(changes: Numbers, seconds: Index) -> tuple[Index, Index]:
+    """Return the number of changes in each percent bin, and their seconds, shape (HIGHEST + 2,).
+
+    Examples
+    --------
+    >>> n, seconds = percent_bins(np.array([0.0, 0.015, 0.02, 7.5]), np.array([600, 600, 450, 300]))
+    >>> n[[0, 1, 2, 201]].tolist(), seconds[[0, 1, 2, 201]].tolist()
+    ([1, 0, 2, 1], [600, 0, 1050, 300])
+    """
+    n_pairs = np.zeros(HIGHEST + 2, np.int64)
+    seconds_of_bins = np.zeros(HIGHEST + 2, np.int64)
+    for i in range(len(changes)):
+        percent = changes[i] * 100.0
+        # Compared before it is rounded: the change from zero is no number of a bin.
+        whole_percent = int(np.ceil(percent)) if percent <= HIGHEST else HIGHEST + 1
+        n_pairs[whole_percent] += 1
+        seconds_of_bins[whole_percent] += seconds[i]
+    return n_pairs, seconds_of_bins
+
+
+PERCENT_COUNTS = ChangeSummary(count_changes, count_percents)
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:

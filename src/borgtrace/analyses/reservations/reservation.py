@@ -125,25 +125,8 @@ CODES = {
     "borg": kernel.BORG,
 }
 POLICY_CODES = np.array([CODES[setting.policy] for setting in SETTINGS])
-HIGHEST_INCREASE = 1000
-"""Larger increases count as this one, %."""
-N_INCREASES = HIGHEST_INCREASE + 1
-GAP = 300
-"""Seconds without a window after which a task starts over: its history is lost."""
 NO_MACHINE = -1
 """Stands for NULL, which equals nothing: a task on a dedicated machine would start over at every window."""
-
-
-class TaskWindows(NamedTuple):
-    """Windows with usage and request of one resource, sorted by task and time; shape (n,) each."""
-
-    follows: Flags
-    """Whether each window follows the one before in the same run of the same task."""
-    start: Index
-    seconds: Index
-    usage: Numbers
-    request: Numbers
-    tier: Index
 
 
 def compute(
@@ -181,63 +164,29 @@ def count_increases(block: pa.Table, n_tiers: int) -> Index:
 
     Margins are learned only where the replay uses them.
     """
-    return np.stack(
-        [
-            count_increases_of_resource(windows_of_resource(block, resource, n_tiers), n_tiers)
-            for resource in RESOURCES
-        ]
-    )
+    windows = windows_of_resources(block, n_tiers)
+    return np.stack([kernel.count_increases(of_resource, n_tiers) for of_resource in windows])
 
 
-def windows_of_resource(block: pa.Table, resource: str, n_tiers: int) -> TaskWindows:
-    """Return the windows of a block that have usage and a request of a resource."""
-    usage = blocks.column(block, f"average_{resource}")
-    request = blocks.column(block, f"{resource}_request")
-    # A request of nothing, or so small that the sums round it to nothing, has no part that could be reclaimed.
-    chosen = np.flatnonzero(~np.isnan(usage) & (request >= kernel.LEAST))
-    task = blocks.task_numbers(block)[chosen]
-    machine = blocks.integers(block, "machine_id", NO_MACHINE)[chosen]
-    start = blocks.seconds_since_start(block)[chosen]
-    seconds = blocks.integers(block, "seconds")[chosen]
-    return TaskWindows(
-        follows=follow_in_run(task, machine, start, start + seconds),
-        start=start,
-        seconds=seconds,
-        usage=usage[chosen],
-        request=request[chosen],
-        tier=blocks.integers(block, "tier", n_tiers - 1)[chosen],
-    )
-
-
-def follow_in_run(task: Index, machine: Index, start: Index, end: Index) -> Flags:
-    """Return which windows follow the one before in the same run of the same task."""
-    is_same_task = task[1:] == task[:-1]
-    is_same_machine = machine[1:] == machine[:-1]
-    # A gap means that the task was away, or that its records are missing: either way the past is no guide.
-    has_no_gap = start[1:] - end[:-1] < GAP
-    follows = np.zeros(len(task), dtype=np.bool_)
-    follows[1:] = is_same_task & is_same_machine & has_no_gap
-    return follows
-
-
-def count_increases_of_resource(windows: TaskWindows, n_tiers: int) -> Index:
-    """Add up the seconds of windows by tier and increase, shape (tiers, increases)."""
-    later = np.flatnonzero(windows.follows)
-    usage_before = windows.usage[later - 1]
-    usage = windows.usage[later]
-    # From 0 to something no finite margin is enough; from 0 to 0 none is needed.
-    increase_from_zero = np.where(usage > 0.0, float(HIGHEST_INCREASE), 0.0)
-    percent = np.divide(
-        (usage - usage_before) * 100.0,
-        usage_before,
-        out=increase_from_zero,
-        where=usage_before != 0.0,
-    )
-    whole_percent = np.ceil(np.clip(percent, 0.0, HIGHEST_INCREASE)).astype(np.int64)
-    cell = windows.tier[later] * N_INCREASES + whole_percent
-    # Sums of whole seconds are exact in the 53 bits of its floats.
-    counts = np.bincount(cell, windows.seconds[later], n_tiers * N_INCREASES)
-    return counts.astype(np.int64).reshape(n_tiers, -1)
+def windows_of_resources(block: pa.Table, n_tiers: int) -> list[kernel.LimitedWindows]:
+    """Return the windows of a block with usage and request of each resource."""
+    task = blocks.task_numbers(block)
+    machine = blocks.integers(block, "machine_id", NO_MACHINE)
+    start = blocks.seconds_since_start(block)
+    seconds = blocks.integers(block, "seconds")
+    tier = blocks.integers(block, "tier", n_tiers - 1)
+    return [
+        kernel.LimitedWindows(
+            task=task,
+            machine=machine,
+            start=start,
+            seconds=seconds,
+            usage=blocks.column(block, f"average_{resource}"),
+            limit=blocks.column(block, f"{resource}_request"),
+            group=tier,
+        )
+        for resource in RESOURCES
+    ]
 
 
 def margins_of_settings(increases: Index) -> Numbers:
@@ -265,9 +214,8 @@ def replay_policies(block: pa.Table, margins: Numbers, half_life: float) -> Inde
     """Replay all settings for both resources, with margins of shape (resources, settings, tiers)."""
     n_tiers = margins.shape[2]
     totals = []
-    for resource, resource_margins in zip(RESOURCES, margins, strict=True):
-        windows = windows_of_resource(block, resource, n_tiers)
-        totals.append(kernel.replay(*windows, n_tiers, POLICY_CODES, resource_margins, half_life))
+    for windows, of_resource in zip(windows_of_resources(block, n_tiers), margins, strict=True):
+        totals.append(kernel.replay(windows, n_tiers, POLICY_CODES, of_resource, half_life))
     return np.stack(totals)
 
 

@@ -1,8 +1,10 @@
 """Replay reservation policies over the usage of tasks, in compiled code."""
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
+import numpy as np
+
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 
 LIMIT = 0
@@ -31,32 +33,88 @@ LEAST = 0.5 / ONE
 """Smaller requests are rounded to nothing."""
 WARM_UP = 300
 """Seconds for which Borg leaves a task its limit (Verma et al., §5.5)."""
+GAP = 300
+"""Seconds without a window after which a task starts over: its history is lost."""
+HIGHEST_INCREASE = 1000
+"""Larger increases count as this one, %."""
+N_INCREASES = HIGHEST_INCREASE + 1
+MOST_PENDING = 4096
+"""Windows whose sums are whole numbers in floats: exact below 2⁵³, with up to 7,000 largest machines in use."""
+
+
+class LimitedWindows(NamedTuple):
+    """Windows of one resource, sorted by task and time; shape (n,) each.
+
+    Attributes
+    ----------
+    task, machine
+        Numbers of the task and of the machine.
+    start, seconds
+        Start and length, s.
+    usage, limit
+        Usage and limit of the task. Without either, or with a limit of nothing, no part of it could be reclaimed: such
+        windows are left out.
+    group
+        The group in which each window counts.
+    """
+
+    task: Index
+    machine: Index
+    start: Index
+    seconds: Index
+    usage: Numbers
+    limit: Numbers
+    group: Index
+
+
+@compiled()
+def count_increases(windows: LimitedWindows, n_groups: int) -> Index:
+    """Add up the seconds of windows by group and increase over the window before in the same run, in whole percent.
+
+    Parameters
+    ----------
+    windows
+        Of a resource.
+    n_groups
+        How many groups there are.
+
+    Returns
+    -------
+    ndarray of shape (n_groups, N_INCREASES)
+    """
+    counts = np.zeros((n_groups, N_INCREASES), np.int64)
+    last = -1
+    for i in range(windows.usage.size):
+        if not _is_limited(windows, i):
+            continue
+        if _follows(windows, last, i):
+            before = windows.usage[last]
+            if before != 0.0:
+                percent = (windows.usage[i] - before) * 100.0 / before
+            else:
+                # From 0 to something no finite margin is enough; from 0 to 0 none is needed.
+                percent = float(HIGHEST_INCREASE) if windows.usage[i] > 0.0 else 0.0
+            whole_percent = int(np.ceil(min(max(percent, 0.0), float(HIGHEST_INCREASE))))
+            counts[windows.group[i], whole_percent] += windows.seconds[i]
+        last = i
+    return counts
 
 
 def replay(
-    continues: NDArray[np.bool_],
-    start: NDArray[np.int64],
-    seconds: NDArray[np.int64],
-    usage: NDArray[np.float64],
-    limit: NDArray[np.float64],
-    group: NDArray[np.int64],
+    windows: LimitedWindows,
     n_groups: int,
-    policy: NDArray[np.int64],
-    margin: NDArray[np.float64],
+    policy: Index,
+    margin: Numbers,
     half_life: float,
-) -> NDArray[np.int64]:
+) -> Index:
     """Replay every policy over the windows of many tasks.
 
     Parameters
     ----------
-    continues
-        Whether a window follows the one before it in the same run of the same task; shape (n,).
-    start, seconds
-        Start and length of the windows, s.
-    usage, limit
-        Usage and limit of the task, without NaN.
-    group, n_groups
-        The group in which each window counts, shape (n,), and how many groups there are.
+    windows
+        Of a resource.
+    n_groups
+        How many groups there are.
     policy, margin
         Policies (`LIMIT`, `PREVIOUS`, `BORG`) of shape (p,), and their margins of shape (p, n_groups).
     half_life
@@ -67,88 +125,142 @@ def replay(
     ndarray of shape (p, n_groups, N_SUMS)
         Sums of integers, the same whatever the order of blocks.
     """
-    sums = np.zeros((n_groups, policy.size, N_SUMS), dtype=np.int64)
+    # Policies of one kind side by side: the same arithmetic for all of them at once.
+    order = np.argsort(policy, kind="stable")
+    firsts = np.searchsorted(policy[order], [LIMIT, PREVIOUS, BORG, BORG + 1])
+    factor = np.ascontiguousarray((1.0 + margin.T)[:, order])
+    sums = np.zeros((n_groups, policy.size, N_SUMS), np.int64)
     # These are the same under every policy: added up once.
-    common = np.zeros((n_groups, N_SUMS), dtype=np.int64)
-    factor = np.ascontiguousarray(1.0 + margin.T)
-    windows = (continues, start, seconds, usage, limit, group)
-    _add_windows(*windows, policy, factor, half_life, sums, common)
+    common = np.zeros((n_groups, N_SUMS), np.int64)
+    _add_windows(windows, firsts, factor, half_life, sums, common)
     # Outside of compiled code: arithmetic of whole arrays takes seconds to compile.
     sums += common[:, np.newaxis]
-    return sums.transpose(1, 0, 2)
+    sums_in_order_of_policies = np.empty_like(sums)
+    sums_in_order_of_policies[:, order] = sums
+    return sums_in_order_of_policies.transpose(1, 0, 2)
 
 
 @compiled()
 def _add_windows(
-    continues: NDArray[np.bool_],
-    start: NDArray[np.int64],
-    seconds: NDArray[np.int64],
-    usage: NDArray[np.float64],
-    limit: NDArray[np.float64],
-    group: NDArray[np.int64],
-    policy: NDArray[np.int64],
-    factor: NDArray[np.float64],
+    windows: LimitedWindows,
+    firsts: Index,
+    factor: Numbers,
     half_life: float,
-    sums: NDArray[np.int64],
-    common: NDArray[np.int64],
+    sums: Index,
+    common: Index,
 ) -> None:
     """Add the windows to `sums`, and to `common` what they add under every policy.
 
-    `factor` is 1 + margin, of shape (n_groups, p); the rest is as in :func:`replay`.
+    `firsts` are the first policies of each kind, and how many there are; `factor` is 1 + margin, shape (n_groups, p);
+    the rest is as in :func:`replay`.
     """
+    n_policies = factor.shape[1]
     # The reservation of each policy depends on the one before.
-    reserved = np.zeros(policy.size)
+    reserved = np.zeros(n_policies)
+    # Sums of the windows since the last one was added to `sums`: whole numbers, of each policy and of each kind.
+    pending = np.zeros((N_SUMS, n_policies))
+    pending_of_kind = np.zeros((N_SUMS, 3))
+    n_pending = 0
+    pending_group = 0
+    last = -1
     start_of_run = 0
-    for i in range(usage.size):
-        g = group[i]
-        is_first = not continues[i]
-        if is_first:
-            start_of_run = start[i]
-        # The first window of all begins a run (`continues[0]` is false), so `i - 1` is never −1.
-        previous_usage = 0.0 if is_first else usage[i - 1]
-        is_warm = start[i] - start_of_run >= WARM_UP
-        fading = 1.0
+    for i in range(windows.usage.size):
+        if not _is_limited(windows, i):
+            continue
+        group = windows.group[i]
+        if n_pending == MOST_PENDING or group != pending_group:
+            _add_pending(pending, pending_of_kind, firsts, sums[pending_group])
+            n_pending = 0
+        pending_group = group
+        n_pending += 1
+        usage = windows.usage[i]
+        limit = windows.limit[i]
+        seconds = windows.seconds[i]
+        common[group, LIMITED] += scaled(limit) * seconds
+        common[group, USED] += scaled(usage) * seconds
+        common[group, SECONDS] += seconds
+        if usage > limit:
+            common[group, ABOVE_LIMIT] += seconds
+        follows = _follows(windows, last, i)
+        if not follows:
+            start_of_run = windows.start[i]
+        # The first window of a run has its limit, and with Borg all do until the task is warm.
+        is_warm = windows.start[i] - start_of_run >= WARM_UP
+        _add_at_limit(pending_of_kind[:, LIMIT], usage, limit, seconds)
+        if follows:
+            pending_of_kind[UNDER_MARGIN, PREVIOUS] += seconds
+            for k in range(firsts[PREVIOUS], firsts[BORG]):
+                target = windows.usage[last] * factor[group, k]
+                _add_under_margin(pending, k, usage, limit, target, seconds)
+        else:
+            _add_at_limit(pending_of_kind[:, PREVIOUS], usage, limit, seconds)
         if is_warm:
+            pending_of_kind[UNDER_MARGIN, BORG] += seconds
             # Once for all policies: a power takes longer than all the rest of one.
-            fading = 0.5 ** (float(start[i] - start[i - 1]) / half_life)
-        # Integers, so that blocks add up to the same sum in any order.
-        common[g, LIMITED] += scaled(limit[i]) * seconds[i]
-        common[g, USED] += scaled(usage[i]) * seconds[i]
-        common[g, SECONDS] += seconds[i]
-        if usage[i] > limit[i]:
-            common[g, ABOVE_LIMIT] += seconds[i]
-        for k in range(policy.size):
-            kind = _policy_in_force(policy[k], is_first, is_warm)
-            target = previous_usage * factor[g, k]
-            uncapped = reservation(kind, limit[i], target, reserved[k], fading)
-            reserved[k] = min(limit[i], uncapped)
-            # Indexed one by one: a view of the sums would take as long as all the rest.
-            sums[g, k, RESERVED] += scaled(reserved[k]) * seconds[i]
-            if usage[i] > reserved[k]:
-                sums[g, k, VIOLATED] += seconds[i]
-                sums[g, k, OVERLOAD] += scaled(usage[i] - reserved[k]) * seconds[i]
-            if kind != LIMIT:
-                sums[g, k, UNDER_MARGIN] += seconds[i]
-                if usage[i] > uncapped:
-                    sums[g, k, ABOVE_MARGIN] += seconds[i]
+            fading = 0.5 ** (float(windows.start[i] - windows.start[last]) / half_life)
+            for k in range(firsts[BORG], firsts[BORG + 1]):
+                target = windows.usage[last] * factor[group, k]
+                # Rise to the target at once, but sink toward it by half in every half-life.
+                faded = target + (reserved[k] - target) * fading
+                uncapped = faded if target < reserved[k] else target
+                reserved[k] = _add_under_margin(pending, k, usage, limit, uncapped, seconds)
+        else:
+            _add_at_limit(pending_of_kind[:, BORG], usage, limit, seconds)
+            reserved[:] = limit
+        last = i
+    _add_pending(pending, pending_of_kind, firsts, sums[pending_group])
 
 
 @compiled(inline=True)
-def _policy_in_force(policy: int, is_first: bool, is_warm: bool) -> int:
-    """Return the policy of a window: the first of a run has its limit, and with Borg all do until it is warm."""
-    reserves_limit = is_first or (policy == BORG and not is_warm)
-    return LIMIT if reserves_limit else policy
+def _is_limited(windows: LimitedWindows, i: int) -> bool:
+    """Return whether a window has usage and a limit of something."""
+    # A limit that is NaN is not at least anything.
+    return not np.isnan(windows.usage[i]) and windows.limit[i] >= LEAST
 
 
 @compiled(inline=True)
-def reservation(policy: int, limit: float, target: float, reserved: float, fading: float) -> float:
-    """Return what a policy would reserve next, after it has `reserved`, if it could exceed the limit."""
-    if policy == LIMIT:
-        return limit
-    # Rise to the target at once, but sink toward it by half in every half-life.
-    if policy == BORG and target < reserved:
-        target += (reserved - target) * fading
-    return target
+def _follows(windows: LimitedWindows, last: int, i: int) -> bool:
+    """Return whether a window follows the last one in the same run of the same task."""
+    if last < 0 or windows.task[i] != windows.task[last]:
+        return False
+    # A gap means that the task was away, or that its records are missing: either way the past is no guide.
+    end = windows.start[last] + windows.seconds[last]
+    return windows.machine[i] == windows.machine[last] and windows.start[i] - end < GAP
+
+
+@compiled(inline=True)
+def _add_under_margin(
+    pending: Numbers, k: int, usage: float, limit: float, uncapped: float, seconds: int
+) -> float:
+    """Add a window that a margin decides to the sums of policy k, and return what it reserves."""
+    reserved = min(limit, uncapped)
+    # No branches, and whole numbers as floats: so the compiler does several policies at once.
+    pending[RESERVED, k] += np.floor(reserved * ONE + 0.5) * seconds
+    pending[VIOLATED, k] += seconds if usage > reserved else 0.0
+    overload = np.floor((usage - reserved) * ONE + 0.5) * seconds
+    pending[OVERLOAD, k] += overload if usage > reserved else 0.0
+    pending[ABOVE_MARGIN, k] += seconds if usage > uncapped else 0.0
+    return reserved
+
+
+@compiled(inline=True)
+def _add_at_limit(pending: Numbers, usage: float, limit: float, seconds: int) -> None:
+    """Add a window that has its limit to the sums of a kind of policies."""
+    pending[RESERVED] += scaled(limit) * seconds
+    if usage > limit:
+        pending[VIOLATED] += seconds
+        pending[OVERLOAD] += scaled(usage - limit) * seconds
+
+
+@compiled()
+def _add_pending(pending: Numbers, pending_of_kind: Numbers, firsts: Index, sums: Index) -> None:
+    """Add what is pending to the sums of a group, and begin anew."""
+    for kind in range(3):
+        for k in range(firsts[kind], firsts[kind + 1]):
+            for j in range(N_SUMS):
+                sums[k, j] += int(pending[j, k]) + int(pending_of_kind[j, kind])
+    pending[:] = 0.0
+    pending_of_kind[:] = 0.0
 
 
 @compiled(inline=True)

@@ -1,13 +1,15 @@
 """Kernels over the windows of whole collections: block by block here, inside the workers on Spark.
 
-A block holds all windows of a range of collections (on Spark of those whose id has one remainder),
-sorted by task and time. A kernel turns a block into integer sums; they are added up, so neither the
-number of blocks nor the engine shows in the result.
+A block holds all windows of some tasks (on Spark of the collections whose id has one remainder), sorted by task and
+time. A kernel turns a block into integer sums; they are added up, so neither the number of blocks nor the engine shows
+in the result. Windows stream from the engine in blocks that are small enough to stay near the processor: whole ranges
+of collections in memory took three times as long, most of it to get new memory.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import reduce
+from contextlib import closing
+from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -20,13 +22,16 @@ from numpy.typing import NDArray
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
 from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.windows import UNKNOWN, regular, tier
-from borgtrace.kernels.runs import are_sorted, run_starts
+from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.runs import run_starts
 from borgtrace.question import Tables
 from borgtrace.schema.time import SECOND
 from borgtrace.store.traces import find_rows
 
-ROWS_PER_BLOCK = 4_000_000
-"""So many that fetching all blocks takes little longer than fetching one; three are in memory at a time."""
+ROWS_PER_RANGE = 4_000_000
+"""Windows of one query: so many that all queries take little longer than one."""
+ROWS_PER_BLOCK = 250_000
+"""So many that a block takes much longer than starting a kernel; some blocks are in memory at a time."""
 ORDER = (*TASK, "start_time", "source_part", "source_row")
 THREADS = 2
 MIN_WORKER_BLOCKS = 8
@@ -83,7 +88,7 @@ def sum_blocks(
         Name of the relational stage.
     """
     if tables.engine != "duckdb":
-        n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_BLOCK)
+        n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_RANGE)
         return sum_in_workers(lookup(usage, tasks, TASK), kernel, n_blocks)
     return reduce(add, map_blocks(tables, usage, tasks, kernel, stage))
 
@@ -106,26 +111,97 @@ def map_blocks(
     stage
         Name of the relational stage.
     """
-    running: list[Future[BlockResult]] = []
     with ThreadPoolExecutor(THREADS) as pool:
         # Fetched by the caller's thread: a connection answers one query at a time.
         for ids in collection_ranges(tables):
-            windows = tables.fetch(within(usage, ids), stage)
-            block_tasks = None
+            range_tasks = None
             if tasks is not None:
-                block_tasks = tables.fetch(within(tasks, ids), f"{stage}_tasks")
-            # Not more blocks than threads at a time: each takes memory.
-            if len(running) == THREADS:
-                yield running.pop(0).result()
-            running.append(pool.submit(run_kernel, kernel, windows, block_tasks))
-        for future in running:
-            yield future.result()
+                range_tasks = in_order_of_tasks(tables.fetch(within(tasks, ids), f"{stage}_tasks"))
+            run = partial(run_kernel, kernel, tasks=range_tasks)
+            windows = within(usage, ids)
+            try:
+                # Only the results of a whole range: it may turn out that its rows are in no order.
+                yield from list(run_on_threads(pool, run, sorted_blocks(tables, windows, stage)))
+            except UnsortedError:
+                yield run(in_order(tables.fetch(windows, stage).combine_chunks()))
+
+
+class UnsortedError(Exception):
+    """The engine has changed the order of the store's rows, as joins do."""
+
+
+def run_on_threads(
+    pool: ThreadPoolExecutor,
+    run: Callable[[pa.Table], BlockResult],
+    table_blocks: Iterable[pa.Table],
+) -> Iterator[BlockResult]:
+    """Yield the result of each block in turn, while the next ones are read."""
+    running: list[Future[BlockResult]] = []
+    for block in table_blocks:
+        # Not more blocks than threads at a time: each takes memory.
+        if len(running) == THREADS:
+            yield running.pop(0).result()
+        running.append(pool.submit(run, block))
+    for future in running:
+        yield future.result()
+
+
+def sorted_blocks(tables: Tables, windows: ibis.Table, stage: str) -> Iterator[pa.Table]:
+    """Yield windows as they stream, in blocks that hold whole tasks; at least one block, which may be empty.
+
+    Raises
+    ------
+    UnsortedError
+        They do not come in `ORDER`.
+    """
+    waiting: list[pa.Table] = []
+    last_task: tuple[int, int] | None = None
+    with closing(tables.fetch_batches(windows, stage, ROWS_PER_BLOCK)) as batches:
+        for batch in batches:
+            waiting.append(pa.Table.from_batches([batch]))
+            if sum(rows.num_rows for rows in waiting) < ROWS_PER_BLOCK:
+                continue
+            rows = pa.concat_tables(waiting).combine_chunks()
+            start_of_last = int(run_starts(*task_keys(rows))[-2])
+            waiting = [rows.slice(start_of_last)]
+            # One task may fill more than a block.
+            if start_of_last:
+                block = rows.slice(0, start_of_last)
+                last_task = check_order(block, last_task)
+                yield block
+    rest = pa.concat_tables(waiting) if waiting else windows.schema().to_pyarrow().empty_table()
+    rest = rest.combine_chunks()
+    check_order(rest, last_task)
+    yield rest
+
+
+def check_order(block: pa.Table, last_task: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return the last task of a block, or the one before where it has none.
+
+    Raises
+    ------
+    UnsortedError
+        Its rows are not in `ORDER`, or do not follow the task before.
+    """
+    if not block.num_rows:
+        return last_task
+    if not are_in_order(block):
+        raise UnsortedError
+    collections, instances = task_keys(block)
+    if last_task is not None and (int(collections[0]), int(instances[0])) <= last_task:
+        raise UnsortedError
+    return int(collections[-1]), int(instances[-1])
+
+
+def task_keys(block: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return collection and instance of each row."""
+    return integers(block, "collection_id"), integers(block, "instance_index")
 
 
 def run_kernel(
     kernel: Callable[[pa.Table], BlockResult], windows: pa.Table, tasks: pa.Table | None
 ) -> BlockResult:
-    """Run a kernel on the windows of one block, sorted and with the columns of their tasks."""
+    """Run a kernel on the sorted windows of one block with the columns of their tasks."""
     return kernel(with_task_columns(windows, tasks))
 
 
@@ -135,34 +211,31 @@ def within(rows: ibis.Table, ids: tuple[int, int] | None) -> ibis.Table:
 
 
 def collection_ranges(tables: Tables) -> Iterator[tuple[int, int] | None]:
-    """Yield the first and the last collection of each block; None where one block holds all.
+    """Yield the first and the last collection of each range; None where one range holds all.
 
     Files are sorted by collection, so that each range reads its own part of them; remainders would each read all.
     """
-    if tables.n_rows("instance_usage") <= ROWS_PER_BLOCK:
+    if tables.n_rows("instance_usage") <= ROWS_PER_RANGE:
         yield None
         return
     usage = tables.instance_usage
     counts = usage.group_by("collection_id").aggregate(n=usage.count()).order_by("collection_id")
     collections = tables.fetch(counts, "collections")
-    # A block ends with the collection that fills it, so that no task is cut.
-    block_numbers = (np.cumsum(integers(collections, "n")) - 1) // ROWS_PER_BLOCK
-    block_starts = np.flatnonzero(np.diff(block_numbers)) + 1
-    for ids in np.split(integers(collections, "collection_id"), block_starts):
+    # A range ends with the collection that fills it, so that no task is cut.
+    range_numbers = (np.cumsum(integers(collections, "n")) - 1) // ROWS_PER_RANGE
+    range_starts = np.flatnonzero(np.diff(range_numbers)) + 1
+    for ids in np.split(integers(collections, "collection_id"), range_starts):
         yield int(ids[0]), int(ids[-1])
 
 
-def with_task_columns(usage: pa.Table, tasks: pa.Table | None = None) -> pa.Table:
-    """Sort windows, and add the columns of `tasks` to each; NULL where its task is missing there.
+def with_task_columns(block: pa.Table, tasks: pa.Table | None = None) -> pa.Table:
+    """Add the columns of `tasks` to each window, both sorted by task; NULL where its task is missing there.
 
     In Arrow, because a join of DuckDB does not keep the order of its rows.
     """
-    block = in_order(usage.combine_chunks())
     if tasks is None:
         return block
-    tasks = tasks.sort_by([(name, "ascending") for name in TASK])
-    collections = integers(block, "collection_id")
-    instances = integers(block, "instance_index")
+    collections, instances = task_keys(block)
     starts = run_starts(collections, instances)
     first_windows = starts[:-1]
     task_rows = find_rows(
@@ -178,10 +251,55 @@ def with_task_columns(usage: pa.Table, tasks: pa.Table | None = None) -> pa.Tabl
     return block
 
 
+def in_order_of_tasks(tasks: pa.Table) -> pa.Table:
+    """Return rows of tasks in the order of their keys."""
+    return tasks.sort_by([(name, "ascending") for name in TASK]).combine_chunks()
+
+
+def are_in_order(block: pa.Table) -> bool:
+    """Return whether rows of windows are in `ORDER`."""
+    # Keys as they are stored: to make all of them 64 bits wide takes longer than to compare them.
+    return bool(follow_each_other(*(block[name].to_numpy() for name in ORDER)))
+
+
+@compiled()
+def follow_each_other(
+    collection: NDArray[np.int64],
+    instance: NDArray[np.int32],
+    start_time: NDArray[np.int64],
+    source_part: NDArray[np.int32],
+    source_row: NDArray[np.int64],
+) -> bool:
+    """Return whether rows are sorted by these five keys, the first of which counts most; shape (n,) each.
+
+    Examples
+    --------
+    >>> ids, none = np.array([1, 1, 2]), np.zeros(3, np.int32)
+    >>> follow_each_other(ids, none, np.array([3, 4, 0]), none, np.zeros(3, np.int64))
+    True
+    >>> follow_each_other(ids, none, np.array([4, 3, 0]), none, np.zeros(3, np.int64))
+    False
+    """
+    for i in range(1, len(collection)):
+        if collection[i] != collection[i - 1]:
+            is_later = collection[i] > collection[i - 1]
+        elif instance[i] != instance[i - 1]:
+            is_later = instance[i] > instance[i - 1]
+        elif start_time[i] != start_time[i - 1]:
+            is_later = start_time[i] > start_time[i - 1]
+        elif source_part[i] != source_part[i - 1]:
+            is_later = source_part[i] > source_part[i - 1]
+        else:
+            is_later = source_row[i] >= source_row[i - 1]
+        if not is_later:
+            return False
+    return True
+
+
 def in_order(block: pa.Table) -> pa.Table:
     """Return rows of windows in `ORDER`."""
     # Rows of a store are sorted, and an engine that only filters keeps the order: checking takes a sixth of a sort.
-    if are_sorted(*(integers(block, name) for name in ORDER)):
+    if are_in_order(block):
         return block
     return block.sort_by([(name, "ascending") for name in ORDER])
 
@@ -256,7 +374,7 @@ def integers(block: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
 
 def task_numbers(block: pa.Table) -> NDArray[np.int64]:
     """Number the tasks of a sorted block from 0."""
-    starts = run_starts(integers(block, "collection_id"), integers(block, "instance_index"))
+    starts = run_starts(*task_keys(block))
     lengths = np.diff(starts)
     return np.repeat(np.arange(len(lengths)), lengths)
 
