@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import tensorflow as tf
 
+    from borgtrace.datasets.device_traces import DeviceTraces
     from borgtrace.datasets.pytorch import TraceDataset, TraceMap
 
 
@@ -177,9 +178,29 @@ class TraceSet(TraceFiles):
             order = np.random.default_rng([seed, epoch]).permutation(order)
         return chain.from_iterable(ahead(load, order.tolist(), threads))
 
-    def torch(self, **options: Any) -> TraceDataset:
-        """Return a :class:`torch.utils.data.IterableDataset`; see :mod:`borgtrace.datasets.pytorch`."""
+    @overload
+    def torch(self, *, device: None = None, **options: Any) -> TraceDataset: ...
+
+    @overload
+    def torch(self, *, device: str, **options: Any) -> DeviceTraces: ...
+
+    def torch(self, *, device: str | None = None, **options: Any) -> TraceDataset | DeviceTraces:
+        """Return a :class:`torch.utils.data.IterableDataset` of batches.
+
+        Parameters
+        ----------
+        device
+            ``"cuda"``, ``"mps"``, ``"cpu"`` or ``"auto"``: the traces live there and batches are gathered there, see
+            :mod:`borgtrace.datasets.device_traces`.  None: they are read from the files, see
+            :mod:`borgtrace.datasets.pytorch`.
+        options
+            Of the class that is returned.
+        """
         # Imported here, because PyTorch and TensorFlow take seconds, and neither is a dependency.
+        if device is not None:
+            from borgtrace.datasets.device_traces import DeviceTraces
+
+            return DeviceTraces(self, device=device, **options)
         from borgtrace.datasets.pytorch import TraceDataset
 
         return TraceDataset(self, **options)

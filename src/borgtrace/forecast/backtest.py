@@ -16,6 +16,7 @@ from borgtrace.forecast.choice import (
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
 from borgtrace.forecast.saved import SavedForecasters, load, save
 from borgtrace.forecast.series import COLUMNS, HORIZONS, PAST, Examples, UsageSeries, examples
+from borgtrace.learning.devices import check_device
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.question.study_times import in_words, usage_span
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE, SEED, check_fields
@@ -48,6 +49,9 @@ class ForecastOptions:
         Such a file, which is judged instead of training anew.
     seed
         Of the samples and of training.
+    device
+        Where forecasters in PyTorch compute: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``, or ``"auto"``, the
+        fastest that there is.  A device changes the last digits, so it is only used where it is named.
     """
 
     forecasters: Sequence[ForecasterChoice] = tuple(
@@ -60,6 +64,7 @@ class ForecastOptions:
     save: str = ""
     model: str = ""
     seed: Annotated[int, SEED] = 0
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         check_choices(self.forecasters, self.save)
@@ -71,6 +76,7 @@ class ForecastOptions:
                 expected="one",
                 got=", ".join(self.resources),
             )
+        check_device("--device", self.device)
         check_fields(self)
 
 
@@ -131,6 +137,8 @@ def backtests_of(
     if options.model:
         saved = load(options.model, store_digest, resource)
     trained = saved.forecasters
+    for forecaster in trained.values():
+        forecaster.device = options.device
     for cut, next_cut in pairwise(cuts_of(series, options.folds)):
         if not options.model:
             known = examples(series, 0, cut, options.examples, options.seed)
@@ -202,6 +210,7 @@ def train_all(
         step = f"{resource}: training {name}"
         report(step, n_done * len(known), total)
         trained[name] = forecaster_class(choice)()
+        trained[name].device = options.device
         trained[name].train(known, options.seed)
         report(step, (n_done + 1) * len(known), total)
     return trained

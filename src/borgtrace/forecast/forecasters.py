@@ -14,16 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from borgtrace.errors import EngineError, UsageError
+from borgtrace.errors import UsageError
 from borgtrace.forecast.series import HORIZONS, PAST, Examples
 from borgtrace.forecast.trees import Trees
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.learning import lstm
+from borgtrace.learning.devices import device_of, import_torch, one_thread, reproducible
+from borgtrace.learning.examples import ExampleArrays
 
 Array = NDArray[Any]
-UNITS = 32
 EPOCHS = 5
-BATCH = 512
 """Of the network."""
+PREDICTED = 32_768
+"""Examples that the network predicts at a time."""
+_USER = "forecaster lstm"
 
 
 class Forecaster(ABC):
@@ -37,6 +41,8 @@ class Forecaster(ABC):
         What users call it, and what it says.
     needs
         A package that borgtrace does not install by itself; empty for none.
+    device
+        Where PyTorch computes, as of ``--device``; others do not use it.
 
     Examples
     --------
@@ -51,6 +57,7 @@ class Forecaster(ABC):
     name: ClassVar[str]
     about: ClassVar[str]
     needs: ClassVar[str] = ""
+    device: str = "cpu"
     factor: Numbers
     floor: float
 
@@ -286,85 +293,57 @@ class Recurrent(Forecaster):
 
     def fit(self, known: Examples, seed: int) -> None:
         """Minimize the squared error of known targets, with Adam."""
-        torch = import_torch()
+        device = device_of(self.device)
         past, scale = scaled_past(known)
         is_known = ~np.isnan(known.target)
-        change = np.where(is_known, known.target - known.past[:, -1:], 0.0) / scale
-        inputs, targets, weights = (
-            torch.as_tensor(values, dtype=torch.float32) for values in (past, change, is_known)
-        )
-        # The program's own generator stays as it was.
-        with threadpool_limits(1), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.layers = untrained_layers()
-            optimizer = torch.optim.Adam(self.layers.parameters(), 3e-3)
-            for _ in range(EPOCHS):
-                for rows in torch.randperm(len(known)).split(BATCH):
-                    errors = self.changes(inputs[rows]) - targets[rows]
-                    weight = weights[rows]
-                    loss = (errors**2 * weight).sum() / weight.sum().clamp(min=1)
-                    optimizer.zero_grad()
-                    loss.backward()
-                    torch.nn.utils.clip_grad_norm_(self.layers.parameters(), 1.0)
-                    optimizer.step()
+        changes = np.where(is_known, known.target - known.past[:, -1:], 0.0) / scale
+        table = ExampleArrays(past, changes, is_known, device)
+        with reproducible(seed) as generator:
+            self.layers = lstm.untrained_layers(HORIZONS).to(device)
+            lstm.train(
+                self.layers,
+                table,
+                generator=generator,
+                batch=lstm.batch_size(len(known)),
+                epochs=EPOCHS,
+            )
 
     def mean(self, seen: Examples) -> Numbers:
         """Add the change that the network predicts."""
-        torch = import_torch()
+        torch = import_torch(_USER)
+        device = device_of(self.device)
         past, scale = scaled_past(seen)
         inputs = torch.as_tensor(past, dtype=torch.float32)
-        with threadpool_limits(1), torch.no_grad():
-            parts = [self.changes(part) for part in inputs.split(BATCH * 64)]
+        if device.type != "cpu":
+            # What was read from a file is on the CPU.
+            self.layers.to(device)
+        with one_thread(), torch.no_grad():
+            parts = [
+                lstm.predict(self.layers, part.to(device)).cpu() for part in inputs.split(PREDICTED)
+            ]
         changes = torch.cat(parts).numpy().astype(np.float64)
         return np.maximum(seen.past[:, -1:] + changes * scale, 0.0)
-
-    def changes(self, past: Any) -> Any:
-        """Return the changes that the network predicts, as a tensor."""
-        recurrent, head = self.layers
-        outputs, _ = recurrent(past[:, :, None])
-        return head(outputs[:, -1])
 
     def arrays(self) -> dict[str, Array]:
         """Add the parameters of the layers."""
         parameters = self.layers.state_dict().items()
-        return {**super().arrays(), **{name: values.numpy() for name, values in parameters}}
+        return {**super().arrays(), **{name: values.cpu().numpy() for name, values in parameters}}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take over the parameters of the layers; PyTorch checks their names and shapes."""
         super().restore(arrays)
-        torch = import_torch()
-        self.layers = untrained_layers()
+        torch = import_torch(_USER)
+        self.layers = lstm.untrained_layers(HORIZONS)
         parameters = {}
         for name in self.layers.state_dict():
             parameters[name] = torch.as_tensor(arrays[name], dtype=torch.float32)
         self.layers.load_state_dict(parameters)
 
 
-def untrained_layers() -> Any:
-    """Return the layers of the network with random parameters."""
-    torch = import_torch()
-    recurrent = torch.nn.LSTM(1, UNITS, batch_first=True)
-    head = torch.nn.Linear(UNITS, HORIZONS)
-    return torch.nn.ModuleList([recurrent, head])
-
-
 def scaled_past(seen: Examples) -> tuple[Numbers, Numbers]:
     """Return the last hour, relative to the newest value and the deviation, and that deviation: (n, 1)."""
     scale = seen.past.std(axis=1, keepdims=True) + 1e-4
     return (seen.past - seen.past[:, -1:]) / scale, scale
-
-
-def import_torch() -> Any:
-    """Import PyTorch, or say how to install it."""
-    try:
-        import torch
-    except ImportError:
-        raise EngineError(
-            "forecaster lstm",
-            "needs torch",
-            way_out="pip install torch",
-        ) from None
-    return torch
 
 
 FORECASTERS: dict[str, type[Forecaster]] = {

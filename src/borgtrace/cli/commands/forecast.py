@@ -87,6 +87,14 @@ ModelOption = Annotated[
         help="Judge the forecasters of such a file instead of training; the file holds no code.",
     ),
 ]
+DeviceOption = Annotated[
+    str,
+    Option(
+        "--device",
+        metavar="NAME",
+        help="Where lstm computes: cpu, cuda, cuda:1, mps, or auto, the fastest that there is.",
+    ),
+]
 ListForecastersOption = Annotated[bool, Option("--list", help="List the forecasters, and stop.")]
 
 
@@ -105,6 +113,7 @@ def forecast(
     save: SaveOption = None,
     model: ModelOption = None,
     seed: SeedOption = 0,
+    device: DeviceOption = "cpu",
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
@@ -132,6 +141,7 @@ def forecast(
         save=str(save or ""),
         model=str(model or ""),
         seed=seed,
+        device=device,
     )
     options = with_named(options, forecaster, resource)
     question = PACKED if pack else FORECAST
