@@ -16,7 +16,7 @@ from borgtrace.forecast.choice import (
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
 from borgtrace.forecast.saved import SavedForecasters, load, save
 from borgtrace.forecast.series import COLUMNS, HORIZONS, PAST, Examples, UsageSeries, examples
-from borgtrace.learning.devices import check_device
+from borgtrace.learning.devices import check_device, device_of
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.question.study_times import in_words, usage_span
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE, SEED, check_fields
@@ -133,6 +133,9 @@ def backtests_of(
     report: Report,
 ) -> Iterator[ForecastBacktest]:
     """Yield the back-tests of a series; see :func:`backtests`."""
+    if options.device != "cpu":
+        # A device that is not there is refused before other forecasters are trained for minutes.
+        device_of(options.device)
     saved = SavedForecasters(0, {})
     if options.model:
         saved = load(options.model, store_digest, resource)
