@@ -40,7 +40,7 @@ class ArrayStore:
             synthetic={"seed": 0},
         )
 
-    def array(self, column: str) -> np.ndarray:
+    def array(self, column: str, spans: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
         return self.arrays[column]
 
     def usage_rows(self) -> int:

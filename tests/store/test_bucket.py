@@ -78,6 +78,23 @@ def test_an_open_store_gives_a_trace_for_one_round_of_bytes_and_one_look(
     assert bucket.requests == []
 
 
+def test_only_rows_that_are_needed_of_an_array_are_fetched(
+    bucket: Bucket, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Four bytes a row: the header of 128 bytes, which is read first, and two rows are a block, four rows another.
+    monkeypatch.setattr(sparse_copy, "BLOCK", 136)
+    here = borgtrace.open(small).array("duration")
+    store = borgtrace.open(URL)
+    assert len(store.offsets) == 5
+    bucket.requests.clear()
+    first_rows = store.array("duration", (np.array([0]), np.array([2])))
+    assert first_rows[:2].tolist() == here[:2].tolist()
+    assert bucket.requests == []
+    last_rows = store.array("duration", (np.array([1, 4]), np.array([2, 6])))
+    assert last_rows.tolist() == here.tolist()
+    assert [asked for _, _, asked in bucket.requests if asked] == ["bytes=136-151"]
+
+
 def test_no_array_is_read_to_open_a_store(bucket: Bucket) -> None:
     borgtrace.open(URL)
     assert [path for _, path, _ in bucket.requests if path.endswith(".npy")] == []

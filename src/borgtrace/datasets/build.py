@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -38,6 +38,7 @@ from borgtrace.datasets.scaling import (
 from borgtrace.datasets.series import scale, take_columns
 from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.trace_index import Counts, TraceIndex, select_traces
+from borgtrace.datasets.trace_rows import TraceRows, TraceSpans
 from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index
@@ -45,7 +46,6 @@ from borgtrace.kernels.runs import spans
 from borgtrace.storage import RemotePath, as_path, check_free, new_folder, replacing
 from borgtrace.store import Store
 
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 Progress = Callable[[str, int, int], None]
 """Called with the step, how much of it is done, and how much there is."""
@@ -259,14 +259,14 @@ class DatasetBuild:
         self.prefixes = shard_prefixes(self.traces, is_original=options.is_original)
         self.gatherer = Gatherer(store, options.features, options.selection.gaps)
         # Only the columns that were read tell which static features are words.
-        words = {name: column.words for name, column in self.traces.static_words.items()}
+        words = self.traces.static_words
         numbers = tuple(name for name in options.static if name not in words)
         self.names = FeatureNames(options.features, numbers, words)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Workers need neither sets nor prefixes, and a progress bar cannot be pickled.
+        # A progress bar cannot be pickled, and of all traces each task is sent its own.
         state = dict(vars(self))
-        for name in ("progress", "sets", "prefixes"):
+        for name in ("progress", "sets", "prefixes", "traces"):
             del state[name]
         return state
 
@@ -296,7 +296,7 @@ class DatasetBuild:
         """Measure traces in the order of the set, in one thread: the sums of 2017 depend on it to the last bit."""
         blocks = (
             self.gatherer.gather(self.traces, block).series
-            for block in self._blocks(training, POINTS)
+            for block in blocks_of(self.traces, training, POINTS)
         )
         return measure_running(blocks, len(self.options.features))
 
@@ -305,34 +305,42 @@ class DatasetBuild:
         # Marking is faster than sorting.
         is_training = np.zeros(len(self.traces), np.bool_)
         is_training[training] = True
-        blocks = list(self._blocks(np.flatnonzero(is_training), MEASURED_POINTS))
-        return merge(self._map("measure", self._measure_block, blocks))
+        blocks = blocks_of(self.traces, np.flatnonzero(is_training), MEASURED_POINTS)
+        items = [(block,) for block in blocks]
+        return merge(self._map("measure", self._measure_block, items, self.traces.spans_at))
 
-    def _measure_block(self, block: Index) -> SeriesMoments:
-        return measure_series(self.gatherer.gather(self.traces, block).series)
+    def _measure_block(self, traces: TraceSpans, block: Index) -> SeriesMoments:
+        return measure_series(self.gatherer.gather(traces, block).series)
 
     def write(self, folder: Path, scalings: tuple[Scaling, ...]) -> dict[str, list[DatasetFile]]:
         """Write all files of all sets."""
         shards: list[Shard] = []
         for set_name, index in self.sets.items():
             shards += self._shards(folder, set_name, index)
-        write_format = FORMATS[self.options.format].write
-
-        def write(shard: Shard) -> DatasetFile:
-            with replacing(shard.path) as draft:
-                records = write_format(
-                    draft,
-                    self.names,
-                    self._scaled(shard.positions, scalings),
-                    is_compressed=self.options.gzip,
-                )
-                return DatasetFile(shard.path.name, records, draft.stat().st_size)
-
+        items = [(shard.positions, shard.path, scalings) for shard in shards]
         # Results come back in the order of the shards, whichever thread wrote them.
         files: dict[str, list[DatasetFile]] = {name: [] for name in self.sets}
-        for shard, file in zip(shards, self._map("write", write, shards), strict=True):
+        written = self._map("write", self._write_shard, items, self.traces.rows_at)
+        for shard, file in zip(shards, written, strict=True):
             files[shard.set_name].append(file)
         return files
+
+    def _write_shard(
+        self,
+        traces: TraceRows,
+        index: Index,
+        path: Path,
+        scalings: tuple[Scaling, ...],
+    ) -> DatasetFile:
+        write_format = FORMATS[self.options.format].write
+        with replacing(path) as draft:
+            records = write_format(
+                draft,
+                self.names,
+                self._scaled(traces, index, scalings),
+                is_compressed=self.options.gzip,
+            )
+            return DatasetFile(path.name, records, draft.stat().st_size)
 
     def _shards(
         self,
@@ -364,16 +372,21 @@ class DatasetBuild:
                 members = index[order[end - size : end]]
                 yield Shard(set_name, folder / set_name / file_name, members)
 
-    def _scaled(self, index: Index, scalings: tuple[Scaling, ...]) -> Iterator[TraceArrays]:
+    def _scaled(
+        self,
+        traces: TraceRows,
+        index: Index,
+        scalings: tuple[Scaling, ...],
+    ) -> Iterator[TraceArrays]:
         """Gather and scale traces, block by block; the next block overwrites the last."""
-        for block in self._blocks(index, POINTS):
-            gathered = self.gatherer.gather(self.traces, block)
+        for block in blocks_of(traces, index, POINTS):
+            gathered = self.gatherer.gather(traces, block)
             masks = []
             for k, (values, scaling) in enumerate(zip(gathered.series, scalings, strict=True)):
                 mask = reused_array(f"mask {k}", len(values), np.uint8)
                 scale(values, scaling.offset, scaling.divisor, mask)
                 masks.append(mask)
-            columns = take_trace_columns(self.traces, block, self.names)
+            columns = take_trace_columns(traces, block, self.names)
             yield TraceArrays(
                 offsets=gathered.offsets,
                 values=side_by_side(gathered.series, np.float32),
@@ -383,26 +396,51 @@ class DatasetBuild:
                 codes=columns.codes,
             )
 
-    def _blocks(self, index: Index, points: int) -> Iterator[Index]:
-        """Cut traces into blocks of at most so many points."""
-        for first, last in spans(self.traces.length[index], points):
-            yield index[first:last]
-
     def _map(
         self,
         step: str,
-        function: Callable[[Item], Result],
-        items: Sequence[Item],
+        function: Callable[..., Result],
+        items: Sequence[tuple[Any, ...]],
+        take: Callable[[Index], TraceSpans],
     ) -> Iterator[Result]:
-        """Run a function over all items, in threads or on Spark; yield results in order, reporting each."""
+        """Run a function over some traces at a time, in threads or on Spark; yield results in order, reporting each.
+
+        Parameters
+        ----------
+        step
+            Its name, for the progress.
+        function
+            Called with traces, the positions of those that it is about, and the rest of the item.
+        items
+            Positions of traces, and what else the function is called with.
+        take
+            Returns what the function needs of the traces at some positions: a task of Spark is sent no others.
+        """
         if isinstance(self.threads, SparkTasks):
-            workers: Any = nullcontext(self.threads)
-        else:
-            workers = ThreadPoolExecutor(self.threads)
-        with workers as pool:
-            for n_done, result in enumerate(pool.map(function, items), 1):
-                self.progress(step, n_done, len(items))
-                yield result
+            sent = ((take(index), *rest) for index, *rest in items)
+            results = self.threads.map(partial(call_with_all, function), sent)
+            yield from self._reported(step, results, len(items))
+            return
+        with ThreadPoolExecutor(self.threads) as pool:
+            results = pool.map(lambda item: function(self.traces, *item), items)
+            yield from self._reported(step, results, len(items))
+
+    def _reported(self, step: str, results: Iterable[Result], n_items: int) -> Iterator[Result]:
+        for n_done, result in enumerate(results, 1):
+            self.progress(step, n_done, n_items)
+            yield result
+
+
+def call_with_all(function: Callable[..., Result], item: tuple[Any, ...]) -> Result:
+    """Call a function of :meth:`DatasetBuild._map` with all of the traces that a task was sent."""
+    traces, *rest = item
+    return function(traces, np.arange(len(traces)), *rest)
+
+
+def blocks_of(traces: TraceSpans, index: Index, points: int) -> Iterator[Index]:
+    """Cut the traces at `index` into blocks of at most so many points."""
+    for first, last in spans(traces.length[index], points):
+        yield index[first:last]
 
 
 def divide(options: DatasetOptions, traces: TraceIndex) -> dict[str, Index]:
@@ -437,7 +475,7 @@ def measure_leakage(
 
 
 def take_trace_columns(
-    traces: TraceIndex,
+    traces: TraceRows,
     index: Index,
     names: FeatureNames,
 ) -> TraceColumns:
@@ -445,7 +483,7 @@ def take_trace_columns(
     identity = np.empty((len(index), len(IDENTITY)), np.int64)
     take_columns(tuple(getattr(traces, name) for name in IDENTITY), index, identity)
     numbers = [traces.static_numbers[name][index] for name in names.numbers]
-    codes = [traces.static_words[name].codes[index] for name in names.words]
+    codes = [traces.static_codes[name][index] for name in names.words]
     return TraceColumns(
         identity=identity,
         numbers=side_by_side(numbers, np.float32, len(index)),

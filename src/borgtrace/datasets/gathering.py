@@ -10,9 +10,10 @@ from borgtrace.datasets.buffers import reused_array
 from borgtrace.datasets.features import DERIVED, base_and_lag
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
 from borgtrace.datasets.series import gather, gather_elapsed, gather_grid
-from borgtrace.datasets.trace_index import TraceIndex
+from borgtrace.datasets.trace_rows import TraceSpans
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.schema.time import DAY
+from borgtrace.storage import RemotePath
 from borgtrace.store import Store
 
 POINTS = 2_000_000
@@ -29,10 +30,12 @@ class GatheredSeries(NamedTuple):
 class Gatherer:
     """Copies traces out of memory-mapped columns.
 
+    Of a store in a bucket, each process fetches the rows that it gathers, and one that gathers none fetches none.
+
     Parameters
     ----------
     store
-        Where from; a column that has no array yet gets it now.
+        Where from; a column that has no array yet gets it now, but for a store in a bucket, when it is gathered.
     features
         The series, in order.
     gaps
@@ -46,37 +49,37 @@ class Gatherer:
         gaps: Gaps,
     ) -> None:
         self._arguments = (store, features, gaps)
+        self.store = store
         self.features = [base_and_lag(name) for name in features]
-        self.columns = {}
-        for name, _ in self.features:
-            source = DERIVED[name].column if name in DERIVED else name
-            self.columns[name] = store.array(source)
+        if not isinstance(store.path, RemotePath):
+            for name, _ in self.features:
+                store.array(source_of(name))
         # Seconds since midnight, where the cell is, at time 0 of the trace's clock (and a day later).
         midnight = store.manifest.dialect.wall_clock(DAY, store.manifest.cell)
         self.day_shift = midnight.hour * 3600 + midnight.minute * 60 + midnight.second
-        self.times = None
-        if gaps == "grid":
-            # Start and length of all windows, seconds.
-            self.times = (store.array("start_time"), store.array("duration"))
+        self.is_on_grid = gaps == "grid"
 
     def __reduce__(self) -> tuple[object, ...]:
         # Pickling a memory map would copy all that the file holds.
         return Gatherer, self._arguments
 
-    def gather(self, traces: TraceIndex, index: Index) -> GatheredSeries:
+    def gather(self, traces: TraceSpans, index: Index) -> GatheredSeries:
         """Copy the traces at `index` into this thread's reused memory, which its next call overwrites."""
         offsets = reused_array("offsets", len(index) + 1, np.int64)
         offsets[0] = 0
         np.cumsum(traces.length[index], out=offsets[1:])
         first_row = traces.first_row[index]
+        end_row = first_row + traces.n_windows[index]
         gathered = []
         for k, (name, lag) in enumerate(self.features):
             series = reused_array(f"series {k}", int(offsets[-1]), np.float32)
-            if self.times is None:
-                copy = gather_elapsed if name == "elapsed" else gather
-                copy(self.columns[name], first_row, offsets, series)
+            column = self.store.array(source_of(name), (first_row, end_row))
+            if self.is_on_grid:
+                times = self._times(first_row, end_row)
+                self._gather_on_grid(name, column, times, traces, index, offsets, series)
             else:
-                self._gather_on_grid(name, self.times, traces, index, offsets, series)
+                copy = gather_elapsed if name == "elapsed" else gather
+                copy(column, first_row, offsets, series)
             if name == "hour_of_day":
                 series[:] = (series + self.day_shift) % 86_400 / 3600
             if lag:
@@ -84,11 +87,17 @@ class Gatherer:
             gathered.append(series)
         return GatheredSeries(offsets, gathered)
 
+    def _times(self, first_row: Index, end_row: Index) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return start and length of windows, seconds, of which only those between some rows are sure to be here."""
+        starts = self.store.array("start_time", (first_row, end_row))
+        return starts, self.store.array("duration", (first_row, end_row))
+
     def _gather_on_grid(
         self,
         name: str,
+        column: NDArray[Any],
         times: tuple[NDArray[Any], NDArray[Any]],
-        traces: TraceIndex,
+        traces: TraceSpans,
         index: Index,
         offsets: Index,
         series: Values,
@@ -103,7 +112,7 @@ class Gatherer:
             return
         start_time, duration = times
         gather_grid(
-            self.columns[name],
+            column,
             start_time,
             duration,
             traces.first_row[index],
@@ -113,6 +122,11 @@ class Gatherer:
             offsets,
             series,
         )
+
+
+def source_of(name: str) -> str:
+    """Return the column of usage that a series is made of."""
+    return DERIVED[name].column if name in DERIVED else name
 
 
 def delay(series: Values, offsets: Index, lag: int) -> None:

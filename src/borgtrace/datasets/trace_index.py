@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from borgtrace.datasets.selection import GRID_SECONDS, INSTANCE_NAMES, Selection
 from borgtrace.datasets.series import grid_spans
+from borgtrace.datasets.trace_rows import TraceRows
 from borgtrace.engine import guard
 from borgtrace.engine.identifiers import quoted
 from borgtrace.errors import BorgtraceError, UsageError, shell_word
@@ -48,46 +49,29 @@ class StaticWords(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TraceIndex:
+class TraceIndex(TraceRows):
     """Traces in the order in which they were drawn; all arrays have shape (n,).
 
     Attributes
     ----------
-    first_row, n_windows
-        The rows of the trace in the store's columns.
-    length, slot
-        Points that the trace has in the dataset; on a grid, the number of its first slot.
-    collection_id, instance_index
-        Its job, and its number within the job.
-    first_time, last_time
-        Start of its first window and end of its last, µs.
+    last_time
+        End of its last window, µs.
     user, logical_name
         Hashes: equal where users (logical names) are equal, 0 where unknown, uint64.
-    static_numbers, static_words
-        Static features by name, as far as they are numbers, and as far as they are text.
+    static_words
+        The words of each static feature that is text.
     n_matched
         Traces that fit the selection, before the random subset was taken.
     removed
         What each criterion leaves out: see :func:`count_removed`.
     """
 
-    first_row: Index
-    n_windows: Index
-    length: Index
-    slot: Index
-    collection_id: Index
-    instance_index: Index
-    first_time: Index
     last_time: Index
     user: Words
     logical_name: Words
-    static_numbers: dict[str, Values]
-    static_words: dict[str, StaticWords]
+    static_words: dict[str, tuple[str, ...]]
     n_matched: int
     removed: dict[str, Counts]
-
-    def __len__(self) -> int:
-        return len(self.first_row)
 
     def groups(self, kind: str) -> Index:
         """Return the dense number of each trace's ``"job"``, ``"user"`` or ``"logical name"``, shape (n,).
@@ -182,7 +166,8 @@ def select_traces(
         slot=candidates.slot[drawn],
         **details.columns,
         static_numbers=static_columns.numbers,
-        static_words=static_columns.words,
+        static_codes={name: column.codes for name, column in static_columns.words.items()},
+        static_words={name: column.words for name, column in static_columns.words.items()},
         n_matched=len(matching),
         removed=removed,
     )

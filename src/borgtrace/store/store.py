@@ -316,9 +316,22 @@ class Store:
         """Row of each task's first window in the arrays, and the number of rows last: (n + 1,)."""
         return self._reader.offsets
 
-    def array(self, column: str) -> npt.NDArray[np.generic]:
-        """Return one usage column of all tasks in task order, memory-mapped (built on first use)."""
-        return self._reader.array(column)
+    def array(
+        self,
+        column: str,
+        spans: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None = None,
+    ) -> npt.NDArray[np.generic]:
+        """Return one usage column of all tasks in task order, memory-mapped (built on first use).
+
+        Parameters
+        ----------
+        column
+            Its name.
+        spans
+            First rows and ends of what is needed, shape (n,) both: of a store in a bucket, no more than that is sure
+            to be fetched. All of it where None.
+        """
+        return self._reader.array(column, spans)
 
     def trace(
         self, collection_id: int, instance_index: int, columns: Sequence[str] = ()

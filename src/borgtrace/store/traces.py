@@ -210,8 +210,15 @@ class TraceReader:
         # A tuple made once: a trace takes a few microseconds, of which each look-up by name would be a part.
         self._default_columns = tuple((name, self._column(name)) for name in DEFAULT_COLUMNS)
 
-    def array(self, column: str) -> Array:
-        """Return a whole column in task order, memory-mapped; built or copied from its bucket on first use.
+    def array(self, column: str, spans: tuple[Index, Index] | None = None) -> Array:
+        """Return a column in task order, memory-mapped; built or copied from its bucket on first use.
+
+        Parameters
+        ----------
+        column
+            Its name.
+        spans
+            First rows and ends of what has to be right; the whole column where None.
 
         Raises
         ------
@@ -221,7 +228,8 @@ class TraceReader:
             When its file is damaged, or missing though every store has it.
         """
         array = self._column(column)
-        self._fetch([column], self.offsets[:1], self.offsets[-1:])
+        starts, ends = spans or (self.offsets[:1], self.offsets[-1:])
+        self._fetch([column], starts, ends)
         return array
 
     def _column(self, column: str) -> Array:
