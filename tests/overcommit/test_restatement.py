@@ -75,6 +75,16 @@ def test_the_saddlepoint_equals_its_definition(rho: float) -> None:
         np.testing.assert_allclose(prediction.peak, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("rho", [0.01, 0.2])
+def test_the_saddlepoint_of_long_histories_equals_its_definition(rho: float) -> None:
+    # Of 48 slots: neighboring ones share what they add up of these histories.
+    machine = random_machine(4, n_slots=90)
+    policy = parse_policy(f"saddlepoint:rho={rho},history=4h,warmup=10m")
+    prediction = policy.predict(machine.block())
+    expected = plain.saddlepoint(machine, rho, 48, 2)
+    np.testing.assert_allclose(prediction.peak, expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("horizon", [1, 7, 30])
 def test_the_oracle_equals_its_definition(horizon: int) -> None:
     for seed in range(5):

@@ -1,7 +1,7 @@
 """Peaks from the whole distributions of the present tasks: their exact sum on a grid, and its saddlepoint.
 
-Both take the samples of each history as equally likely, and tasks as independent.  They cost thousands of operations
-per slot where GPA costs a few: for a sample of machines (``--machines``).
+Both take the samples of each history as equally likely, and tasks as independent.  They cost hundreds of operations
+for each sample where GPA costs a few: for a sample of machines (``--machines``).
 """
 
 import math
@@ -16,12 +16,32 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.convolution import convolved, position_on_grid
 from borgtrace.kernels.saddlepoint import modified_root, saddle_root
 from borgtrace.overcommit.block import SampleColumns, Samples
+from borgtrace.overcommit.moments import window_moments
 from borgtrace.overcommit.policies.gaussian import QuantilePolicy
+from borgtrace.overcommit.tilted_sums import (
+    BLOCK,
+    LEAST_SPREAD,
+    BlockTasks,
+    Histories,
+    Series,
+    Tilt,
+    choose_tilt,
+    cumulants_of_series,
+    cumulants_of_slot,
+    fill_series,
+    find_tasks,
+    make_series,
+    make_tasks,
+)
 from borgtrace.schema.bounds import Bounds
 
 CELLS = 1000
 """Steps of the grid, up to the sum of the warm tasks' limits."""
 _ROUNDING = 1e-12
+_NEAR_ONE = 1.3
+"""r* at 1/σ is about 1: a target not above this may lie below it."""
+_LEAST_SHARE = 0.4
+"""Of 1/σ: at a smaller θ, w and u are differences of nearly equal numbers."""
 _ROUNDS = 60
 """Of the search for a saddle; it ends after about eight."""
 
@@ -65,11 +85,17 @@ class SaddlepointPolicy(QuantilePolicy):
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot."""
         z = -float(ndtri(self.rho))
+        low = known.low(self.history)
+        _, variance = window_moments(low, known.usage)
+        n_present = np.diff(known.columns.offsets)
+        # A block costs what its histories hold, so they should have much in common.
+        n_slots = min(max(self.history // 8, 1), BLOCK)
         return _saddlepoint_quantiles(
-            known.columns,
-            known.low(self.history),
-            warm,
+            Histories(known.columns, low, warm),
+            known.sums(np.where(warm, variance, 0.0)),
             z,
+            make_series(n_slots, int(n_present.max(initial=0))),
+            make_tasks(int(known.task.max(initial=-1)) + 1),
         )
 
 
@@ -142,49 +168,47 @@ def _least_cell_above(mass: Numbers, probability: float) -> int:
     return cell
 
 
-class _PresentTasks(NamedTuple):
-    """Samples of a machine, the warm ones of a slot, where their histories begin, and the highest sample of each."""
+class _SlotOfBlock(NamedTuple):
+    """A slot, its place in its block, and whether the series of the block serve it."""
 
-    usage: Numbers
-    now: Index
-    low: Index
-    highest: Numbers
-
-
-class _SumCumulants(NamedTuple):
-    """K, K′ and K″ of the sum of the present tasks at some θ."""
-
-    k: float
-    mean: float
-    variance: float
+    j: int
+    place: int
+    has_series: bool
 
 
 @compiled()
 def _saddlepoint_quantiles(
-    known: SampleColumns,
-    low: Index,
-    warm: Flags,
+    histories: Histories,
+    variance: Numbers,
     target: float,
+    series: Series,
+    tasks: BlockTasks,
 ) -> Numbers:
-    peaks = np.zeros(known.offsets.size - 1)
-    for j in range(peaks.size):
-        now = known.order[known.offsets[j] : known.offsets[j + 1]]
-        now = now[warm[now]]
-        highest = np.array([known.usage[low[i] : i + 1].max() for i in now])
-        present = _PresentTasks(
-            known.usage,
-            now,
-            low[now],
-            highest,
-        )
-        at_zero = _cumulants(0.0, present)
-        peaks[j] = at_zero.mean
-        if at_zero.variance > 0:
-            peaks[j] = _find_quantile(
-                1 / math.sqrt(at_zero.variance),
-                target,
-                present,
-            )
+    peaks = np.zeros(variance.size)
+    # θ doubles from 1/σ on, until r*, which of a Gaussian sum is θσ, reaches the target.
+    lowest = 1.0 if target > _NEAR_ONE else 0.0
+    highest = 2.0
+    while highest < target:
+        highest *= 2
+    for begin in range(0, peaks.size, series.squares.size):
+        end = min(begin + series.squares.size, peaks.size)
+        n_tasks = find_tasks(histories, begin, end, tasks)
+        tilt = choose_tilt(variance[begin:end], lowest, highest, tasks, n_tasks)
+        fill_series(histories, begin, end, tasks, tilt, series)
+        for j in range(begin, end):
+            place = j - begin
+            peaks[j] = math.nan
+            if variance[j] > LEAST_SPREAD * series.squares[place]:
+                slot = _SlotOfBlock(j, place, True)
+                theta = 1 / math.sqrt(variance[j])
+                peaks[j] = _find_quantile(theta, target, slot, tilt, series, histories)
+            if math.isnan(peaks[j]):
+                at_zero = cumulants_of_slot(0.0, j, histories)
+                peaks[j] = at_zero.mean
+                if at_zero.variance > 0:
+                    slot = _SlotOfBlock(j, place, False)
+                    theta = 1 / math.sqrt(at_zero.variance)
+                    peaks[j] = _find_quantile(theta, target, slot, tilt, series, histories)
     return peaks
 
 
@@ -192,9 +216,16 @@ def _saddlepoint_quantiles(
 def _find_quantile(
     theta: float,
     target: float,
-    present: _PresentTasks,
+    slot: _SlotOfBlock,
+    tilt: Tilt,
+    series: Series,
+    histories: Histories,
 ) -> float:
-    """Return K′ where r* is the target, from a first θ on: r* of a Gaussian sum is θσ, so it is near."""
+    """Return K′ where r* is the target, from a first θ on: r* of a Gaussian sum is θσ, so it is near.
+
+    NaN where that is so near the mean that series and exponentials would find different digits.
+    """
+    least_theta = theta * _LEAST_SHARE if slot.has_series else 0.0
     low_theta = 0.0
     below = -target
     root = -math.inf
@@ -202,9 +233,9 @@ def _find_quantile(
     # θ doubles until r* is large enough, or falls because K″ vanishes.
     while root < target:
         previous = root
-        root, quantile = _root(theta, present)
+        root, quantile = _root(theta, slot, tilt, series, histories)
         if root <= previous:
-            return float(present.highest.sum())
+            return _sum_highest(slot.j, histories)
         if root < target:
             low_theta = theta
             below = root - target
@@ -217,7 +248,9 @@ def _find_quantile(
         if abs(root - target) < _ROUNDING:
             break
         theta = (low_theta * above - high_theta * below) / (above - below)
-        root, quantile = _root(theta, present)
+        if theta < least_theta:
+            return math.nan
+        root, quantile = _root(theta, slot, tilt, series, histories)
         if root < target:
             low_theta = theta
             below = root - target
@@ -232,33 +265,28 @@ def _find_quantile(
 
 
 @compiled()
-def _root(theta: float, present: _PresentTasks) -> tuple[float, float]:
+def _root(
+    theta: float,
+    slot: _SlotOfBlock,
+    tilt: Tilt,
+    series: Series,
+    histories: Histories,
+) -> tuple[float, float]:
     """Return r* and K′ at some θ > 0; r* is −∞ where the sum hardly varies any more."""
-    cumulants = _cumulants(theta, present)
+    if slot.has_series and abs(theta - tilt.theta) <= tilt.reach * (1 + _ROUNDING):
+        cumulants = cumulants_of_series(theta, slot.place, tilt, series, histories)
+    else:
+        cumulants = cumulants_of_slot(theta, slot.j, histories)
     w = saddle_root(theta, cumulants.mean, cumulants.k)
     return modified_root(w, theta, cumulants.variance), cumulants.mean
 
 
 @compiled()
-def _cumulants(theta: float, present: _PresentTasks) -> _SumCumulants:
-    """Return K, K′ and K″ of the sum of the present tasks at some θ ≥ 0."""
-    k = 0.0
-    mean = 0.0
-    variance = 0.0
-    for p in range(present.now.size):
-        # Relative to the highest sample, so that no exponential exceeds 1, whatever θ.
-        top = present.highest[p]
-        total = 0.0
-        first = 0.0
-        second = 0.0
-        history = present.usage[present.low[p] : present.now[p] + 1]
-        for value in history:
-            distance = value - top
-            weight = math.exp(theta * distance)
-            total += weight
-            first += weight * distance
-            second += weight * distance**2
-        k += theta * top + math.log(total / history.size)
-        mean += top + first / total
-        variance += max(second / total - (first / total) ** 2, 0.0)
-    return _SumCumulants(k, mean, variance)
+def _sum_highest(j: int, histories: Histories) -> float:
+    """Return the sum of the highest samples of the warm tasks of a slot."""
+    known = histories.known
+    total = 0.0
+    for i in known.order[known.offsets[j] : known.offsets[j + 1]]:
+        if histories.warm[i]:
+            total += known.usage[histories.low[i] : i + 1].max()
+    return total
