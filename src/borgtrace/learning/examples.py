@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.learning.devices import fits, import_torch
-from borgtrace.learning.lstm import Batch
+from borgtrace.learning.lstm import ExampleBatch
 
 SMALLEST_SCALE = 1e-4
 """Added to the deviation of a past, of which changes are multiples."""
@@ -26,7 +26,7 @@ class ExampleArrays:
     Parameters
     ----------
     past, changes, weights
-        See :class:`~borgtrace.learning.lstm.Batch`; stored as float32.
+        See :class:`~borgtrace.learning.lstm.ExampleBatch`; stored as float32.
     device
         Of training.
 
@@ -47,14 +47,14 @@ class ExampleArrays:
         self.device = device
         self.is_resident = fits(device, sum(array.nbytes for array in arrays))
         self.place = device if self.is_resident else "cpu"
-        self._examples = Batch(*(on_device(array, self.place) for array in arrays))
+        self._examples = ExampleBatch(*(on_device(array, self.place) for array in arrays))
 
     def __len__(self) -> int:
         return len(self._examples.past)
 
-    def batch(self, rows: Any) -> Batch:
+    def batch(self, rows: Any) -> ExampleBatch:
         """Return some examples on the device."""
-        return Batch(*(part[rows].to(self.device) for part in self._examples))
+        return ExampleBatch(*(part[rows].to(self.device) for part in self._examples))
 
 
 class WindowTable:
@@ -106,7 +106,7 @@ class WindowTable:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def batch(self, rows: Any) -> Batch:
+    def batch(self, rows: Any) -> ExampleBatch:
         """Return some windows on the device: pasts relative to the newest value and in units of their deviation.
 
         A missing value of the past counts as the newest known mean of it; a missing target has weight 0.
@@ -122,7 +122,7 @@ class WindowTable:
         scale = seen.std(dim=1, keepdim=True, correction=0) + SMALLEST_SCALE
         changes = (window[:, self._past :] - newest) / scale
         is_known = ~changes.isnan()
-        return Batch((seen - newest) / scale, changes.nan_to_num(), is_known.float())
+        return ExampleBatch((seen - newest) / scale, changes.nan_to_num(), is_known.float())
 
 
 def window_starts(offsets: NDArray[Any], size: int) -> NDArray[Any]:

@@ -21,7 +21,7 @@ STEPS_PER_EPOCH = 2048
 """Batches grow only where there would be more steps than these: few examples need many steps."""
 
 
-class Batch(NamedTuple):
+class ExampleBatch(NamedTuple):
     """Examples as tensors on one device.
 
     Attributes
@@ -52,7 +52,7 @@ class ExampleTable(Protocol):
         """Return how many there are."""
         ...
 
-    def batch(self, rows: Any) -> Batch:
+    def batch(self, rows: Any) -> ExampleBatch:
         """Return the examples of some numbers, int64 where they lie, on the device of training."""
         ...
 
@@ -138,18 +138,18 @@ def thread_pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, initializer=torch.get_num_threads)
 
 
-def known_weight(examples: Batch) -> Any:
+def known_weight(examples: ExampleBatch) -> Any:
     """Return what the errors of a batch are divided by."""
     return examples.weights.sum().clamp(min=1)
 
 
-def loss_of(layers: Any, examples: Batch, divisor: Any) -> Any:
+def loss_of(layers: Any, examples: ExampleBatch, divisor: Any) -> Any:
     """Return the sum of weighted squared errors, divided."""
     errors = predict(layers, examples.past) - examples.changes
     return (errors**2 * examples.weights).sum() / divisor
 
 
-def set_gradients(layers: Any, examples: Batch, pool: ThreadPoolExecutor) -> None:
+def set_gradients(layers: Any, examples: ExampleBatch, pool: ThreadPoolExecutor) -> None:
     """Set the gradients of a batch, of which threads work on one shard each.
 
     Shards, and the order in which their gradients are added, are the same whatever the number of threads, and so is
@@ -159,11 +159,12 @@ def set_gradients(layers: Any, examples: Batch, pool: ThreadPoolExecutor) -> Non
     parameters = list(layers.parameters())
     divisor = known_weight(examples)
 
-    def gradients(shard: Batch) -> Sequence[Any]:
+    def gradients(shard: ExampleBatch) -> Sequence[Any]:
         return torch.autograd.grad(loss_of(layers, shard, divisor), parameters)
 
     shards = (
-        Batch(*parts) for parts in zip(*(part.split(SHARD) for part in examples), strict=True)
+        ExampleBatch(*parts)
+        for parts in zip(*(part.split(SHARD) for part in examples), strict=True)
     )
     for of_shard in pool.map(gradients, shards):
         for parameter, gradient in zip(parameters, of_shard, strict=True):
