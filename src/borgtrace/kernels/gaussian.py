@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.normal import normal_score
 
 
 @compiled(inline=True)
@@ -63,4 +63,4 @@ def gaussian_quantile(mean: Numbers, variance: Numbers, rho: float) -> Numbers:
     >>> gaussian_quantile(np.array([1.0]), np.array([4.0]), 0.5)
     array([1.])
     """
-    return mean - ndtri(rho) * np.sqrt(variance)
+    return mean - normal_score(rho) * np.sqrt(variance)

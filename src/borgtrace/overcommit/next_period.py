@@ -12,7 +12,8 @@ the rate itself: exact, one-sided, at 95 %, so that at least 19 of 20 periods st
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import btdtria, stdtrit
+
+from borgtrace.kernels.incomplete import beta_alpha, student_quantile
 
 UPPER_END = 0.975
 """Quantile at which a two-sided interval of 95 % ends above."""
@@ -39,7 +40,7 @@ def upper_end_of_next(rates: npt.NDArray[np.float64]) -> float:
     if n < 2:
         return 0.0
     spread = rates.std(ddof=1) * np.sqrt(1 + 1 / n)
-    return float(rates.mean() + stdtrit(n - 1, UPPER_END) * spread)
+    return float(rates.mean() + student_quantile(n - 1, UPPER_END) * spread)
 
 
 def upper_end_by_chance(broken: float, n_trials: float, n_next: float) -> float:
@@ -72,4 +73,4 @@ def upper_end_by_chance(broken: float, n_trials: float, n_next: float) -> float:
     True
     """
     in_next = n_next / (n_trials + n_next)
-    return float(btdtria(ABOVE_BY_CHANCE, broken + 1, in_next) / n_next)
+    return float(beta_alpha(ABOVE_BY_CHANCE, broken + 1, in_next) / n_next)

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
+from borgtrace.kernels.incomplete import student_quantile
 from borgtrace.schema.time import DAY, WINDOW
 
 SLOTS_PER_DAY = DAY // WINDOW
@@ -43,7 +43,7 @@ def ratio(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> RatioEstimate:
         return RatioEstimate(value, None, None)
     residuals = parts - value * wholes
     spread = np.sqrt(n / (n - 1) * (residuals**2).sum())
-    error = float(stdtrit(n - 1, 0.975) * spread / whole)
+    error = float(student_quantile(n - 1, 0.975) * spread / whole)
     return RatioEstimate(value, value - error, value + error)
 
 

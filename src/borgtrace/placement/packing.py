@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import types
-from scipy.special import ndtri
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.normal import normal_score
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
@@ -131,7 +131,7 @@ def _pack_gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
     bins = np.empty(len(mean), np.int64)
     capacity = fitted.capacity * CAPACITY_RTOL
     target = float(fitted.parameters[0])
-    z = -float(ndtri(target))
+    z = -float(normal_score(target))
     n_bins = place_all(
         mean,
         variance,

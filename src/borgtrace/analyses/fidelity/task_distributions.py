@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import special, stats
 
 from borgtrace.analyses.fidelity.usage_measures import LONG, MOST_ROWS
 from borgtrace.analyses.fidelity.weighted_measures import fetch_sorted, renamed, times, words
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
 from borgtrace.analyses.shared.quantiles import Counts, kaplan_meier
+from borgtrace.analyses.shared.trends import spearman
 from borgtrace.analyses.shared.window_blocks import column
 from borgtrace.analyses.shared.windows import task_tiers
 from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.kernels.normal import normal_probability
 from borgtrace.question import Tables
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.store import Store
@@ -368,7 +369,7 @@ def usage_like(store: Store, use: Columns) -> dict[str, Any]:
         classes.append(replace(of_short_tasks, share=0.0, median=0.0, drifting=0.0))
     fields["classes"] = TaskClasses(tuple(classes), float(merged_ends(long_tasks["cpu"])[-1]))
     if np.ptp(long_tasks["cpu_request"]) > 0.0:
-        correlation = stats.spearmanr(long_tasks["cpu_request"], long_tasks["cpu"]).statistic
+        correlation = spearman(long_tasks["cpu_request"], long_tasks["cpu"])
         fields["likeness"] = float(np.clip(correlation, 0.0, 0.99))
     for resource in MEDIAN_USE:
         share = use[resource] / use[f"{resource}_request"]
@@ -495,5 +496,5 @@ def shape_of_ratios(ratios: NDArray[Any], default: Shape) -> Shape:
     known = ratios[np.isfinite(ratios)]
     if len(known) < FEWEST or not known.any():
         return default
-    quantiles = np.quantile(merged_ends(known), special.ndtr(GRID))
+    quantiles = np.quantile(merged_ends(known), normal_probability(GRID))
     return Tabulated(tuple(quantiles.tolist()))

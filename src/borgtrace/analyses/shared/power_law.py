@@ -1,9 +1,16 @@
 """Exponents of power-law tails, by maximum likelihood and by regression."""
 
 import numpy as np
-from scipy import special
 
 from borgtrace.kernels.arrays import Index, Numbers
+
+BOUNDS = (0.01, 10.0)
+"""Exponents within which that of a zeta law is looked for."""
+N_SUMMED = 12
+"""Terms of a zeta function that are added one by one; the rest is an integral and its corrections."""
+BERNOULLI = (1 / 12, -1 / 720, 1 / 30_240, -1 / 1_209_600, 1 / 47_900_160)
+"""Bernoulli's numbers B₂, B₄ … ÷ 2!, 4! …"""
+_STEP = 1e-30
 
 
 def continuous_exponent(values: Numbers, n: Index, x_min: float) -> float:
@@ -60,21 +67,40 @@ def discrete_exponent(values: Index, n: Index, x_min: int) -> float:
     n_in_tail = float(n[is_tail].sum())
     sum_of_logs = float((n[is_tail] * np.log(values[is_tail])).sum())
 
-    def negative_log_likelihood(alpha: float) -> float:
-        log_zeta = float(np.log(special.zeta(alpha + 1.0, x_min)))
-        return n_in_tail * log_zeta + (alpha + 1.0) * sum_of_logs
+    # There is no closed form. The likelihood has one maximum, at which its slope changes sign; zeta diverges at α = 0,
+    # hence the lower bound.
+    low, high = BOUNDS
+    for _ in range(60):
+        alpha = (low + high) / 2
+        zeta, slope = hurwitz_zeta(alpha + 1.0, x_min)
+        if n_in_tail * slope / zeta + sum_of_logs < 0:
+            low = alpha
+        else:
+            high = alpha
+    return (low + high) / 2
 
-    # Imported here: every command would wait a quarter of a second for it.
-    from scipy.optimize import minimize_scalar
 
-    # There is no closed form; zeta diverges at α = 0, hence the lower bound.
-    optimum = minimize_scalar(
-        negative_log_likelihood,
-        bounds=(0.01, 10.0),
-        method="bounded",
-        options={"xatol": 1e-8},
-    )
-    return float(optimum.x)
+def hurwitz_zeta(s: float, first: float) -> tuple[float, float]:
+    """Return the sum of k^−s over k = first, first + 1, …, and its derivative by s, for s above 1.
+
+    The formula of Euler and Maclaurin (Digital Library of Mathematical Functions, §25.11(iii)).
+
+    Examples
+    --------
+    >>> zeta, slope = hurwitz_zeta(2.0, 1)                  # π² ÷ 6
+    >>> round(zeta, 12), round(slope, 12)
+    (1.644934066848, -0.937548254316)
+    """
+    # A step along the imaginary axis gives the derivative without a difference, and so with all its digits.
+    exponent = complex(s, _STEP)
+    last = first + N_SUMMED
+    total = sum((first + k) ** -exponent for k in range(N_SUMMED))
+    total += last ** (1.0 - exponent) / (exponent - 1.0) + 0.5 * last**-exponent
+    term = exponent * last ** (-exponent - 1.0)
+    for j, coefficient in enumerate(BERNOULLI):
+        total += coefficient * term
+        term *= (exponent + 2 * j + 1) * (exponent + 2 * j + 2) / last**2
+    return total.real, total.imag / _STEP
 
 
 def regression_exponent(values: Numbers, chosen: Numbers) -> tuple[float | None, float | None]:

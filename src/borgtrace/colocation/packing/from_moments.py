@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
-from scipy.special import erfc
 
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.normal import erfc
 from borgtrace.placement import (
     CAPACITY_RTOL,
     Estimator,

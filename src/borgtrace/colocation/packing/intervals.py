@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
 from borgtrace.colocation.tasks.pool import SLOT
 from borgtrace.colocation.tasks.streams import BLOCKS
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.incomplete import student_quantile
+from borgtrace.kernels.normal import normal_probability
 from borgtrace.question.promises import keeps
 
 LEVEL = 0.975
@@ -59,7 +60,7 @@ def over_instances(values: Sequence[float] | Numbers, least: float = -np.inf) ->
     mean = float(array.mean())
     if n < 2:
         return ConfidenceInterval(mean)
-    student = float(special.stdtrit(n - 1, LEVEL))
+    student = student_quantile(n - 1, LEVEL)
     half = student * float(array.std(ddof=1)) / n**0.5
     return ConfidenceInterval(mean, max(mean - half, least), mean + half)
 
@@ -169,9 +170,9 @@ class SeriesBlocks:
             return ConfidenceInterval(value)
         # Plain percentiles are too narrow for few blocks: by √(n ÷ (n − 1)), and by Gauss instead of Student
         # (Hesterberg, The American Statistician 69 (2015), §4: expanded percentile intervals).
-        student = float(special.stdtrit(self.n - 1, LEVEL))
+        student = student_quantile(self.n - 1, LEVEL)
         wide = (self.n / (self.n - 1)) ** 0.5 * student
-        levels = special.ndtr([-wide, wide])
+        levels = normal_probability([-wide, wide])
         low, high = np.quantile(resampled, levels)
         return ConfidenceInterval(value, float(low), float(high))
 

@@ -10,11 +10,11 @@ in registers.  It is exact to 4e-14 per term against ``scipy.special.log_ndtr``,
 import math
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from borgtrace.colocation.tasks.moments import lane_sum
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.normal import log_normal_probability
 
 CRITICAL = {"D'Agostino 1986": 0.752, "Stephens 1974": 0.787}
 """Critical values of A² at 5 % for large n, both parameters estimated.
@@ -40,7 +40,7 @@ def _log_phi_cells() -> Numbers:
     powers = np.vander(nodes, n_nodes, increasing=True)
     cells = np.arange(_CELLS)[:, None]
     points = (cells + (nodes + 1) / 2) / _PER_UNIT - _EDGE
-    values = np.stack((log_ndtr(points), log_ndtr(-points)), axis=1)
+    values = np.stack((log_normal_probability(points), log_normal_probability(-points)), axis=1)
     coefficients = np.linalg.solve(powers, values[..., None])
     return np.ascontiguousarray(coefficients[..., 0])
 

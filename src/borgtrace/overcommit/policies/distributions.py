@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.convolution import convolved, position_on_grid
+from borgtrace.kernels.normal import normal_score
 from borgtrace.kernels.saddlepoint import modified_root, saddle_root
 from borgtrace.overcommit.block import SampleColumns, Samples
 from borgtrace.overcommit.moments import window_moments
@@ -84,7 +84,7 @@ class SaddlepointPolicy(QuantilePolicy):
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot."""
-        z = -float(ndtri(self.rho))
+        z = -float(normal_score(self.rho))
         low = known.low(self.history)
         _, variance = window_moments(low, known.usage)
         n_present = np.diff(known.columns.offsets)

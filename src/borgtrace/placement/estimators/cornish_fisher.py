@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.normal import normal_score
 from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.types import Row, room_above, slack_kernel, sum_with
@@ -125,4 +125,4 @@ class CornishFisher(TargetEstimator):
 
     def parameters(self, capacity: float) -> Numbers:
         """Return the Gaussian quantile of the target."""
-        return np.array([-ndtri(self.parameter)])
+        return np.array([-normal_score(self.parameter)])

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.normal import normal_score
 from borgtrace.synth.model.cpu_process import (
     DRIFTING,
     NOISE,
@@ -100,7 +100,7 @@ _PROBABILITIES = (
     # 91 … 99 %.
     *np.arange(91, 100) / 100.0,
 )
-PERCENTILES = special.ndtri(np.array(_PROBABILITIES))
+PERCENTILES = normal_score(np.array(_PROBABILITIES))
 """Normal scores of 0, 10 … 100 % and of 91 … 99 %."""
 WORK = 4
 """Number of seconds that act as one: the maximum of a window is the largest of a quarter of its seconds (calibrated to

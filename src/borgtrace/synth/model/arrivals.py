@@ -4,9 +4,9 @@ import math
 import random
 
 import numpy as np
-from scipy import special
 
 from borgtrace.kernels.arrays import Numbers
+from borgtrace.kernels.incomplete import gamma_quantile
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.synth.model.draws import Stratified, pick
 from borgtrace.synth.model.hashing import generator
@@ -99,7 +99,7 @@ def hourly_factors(rng: np.random.Generator, n_hours: int) -> Numbers:
     With the day and the week that is about as much as between the real hours (340 of 960 jobs).  Each day has hours of
     all kinds, so that days are alike: the curve of submissions is nearly a line (Zhu et al., Observation 1).
     """
-    quantiles = special.gammaincinv(12.0, (np.arange(24) + 0.5) / 24.0)
+    quantiles = gamma_quantile(12.0, (np.arange(24) + 0.5) / 24.0)
     quantiles /= quantiles.mean()
     n_days = -(-n_hours // 24)
     days = [rng.permutation(quantiles) for _ in range(n_days)]

@@ -27,8 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
+from borgtrace.kernels.normal import normal_probability, normal_score
 from borgtrace.schema.time import WINDOW
 from borgtrace.synth.model.classes import LONG
 from borgtrace.synth.model.draws import systematic
@@ -113,7 +113,7 @@ class Consumption:
             return places
         mean, deviation = self.profile.request
         request_score = (math.log(job.cpu) - mean) / deviation
-        return np.asarray(special.ndtr(self.mixed_scores(request_score, places)))
+        return normal_probability(self.mixed_scores(request_score, places))
 
     def place_alive(
         self,
@@ -144,7 +144,7 @@ class Consumption:
         keys = [self._request_key(job) for job in jobs]
         request_ranks = systematic(masses, keys)
         scores = [
-            self.mixed_scores(float(special.ndtri(rank)), own)
+            self.mixed_scores(float(normal_score(rank)), own)
             for rank, own in zip(request_ranks, places, strict=True)
         ]
         sizes = [job.size for job in jobs]
@@ -161,7 +161,7 @@ class Consumption:
     def mixed_scores(self, request_score: float, places: Places) -> Places:
         """Mix the normal score of a request into those of places: tasks that ask for much tend to use much."""
         likeness = self.profile.likeness
-        own_scores = special.ndtri(places)
+        own_scores = normal_score(places)
         return np.asarray(likeness * request_score + math.sqrt(1.0 - likeness**2) * own_scores)
 
     def _spread(
@@ -190,7 +190,7 @@ class Consumption:
         cpu_noise = self.rng.standard_normal(job.size)
         memory_noise = self.rng.standard_normal(job.size)
         if job.tier.cpu_use:
-            scores = special.ndtri(places)
+            scores = normal_score(places)
             kinds = profile.classes.at(CYCLES * places % 1.0).kinds
             deviation = profile.cpu_spread * scores + 0.1 * cpu_noise
             levels = job.cpu * job.tier.cpu_use * np.exp(deviation)
@@ -199,11 +199,11 @@ class Consumption:
         else:
             kinds, inside = profile.classes.at(places)
             # Here and below, the squares of the weights add up to 1, so that the mixture stays standard normal.
-            class_scores = special.ndtri(inside)
+            class_scores = normal_score(inside)
             z = class_scores * math.sqrt(0.8) + cpu_noise * math.sqrt(0.2)
             levels = job.tier.gain * profile.classes.levels(kinds, z)
             cycled = np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6)
-            own_scores = special.ndtri(cycled)
+            own_scores = normal_score(cycled)
             memory_scores = (job_score + own_scores) * math.sqrt(0.5)
         deviation = profile.memory_spread * memory_scores + 0.1 * memory_noise
         ratio = job.tier.memory_use * np.exp(deviation)

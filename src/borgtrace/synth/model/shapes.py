@@ -11,7 +11,9 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+
+from borgtrace.kernels.incomplete import beta_quantile, gamma_probability, gamma_quantile
+from borgtrace.kernels.normal import normal_probability, normal_score
 
 Z_LIMIT = 4.5
 """Normal scores are clipped here (1 in 150,000)."""
@@ -29,7 +31,7 @@ class Gamma:
     def at(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values at cumulative probabilities, up to a factor."""
         k = self.cv**-2
-        return np.asarray(special.gammaincinv(k, quantile) / k)
+        return gamma_quantile(k, quantile) / k
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Beta:
         total = (self.top - 1.0) / self.cv**2 - 1.0
         alpha = total / self.top
         beta = total * (1.0 - 1.0 / self.top)
-        share_of_top = special.betaincinv(alpha, beta, quantile)
+        share_of_top = beta_quantile(alpha, beta, quantile)
         return np.asarray(self.top * share_of_top)
 
 
@@ -70,8 +72,8 @@ class Mixed:
         k = self.cv**-2
         x = np.concatenate([[0.0], np.geomspace(1e-6, 8.0, 6000)])
         low_level = max(self.low_level, 1e-6)
-        low = special.gammainc(k, x * k / low_level)
-        high = special.gammainc(k, x * k)
+        low = gamma_probability(k, x * k / low_level)
+        high = gamma_probability(k, x * k)
         probability = self.low_share * low + (1.0 - self.low_share) * high
         return np.interp(quantile, probability, x)
 
@@ -106,7 +108,7 @@ def quantiles(shape: Shape) -> NDArray[np.float32]:
     0.69
     """
     # Gamma and beta have infinite or undefined quantiles at exactly 0 and 1.
-    quantile = np.clip(special.ndtr(GRID), 1e-12, 1.0 - 1e-12)
+    quantile = np.clip(normal_probability(GRID), 1e-12, 1.0 - 1e-12)
     values = shape.at(quantile)
     # The mean over z, not over the grid, is scaled to 1, because a task's level is its mean CPU.
     weight = np.exp(-(GRID**2) / 2.0)
@@ -117,7 +119,7 @@ def quantiles(shape: Shape) -> NDArray[np.float32]:
 def normal_scores(bits: int = 12) -> NDArray[np.float32]:
     """Return 2^`bits` equally likely standard-normal values, scaled to unit variance."""
     midpoints = (np.arange(2**bits) + 0.5) / 2**bits
-    z = special.ndtri(midpoints)
+    z = normal_score(midpoints)
     # 4,096 midpoints lack the extreme tails and have a little less variance than 1.
     return (z / z.std()).astype(np.float32)
 
@@ -132,5 +134,5 @@ def maximum_scores(
     rows = []
     for level in range(levels):
         seconds = 2**level
-        rows.append(special.ndtri(u ** (1.0 / seconds)))
+        rows.append(normal_score(u ** (1.0 / seconds)))
     return np.stack(rows).astype(np.float32)

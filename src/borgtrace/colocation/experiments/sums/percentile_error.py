@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtri
 
 from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiment import SUMS
@@ -21,6 +20,7 @@ from borgtrace.colocation.experiments.shared.columns import spread_columns
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.colocation.sums.sample_sums import LEVELS, SampleSums
 from borgtrace.kernels.arrays import Numbers
+from borgtrace.kernels.normal import normal_score
 from borgtrace.question import (
     Answer,
     Claim,
@@ -109,7 +109,7 @@ def errors(sums: SampleSums) -> Numbers:
     sums
         S samples.
     """
-    normal = sums.mean[:, None] + sums.std[:, None] * ndtri(LEVELS)
+    normal = sums.mean[:, None] + sums.std[:, None] * normal_score(LEVELS)
     realized = np.where(sums.percentiles > 0, sums.percentiles, np.nan)
     return (normal - realized) / realized
 

@@ -13,12 +13,13 @@ looks like a step.
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import bdtrc, fdtrc, ndtr
 
 from borgtrace.colocation import ColocationOptions, Experiment, Study
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.tasks.simultaneous import busiest_span, longest_busy_span, series
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
+from borgtrace.kernels.incomplete import binomial_tail, fisher_tail
+from borgtrace.kernels.normal import normal_probability
 from borgtrace.question import Answer, Column, charts
 
 ANSWER = Answer(
@@ -161,7 +162,7 @@ def f_test(before: Numbers, after: Numbers, k: int, n_columns: Index | int) -> N
     gain = (before**2).sum(axis=0) - power
     f = np.zeros_like(gain)
     np.divide(gain * freedom, power * k, out=f, where=power > 0)
-    return np.asarray(fdtrc(k, freedom, f.clip(0)))
+    return np.asarray(fisher_tail(k, freedom, f.clip(0)))
 
 
 def is_bursty(values: Values) -> Flags:
@@ -173,7 +174,7 @@ def is_bursty(values: Values) -> Flags:
     # A burst of several samples counts once: they are not independent.
     begins = is_above[:, 1:] & ~is_above[:, :-1]
     n_bursts = is_above[:, 0] + begins.sum(axis=1)
-    p_value = bdtrc(n_bursts - 1, values.shape[1], ndtr(-3))
+    p_value = binomial_tail(n_bursts - 1, values.shape[1], float(normal_probability(-3)))
     return np.asarray(p_value < SIGNIFICANCE)
 
 
