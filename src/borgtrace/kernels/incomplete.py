@@ -80,9 +80,11 @@ def beta_quantile(alpha: float, beta: float, probabilities: ArrayLike) -> Number
     """
     probability = np.asarray(probabilities, np.float64)
     is_low = probability <= 0.5
-    low = _least_beta(alpha, beta, np.where(is_low, probability, 0.5))
-    high = _least_beta(beta, alpha, np.where(is_low, 0.5, 1.0 - probability))
-    return np.where(is_low, low, 1.0 - high)
+    # From the nearer end: the complement of a beta value is one, too, its parameters exchanged.
+    first = np.where(is_low, alpha, beta)
+    second = np.where(is_low, beta, alpha)
+    nearer = _least_beta(first, second, np.where(is_low, probability, 1.0 - probability))
+    return np.where(is_low, nearer, 1.0 - nearer)
 
 
 def binomial_tail(successes: ArrayLike, n_trials: int, chance: float) -> Numbers:
@@ -127,7 +129,8 @@ def student_quantile(freedom: float, probability: float) -> float:
     12.7062
     """
     # t² ÷ (freedom + t²) is a beta value, and its complement, too: far out that one keeps its digits.
-    share = float(_least_beta(freedom / 2.0, 0.5, np.array([2.0 * (1.0 - probability)]))[0])
+    tails = np.array([2.0 * (1.0 - probability)])
+    share = float(_least_beta(np.array([freedom / 2.0]), np.array([0.5]), tails)[0])
     return math.sqrt(freedom * (1.0 - share) / share)
 
 
@@ -209,28 +212,26 @@ def _beta(a: Numbers, b: Numbers, x: Numbers, y: Numbers) -> Numbers:
         factor = m * (second - m)
         return factor * value / ((first + 2 * m - 1) * (first + 2 * m)), np.ones(value.shape)
 
-    log_gammas = each(math.lgamma, a + b) - each(math.lgamma, a) - each(math.lgamma, b)
+    log_gammas = _log_gamma(a + b) - _log_gamma(a) - _log_gamma(b)
     log_scale = first * _log(value) + second * _log(rest) + log_gammas
     tail = np.exp(log_scale) * _fraction(step, value.shape) / first
     return np.where(is_low, tail, 1.0 - tail)
 
 
-def _least_beta(alpha: float, beta: float, probabilities: Numbers) -> Numbers:
-    """Return quantiles of a beta distribution, best where they are small."""
+def _least_beta(alpha: Numbers, beta: Numbers, probabilities: Numbers) -> Numbers:
+    """Return quantiles of beta distributions, best where they are small."""
+    log_scale = _log_gamma(alpha + beta) - _log_gamma(alpha) - _log_gamma(beta)
 
     def excess(log_value: Numbers) -> tuple[Numbers, Numbers]:
         value = np.exp(log_value)
         rest = -np.expm1(log_value)
-        a, b = np.full(value.shape, alpha), np.full(value.shape, beta)
-        log_scale = math.lgamma(alpha + beta) - math.lgamma(alpha) - math.lgamma(beta)
         log_density = alpha * log_value + (beta - 1.0) * _log(rest) + log_scale
-        below = _beta(a, b, value, rest)
+        below = _beta(alpha, beta, value, rest)
         return _log(below / probabilities), _ratio(np.exp(log_density), below)
 
     # Near 0 the probability is value^alpha ÷ (alpha × B(alpha, beta)).
-    log_beta = math.lgamma(alpha) + math.lgamma(beta) - math.lgamma(alpha + beta)
-    start = (np.log(probabilities) + math.log(alpha) + log_beta) / alpha
-    return np.exp(_root(excess, np.minimum(start, math.log(alpha / (alpha + beta))), 0.0))
+    start = (np.log(probabilities) + np.log(alpha) - log_scale) / alpha
+    return np.exp(_root(excess, np.minimum(start, np.log(alpha / (alpha + beta))), 0.0))
 
 
 def _fraction(step: Callable[[int], tuple[Numbers, Numbers]], shape: tuple[int, ...]) -> Numbers:
@@ -287,6 +288,10 @@ def _root(
         if not (change > 1e-9 * np.maximum(np.abs(place), 1.0)).any():
             break
     return place
+
+
+def _log_gamma(values: Numbers) -> Numbers:
+    return each(math.lgamma, values)
 
 
 def _log(values: Numbers) -> Numbers:
