@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from borgtrace.errors import UsageError
+from borgtrace.forecast.boosting import boosted_trees
 from borgtrace.forecast.series import HORIZONS, PAST, Examples
 from borgtrace.forecast.trees import Trees
 from borgtrace.kernels.arrays import Index, Numbers
@@ -231,7 +232,7 @@ class Autoregression(Forecaster):
 
 
 class Boosting(Forecaster):
-    """Gradient boosting (scikit-learn's by histograms) from the last hour, the day before and the horizon.
+    """Gradient boosting by histograms from the last hour, the day before and the horizon.
 
     One model: each example teaches the change to one slot, drawn at random.
     """
@@ -241,18 +242,12 @@ class Boosting(Forecaster):
 
     def fit(self, known: Examples, seed: int) -> None:
         """Fit the change from the newest value."""
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
         horizon = np.random.default_rng(seed).integers(0, HORIZONS, len(known))
         target = known.target[np.arange(len(known)), horizon]
         change = target - known.past[:, -1]
         is_known = ~np.isnan(target)
         regressors = with_day_before(known, horizon)
-        # One thread: those of OpenMP spin while others use the machine, for minutes instead of a second.
-        with threadpool_limits(1):
-            model = HistGradientBoostingRegressor(early_stopping=False, random_state=seed)
-            model.fit(regressors[is_known], change[is_known])
-        self.trees = Trees.of(model)
+        self.trees = boosted_trees(regressors[is_known], change[is_known], seed)
 
     def mean(self, seen: Examples) -> Numbers:
         """Add the changes that the model predicts."""
