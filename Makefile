@@ -67,7 +67,7 @@ test-lowest:
 	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --upgrade pip uv
 	.venv-lowest/bin/python -m uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable .
-	.venv-lowest/bin/python -m pip install --quiet 'pytest>=9' 'hypothesis>=6.150' 'psutil>=6'
+	.venv-lowest/bin/python -m pip install --quiet 'pytest>=9' 'hypothesis>=6.150' 'psutil>=6' 'scipy>=1.15' 'scikit-learn>=1.6'
 	.venv-lowest/bin/python -m pytest -p no:cacheprovider $(CORE_TESTS)
 
 ## Benchmarks, with other tools and hardware limits for comparison.
