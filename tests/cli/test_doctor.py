@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from importlib.metadata import PackageNotFoundError
 from types import SimpleNamespace
 
 import pytest
@@ -88,3 +89,17 @@ def test_a_system_that_does_not_tell_its_memory(
 
     monkeypatch.setattr(module.os, "sysconf", refuse)
     assert found()["memory"] is None
+
+
+@pytest.mark.parametrize("package", ["tensorflow", "tensorflow-cpu", "tf-nightly"])
+def test_tensorflow_is_found_by_the_name_of_any_of_its_packages(
+    monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    def version(name: str) -> str:
+        if name == package:
+            return "2.20.0"
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(module, "version", version)
+    assert found()["tensorflow"] == "2.20.0"
+    assert found()["torch"] is None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import borgtrace
 from borgtrace import catalog
-from borgtrace.errors import UsageError
+from borgtrace.errors import EngineError, UsageError
 
 # Job 7 has one task with three windows and an end; job 8 waits.
 ROWS = {
@@ -300,4 +303,23 @@ def test_a_question_itself_is_asked_like_its_name(store: borgtrace.Store) -> Non
     assert str(caught.value) == (
         "where: this question is about all tasks: expected none, got priority = 9; "
         "leave it out, or ask compaction of a smaller store (borgtrace subset)"
+    )
+
+
+FRAMES: dict[str, Callable[[borgtrace.Store], Any]] = {
+    "answer": lambda store: store.ask("job_events").to_pandas(),
+    "questions": lambda store: store.questions().to_pandas(),
+    "table": lambda store: store.table("machine_events").to_pandas(),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_without_pandas_a_frame_says_how_to_install_it(
+    store: borgtrace.Store, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(EngineError) as caught:
+        FRAMES[name](store)
+    assert str(caught.value) == (
+        'to_pandas: pandas is not installed; pip install "borgtrace[pandas]"'
     )

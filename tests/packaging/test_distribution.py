@@ -70,6 +70,8 @@ def test_core_dependencies_have_no_test_or_spark_tools(built: Path) -> None:
         "tensorflow-cpu",
         "pyspark",
         "pandas",
+        "scipy",
+        "scikit-learn",
         "selenium",
         "ruff",
         "hatchling",

@@ -15,6 +15,7 @@ from borgtrace.datasets import scaling
 from borgtrace.datasets.batches import Batch, ahead, batch_of, batches_of, check_size
 from borgtrace.datasets.metadata import Metadata, read
 from borgtrace.datasets.trace_files import TraceFiles
+from borgtrace.engine.frames import import_pandas
 from borgtrace.errors import BorgtraceError, UsageError, did_you_mean
 from borgtrace.storage import as_local_path
 
@@ -115,8 +116,7 @@ class TraceSet(TraceFiles):
 
         Series are scaled as in the files, NaN where nothing was measured.
         """
-        import pandas as pd
-
+        pandas = import_pandas()
         arrays = self.loaded
         names = self.metadata.names
         lengths = np.diff(arrays.offsets)
@@ -125,7 +125,9 @@ class TraceSet(TraceFiles):
             # −1, an unknown word, takes the last entry.
             words_or_none = np.array((*words, None), object)
             columns[name] = words_or_none[codes]
-        frame = pd.DataFrame({name: np.repeat(values, lengths) for name, values in columns.items()})
+        frame = pandas.DataFrame(
+            {name: np.repeat(values, lengths) for name, values in columns.items()}
+        )
         step = np.arange(arrays.offsets[-1]) - np.repeat(arrays.offsets[:-1], lengths)
         series = dict(zip(names.series, arrays.values.T, strict=True))
         return frame.assign(step=step, **series)

@@ -7,6 +7,7 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from borgtrace.engine.frames import import_pandas
 from borgtrace.errors import UsageError
 from borgtrace.notation import Names, ResourceAmounts, WallClock, find_machine, integer
 from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, TRACE_START, WINDOW
@@ -111,6 +112,7 @@ class Machine:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the load as a frame of pandas, one row per hour."""
+        import_pandas()
         return self.load.to_pandas()
 
     def plot(self) -> Chart:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from borgtrace.engine.frames import import_pandas
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -68,11 +70,9 @@ class QuestionList(Sequence[ListedQuestion]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a row per question as a frame of pandas."""
-        import pandas as pd
-
         columns = ("name", "title", "heading", "parameters", "missing_tables")
         rows = [[getattr(question, column) for column in columns] for question in self]
-        return pd.DataFrame(rows, columns=columns)
+        return import_pandas().DataFrame(rows, columns=columns)
 
     def __repr__(self) -> str:
         """List the first questions, and say how to see fewer."""

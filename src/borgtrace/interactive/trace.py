@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from borgtrace.engine.frames import import_pandas
 from borgtrace.kernels.arrays import Index, ShortIndex
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.schema import PERCENTILES, TABLES
@@ -99,9 +100,7 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the columns as a frame of pandas, one row per window."""
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.columns))
+        return import_pandas().DataFrame(dict(self.columns))
 
     def plot(self) -> Chart:
         """Draw CPU usage over time: the mean of each window and its one sampled second."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.engine.frames import import_pandas
 from borgtrace.errors import UsageError
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.notation.amounts import IN_LARGEST_MACHINES
@@ -356,6 +357,7 @@ class Result:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a frame of pandas."""
+        import_pandas()
         return self.table.to_pandas()
 
     def to_polars(self) -> pl.DataFrame:

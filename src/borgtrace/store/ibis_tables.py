@@ -9,6 +9,7 @@ from ibis.backends.duckdb import Backend
 
 from borgtrace.engine import read_table, to_batches
 from borgtrace.engine.embedded import raw_connection
+from borgtrace.engine.frames import import_pandas
 from borgtrace.schema import TABLES
 from borgtrace.store.layout import Layout
 from borgtrace.store.version import checked_batches
@@ -25,6 +26,7 @@ class StoreBackend(Backend):
 
     def execute(self, *arguments: Any, **options: Any) -> Any:
         """Answer with a frame of pandas."""
+        import_pandas()
         with self.expect_current():
             return super().execute(*arguments, **options)
 

@@ -19,13 +19,25 @@ from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption
 from borgtrace.version import __version__
 
-LIBRARIES = ("duckdb", "pyarrow", "numpy", "numba", "ibis-framework", "altair")
+LIBRARIES = (
+    "duckdb",
+    "pyarrow",
+    "numpy",
+    "numba",
+    "ibis-framework",
+    "altair",
+    "vl-convert-python",
+)
 OPTIONAL_LIBRARIES = {
     "pyspark": "--engine local[N] and spark://",
     "torch": "reading datasets with PyTorch",
     "tensorflow": "reading datasets with TensorFlow",
-    "pandas": "frames of pandas in notebooks",
+    "pandas": "frames of pandas in notebooks, and Spark",
+    "openpyxl": "reading workbooks (.xlsx)",
+    "botocore": "Amazon Managed Service for Prometheus",
 }
+OTHER_NAMES = {"tensorflow": ("tensorflow-cpu", "tensorflow-intel", "tf-nightly")}
+"""Packages that bring the same library."""
 BROWSERS = ("chromium", "google-chrome", "firefox")
 
 
@@ -125,11 +137,13 @@ def checks() -> list[MachineCheck]:
 
 
 def version_of(library: str) -> str | None:
-    """Return the version of a library; None where it is not installed."""
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return None
+    """Return the version of a library, by whichever package it came; None where it is not installed."""
+    for package in (library, *OTHER_NAMES.get(library, ())):
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            continue
+    return None
 
 
 def memory() -> str | None:
