@@ -6,6 +6,7 @@ import json
 import subprocess
 import tempfile
 from importlib.metadata import PackageNotFoundError
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,8 @@ from borgtrace import __version__
 from borgtrace.cli import main
 from borgtrace.cli.commands import doctor as module
 from borgtrace.cli.commands.doctor import checks
+from borgtrace.kernels import code_folders, portable_code
+from tests.kernels.test_shipped_code import LEVEL_3
 from tests.rows import chosen_columns
 
 
@@ -103,3 +106,39 @@ def test_tensorflow_is_found_by_the_name_of_any_of_its_packages(
     monkeypatch.setattr(module, "version", version)
     assert found()["tensorflow"] == "2.20.0"
     assert found()["torch"] is None
+
+
+def test_machine_code_came_along_or_is_compiled_and_kept_somewhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shipped = tmp_path / "shipped"
+    monkeypatch.setattr(code_folders, "SHIPPED", shipped)
+    monkeypatch.setattr(portable_code.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(portable_code.llvm, "get_host_cpu_features", dict)
+    clear_answers()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    kept = f"compiled by first runs, kept in {tmp_path}/borgtrace"
+    assert found()["machine code"] == kept
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    clear_answers()
+    assert found()["machine code"] == "compiled by each run: no folder can be written to"
+    shipped.mkdir()
+    (shipped / "f-1-2.kernel").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    clear_answers()
+    # This CPU cannot run it.
+    assert found()["machine code"] == kept
+    features = dict.fromkeys(LEVEL_3.split(), True)
+    monkeypatch.setattr(portable_code.llvm, "get_host_cpu_features", lambda: features)
+    clear_answers()
+    expected = f"1 function came along for x86-64-v3; others are {kept}"
+    assert found()["machine code"] == expected
+    clear_answers()
+
+
+def clear_answers() -> None:
+    """Forget what was found out about this machine."""
+    code_folders.folder_to_write.cache_clear()
+    code_folders.folders_to_read.cache_clear()
+    portable_code.runs_portable_code.cache_clear()

@@ -5,12 +5,14 @@ import stat
 import sysconfig
 import tempfile
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from borgtrace.user_cache import user_cache
 
-SHIPPED = Path(__file__).parent / "machine_code" / str(sysconfig.get_config_var("SOABI"))
-"""Machine code for a portable CPU that the wheel brings along, of this Python and platform; it need not be there."""
+_PYTHON = sysconfig.get_config_var("SOABI")
+SHIPPED = Path(__file__).parent / "machine_code" / f"{_PYTHON}-numba-{version('numba')}"
+"""Machine code for a portable CPU that the wheel brings along, of this Python and Numba; it need not be there."""
 
 
 @cache

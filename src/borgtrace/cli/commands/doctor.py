@@ -131,6 +131,7 @@ def checks() -> list[MachineCheck]:
         MachineCheck("free disk for temporary files", f"{free_temporary} in {temporary}"),
         *(MachineCheck(name, version_of(name), "borgtrace itself") for name in LIBRARIES),
         *(MachineCheck(name, version_of(name), use) for name, use in OPTIONAL_LIBRARIES.items()),
+        MachineCheck("machine code", machine_code()),
         MachineCheck("Java", java(), "Spark, which needs Java 17 or later"),
         MachineCheck("browser", browser(), "looking at reports"),
     ]
@@ -159,6 +160,24 @@ def memory() -> str | None:
 def free_disk(folder: Path) -> str:
     """Return the free disk of a folder."""
     return f"{shutil.disk_usage(folder).free / 1e9:.1f} GB"
+
+
+def machine_code() -> str:
+    """Say what need not be compiled, and where that is kept which was."""
+    from borgtrace.cli.console import counted
+    from borgtrace.kernels import code_folders
+    from borgtrace.kernels.code_files import SUFFIX
+    from borgtrace.kernels.portable_code import PORTABLE_CPU, runs_portable_code
+
+    folder = code_folders.folder_to_write(Path(code_folders.__file__).parent)
+    if folder is None:
+        compiled = "compiled by each run: no folder can be written to"
+    else:
+        compiled = f"compiled by first runs, kept in {folder}"
+    shipped = list(code_folders.SHIPPED.glob(f"*{SUFFIX}")) if runs_portable_code() else []
+    if shipped:
+        return f"{counted(len(shipped), 'function')} came along for {PORTABLE_CPU}; others are {compiled}"
+    return compiled
 
 
 def java() -> str | None:
