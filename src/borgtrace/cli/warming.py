@@ -26,6 +26,7 @@ USE_STORE = (
     "dataset store shards --format npz",
     "dataset store records --format tfrecord",
     "advise store --out advice",
+    "overcommit recommend store --cores-per-unit 64 --gib-per-unit 256",
     "overcommit reclaim store --resource cpu",
     "forecast store",
 )

@@ -159,6 +159,46 @@ def is_short(peaks: Numbers, promised: Numbers) -> Flags:
     return np.asarray(peaks * (1 - SLACK) > promised)
 
 
+@compiled(makes_arrays=False)
+def next_victim(
+    columns: SampleColumns,
+    priority: Index,
+    is_known: Flags,
+    present: Index,
+    is_left: Flags,
+) -> int:
+    """Return the place in a slot of the next task to kill: of the lowest priority the largest, the first of equals.
+
+    Parameters
+    ----------
+    columns, priority, is_known
+        Of the samples of a machine.
+    present
+        The samples of the slot.
+    is_left
+        Which of them were not killed yet.
+
+    Returns
+    -------
+    int
+        −1 where none of those that are left is measured in the next slot.
+    """
+    victim = -1
+    lowest = 0
+    largest = 0.0
+    for place in range(present.size):
+        i = present[place]
+        if not is_left[place] or columns.run_ends[i] <= i or not is_known[i + 1]:
+            continue
+        is_lower = priority[i + 1] < lowest
+        is_larger = priority[i + 1] == lowest and columns.usage[i + 1] > largest
+        if victim < 0 or is_lower or is_larger:
+            victim = place
+            lowest = priority[i + 1]
+            largest = columns.usage[i + 1]
+    return victim
+
+
 @compiled()
 def kills(
     columns: SampleColumns,
@@ -184,6 +224,7 @@ def kills(
     offsets = columns.offsets
     ends = columns.run_ends
     n_killed = np.zeros(peaks.shape[0], np.int64)
+    freed = np.empty(columns.order.size)
     for j in range(peaks.shape[1]):
         present = columns.order[offsets[j] : offsets[j + 1]]
         total = 0.0
@@ -191,19 +232,24 @@ def kills(
         for i in present:
             if ends[i] > i and is_known[i + 1]:
                 total += usage[i + 1]
-        # Most slots fit: no arrays for them.
+        # Most slots fit: nobody is looked for in them.
         if total * (1 - SLACK) <= least:
             continue
-        # The lowest priority first, of it the largest.
-        later = np.array([i + 1 for i in present if ends[i] > i and is_known[i + 1]])
-        largest_first = later[np.argsort(-usage[later], kind="mergesort")]
-        by_priority = np.argsort(priority[largest_first], kind="mergesort")
-        usage_in_order = usage[largest_first[by_priority]]
+        is_left = np.ones(present.size, np.bool_)
+        n_freed = 0
         for p in range(n_killed.size):
             excess = total * (1 - SLACK) - peaks[p, j]
             n = 0
-            while excess > 0 and n < usage_in_order.size:
-                excess -= usage_in_order[n]
+            while excess > 0 and n < present.size:
+                if n == n_freed:
+                    # Few are killed: looking for each of them takes less time than sorting all, and to compile, too.
+                    victim = next_victim(columns, priority, is_known, present, is_left)
+                    if victim < 0:
+                        break
+                    is_left[victim] = False
+                    freed[n] = usage[present[victim] + 1]
+                    n_freed += 1
+                excess -= freed[n]
                 n += 1
             n_killed[p] += n
     return n_killed
