@@ -23,6 +23,7 @@ from borgtrace.learning.devices import device_of, import_torch, reproducible
 from borgtrace.learning.examples import WindowTable
 from borgtrace.learning.lstm import LARGEST_BATCH, predict, train, untrained_layers
 from borgtrace.learning.resident_traces import ResidentTraces
+from borgtrace.learning.shuffling import shuffled
 
 PAST = HORIZONS = 12
 GATHERED = 4096
@@ -117,7 +118,7 @@ def training_rates(device: Any, n_windows: int, epochs: int) -> list[str]:
     n_made = sum(map(len, rows))
     making = min(seconds(device, make_batches) for _ in range(3)) / n_made
     learned = len(table) * epochs
-    order = seconds(device, lambda: torch.randperm(len(table)))
+    order = seconds(device, lambda: shuffled(len(table), 0, table.place))
     memory = f"{table.n_bytes / 1e9:.2f} GB, {'on the device' if table.is_resident else 'streamed'}"
     if device.type == "cuda":
         memory += f"; peak of the device {torch.cuda.max_memory_allocated(device) / 1e9:.2f} GB"
@@ -128,7 +129,7 @@ def training_rates(device: Any, n_windows: int, epochs: int) -> list[str]:
         f"training, batches of {LARGEST_BATCH:,} | {rate:.3f} M examples/s | {bars[0]} |",
         f"making batches, share of it | {100 * making * learned / taken:.1f} % | {bars[1]} |",
         f"{size:.1f} M windows × {epochs} epochs | {taken:.1f} s | {bars[2]} |",
-        f"of it waiting for the first order | ≤ {order:.1f} s | – |",
+        f"of it the order of an epoch | {order:.2f} s | – |",
         f"values and beginnings of windows | {memory} | – |",
     ]
 

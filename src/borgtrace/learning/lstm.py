@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from borgtrace.learning.devices import import_torch
+from borgtrace.learning.shuffling import shuffled
 
 UNITS = 32
 LEARNING_RATE = 3e-3
@@ -15,8 +16,6 @@ LONGEST_GRADIENT = 1.0
 SHARD = 4096
 """Examples whose gradient one thread of a CPU computes: the same few sums, however many threads there are."""
 SMALLEST_BATCH, LARGEST_BATCH = 512, 32_768
-BATCHES_SENT = 64
-"""Batches whose numbers go to a device at a time."""
 STEPS_PER_EPOCH = 2048
 """Batches grow only where there would be more steps than these: few examples need many steps."""
 
@@ -179,14 +178,6 @@ def random_rows(
 ) -> Iterator[Any]:
     """Yield the numbers of the examples of each batch, where the examples lie."""
     torch = import_torch("the network")
-    n = len(table)
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(torch.randperm, n, generator=generator)
-        for epoch in range(epochs):
-            order = coming.result()
-            # Drawn while the device learns: for a hundred million examples it takes seconds.
-            if epoch + 1 < epochs:
-                coming = pool.submit(torch.randperm, n, generator=generator)
-            # Many batches at a time: a copy to a device waits until the device has nothing else to do.
-            for block in order.split(BATCHES_SENT * batch):
-                yield from block.to(table.place).split(batch)
+    keys = torch.randint(1 << 62, (epochs,), generator=generator)
+    for key in keys.tolist():
+        yield from shuffled(len(table), key, table.place).split(batch)

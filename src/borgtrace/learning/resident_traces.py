@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from borgtrace.learning.devices import import_torch
 from borgtrace.learning.examples import on_device
+from borgtrace.learning.shuffling import shuffled
 
 
 class PaddedTraces(NamedTuple):
@@ -125,11 +126,13 @@ class ResidentTraces:
             return
         # On the CPU, so that all devices see the same order.
         generator = torch.Generator()
-        order = torch.arange(len(self))
-        if seed is not None:
-            generator.manual_seed(hash_of(seed, epoch))
-            order = torch.randperm(len(self), generator=generator)
-        for rows in order.to(self.device).split(buffer):
+        if seed is None:
+            order = torch.arange(len(self), device=self.device)
+        else:
+            key = hash_of(seed, epoch)
+            generator.manual_seed(key)
+            order = shuffled(len(self), key, self.device)
+        for rows in order.split(buffer):
             by_length = rows[self._lengths[rows].argsort(stable=True)]
             parts = by_length.split(size)
             # One question to the device for a whole buffer: sorted, the last of a batch is its longest.
