@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
@@ -154,6 +155,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 def test_a_forecast_has_the_defaults_of_the_library(store: Path, asked: Asked) -> None:
     assert run("forecast", store) == 0
     assert asked == [(FORECAST, ForecastOptions())]
+
+
+def test_a_forecast_without_scikit_learn_says_what_is_left_out(
+    store: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    assert run("forecast", store) == 0
+    assert asked[0][1].forecasters == ("persistence", "seasonal", "autoregression")
+    assert capsys.readouterr().err == (
+        'boosting is left out: it needs scikit-learn; pip install "borgtrace[trees]"\n'
+    )
 
 
 @pytest.mark.parametrize("file_option", ["save", "model"])

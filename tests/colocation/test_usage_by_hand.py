@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
+from contextlib import nullcontext
+from importlib.machinery import ModuleSpec
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -219,7 +223,7 @@ def test_more_bursts_than_a_gaussian_has(
         calls.append((runs.tolist(), n, round(q, 5)))
         return np.array([p])
 
-    monkeypatch.setattr(usage_changes, "binomial_tail", tail)
+    monkeypatch.setattr(usage_changes, "bdtrc", tail)
     values = np.zeros((1, 144), np.float32)
     values[0, [0, 70]] = 1
     assert usage_changes.is_bursty(values).tolist() == [is_bursty]
@@ -391,7 +395,38 @@ def test_clusters_are_lettered_by_size_and_ties_by_the_first_cell() -> None:
 
 
 @pytest.mark.parametrize(("distinct", "is_enough"), [(15, False), (16, True)])
-def test_sixteen_clusters_need_as_many_different_tasks(distinct: int, is_enough: bool) -> None:
+def test_sixteen_clusters_need_as_many_different_tasks(
+    monkeypatch: pytest.MonkeyPatch, distinct: int, is_enough: bool
+) -> None:
+    calls = []
+    threads = []
+
+    class KMeans:
+        def __init__(
+            self,
+            clusters: int,
+            *,
+            n_init: int,
+            random_state: int,
+        ) -> None:
+            calls.append((clusters, n_init, random_state))
+
+        def fit(self, found: np.ndarray) -> Any:
+            labels = np.arange(len(found)) % 16
+            return SimpleNamespace(
+                labels_=labels, cluster_centers_=np.eye(16, 100, dtype=np.float32)
+            )
+
+    # In place of the library, which takes seconds to load.
+    module = ModuleType("sklearn.cluster")
+    module.KMeans = KMeans  # type: ignore[attr-defined]
+    package = ModuleType("sklearn")
+    package.__spec__ = ModuleSpec("sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn", package)
+    monkeypatch.setitem(sys.modules, "sklearn.cluster", module)
+    limits = ModuleType("threadpoolctl")
+    limits.threadpool_limits = lambda n: threads.append(n) or nullcontext()  # type: ignore[attr-defined, func-returns-value]
+    monkeypatch.setitem(sys.modules, "threadpoolctl", limits)
     # Twice the first task, and one in each further cell.
     pool = make([[0.005]] + [[k / 100 + 0.005] for k in range(distinct)])
     study = Study(pool)
@@ -402,12 +437,21 @@ def test_sixteen_clusters_need_as_many_different_tasks(distinct: int, is_enough:
         assert str(caught.value) == "16 clusters need as many different tasks, the pool has 15"
         return
     rows = usage_shapes.compute(study, options).to_pylist()
-    # Each shape is a cluster: the first that of two tasks of 17, whose cell is 0.
+    assert calls == [(16, 4, 100)]
+    assert threads == [1]
     shares = [row["share"] for row in rows if row["cell"] == 0]
     assert shares == [2 / 17] + [1 / 17] * 15
-    densities = {(row["cluster"], row["cell"]): row["density"] for row in rows}
-    assert densities["a", 0] == pytest.approx(1.0, abs=1e-6)
     assert measured(usage_shapes, "S1-fig4-largest", pa.Table.from_pylist(rows)) == 2 / 17
+
+
+def test_without_scikit_learn_there_are_no_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    study = Study(make([[k / 100 + 0.005] for k in range(16)]))
+    with pytest.raises(NotApplicable) as caught:
+        usage_shapes.compute(study, ColocationOptions())
+    assert str(caught.value) == (
+        'clusters are found by scikit-learn, which is missing: pip install "borgtrace[trees]"'
+    )
 
 
 def test_a_histogram_weighs_windows_by_their_length() -> None:

@@ -343,6 +343,17 @@ def test_a_setting_that_is_none_is_refused(given: dict[str, object], message: st
     assert str(caught.value).startswith(message)
 
 
+def test_without_scikit_learn_boosting_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "boosting" in ForecastOptions().forecasters
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    assert tuple(ForecastOptions().forecasters) == ("persistence", "seasonal", "autoregression")
+    known = examples(noisy(0, 3, 100), 0, 100, 50, 0)
+    with pytest.raises(EngineError) as caught:
+        FORECASTERS["boosting"]().train(known, 0)
+    message = 'forecaster boosting: needs scikit-learn; pip install "borgtrace[trees]"'
+    assert str(caught.value) == message
+
+
 def test_without_torch_the_network_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(EngineError) as caught:

@@ -96,8 +96,10 @@ def test_the_change_is_what_the_network_tells_after_the_newest_value(torch: Any)
     assert network.mean(seen) == pytest.approx(np.array([[0.5011] * HORIZONS, [0.2511] * HORIZONS]))
 
 
-def test_least_squares_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of threads would tell in the last digits."""
+def test_least_squares_and_boosting_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of threads would tell in the last digits, or those that wait would hold up other programs."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
     threads: dict[str, set[int]] = {}
 
     def watch(owner: Any, name: str) -> None:
@@ -112,8 +114,13 @@ def test_least_squares_use_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(owner, name, watched)
 
     watch(np.linalg, "lstsq")
+    watch(HistGradientBoostingRegressor, "fit")
     known = joined(*(example(slot, 0.5, 0.5) for slot in range(20)))
-    forecaster = FORECASTERS["autoregression"]()
-    forecaster.train(known, 0)
-    assert forecaster.mean(known) == pytest.approx(np.full((20, HORIZONS), 0.5))
-    assert threads == {"lstsq": {1}}
+    for name in ("autoregression", "boosting"):
+        forecaster = FORECASTERS[name]()
+        forecaster.train(known, 0)
+        assert forecaster.mean(known) == pytest.approx(np.full((20, HORIZONS), 0.5))
+    assert threads == {
+        "lstsq": {1},
+        "fit": {1},
+    }

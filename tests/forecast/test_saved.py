@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from borgtrace.errors import SourceError
 from borgtrace.forecast import FORECASTERS, Examples
 from borgtrace.forecast.saved import load, save
 from borgtrace.forecast.series import examples
+from borgtrace.forecast.trees import Trees
 from tests.forecast.test_forecast import noisy
 
 WAY_OUT = "make one: borgtrace forecast STORE --save FILE"
@@ -38,6 +40,22 @@ def test_a_saved_forecaster_forecasts_the_same(name: str, known: Examples, tmp_p
     assert np.array_equal(restored.mean(known), trained.mean(known))
     assert np.array_equal(restored.deviation(known), trained.deviation(known))
     assert load(str(tmp_path / "model.npz"), "another", "cpu").begin == 0
+
+
+def test_trees_add_up_as_those_of_the_library() -> None:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    random = np.random.default_rng(0)
+    regressors = random.random((2_000, 14))
+    # Some leave out a value, which every tree has to send somewhere.
+    regressors[random.random((2_000, 14)) < 0.05] = np.nan
+    target = np.nansum(regressors[:, :3], axis=1) + random.random(2_000)
+    model = HistGradientBoostingRegressor(max_iter=20, early_stopping=False, random_state=0)
+    # The threads of OpenMP spin while others use the machine.
+    with threadpool_limits(1):
+        model.fit(regressors, target)
+        predicted = model.predict(regressors)
+    assert np.array_equal(Trees.of(model).predict(regressors), predicted)
 
 
 class Bomb:

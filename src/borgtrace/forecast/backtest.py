@@ -1,7 +1,7 @@
 """Back-test forecasters in time: train them before a cut, and judge them from there to the next one."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -10,10 +10,11 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.forecast.choice import (
     ForecasterChoice,
     check_choices,
+    default_forecasters,
     forecaster_class,
     forecaster_name,
 )
-from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
+from borgtrace.forecast.forecasters import Forecaster
 from borgtrace.forecast.saved import SavedForecasters, load, save
 from borgtrace.forecast.series import COLUMNS, HORIZONS, PAST, Examples, UsageSeries, examples
 from borgtrace.learning.devices import check_device, device_of
@@ -34,7 +35,8 @@ class ForecastOptions:
     Attributes
     ----------
     forecasters
-        Their names; classes for those that you wrote.
+        Their names; classes for those that you wrote.  By default those of
+        :func:`~borgtrace.forecast.choice.default_forecasters`.
     resources
         ``cpu``, ``memory`` or both.
     tasks
@@ -54,9 +56,7 @@ class ForecastOptions:
         fastest that there is.  A device changes the last digits, so it is only used where it is named.
     """
 
-    forecasters: Sequence[ForecasterChoice] = tuple(
-        name for name in FORECASTERS if name != Recurrent.name
-    )
+    forecasters: Sequence[ForecasterChoice] = field(default_factory=default_forecasters)
     resources: Sequence[str] = ("cpu",)
     tasks: Annotated[int, SAMPLE_SIZE] = 10_000
     folds: Annotated[int, FOLDS] = 3

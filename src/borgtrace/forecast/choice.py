@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
+from borgtrace.forecast.forecasters import FORECASTERS, Boosting, Forecaster, Recurrent
+from borgtrace.kernels.scikit_learn import has_scikit_learn
 
 ForecasterChoice = str | type[Forecaster]
 """A name of `FORECASTERS`, or a class of one's own."""
+
+
+def default_forecasters() -> tuple[str, ...]:
+    """Return the names of those that are judged where none is named: all that train in seconds, and can.
+
+    Boosting is one of them where scikit-learn is installed.
+    """
+    left_out = {Recurrent.name}
+    if not has_scikit_learn():
+        left_out.add(Boosting.name)
+    return tuple(name for name in FORECASTERS if name not in left_out)
 
 
 def forecaster_class(choice: ForecasterChoice) -> type[Forecaster]:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from borgtrace.errors import UsageError
-from borgtrace.forecast.boosting import boosted_trees
 from borgtrace.forecast.series import HORIZONS, PAST, Examples
 from borgtrace.forecast.trees import Trees
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.scikit_learn import check_scikit_learn
 from borgtrace.learning import lstm
 from borgtrace.learning.devices import device_of, import_torch, one_thread, reproducible
 from borgtrace.learning.examples import ExampleArrays
@@ -232,22 +232,30 @@ class Autoregression(Forecaster):
 
 
 class Boosting(Forecaster):
-    """Gradient boosting by histograms from the last hour, the day before and the horizon.
+    """Gradient boosting (scikit-learn's by histograms) from the last hour, the day before and the horizon.
 
     One model: each example teaches the change to one slot, drawn at random.
     """
 
     name = "boosting"
     about = "gradient boosting from the last hour and the day before"
+    needs = "scikit-learn"
 
     def fit(self, known: Examples, seed: int) -> None:
         """Fit the change from the newest value."""
+        check_scikit_learn("forecaster boosting")
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
         horizon = np.random.default_rng(seed).integers(0, HORIZONS, len(known))
         target = known.target[np.arange(len(known)), horizon]
         change = target - known.past[:, -1]
         is_known = ~np.isnan(target)
         regressors = with_day_before(known, horizon)
-        self.trees = boosted_trees(regressors[is_known], change[is_known], seed)
+        # One thread: those of OpenMP spin while others use the machine, for minutes instead of a second.
+        with threadpool_limits(1):
+            model = HistGradientBoostingRegressor(early_stopping=False, random_state=seed)
+            model.fit(regressors[is_known], change[is_known])
+        self.trees = Trees.of(model)
 
     def mean(self, seen: Examples) -> Numbers:
         """Add the changes that the model predicts."""
@@ -288,6 +296,7 @@ class Recurrent(Forecaster):
 
     def fit(self, known: Examples, seed: int) -> None:
         """Minimize the squared error of known targets, with Adam."""
+        import_torch(_USER)
         device = device_of(self.device)
         past, scale = scaled_past(known)
         is_known = ~np.isnan(known.target)

@@ -1,15 +1,18 @@
-"""Boosted regression trees as arrays: what was learned, in a form that a file can hold without code."""
+"""Boosted regression trees as arrays: what scikit-learn learned, in a form that a file can hold without code."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
 DTYPES = {
     "baseline": np.float64,
@@ -53,6 +56,26 @@ class Trees(NamedTuple):
     left: Index
     right: Index
     value: Numbers
+
+    @classmethod
+    def of(cls, model: HistGradientBoostingRegressor) -> Trees:
+        """Return the trees of a fitted model."""
+        nodes_of_trees = [predictor.nodes for (predictor,) in model._predictors]
+        sizes = [len(nodes) for nodes in nodes_of_trees]
+        roots = np.cumsum([0, *sizes[:-1]])
+        nodes = np.concatenate(nodes_of_trees)
+        first_of_tree = np.repeat(roots, sizes)
+        is_leaf = nodes["is_leaf"].astype(bool)
+        return cls(
+            baseline=np.asarray(model._baseline_prediction, np.float64).reshape(1),
+            roots=roots.astype(np.int64),
+            feature=nodes["feature_idx"].astype(np.int64),
+            threshold=nodes["num_threshold"].astype(np.float64),
+            missing_goes_left=nodes["missing_go_to_left"].astype(bool),
+            left=np.where(is_leaf, LEAF, nodes["left"] + first_of_tree),
+            right=np.where(is_leaf, LEAF, nodes["right"] + first_of_tree),
+            value=nodes["value"].astype(np.float64),
+        )
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Trees:
@@ -109,7 +132,7 @@ def sum_of_trees(
 ) -> Numbers:
     """Follow each row from the root of each tree to its leaf; see :class:`Trees`."""
     total = np.full(len(regressors), baseline[0])
-    # Tree by tree, as they were learned.
+    # Tree by tree, as scikit-learn adds them: the same numbers to the last digit.
     for root in roots:
         for row in range(len(regressors)):
             node = root

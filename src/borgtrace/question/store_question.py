@@ -41,7 +41,8 @@ class StoreQuestion(Question):
     @property
     def parameters(self) -> Mapping[str, Any]:
         """The fields of the options with their defaults."""
-        return {option.name: option.default for option in fields(self.options)}
+        defaults = self.options()
+        return {option.name: getattr(defaults, option.name) for option in fields(defaults)}
 
     @property
     def declarations(self) -> Mapping[str, Declaration]:

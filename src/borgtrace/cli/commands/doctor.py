@@ -30,6 +30,7 @@ LIBRARIES = (
 )
 OPTIONAL_LIBRARIES = {
     "pyspark": "--engine local[N] and spark://",
+    "scikit-learn": "the forecaster boosting, and clusters of usage",
     "torch": "reading datasets with PyTorch",
     "tensorflow": "reading datasets with TensorFlow",
     "pandas": "frames of pandas in notebooks, and Spark",

@@ -30,7 +30,7 @@ ForecasterOption = Annotated[
     Option(
         "--forecaster",
         metavar="NAME",
-        help="A forecaster of --list, repeatable; by default all that need no further package.",
+        help="A forecaster of --list, repeatable; by default all that train in seconds.",
         autocompletion=complete_forecasters,
     ),
 ]
@@ -144,6 +144,8 @@ def forecast(
         device=device,
     )
     options = with_named(options, forecaster, resource)
+    if not forecaster and not model:
+        print_left_out(options)
     question = PACKED if pack else FORECAST
     opened = borgtrace.open(required_store(store), memory=memory)
     ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)
@@ -162,6 +164,16 @@ def with_named(
     if resources:
         options = replace(options, resources=tuple(resources))
     return options
+
+
+def print_left_out(options: ForecastOptions) -> None:
+    """Say where boosting is not among the forecasters, since what it needs is missing."""
+    from borgtrace.cli.console import print_prose
+    from borgtrace.forecast.forecasters import Boosting
+    from borgtrace.kernels.scikit_learn import WAY_OUT
+
+    if Boosting.name not in options.forecasters:
+        print_prose(f"{Boosting.name} is left out: it needs {Boosting.needs}; {WAY_OUT}")
 
 
 def print_forecasters() -> None:

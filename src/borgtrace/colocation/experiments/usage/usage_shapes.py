@@ -12,8 +12,8 @@ import pyarrow as pa
 from borgtrace.colocation import ColocationOptions, Experiment, Study, TaskPool
 from borgtrace.colocation.experiments.shared.scopes import SHAPE
 from borgtrace.kernels.arrays import Index, Numbers, Values
-from borgtrace.kernels.clusters import k_means
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.scikit_learn import WAY_OUT, has_scikit_learn
 from borgtrace.question import (
     Answer,
     Claim,
@@ -52,15 +52,24 @@ STARTS = 4
 
 def compute(study: Study, options: ColocationOptions) -> pa.Table:
     """Return the centroids and the sizes of the clusters."""
+    NotApplicable.unless(
+        has_scikit_learn(), f"clusters are found by scikit-learn, which is missing: {WAY_OUT}"
+    )
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
     shapes = histograms(study.pool(options))
     n_distinct = len(np.unique(shapes, axis=0))
     NotApplicable.unless(
         n_distinct >= CLUSTERS,
         f"{CLUSTERS} clusters need as many different tasks, the pool has {n_distinct}",
     )
-    clustering = k_means(shapes, CLUSTERS, STARTS, options.seed)
-    shares = np.bincount(clustering.labels, minlength=CLUSTERS) / len(shapes)
-    return lettered_clusters(clustering.centres, shares)
+    k_means = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed)
+    # Sums of several threads would differ in the last digit.
+    with threadpool_limits(1):
+        clustering = k_means.fit(shapes)
+    shares = np.bincount(clustering.labels_, minlength=CLUSTERS) / len(shapes)
+    return lettered_clusters(clustering.cluster_centers_, shares)
 
 
 def histograms(pool: TaskPool) -> Values:
@@ -105,7 +114,7 @@ def _fill_shares(
             shares[i, cell] = counts[cell] / total
 
 
-def lettered_clusters(centroids: Numbers, shares: Numbers) -> pa.Table:
+def lettered_clusters(centroids: Values, shares: Numbers) -> pa.Table:
     """Return clusters by size; the first cell breaks ties.
 
     Parameters
@@ -118,7 +127,7 @@ def lettered_clusters(centroids: Numbers, shares: Numbers) -> pa.Table:
     order = np.lexsort((centroids[:, 0], -shares))
     letters = [chr(ord("a") + k) for k in range(len(order))]
     # Rounding may leave a centroid a hair below 0, where a share has no meaning.
-    densities = np.maximum(centroids[order], 0)
+    densities = np.maximum(centroids[order].astype(np.float64), 0)
     return pa.table(
         {
             "cluster": np.repeat(letters, CELLS),
