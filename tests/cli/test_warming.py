@@ -23,7 +23,7 @@ AFTERWARDS = (
     "overcommit store",
     "overcommit target store --target 0.01",
     "overcommit reclaim store",
-    "compact store --what-if no-constraints --what-if limits",
+    "compact store",
     "simulate store --policy best-fit --policy random",
     "forecast store",
     "advise store --out advice",

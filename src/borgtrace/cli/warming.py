@@ -20,7 +20,7 @@ USE_STORE = (
     "simulate store",
     "overcommit store --policy nsigma --policy borg --policy saddlepoint --policy convolution",
     "analyze store",
-    "compact store --what-if no-constraints",
+    "compact store",
     "colocate store --experiment packing_base --realizations 100 --instances 2 --size 20 --out packing",
     "colocate place store",
     "dataset store shards --format npz",

@@ -23,7 +23,6 @@ from typing import Any
 import llvmlite
 import numba
 from numba.core import config
-from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
@@ -68,8 +67,10 @@ def cache_on_disk(dispatcher: Any) -> None:
         dispatcher._cache = DigestCache(dispatcher.py_func, source)
 
 
-class DigestCache(_Cache):
+class DigestCache:
     """The machine code of a function on disk, in files named by a digest of all that it is compiled from.
+
+    To Numba it is one of its caches: it has all that a dispatcher asks of them.
 
     Parameters
     ----------
@@ -82,21 +83,14 @@ class DigestCache(_Cache):
     def __init__(self, function: Callable[..., Any], source: Path) -> None:
         self._function = function
         self._source = source
-        self._is_enabled = True
+        # As it was read: an update may replace it while this process runs.
+        self._source_state = source.stat()
 
     @property
     def cache_path(self) -> str | None:
         """Where machine code is written, as Numba's statistics show it."""
         folder = self._folder_to_write
         return None if folder is None else str(folder)
-
-    def enable(self) -> None:
-        """Use the files again."""
-        self._is_enabled = True
-
-    def disable(self) -> None:
-        """Neither read nor write files."""
-        self._is_enabled = False
 
     def flush(self) -> None:
         """Forget nothing: a file that holds something else than its name says is not read, and written anew."""
@@ -119,21 +113,19 @@ class DigestCache(_Cache):
         """Return the machine code kept for a signature, or None."""
         # What the code refers to must be there before it is linked.
         target_context.refresh()
-        if self._is_enabled:
-            source = self._source.stat()
-            for path in self._paths_to_read(sig, target_context.codegen()):
-                content = read_code(path, source)
-                if content is None:
-                    continue
-                with suppress(*_UNREADABLE):
-                    return CompileResult._rebuild(target_context, *pickle.loads(content))
+        for path in self._paths_to_read(sig, target_context.codegen()):
+            content = read_code(path, self._source_state)
+            if content is None:
+                continue
+            with suppress(*_UNREADABLE):
+                return CompileResult._rebuild(target_context, *pickle.loads(content))
         announce_missing_code()
         return None
 
     def save_overload(self, sig: Any, data: CompileResult) -> None:
         """Keep what was compiled for a signature, where there is a place for it."""
         folder = self._folder_to_write
-        if folder is None or not self._is_enabled or not _can_be_kept(data):
+        if folder is None or not _can_be_kept(data):
             return
         path = folder / self._file_name(sig, data.codegen.magic_tuple())
         content = dumps(data._reduce())
