@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import duckdb
 import numpy as np
@@ -28,9 +28,12 @@ from borgtrace.engine.embedded import NO_TYPE, files_sql, raw_connection
 from borgtrace.engine.guard import lock
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.engine.memory import parse_memory
-from borgtrace.ingest.build.file_ranges import plan_files, range_sql
+from borgtrace.ingest.build.coded_rows import CodedParts, added_counts
+from borgtrace.ingest.build.file_ranges import between_sql, bounds_of, plan_files
 from borgtrace.ingest.build.row_order import sorted_batches
 from borgtrace.ingest.build.staged_relation import PartsByColumns, show_parts
+from borgtrace.ingest.files.staged_part import StagedPart
+from borgtrace.kernels.arrays import Index
 from borgtrace.schema import ENUMS, Table
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.storage import RemotePath, remove, replacing, user_cache
@@ -53,6 +56,11 @@ MOST_ROWS, WORTH_SHARING = 1 << 22, 1 << 20
 ROW_BYTES = 160
 """Of usage in memory: 140 bytes of the 2011 trace, 230 with the percentiles of 2019."""
 
+_CODED_ROWS = "coded_rows"
+"""View of the rows of coded parts that one file has."""
+
+Rows: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
+"""Rows in no order, or batches in the order of the key."""
 Refinement = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -128,6 +136,7 @@ def cluster(
     spark: SparkTasks | None = None,
     refine: Refinement = iter,
     parts: PartsByColumns | None = None,
+    coded: Sequence[StagedPart] = (),
 ) -> list[Path]:
     """Sort the rows of a relation by the table's key into Parquet files in `folder`, and return these in order.
 
@@ -138,7 +147,7 @@ def cluster(
     table
         The canonical table.
     relation_sql
-        Query that yields its columns, with the rows of files that may stay.
+        Query that yields its columns, with the rows of files that may stay; empty where all rows are in coded parts.
     folder
         Where the files go; made here.
     progress
@@ -146,23 +155,34 @@ def cluster(
     present
         Files of the version before, in order: those stay where no new rows belong into their ranges of collections.
     fresh_sql
-        Query of the new rows, where files may stay.
+        Query of the new rows beside those of coded parts, where files may stay; empty where there are none.
     spark
         Where each file is made by a task; here where None.
     refine
         What is done here to the sorted rows of a file, batch by batch, before they are written.
     parts
         Staged parts that the relation reads, where they are in a bucket.
+    coded
+        Staged parts that are read without DuckDB.
     """
     folder.mkdir(parents=True)
     show_parts(connection, parts or {})
-    source = _SortedRelation(connection, table, relation_sql)
+    coded_parts = CodedParts(table, coded)
+    source = _SortedRelation(connection, table, relation_sql, coded_parts)
     n_writers, memory = writers(connection)
     most_rows = min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
     files = source.plan(most_rows, folder, present, fresh_sql)
     if spark is not None:
         folders = reach_of(connection)
-        make = partial(_make_file, table, relation_sql, f"{memory}B", parts or {}, folders)
+        make = partial(
+            _make_file,
+            table,
+            relation_sql,
+            f"{memory}B",
+            parts or {},
+            coded_parts,
+            folders,
+        )
         for rows in spark.map(make, files):
             progress(rows)
         return _parts_in(folder)
@@ -173,7 +193,7 @@ def cluster(
             rows = source.read(file)
             pending.append(pool.submit(write_rows, file.path, file.first_row, table, rows, refine))
             # A file is read while others are written; what DuckDB sorts has to be written before it is used again.
-            is_streamed = not isinstance(rows, pa.Table)
+            is_streamed = isinstance(rows, pa.RecordBatchReader)
             while len(pending) >= n_writers or (pending and is_streamed):
                 progress(pending.popleft().result())
         for future in pending:
@@ -203,15 +223,16 @@ class _PlannedFile:
         The file.
     first_row
         Number of its first row in the whole table.
-    condition_sql
-        Which rows it has.
+    low, high
+        Its first collection, and that of the file behind it; None for no bound.
     fits_memory
         Whether they are sorted in memory.
     """
 
     path: Path
     first_row: int
-    condition_sql: str
+    low: int | None
+    high: int | None
     fits_memory: bool
 
 
@@ -222,21 +243,35 @@ class _SortedRelation:
     connection: duckdb.DuckDBPyConnection
     table: Table
     relation_sql: str
+    coded: CodedParts
 
-    def read(self, file: _PlannedFile) -> pa.Table | pa.RecordBatchReader:
-        """Return the rows of a file, which a table still has to be sorted, without columns that nobody fills."""
-        relation = self.connection.sql(self.relation_sql)
-        values = []
-        for name, type_name in zip(relation.columns, relation.types, strict=True):
-            if name in self.table.names and str(type_name) != NO_TYPE:
-                values.append(self._value_sql(name))
-        values_sql = ", ".join(values)
-        query_sql = f"SELECT {values_sql} FROM ({self.relation_sql}) WHERE {file.condition_sql}"
+    def read(self, file: _PlannedFile) -> Rows:
+        """Return the rows of a file, without columns that nobody fills."""
+        if not self.relation_sql and file.fits_memory:
+            return self.coded.sorted_batches(file.low, file.high, PIECE)
+        query_sql = self._query_sql(file)
         if file.fits_memory:
             return self.connection.sql(query_sql).to_arrow_table()
         # A collection larger than a file: DuckDB sorts it, and spills.
         key_sql = ", ".join(quoted(name) for name in self.table.key)
         return self.connection.sql(f"{query_sql} ORDER BY {key_sql}").to_arrow_reader(PIECE)
+
+    def _query_sql(self, file: _PlannedFile) -> str:
+        """Write the query of the rows of a file; coded rows are shown to DuckDB for one such query."""
+        relations = [self.relation_sql] if self.relation_sql else []
+        if self.coded:
+            coded_rows = self.coded.reader(file.low, file.high)
+            self.connection.from_arrow(coded_rows).create_view(_CODED_ROWS, replace=True)
+            relations.append(f"SELECT * FROM {quoted(_CODED_ROWS)}")
+        rows_sql = " UNION ALL BY NAME ".join(relations)
+        relation = self.connection.sql(rows_sql)
+        values = []
+        for name, type_name in zip(relation.columns, relation.types, strict=True):
+            if name in self.table.names and str(type_name) != NO_TYPE:
+                values.append(self._value_sql(name))
+        values_sql = ", ".join(values)
+        condition_sql = between_sql(file.low, file.high)
+        return f"SELECT {values_sql} FROM ({rows_sql}) WHERE {condition_sql}"
 
     def _value_sql(self, name: str) -> str:
         name_sql = quoted(name)
@@ -255,21 +290,9 @@ class _SortedRelation:
         fresh_sql: str,
     ) -> Iterator[_PlannedFile]:
         """Yield each file that has to be made; link those that stay."""
-        # Machine tables are ordered by time and small: one file.
-        is_cut = self.table.key[0] == "collection_id"
-        collection_sql = "collection_id" if is_cut else "0"
-        collections, counts = self._integer_columns(f"""
-            SELECT {collection_sql} AS collection, count(*)
-            FROM ({self.relation_sql})
-            GROUP BY collection
-            ORDER BY collection
-        """)
+        collections, counts = self._collections()
         starts = [self._first_collection(path) for path in present[1:]]
-        new_collections: npt.ArrayLike = ()
-        if present:
-            (new_collections,) = self._integer_columns(
-                f"SELECT DISTINCT collection_id FROM ({fresh_sql})"
-            )
+        new_collections = self._new_collections(fresh_sql) if present else ()
         # By the rows alone: the files must not depend on the number of cores.
         share = int(sum(counts)) // MOST_WRITERS
         rows_of_file = min(most_rows, max(WORTH_SHARING, share))
@@ -285,9 +308,32 @@ class _SortedRelation:
             yield _PlannedFile(
                 path,
                 int(first_row),
-                range_sql(cuts, number),
+                *bounds_of(cuts, number),
                 fits_memory=bool(rows <= most_rows),
             )
+
+    def _collections(self) -> tuple[Index, Index]:
+        """Return the collections of all rows, ascending, and how many rows each has."""
+        ids, counts = self.coded.collections()
+        if not self.relation_sql:
+            return ids, counts
+        # Machine tables are ordered by time and small: one file.
+        is_cut = self.table.key[0] == "collection_id"
+        collection_sql = "collection_id" if is_cut else "0"
+        others, other_counts = self._integer_columns(f"""
+            SELECT {collection_sql} AS collection, count(*)
+            FROM ({self.relation_sql})
+            GROUP BY collection
+            ORDER BY collection
+        """)
+        return added_counts(ids, counts, others, other_counts)
+
+    def _new_collections(self, fresh_sql: str) -> Index:
+        coded, _ = self.coded.collections()
+        if not fresh_sql:
+            return coded
+        (others,) = self._integer_columns(f"SELECT DISTINCT collection_id FROM ({fresh_sql})")
+        return np.union1d(coded, others)
 
     def _first_collection(self, path: Path) -> int:
         query_sql = f"SELECT min(collection_id) FROM {files_sql([path])}"
@@ -313,13 +359,14 @@ def _make_file(
     relation_sql: str,
     memory: str,
     parts: PartsByColumns,
+    coded: CodedParts,
     folders: Sequence[str],
     file: _PlannedFile,
 ) -> int:
     """Read and write one file in a task, which has no access to the connection that planned it."""
     with sorting_connection(memory, 1, folders) as connection:
         show_parts(connection, parts)
-        rows = _SortedRelation(connection, table, relation_sql).read(file)
+        rows = _SortedRelation(connection, table, relation_sql, coded).read(file)
         return write_rows(file.path, file.first_row, table, rows)
 
 
@@ -327,7 +374,7 @@ def write_rows(
     path: Path,
     first: int,
     table: Table,
-    rows: pa.Table | pa.RecordBatchReader,
+    rows: Rows,
     refine: Refinement = iter,
 ) -> int:
     """Write a file of a store, with a note of its content, and return the number of its rows.
@@ -341,7 +388,7 @@ def write_rows(
     table
         What it is a file of.
     rows
-        Its rows: a reader gives them in order, those of a table are sorted.
+        Its rows: batches come in order, those of a table are sorted.
     refine
         As for `cluster`.
     """

@@ -154,6 +154,26 @@ def cut_ranges(collections: Index, counts: Index, rows: int) -> list[int]:
     return cuts
 
 
+def bounds_of(cuts: Sequence[int], number: int) -> tuple[int | None, int | None]:
+    """Return the first collection of file `number`, and that of the file behind it; None for no bound.
+
+    Parameters
+    ----------
+    cuts
+        First collection of each file but the first, ascending.
+    number
+        Of a file, from 0 to ``len(cuts)``.
+
+    Examples
+    --------
+    >>> bounds_of([5, 9], 1), bounds_of([5, 9], 2)
+    ((5, 9), (9, None))
+    """
+    low = int(cuts[number - 1]) if number > 0 else None
+    high = int(cuts[number]) if number < len(cuts) else None
+    return low, high
+
+
 def range_sql(cuts: Sequence[int], number: int) -> str:
     """Write whether a row is of the collections of file `number`.
 
@@ -169,9 +189,20 @@ def range_sql(cuts: Sequence[int], number: int) -> str:
     >>> range_sql([5, 9], 1)
     'collection_id >= 5 AND collection_id < 9'
     """
+    return between_sql(*bounds_of(cuts, number))
+
+
+def between_sql(low: int | None, high: int | None) -> str:
+    """Write whether a row is of the collections from `low` to below `high`; None for no bound.
+
+    Examples
+    --------
+    >>> between_sql(None, 9)
+    'collection_id < 9'
+    """
     bounds = []
-    if number > 0:
-        bounds.append(f"collection_id >= {int(cuts[number - 1])}")
-    if number < len(cuts):
-        bounds.append(f"collection_id < {int(cuts[number])}")
+    if low is not None:
+        bounds.append(f"collection_id >= {int(low)}")
+    if high is not None:
+        bounds.append(f"collection_id < {int(high)}")
     return " AND ".join(bounds) or "true"

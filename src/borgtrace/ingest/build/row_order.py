@@ -42,14 +42,25 @@ def sorted_batches(rows: pa.Table, key: Sequence[str], size: int) -> Iterator[pa
     """
     if not len(rows):
         return
-    key_columns = [rows.column(name) for name in key]
-    order = pa.array(_order_of_words(list(_packed_words(key_columns))))
+    order = pa.array(row_order(rows, key))
     # In one piece: looking up the chunk of every value takes longer than joining the chunks.
     (whole,) = rows.combine_chunks().to_batches()
     for first in range(0, len(order), size):
         places = order.slice(first, size)
         columns = [_take(column, places) for column in whole.columns]
         yield pa.record_batch(columns, whole.schema)
+
+
+def row_order(rows: pa.Table, key: Sequence[str]) -> Index:
+    """Return the places of rows in the order of their key; see `sorted_batches`.
+
+    Parameters
+    ----------
+    rows, key
+        As for `sorted_batches`.
+    """
+    key_columns = [rows.column(name) for name in key]
+    return _order_of_words(list(_packed_words(key_columns)))
 
 
 def _take(column: pa.Array, places: pa.Array) -> pa.Array:

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.build.refused_rows import RefusedRows, quarantined_rows
-from borgtrace.ingest.build.staged import StagedPaths, StagedWriter
+from borgtrace.ingest.build.staged import StagedPaths
+from borgtrace.ingest.build.staged_writer import StagedWriter
 from borgtrace.ingest.files.raw_layout import raw_layout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import source_digest

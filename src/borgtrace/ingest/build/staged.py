@@ -5,113 +5,31 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from borgtrace.ingest.build.clustering import parquet_writer
+from borgtrace.ingest.build.coded_part import SUFFIX
 from borgtrace.ingest.build.refused_rows import RefusedRows, quarantined_rows
-from borgtrace.ingest.build.row_order import sorted_batches
+from borgtrace.ingest.build.staged_writer import CodedWriter, StagedWriter
 from borgtrace.ingest.convert.column_checks import count_broken, count_out_of_order
 from borgtrace.ingest.convert.nested_lists import unnest
 from borgtrace.ingest.files.raw_layout import RawLayout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.task_files import TaskOfFile
-from borgtrace.schema import TRACE_TABLES
+from borgtrace.schema import TRACE_TABLES, Table
 from borgtrace.schema.records import RECORDS
-from borgtrace.storage import incomplete_path, read_text, write_file
+from borgtrace.storage import read_text, write_file
 from borgtrace.store.layout import source_key
 from borgtrace.store.manifest import SourceEntry, entry_from
 
-ROW_GROUP = 1 << 17
-"""Rows: DuckDB skips the rows of a group outside a range of collections, and larger groups take less disk."""
-LARGEST_RUN = 1 << 28
-"""Bytes of rows that are sorted together; a usage file of the 2011 trace takes as much."""
-UNSORTED_RUN = 1 << 25
-"""Bytes of rows that need no sort: their memory is soon used again, where new memory took a third of the time."""
 SERIES_TABLES = ("series", "samples")
 """What files of series are staged as."""
 STAGED_TABLES = (*TRACE_TABLES, *RECORDS, *SERIES_TABLES)
 """Kinds of rows that files are staged as."""
-
-
-@dataclass
-class StagedWriter:
-    """Collects the rows of one raw file for one canonical table (and its quarantine).
-
-    Rows of collections are written in runs sorted by collection: what reads a range of collections skips the others
-    by the statistics of row groups, and within one.
-    """
-
-    path: Path
-    key: tuple[str, ...] = ()
-    rows: int = 0
-    columns: tuple[str, ...] = ()
-    _run: list[pa.Table] = field(default_factory=list, repr=False)
-    _writer: pq.ParquetWriter | None = field(default=None, repr=False)
-
-    @cached_property
-    def unfinished(self) -> Path:
-        """The file while it is written; its name is this writer's own, should two ever meet."""
-        return incomplete_path(self.path)
-
-    def write(self, table: pa.Table) -> None:
-        """Append rows; the first table fixes the columns."""
-        if self._writer is None:
-            self.columns = tuple(table.column_names)
-            # lz4, as it is read only once: half the cost of zstd, and as small here.
-            self._writer = parquet_writer(
-                self.unfinished,
-                table.schema,
-                "lz4",
-                write_statistics=["collection_id"],
-            )
-        self._run.append(table)
-        self.rows += table.num_rows
-        largest_run = LARGEST_RUN if self._is_sorted else UNSORTED_RUN
-        if sum(part.nbytes for part in self._run) > largest_run:
-            self._write_run()
-
-    @property
-    def _is_sorted(self) -> bool:
-        return self.key[:1] == ("collection_id",)
-
-    def _write_run(self) -> None:
-        rows = pa.concat_tables(self._run)
-        self._run = []
-        if self._writer is None or not len(rows):
-            return
-        if not self._is_sorted:
-            self._writer.write_table(rows, row_group_size=ROW_GROUP)
-            return
-        # Not by the whole key: parts are read by collection, and clustering sorts again.
-        for batch in sorted_batches(rows, ("collection_id",), ROW_GROUP):
-            self._writer.write_batch(batch)
-
-    def finish(self) -> None:
-        """Close the file and give it its name; nothing where nothing was written."""
-        if self._writer is None:
-            return
-        # Nothing is left where the last rows filled a run.
-        if self._run:
-            self._write_run()
-        self._writer.close()
-        self.unfinished.replace(self.path)
-
-    def abandon(self) -> None:
-        """Close and remove the unfinished file."""
-        if self._writer is None:
-            return
-        self._writer.close()
-        self.unfinished.unlink(missing_ok=True)
-        self._writer = None
-        self.rows = 0
-        self._run = []
 
 
 @dataclass(frozen=True)
@@ -120,15 +38,21 @@ class StagedPaths:
 
     staging: Path
     key: str
+    is_shared: bool = False
+    """Whether they are copied to a bucket, of which Parquet alone is read."""
 
     @classmethod
-    def of(cls, staging: Path, source: str) -> StagedPaths:
+    def of(cls, staging: Path, source: str, *, is_shared: bool = False) -> StagedPaths:
         """Return those of the source of this name."""
-        return cls(staging, source_key(source))
+        return cls(staging, source_key(source), is_shared)
 
     def table(self, name: str) -> Path:
         """Rows for a canonical table."""
         return self.staging / name / f"{self.key}.parquet"
+
+    def coded(self, name: str) -> Path:
+        """Rows for a canonical table as records of codes."""
+        return self.staging / name / f"{self.key}{SUFFIX}"
 
     def quarantine(self, name: str) -> Path:
         """Refused rows."""
@@ -145,6 +69,7 @@ class StagedPaths:
         self.entry.unlink(missing_ok=True)
         for name in STAGED_TABLES:
             self.table(name).unlink(missing_ok=True)
+            self.coded(name).unlink(missing_ok=True)
             self.quarantine(name).unlink(missing_ok=True)
 
 
@@ -162,11 +87,10 @@ class StagedOutput:
     ) -> None:
         self.layout = layout
         self.task = task
-        self.rows = StagedWriter(paths.table(layout.table.name), layout.table.key)
+        self.rows = _writer_of(paths, layout.table)
         self.lists: list[tuple[RawLayout, StagedWriter]] = []
         for inner in layout.lists:
-            writer = StagedWriter(paths.table(inner.table.name), inner.table.key)
-            self.lists.append((inner, writer))
+            self.lists.append((inner, _writer_of(paths, inner.table)))
         self.quarantine = StagedWriter(paths.quarantine(layout.table.name))
         self._begin()
 
@@ -240,6 +164,14 @@ class StagedOutput:
                 writer.abandon()
             else:
                 writer.finish()
+
+
+def _writer_of(paths: StagedPaths, table: Table) -> StagedWriter:
+    path = paths.table(table.name)
+    # Usage is nearly all rows.
+    if table.name == "instance_usage" and not paths.is_shared:
+        return CodedWriter(path, table.key, coded_path=paths.coded(table.name), table=table)
+    return StagedWriter(path, table.key)
 
 
 def make_entry(

@@ -14,7 +14,12 @@ from borgtrace.schema import Table
 from borgtrace.storage import RemotePath
 from borgtrace.store.manifest import SourceEntry
 
-# What 2011 does not publish because it has but one value.
+CONSTANTS: Mapping[str, str | bool | int] = {
+    "collection_type": "JOB",
+    "is_on_dedicated_machine": False,
+    "position": 0,
+}
+"""What 2011 does not publish because it has but one value."""
 _CONSTANTS_SQL = {
     "collection_type": "'JOB'",
     "is_on_dedicated_machine": "false",

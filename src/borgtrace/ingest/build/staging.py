@@ -103,7 +103,8 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     place = uploading(staging) if isinstance(staging, RemotePath) else nullcontext(staging)
     with place as folder, local_copy(source.path, source.version) as copy:
         here = replace(source, copy=copy)
-        paths_here = StagedPaths.of(folder, source.name)
+        is_shared = isinstance(staging, RemotePath)
+        paths_here = StagedPaths.of(folder, source.name, is_shared=is_shared)
         # Files of the same name from a run that was killed, maybe of other content: not each of them is written again.
         paths_here.discard()
         for table in STAGED_TABLES:

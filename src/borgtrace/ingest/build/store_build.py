@@ -18,6 +18,7 @@ from borgtrace.ingest.build.clustering import (
     sorting_connection,
     within_reach,
 )
+from borgtrace.ingest.build.coded_part import SUFFIX
 from borgtrace.ingest.build.completion import count_rows, index_and_digest
 from borgtrace.ingest.build.converted_build import convert, refuse_addition
 from borgtrace.ingest.build.identity import Identity
@@ -29,6 +30,7 @@ from borgtrace.ingest.build.staged_relation import (
     present_relation,
     staged_relation,
 )
+from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
 from borgtrace.schema.records import RECORDS
@@ -278,16 +280,19 @@ class StoreBuild:
     def cluster_table(self, name: str) -> list[Path]:
         """Return the files of a table: new ones where it has new rows, else the present ones."""
         table = TABLES[name]
-        parts = by_columns(self._staged_parts(name))
+        staged = self._staged_parts(name)
+        coded = [StagedPart(path, part) for path, part in staged.items() if path.suffix == SUFFIX]
+        parquet = {path: part for path, part in staged.items() if path.suffix != SUFFIX}
+        parts = by_columns(parquet)
         present = self.layout.parts(name)
         moved = self.moved_parts_of(name)
         # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is rebuilt,
         # as is one that an earlier version wrote: its rows and their order must be those of an ingest of all at once.
         is_unmoved = all(before == now for before, now in moved.items())
         is_kept = bool(present) and is_unmoved and is_current(table, present)
-        if not parts and (is_kept or not present):
+        if not staged and (is_kept or not present):
             return present
-        fresh_sql = staged_relation(table, parts)
+        fresh_sql = staged_relation(table, parts) if parts else ""
         relations = [fresh_sql] if parts else []
         if present:
             self._check_unchanged(present)
@@ -307,6 +312,7 @@ class StoreBuild:
             fresh_sql,
             self.spark,
             parts=parts,
+            coded=coded,
         )
 
     def moved_parts_of(self, name: str) -> dict[int, int | None]:
@@ -324,11 +330,14 @@ class StoreBuild:
             staging = self.shared / staging.name
         parts = {}
         for entry in self.inputs.staged:
-            path = StagedPaths.of(staging, entry.name).table(name)
+            paths = StagedPaths.of(staging, entry.name)
+            path = paths.table(name)
             # In a bucket the ledger decides: a request for each part is slow, and a killed run may have left others.
             has_rows = bool(_rows_of_table(name, entry)) if self.shared else path.exists()
             if has_rows:
                 parts[path] = numbers[entry.name]
+            elif not self.shared and paths.coded(name).exists():
+                parts[paths.coded(name)] = numbers[entry.name]
         return parts
 
     def move_quarantine(self) -> None:
