@@ -14,6 +14,7 @@ import pytest
 import borgtrace
 from borgtrace.errors import StoreError
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.build.coded_columns import collection_order
 from borgtrace.ingest.build.coded_part import read_runs, write_run
 from borgtrace.ingest.build.coded_rows import CodedParts, rows_of_run
 from borgtrace.ingest.build.staged_writer import CodedWriter
@@ -315,3 +316,11 @@ def test_a_code_without_a_value_is_not_decoded() -> None:
     assert decode_rows(codes, runs, starts, distinct, bits, valid, 0)
     assert (bits.tolist(), valid.tolist()) == ([5, 0], [1])
     assert not decode_rows(np.array([2], np.uint16), runs, starts, distinct, bits, valid, 0)
+
+
+@pytest.mark.parametrize("n_collections", [1, 50, 3000, 100_000])
+def test_rows_of_one_collection_stay_in_their_order(n_collections: int) -> None:
+    random = np.random.default_rng(n_collections)
+    collections = random.integers(0, n_collections, 150_000) * 77_777
+    order = collection_order(collections)
+    assert order.tolist() == sorted(range(len(collections)), key=lambda row: collections[row])

@@ -17,6 +17,7 @@ from borgtrace.kernels.coding import (
     TOO_MANY,
     Records,
     code_rows,
+    counted_order,
     decode_rows,
     fill_slots,
 )
@@ -177,6 +178,21 @@ def coded_records(rows: pa.RecordBatch, places: Sequence[Place]) -> tuple[Record
                 records[first:end, place.first : last] = halves[:, : place.width]
     distinct = {name: coder.distinct[: coder.n_distinct] for name, coder in coders.items()}
     return records, distinct
+
+
+def collection_order(collections: npt.NDArray[np.int64]) -> Index:
+    """Return the order of rows by their collection, those of one in theirs."""
+    coder = _Coder(np.empty(MOST_CODES, np.uint64))
+    codes = np.empty(len(collections), np.uint16)
+    try:
+        bits = Bits(collections.view(np.uint64), np.empty(0, np.uint8))
+        coder.code(bits, (0, len(collections)), codes)
+    except NotCodableError:
+        return np.argsort(collections, kind="stable")
+    distinct = coder.distinct[: coder.n_distinct].view(np.int64)
+    ranks = np.empty(len(distinct) + 1, np.uint16)
+    ranks[1:][np.argsort(distinct)] = np.arange(len(distinct))
+    return counted_order(ranks[codes], len(distinct))
 
 
 def _bits_of(column: pa.Array, place: Place) -> Bits:

@@ -21,10 +21,10 @@ from borgtrace.ingest.build.coded_columns import (
     NotCodableError,
     bits_type,
     coded_records,
+    collection_order,
     places_of,
     record_width,
 )
-from borgtrace.ingest.build.row_order import row_order
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.coding import Records
 from borgtrace.schema import Table
@@ -106,10 +106,11 @@ def write_run(file: BinaryIO, rows: pa.Table, table: Table) -> None:
     declared = arrow_schema(table)
     if any(rows.schema.field(name).type != declared.field(name).type for name in rows.column_names):
         raise NotCodableError
-    order = row_order(rows, ("collection_id",))
     (whole,) = rows.combine_chunks().to_batches()
+    all_collections = whole.column("collection_id").to_numpy()
+    order = collection_order(all_collections)
     records, distinct = coded_records(whole, places)
-    by_collection = whole.column("collection_id").to_numpy()[order]
+    by_collection = all_collections[order]
     starts = np.flatnonzero(np.append(True, by_collection[1:] != by_collection[:-1]))
     counts = np.diff(np.append(starts, len(by_collection)))
     head = {_COLLECTIONS: by_collection[starts], _COUNTS: counts, **distinct}
