@@ -12,10 +12,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
-import os
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +20,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
+
+sys.path.insert(0, str(Path(__file__).parent))
+from cpu_of_process import cpu_of
 
 AZURE = ("timestamp", "vmid", "mincpu", "maxcpu", "avgcpu")
 ALIBABA = (
@@ -152,21 +152,8 @@ def run(way: str, folder: Path, out: Path) -> None:
     ingest(paths, out, IngestOptions(jobs=2, stage_only=way == "stage", capacity=capacity))
 
 
-def cpu_of(way: str, folder: Path, out: Path) -> float:
-    """CPU seconds of a process that does it."""
-    shutil.rmtree(out, ignore_errors=True)
-    out.unlink(missing_ok=True)
-    before = os.times()
-    subprocess.run(
-        [sys.executable, __file__, "--only", way, str(folder), str(out)],
-        check=True,
-        env=os.environ | {"POLARS_MAX_THREADS": "2"},
-        stderr=subprocess.DEVNULL,
-    )
-    after = os.times()
-    return (
-        after.children_user + after.children_system - before.children_user - before.children_system
-    )
+def _cpu_of(way: str, folder: Path, out: Path) -> float:
+    return cpu_of([__file__, "--only", way, str(folder)], out)
 
 
 def main() -> None:
@@ -200,7 +187,7 @@ def main() -> None:
                 )
                 out = Path(temporary) / "out"
                 found[way] = statistics.median(
-                    cpu_of(way, large, out) - cpu_of(way, small, out) for _ in range(options.runs)
+                    _cpu_of(way, large, out) - _cpu_of(way, small, out) for _ in range(options.runs)
                 )
             ratios = (found[way] / found["polars"] for way in ("stage", "whole"))
             cells = (f"{value:.2f}" for value in (*ratios, *found.values()))

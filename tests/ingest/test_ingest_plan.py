@@ -59,7 +59,8 @@ def test_files_from_a_mebibyte_tell_the_length_of_their_lines(tmp_path, size, ro
         tmp_path,
         1,
     )
-    assert planned.disk_needed == int(0.94 * size + 20 * rows)
+    # A row waits as 46 bytes: 18 codes of two, an id of six, and its number of four.
+    assert planned.disk_needed == int(0.4 * size + (20 + 46) * rows)
 
 
 def test_the_plan_of_two_tables(tmp_path, monkeypatch):
@@ -78,8 +79,8 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
         ]
     )
     planned = ingest_plan.estimate(found, tmp_path / "a" / "b", 3)
-    # 9,000 bytes of gzip in all; 8,000 of usage are 200 rows of 40 bytes, and 20 bytes of arrays each
-    assert planned.disk_needed == int(0.94 * 9_000 + 20 * 200)
+    # 9,000 bytes of gzip in all; 8,000 of usage are 200 rows of 40 bytes, which wait as 46 and have 20 of arrays
+    assert planned.disk_needed == int(0.54 * 1_000 + 0.4 * 9_000 + (46 + 20) * 200)
     assert planned.seconds == pytest.approx(2.1 * 9_000 / 36e6 / 3)
     assert (planned.generation, planned.cell, planned.disk_free) == ("2011", "", 5_000)
     assert (planned.files, planned.size) == (3, 17_000)

@@ -7,6 +7,7 @@ Nothing else may come of it: no other error, no row that the file does not say, 
 from __future__ import annotations
 
 import copy
+import io
 import json
 import random
 from collections import Counter
@@ -199,6 +200,36 @@ def test_a_document_is_read_alike_in_any_pieces(piece: int) -> None:
         found[key] = walker.value() if key == "c" else list(walker.items())
     walker.end()
     assert found == {"a": ["12", "-1.5e3", "éA", {"b": []}, None], "c": {}, "d": []}
+
+
+@pytest.mark.parametrize("piece", [9, 64, 1 << 16])
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"a": number, "b": "x"} for number in range(40)],
+        [{"a": "},{"}, {"b": "],"}, {"c": '"},'}, {}, {"d": "}"}],
+        [{"a": [{"b": 1}, {"c": 2}], "d": {"e": {}}} for _ in range(20)],
+        [{"a": 1}, 2, {"b": 3}, [{"c": 4}, {"d": 5}], {"e": 6}],
+    ],
+)
+def test_items_that_are_taken_together_are_those_taken_one_by_one(
+    items: list[Any], piece: int
+) -> None:
+    class Pieces(io.BytesIO):
+        def read(self, _: int | None = -1) -> bytes:
+            return super().read(piece)
+
+    as_texts = json.loads(json.dumps(items), parse_int=str)
+    for indent in (None, 1):
+        text = json.dumps(items, indent=indent).encode()
+        assert list(JsonWalker(Pieces(text), largest=10_000).items()) == as_texts
+
+
+@pytest.mark.parametrize("ending", ['{"a": 1},', '{"a": 1},]', '{"a": 1} {"b": 2},'])
+def test_a_list_that_goes_wrong_between_its_items_says_where(ending: str) -> None:
+    text = '[{"x": 0},' + ending
+    with pytest.raises(JsonFormError, match=r"at character (20|21), got"):
+        list(JsonWalker(io.BytesIO(text.encode()), largest=1000).items())
 
 
 def test_a_value_that_is_too_large_is_not_read_to_its_end() -> None:

@@ -18,6 +18,8 @@ NAMES_OF_COLUMNS = ("columns", "fields", "headers", "header", "names")
 """Keys of the names of columns, where rows are lists."""
 _NAMES_OF_ROWS = ("data", "rows", "values", "records")
 _MOST_NESTED = 20
+_TEXT_TYPES = frozenset({str, NumberText, type(None)})
+"""Types of values that are the texts of a row as they are."""
 
 
 def document_rows(document: Any) -> Iterator[TableRow]:
@@ -56,6 +58,10 @@ def listed_rows(table: str, items: Iterable[Any], around: Row) -> Iterator[Table
     names: list[str] = []
     for item in items:
         if isinstance(item, dict):
+            if _TEXT_TYPES.issuperset(map(type, item.values())):
+                # Nothing to be taken apart, as in most files: it is a row itself.
+                yield TableRow(table, {**around, **item} if around else item)
+                continue
             for row in record_rows(item):
                 yield TableRow(table, {**around, **row})
         elif isinstance(item, list) and names:

@@ -103,10 +103,12 @@ def without_repeats(rows: Iterable[TableRow]) -> Iterator[TableRow]:
         Rows of any kind.
     """
     last_end: dict[tuple[str | None, ...], str | None] = {}
-    for table, row in rows:
-        if {"pod", "container", "window", "end"} <= row.keys():
+    for named_row in rows:
+        row = named_row.row
+        # Looked for one by one: nearly all rows lack the first.
+        if "window" in row and "container" in row and "pod" in row and "end" in row:
             container = (row.get("namespace"), row["pod"], row["container"])
             if last_end.get(container, "") == row["end"]:
                 continue
             last_end[container] = row["end"]
-        yield TableRow(table, row)
+        yield named_row
