@@ -308,13 +308,13 @@ def test_codes_are_numbered_as_values_come_and_end_where_room_ends() -> None:
 
 def test_a_code_without_a_value_is_not_decoded() -> None:
     bits = np.zeros(2, np.uint32)
-    valid = np.zeros(1, np.uint8)
+    valid = np.full(1, 0xFF, np.uint8)
     runs = np.zeros(2, np.int32)
     starts = np.array([0, 1])
     distinct = np.array([5], np.uint32)
     codes = np.array([1, 0], np.uint16)
     assert decode_rows(codes, runs, starts, distinct, bits, valid, 0)
-    assert (bits.tolist(), valid.tolist()) == ([5, 0], [1])
+    assert (bits.tolist(), valid.tolist()) == ([5, 0], [0b11111101])
     assert not decode_rows(np.array([2], np.uint16), runs, starts, distinct, bits, valid, 0)
 
 

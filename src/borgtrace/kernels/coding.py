@@ -110,22 +110,21 @@ def decode_rows(
     bits
         What is written; 0 where a value is missing.
     valid
-        Validity bitmap, all 0 before; empty where nothing is missing.
+        Validity bitmap, all 1 before.
     first
-        A multiple of eight where `valid` is written.
+        First row that is written.
     """
     for row in range(len(codes)):
         code = codes[row]
         if code == 0:
             bits[first + row] = 0
+            valid[(first + row) >> 3] &= np.uint8(~(1 << ((first + row) & 7)) & 0xFF)
             continue
         place = starts[run[row]] + code - 1
         # Of a damaged file: what lies behind the array must not be read.
         if place >= starts[run[row] + 1]:
             return False
         bits[first + row] = distinct[place]
-        if valid.size:
-            valid[(first + row) >> 3] |= np.uint8(1 << ((first + row) & 7))
     return True
 
 

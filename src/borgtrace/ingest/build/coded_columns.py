@@ -235,7 +235,7 @@ class DecodedColumn:
     def empty(self, n_rows: int) -> Bits:
         """Return a column that is yet to be filled."""
         dtype = self.distinct.dtype if self.place.is_coded else np.dtype(np.uint64)
-        return Bits(np.empty(n_rows, dtype), np.zeros((n_rows + 7) // 8, np.uint8))
+        return Bits(np.empty(n_rows, dtype), np.full((n_rows + 7) // 8, 0xFF, np.uint8))
 
     def fill(self, column: Bits, records: Records, run: npt.NDArray[np.int32], first: int) -> None:
         """Write the values of some records, beginning at a row of a column."""
