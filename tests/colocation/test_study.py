@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.catalog import experiments
 from borgtrace.colocation import ColocationOptions, Study
-from borgtrace.colocation.experiment import run_cells
+from borgtrace.colocation.experiment import plan_cells
 from borgtrace.colocation.experiments.beyond import packing_online
 from borgtrace.colocation.experiments.packing import packing_averages, packing_base
 from borgtrace.colocation.experiments.usage import usage_changes
@@ -23,11 +23,11 @@ from borgtrace.colocation.packing.grid import (
     judge_instance,
     n_realizations_seen,
 )
-from borgtrace.colocation.packing.instances import Instance, Instances
+from borgtrace.colocation.packing.instances import Instance, Instances, Room
 from borgtrace.colocation.study import GivenPool, halves, instances_of
 from borgtrace.errors import UsageError
 from borgtrace.placement import Average, Gpa
-from borgtrace.question import NotApplicable, PlannedTables
+from borgtrace.question import PlannedTables
 from tests.colocation.known import drawn
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
@@ -373,33 +373,23 @@ def test_overflow_that_is_predicted_is_a_mean_over_machines() -> None:
     assert found.predicted == pytest.approx(0.5, abs=1e-5)
 
 
-class Grids(Study):
-    """A study whose grid keeps what it is asked."""
+class Plans(Study):
+    """A study that notes what it is told to plan."""
 
-    def __init__(self, failure: Exception | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(POOL)
         self.options: ColocationOptions | None = None
         self.cells: list[GridCell] = []
-        self.failure = failure
 
-    def grid(self, options: ColocationOptions) -> PackingGrid:
+    def plan(self, options: ColocationOptions, cells: Sequence[GridCell]) -> None:
         self.options = options
-        study = self
-
-        class AskedGrid(PackingGrid):
-            def outcomes(self, cells: Sequence[GridCell]) -> list[PackingOutcome]:
-                study.cells = list(cells)
-                if study.failure is not None:
-                    raise study.failure
-                return []
-
-        return AskedGrid(self.instances(options))
+        self.cells = list(cells)
 
 
 def test_experiments_on_the_grid_run_in_one_pass() -> None:
-    study = Grids()
+    study = Plans()
     chosen = [packing_base.QUESTION, usage_changes.QUESTION, packing_averages.QUESTION]
-    run_cells(study, chosen, {"size": 7, "hours": 3})
+    plan_cells(study, chosen, {"size": 7, "hours": 3})
     assert study.cells == packing_base.cells() + packing_averages.cells()
     # Ten instances by default; what was given; nothing that they do not take.
     assert study.options == ColocationOptions(size=7, instances=10)
@@ -414,17 +404,49 @@ def test_experiments_on_the_grid_run_in_one_pass() -> None:
     ],
 )
 def test_one_experiment_runs_on_its_own(chosen: list[Any]) -> None:
-    study = Grids()
-    run_cells(study, chosen, {})
+    study = Plans()
+    plan_cells(study, chosen, {})
     assert study.options is None
     assert study.cells == []
 
 
-def test_what_cannot_be_asked_is_left_to_each_experiment() -> None:
-    both = [packing_base.QUESTION, packing_averages.QUESTION]
-    run_cells(Grids(NotApplicable("no long task")), both, {})
-    with pytest.raises(ValueError, match="a bug"):
-        run_cells(Grids(ValueError("a bug")), both, {})
+def test_planned_cells_run_in_the_pass_of_the_first() -> None:
+    instances = CountedInstances(POOL, size=2, realizations=50, count=2)
+    first, second = GridCell(Average(1)), GridCell(Average(2))
+    grid = PackingGrid(instances, planned=[first, second])
+    alone = PackingGrid(Instances(POOL, size=2, realizations=50, count=2))
+    assert grid.outcomes([first]) == alone.outcomes([first])
+    assert instances.n_passes == 1
+    assert grid.outcomes([second]) == alone.outcomes([second])
+    assert instances.n_passes == 1
+
+
+class CountedInstances(Instances):
+    """Instances that count how often all of them are worked on."""
+
+    n_passes = 0
+
+    def map(self, work: Any, threads: Any = 2) -> Any:
+        object.__setattr__(self, "n_passes", self.n_passes + 1)
+        return super().map(work, threads)
+
+
+def test_instances_that_are_kept_share_their_room() -> None:
+    """An instance of two tasks and 100 realizations is counted as 5 × 2 × 100 × 4 bytes."""
+    room = Room(3 * 4000)
+    first = Instances(POOL, size=2, realizations=100, count=2, room=room)
+    second = Instances(POOL, size=2, realizations=100, count=4, seed=1, room=room)
+    for number in range(2):
+        first.make(number)
+    assert list(first.kept) == [0, 1]
+    for number in range(4):
+        second.make(number)
+    # The oldest of the other kind make way; of its own kind the first ones stay.
+    assert (list(first.kept), list(second.kept)) == ([], [0, 1, 2])
+    second.kept.clear()
+    first.make(1)
+    assert list(first.kept) == [1]
+    assert first.make(1) is first.kept[1]
 
 
 def test_options_of_an_experiment_and_their_defaults() -> None:

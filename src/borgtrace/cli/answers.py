@@ -41,7 +41,7 @@ def run(
         Values that were set; each question takes its own.
     """
     with steps() as report:
-        for number, (question, subject) in enumerate(with_subjects(questions, tables)):
+        for number, (question, subject) in enumerate(with_subjects(questions, tables, parameters)):
             report(question.name, number, len(questions))
             result = question.run(subject, **own_parameters(question, parameters))
             say(result)

@@ -21,7 +21,6 @@ from borgtrace.colocation import (
     synthetic_pool,
     write_pool,
 )
-from borgtrace.colocation.experiment import Experiment, run_cells
 from borgtrace.colocation.packing.from_moments import NamedTasks, read_moments
 from borgtrace.colocation.packing.service_classes import parse_promises
 from borgtrace.colocation.tasks.pool import TaskPool
@@ -309,9 +308,6 @@ def run_experiments(
     known = catalog.experiments()
     check_names("--experiment", names, known)
     chosen = [known[name] for name in dict.fromkeys(names or known)]
-    # All cells first, in one pass over the instances: experiments share them and find the outcomes kept.
-    with_cells = [question for question in chosen if isinstance(question, Experiment)]
-    run_cells(study, with_cells, parameters)
     answers = run(chosen, study, parameters)
     results = publish(
         answers,

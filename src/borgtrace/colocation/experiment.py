@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from borgtrace.colocation.packing.grid import GridCell
 from borgtrace.colocation.study import Study
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.preparation import stages
-from borgtrace.question import NotApplicable, Question, Result
+from borgtrace.question import Question, Result
 from borgtrace.schema.bounds import Declaration, declarations_of
 
 POOL = ("tasks", "seed")
@@ -68,6 +68,12 @@ class Experiment(Question):
             return Study(tables)
         return Study.of_store(tables)
 
+    def plan(
+        self, subject: Study, questions: Sequence[Question], parameters: Mapping[str, Any]
+    ) -> None:
+        """Let a study run the ways of packing of all experiments in one pass over the instances."""
+        plan_cells(subject, questions, parameters)
+
     def run(self, store: Any, engine: str | None = None, **parameters: Any) -> Result:
         """Run the experiment.
 
@@ -100,26 +106,26 @@ class Experiment(Question):
         return stages(generation)
 
 
-def run_cells(
+def plan_cells(
     study: Study,
-    chosen: Sequence[Experiment],
+    chosen: Iterable[Question],
     parameters: Mapping[str, Any],
 ) -> None:
-    """Run the ways of packing of several experiments in one pass over the instances.
+    """Let the ways of packing of several experiments run in one pass over the instances.
 
     Parameters
     ----------
     study
         Keeps the outcomes for the experiments.
     chosen
-        Experiments; those without ways on the common grid are skipped.
+        Questions; those without ways on the common grid are skipped.
     parameters
         Options that were set, by name.
     """
     on_grid: list[Experiment] = []
     cells: list[GridCell] = []
     for experiment in chosen:
-        if experiment.cells is not None:
+        if isinstance(experiment, Experiment) and experiment.cells is not None:
             on_grid.append(experiment)
             cells += experiment.cells()
     if len(on_grid) < 2:
@@ -129,8 +135,4 @@ def run_cells(
     for name, value in parameters.items():
         if name in values:
             values[name] = value
-    try:
-        study.grid(ColocationOptions(**values)).outcomes(cells)
-    except NotApplicable:
-        # Each experiment will say so.
-        return
+    study.plan(ColocationOptions(**values), cells)

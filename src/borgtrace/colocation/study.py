@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from borgtrace.colocation.options import ColocationOptions
-from borgtrace.colocation.packing.grid import CORES, PackingGrid
-from borgtrace.colocation.packing.instances import Instance, Instances, split
+from borgtrace.colocation.packing.grid import CORES, GridCell, PackingGrid
+from borgtrace.colocation.packing.instances import KEPT, Instance, Instances, Room, split
 from borgtrace.colocation.packing.machine_kinds import PUBLISHED, capacity_table
 from borgtrace.colocation.sums.sample_sums import SampleSums, sample_sums
 from borgtrace.colocation.tasks.pool import TaskPool
@@ -97,7 +97,11 @@ class Study:
         self.workers = spark or CORES
         self.source: GivenPool | Tables
         self.source = GivenPool(tasks) if isinstance(tasks, TaskPool) else tasks
+        # Of the budget of a store a quarter: as much is in work, and the engine has its own.
+        memory = KEPT if isinstance(tasks, TaskPool) else min(KEPT, tasks.memory // 4)
+        self.room = Room(memory)
         self._made: dict[Hashable, Any] = {}
+        self._planned: dict[ColocationOptions, Sequence[GridCell]] = {}
 
     @classmethod
     def of_store(cls, store: Tables | Store | str | Path, engine: str | None = None) -> Study:
@@ -149,7 +153,7 @@ class Study:
             options.instantaneous,
         )
         kept: dict[int, Instance] = self.once(key, dict)
-        return instances_of(self.pool(options), options, kept)
+        return instances_of(self.pool(options), options, kept, self.room)
 
     def grid(self, options: ColocationOptions) -> PackingGrid:
         """Return the grid that packs every instance and judges it as the paper does: on all realizations.
@@ -161,9 +165,22 @@ class Study:
         """
 
         def make_grid() -> PackingGrid:
-            return PackingGrid(self.instances(options), threads=self.workers)
+            planned = self._planned.get(options, ())
+            return PackingGrid(self.instances(options), threads=self.workers, planned=planned)
 
         return self.once(("grid", options), make_grid)
+
+    def plan(self, options: ColocationOptions, cells: Sequence[GridCell]) -> None:
+        """Take note of ways of packing that will be asked of :meth:`grid`: they run with the first that is asked.
+
+        Parameters
+        ----------
+        options
+            Of the instances.
+        cells
+            Ways of packing.
+        """
+        self._planned[options] = tuple(cells)
 
     def halves(self, options: ColocationOptions) -> tuple[PackingGrid, PackingGrid]:
         """Return :func:`halves` of the pool, with the outcomes of earlier experiments.
@@ -175,7 +192,7 @@ class Study:
         """
 
         def make_halves() -> tuple[PackingGrid, PackingGrid]:
-            return halves(self.pool(options), options, self.workers)
+            return halves(self.pool(options), options, self.workers, self.room)
 
         return self.once(("halves", options), make_halves)
 
@@ -227,7 +244,10 @@ class Study:
 
 
 def instances_of(
-    pool: TaskPool, options: ColocationOptions, kept: dict[int, Instance] | None = None
+    pool: TaskPool,
+    options: ColocationOptions,
+    kept: dict[int, Instance] | None = None,
+    room: Room | None = None,
 ) -> Instances:
     """Return the random instances of a pool.
 
@@ -239,6 +259,8 @@ def instances_of(
         Size, realizations, number of instances and seed.
     kept
         Instances made before with the same options, whatever their number.
+    room
+        For those that are kept, shared with others; their own where None.
     """
     return Instances(
         pool,
@@ -247,11 +269,15 @@ def instances_of(
         count=options.instances,
         seed=options.seed,
         kept={} if kept is None else kept,
+        room=room or Room(),
     )
 
 
 def halves(
-    pool: TaskPool, options: ColocationOptions, workers: int | SparkTasks = CORES
+    pool: TaskPool,
+    options: ColocationOptions,
+    workers: int | SparkTasks = CORES,
+    room: Room | None = None,
 ) -> tuple[PackingGrid, PackingGrid]:
     """Return a grid to judge on and a grid to learn on: other tasks (where the pool has enough), other draws.
 
@@ -265,9 +291,13 @@ def halves(
         Size, realizations, number of instances and seed; the second grid takes the next seed.
     workers
         As for :class:`~borgtrace.colocation.packing.grid.PackingGrid`.
+    room
+        For instances that are kept, shared with others; their own where None.
     """
     judging_tasks, learning_tasks = split(pool, options.size, options.seed)
     other = replace(options, seed=(options.seed + 1) % 2**32)
-    judging = PackingGrid(instances_of(judging_tasks, options), on_fresh=True, threads=workers)
-    learning = PackingGrid(instances_of(learning_tasks, other), on_fresh=True, threads=workers)
+    judging_instances = instances_of(judging_tasks, options, room=room)
+    learning_instances = instances_of(learning_tasks, other, room=room)
+    judging = PackingGrid(judging_instances, on_fresh=True, threads=workers)
+    learning = PackingGrid(learning_instances, on_fresh=True, threads=workers)
     return judging, learning

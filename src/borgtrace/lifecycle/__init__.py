@@ -3,7 +3,7 @@
 One definition for every engine (DuckDB, Spark, BigQuery): Ibis expressions with explicit tie-breaks.
 """
 
-from borgtrace.lifecycle.cache import Cache, code_version, hold
+from borgtrace.lifecycle.cache import Cache, code_version, drop, hold
 from borgtrace.lifecycle.derived import DERIVED
 from borgtrace.lifecycle.graphs import GRAPHS, is_legal
 
@@ -12,6 +12,7 @@ __all__ = [
     "GRAPHS",
     "Cache",
     "code_version",
+    "drop",
     "hold",
     "is_legal",
 ]

@@ -153,6 +153,23 @@ def hold(expr: ibis.Table, name: str) -> ibis.Table:
     return con.table(name)
 
 
+def drop(table: ibis.Table) -> None:
+    """Remove what :func:`hold` has computed; nothing reads it afterward.
+
+    Parameters
+    ----------
+    table
+        From :func:`hold`.
+    """
+    con = ibis.get_backend(table)
+    name = table.get_name()
+    if con.name == "pyspark":
+        con._session.catalog.uncacheTable(name)
+        con._session.catalog.dropTempView(name)
+    else:
+        con.raw_sql(f"DROP TABLE {quoted(name)}")
+
+
 def _typed_sql(con: ibis.backends.BaseBackend, expr: ibis.Table) -> str:
     """Write an expression as DuckDB SQL with its exact types: DuckDB itself adds integers up as HUGEINT."""
     con._run_pre_execute_hooks(expr)  # registers in-memory tables of the expression

@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from borgtrace.engine import connect, guard, put_table, read_table, to_arrow, to_batches
 from borgtrace.engine.dtypes import ibis_schema
+from borgtrace.engine.memory import parse_memory
 from borgtrace.errors import BorgtraceError, UsageError, shell_word
-from borgtrace.lifecycle import DERIVED, Cache, hold
+from borgtrace.lifecycle import DERIVED, Cache, drop, hold
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.question.provenance import Provenance
 from borgtrace.question.shared_tables import ReadsSharedTables, SharedTable, reads_of
@@ -130,6 +131,7 @@ class EngineTables(Tables):
             coverage=coverage(manifest),
             sql=opened.sql,
         )
+        made.memory = parse_memory(memory)
         made.expect_current = opened.expect_current
         made.amounts = ResourceAmounts.of(manifest)
         made.names = Names(opened)
@@ -156,7 +158,9 @@ class EngineTables(Tables):
         return self._derived[name]
 
     def plan(self, questions: Iterable[ReadsSharedTables]) -> None:
-        """Take note of the questions that are asked in one run, so that what they share is computed once.
+        """Take note of the questions that will be asked in one run, so that what they share is computed once.
+
+        What none of them reads is dropped.
 
         Parameters
         ----------
@@ -164,10 +168,12 @@ class EngineTables(Tables):
             All of them; questions that are asked without a plan share nothing.
         """
         self._planned_reads = reads_of(questions)
+        for table in self._shared.keys() - self._planned_reads.keys():
+            drop(self._shared.pop(table))
 
     def shared(self, table: SharedTable) -> ibis.Table:
         """Return a shared table: computed once into the engine where the plan reads it more than once."""
-        if self._planned_reads[table] <= 1:
+        if table not in self._shared and self._planned_reads[table] <= 1:
             # Within its one query nothing is written, and columns that nobody reads are not computed.
             return table.build(self)
         if table not in self._shared:

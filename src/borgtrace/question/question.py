@@ -143,6 +143,21 @@ class Question:
         """Make what the question is asked of from a store's tables; questions of one kind share it."""
         return tables
 
+    def plan(
+        self, subject: Any, questions: Sequence[Question], parameters: Mapping[str, Any]
+    ) -> None:
+        """Let a subject know which questions of this kind it will be asked, so that it does their work together.
+
+        Parameters
+        ----------
+        subject
+            What they are asked of.
+        questions
+            All of this kind.
+        parameters
+            Values that were set, by name.
+        """
+
     def run(self, store: Any, engine: str | None = None, **parameters: Any) -> Result:
         """Answer the question on a store.
 
@@ -406,7 +421,11 @@ def _result_template() -> jinja2.Template:
     return environment.get_template("result.html.j2")
 
 
-def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[Question, Any]]:
+def with_subjects(
+    questions: Iterable[Question],
+    tables: Any,
+    parameters: Mapping[str, Any] | None = None,
+) -> Iterator[tuple[Question, Any]]:
     """Pair each question with what it is asked of; questions of one kind get the same subject and what it keeps.
 
     Parameters
@@ -415,14 +434,19 @@ def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[
         Questions of any kind.
     tables
         Tables of the store, from which subjects are made.
+    parameters
+        Values that were set; each question takes its own.
     """
     questions = list(questions)
-    if isinstance(tables, EngineTables):
-        tables.plan(questions)
     subjects: dict[type[Question], Any] = {}
-    for question in questions:
+    for number, question in enumerate(questions):
+        if isinstance(tables, EngineTables):
+            # What no later question reads is dropped.
+            tables.plan(questions[number:])
         # What an experiment is asked of (a study of a task pool) is large: one is made for all of them.
         kind = type(question)
         if kind not in subjects:
             subjects[kind] = question.subject(tables)
+            of_kind = [other for other in questions if type(other) is kind]
+            question.plan(subjects[kind], of_kind, parameters or {})
         yield question, subjects[kind]

@@ -7,6 +7,7 @@ from typing import Any
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.engine.memory import parse_memory
 from borgtrace.lifecycle import DERIVED
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.notation.amounts import IN_LARGEST_MACHINES
@@ -82,12 +83,15 @@ class Tables(ABC):
         What jobs and machines are called; None where nobody knows.
     has_blocks
         Whether rows are near enough to be handed to compiled code; otherwise the engine does all in SQL.
+    memory
+        Budget of the engine, bytes; what is computed from the tables keeps to a part of it.
     """
 
     targets: Sequence[Sequence[Any]] = ()
     amounts: ResourceAmounts = IN_LARGEST_MACHINES
     names: Names | None = None
     has_blocks = False
+    memory = parse_memory("4GB")
 
     def __init__(
         self,

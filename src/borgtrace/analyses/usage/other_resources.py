@@ -103,7 +103,7 @@ def quantity_sums(windows: ir.Table, quantities: Sequence[str]) -> ir.Table:
         compared_amount = amount(compared, windows.seconds, BITS)
         sums[f"{name}_known"] = value.count()
         sums[f"{name}_seconds"] = int_sum(windows.seconds, value.notnull())
-        sums[f"{name}_total"] = int_sum(value_amount, value.notnull())
+        sums[f"{name}_total"] = int_sum(value_amount)
         sums[f"{name}_largest"] = value.max().cast("float64")
         sums[f"{name}_of_both"] = int_sum(value_amount, has_both)
         sums[f"{name}_compared"] = int_sum(compared_amount, has_both)

@@ -16,7 +16,7 @@ import numpy as np
 
 from borgtrace.colocation.options import ColocationOptions
 from borgtrace.colocation.packing.choice import HeldOutAdvice, WayChoice
-from borgtrace.colocation.packing.instances import Instances, split
+from borgtrace.colocation.packing.instances import Instances, Room, split
 from borgtrace.colocation.packing.intervals import ConfidenceInterval, SeriesBlocks, over_instances
 from borgtrace.colocation.packing.trial import Evidence, PackingTrial, RunningTasks
 from borgtrace.colocation.tasks.pool import SLOT, TaskPool
@@ -145,9 +145,16 @@ class TrialPlan:
 
 def _trial_of_tasks(pool: TaskPool, options: ColocationOptions, seed: int) -> PackingTrial:
     """Return a trial on draws alone."""
-    return PackingTrial(
-        Instances(pool, options.size, options.realizations, options.instances, seed)
+    instances = Instances(
+        pool,
+        size=options.size,
+        realizations=options.realizations,
+        count=options.instances,
+        seed=seed,
+        # Each is packed once: nobody asks for its draws again.
+        room=Room(0),
     )
+    return PackingTrial(instances)
 
 
 def hour_of_slot(slot: int) -> str:

@@ -251,17 +251,21 @@ class PackingGrid:
         Whether packings are judged by draws of their own, which no estimator has seen, instead of as the paper does.
     threads
         Instances worked on at a time (each takes about 200 MB at paper scale), or the executors that work on them.
+    planned
+        Cells that will be asked for later: they run in the first pass.
     """
 
     instances: Instances
     on_fresh: bool = False
     threads: int | SparkTasks = CORES
+    planned: Sequence[GridCell] = ()
     _known: dict[GridCell, list[PackingOutcome]] = field(default_factory=dict, repr=False)
 
     def outcomes(self, cells: Sequence[GridCell]) -> list[PackingOutcome]:
         """Outcomes of `cells`, cell by cell, instance by instance; unknown ones are computed in one pass."""
-        missing = list(dict.fromkeys(cell for cell in cells if cell not in self._known))
-        if missing:
+        if any(cell not in self._known for cell in cells):
+            wanted = dict.fromkeys([*cells, *self.planned])
+            missing = [cell for cell in wanted if cell not in self._known]
             outcomes_of_cell: dict[GridCell, list[PackingOutcome]] = {cell: [] for cell in missing}
             judge = partial(judge_instance, cells=missing, on_fresh=self.on_fresh)
             for outcomes in self.instances.map(judge, self.threads):

@@ -23,7 +23,9 @@ from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation
 
 KEPT = 2**30
-"""Bytes of instances kept for the next experiment; an instance takes at most five times its realizations."""
+"""Bytes of instances kept for the next experiment."""
+_COPIES = 5
+"""Averages, fresh draws, sorted values and histograms may follow, each as large as the realizations."""
 _FRESH = 1 << 32
 """Instance k adds k + 1 times this to the seed for draws that only judge, so that no two instances share them."""
 
@@ -91,6 +93,51 @@ class Instance:
         return Observation(realizations[:, :first], request=self.request)
 
 
+class Room:
+    """Memory for instances that are kept, which all instances of a study share.
+
+    Parameters
+    ----------
+    size
+        Bytes that all of them may take.
+    """
+
+    def __init__(self, size: int = KEPT) -> None:
+        self.size = size
+        self._lock = Lock()
+        self._kept: list[tuple[dict[int, Instance], int, int]] = []
+
+    def keep(self, kept: dict[int, Instance], instance: Instance) -> None:
+        """Keep an instance if there is room beside its own kind; those of other kinds make way, the oldest first.
+
+        Parameters
+        ----------
+        kept
+            Instances of one pool, size, R and seed.
+        instance
+            One more of these.
+        """
+        size = _COPIES * instance.inst.nbytes
+        with self._lock:
+            # What was cleared takes no room any more.
+            self._kept = [entry for entry in self._kept if entry[1] in entry[0]]
+            others = [entry for entry in self._kept if entry[0] is not kept]
+            own_size = sum(entry[2] for entry in self._kept if entry[0] is kept)
+            # Not one of its own kind for another: who comes back for all of them would find none.
+            if own_size + size > self.size:
+                return
+            excess = sum(entry[2] for entry in self._kept) + size - self.size
+            for entry in others:
+                if excess <= 0:
+                    break
+                other_kept, number, other_size = entry
+                self._kept.remove(entry)
+                del other_kept[number]
+                excess -= other_size
+            kept[instance.number] = instance
+            self._kept.append((kept, instance.number, size))
+
+
 @dataclass(frozen=True, eq=False)
 class Instances:
     """Independent random instances of a pool.
@@ -110,7 +157,9 @@ class Instances:
     judging
         Where draws that only judge come from, with the same tasks as `pool`; None: from `pool`.
     kept
-        Instances made before, up to `KEPT` bytes; those of one pool, size, R and seed may share it.
+        Instances made before; those of one pool, size, R and seed may share it.
+    room
+        How many of them are kept; with instances of other kinds where they share it.
 
     Examples
     --------
@@ -127,6 +176,7 @@ class Instances:
     seed: int = 0
     judging: TaskPool | None = None
     kept: dict[int, Instance] = field(default_factory=dict, repr=False)
+    room: Room = field(default_factory=Room, repr=False)
 
     def tasks(self, number: int) -> Index:
         """Return the indices of the tasks of one instance, in random order.
@@ -149,14 +199,12 @@ class Instances:
         number
             Which instance, from 0.
         """
-        # Without a lock: `map` hands out each number once, so two threads never make the same instance.
-        if number in self.kept:
-            return self.kept[number]
-        instance = self.draw_instance(number)
-        # Averages, fresh draws, sorted values and histograms may follow, each as large as the realizations.
-        size_with_others = 5 * instance.inst.nbytes * (len(self.kept) + 1)
-        if size_with_others <= KEPT:
-            self.kept[number] = instance
+        # Without a lock: `map` hands out each number once, so two threads never make the same instance. It may have to
+        # make way for one of another kind between two looks.
+        instance = self.kept.get(number)
+        if instance is None:
+            instance = self.draw_instance(number)
+            self.room.keep(self.kept, instance)
         return instance
 
     def draw_instance(self, number: int) -> Instance:
@@ -206,7 +254,7 @@ class Instances:
         """
         if isinstance(threads, SparkTasks):
             # Executors get a copy without the instances kept here.
-            copy = replace(self, kept={})
+            copy = replace(self, kept={}, room=Room(0))
             yield from threads.map(
                 lambda number: work(copy.draw_instance(number)),
                 range(self.count),

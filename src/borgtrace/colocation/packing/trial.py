@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from borgtrace.colocation.options import ColocationOptions
-from borgtrace.colocation.packing.instances import Instance, Instances
+from borgtrace.colocation.packing.instances import Instance, Instances, Room
 from borgtrace.colocation.packing.intervals import (
     ConfidenceInterval,
     SeriesBlocks,
@@ -117,8 +117,6 @@ class PackingTrial:
             edges=np.cumsum(lengths)[:-1],
         )
         ways_of_instances = list(self.instances.map(judge))
-        # Nobody asks for these draws again, and they are the largest thing in memory.
-        self.instances.kept.clear()
         return [list(instances_of_way) for instances_of_way in zip(*ways_of_instances, strict=True)]
 
     def _judge_instance(
@@ -218,6 +216,8 @@ class RunningTasks:
             count=options.instances,
             seed=seed,
             judging=self._during_slots(judged),
+            # Each is packed once: nobody asks for its draws again.
+            room=Room(0),
         )
         return PackingTrial(instances, self.avg[:, learned], self.inst[:, judged])
 

@@ -108,8 +108,12 @@ def compute(study: Study, options: ColocationOptions) -> list[Row]:
     """Run every estimator with a target on both pools."""
     rows = run_candidates(AS_IT_IS, *study.halves(options), options.target)
     twin = heavy_tail(study.pool(options), options.seed)
-    grids_of_twin = halves(twin, options, study.workers)
-    return rows + run_candidates(HEAVY_TAIL, *grids_of_twin, options.target)
+    grids_of_twin = halves(twin, options, study.workers, study.room)
+    rows += run_candidates(HEAVY_TAIL, *grids_of_twin, options.target)
+    for grid in grids_of_twin:
+        # No other experiment has this pool.
+        grid.instances.kept.clear()
+    return rows
 
 
 def run_candidates(
