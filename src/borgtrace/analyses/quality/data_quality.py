@@ -112,8 +112,8 @@ class Stage(NamedTuple):
     reads: Sequence[str]
 
 
-Condition = tuple[ir.BooleanValue, ir.BooleanValue]
-"""Whether a row has an anomaly, and whether it could have it."""
+Condition = tuple[ir.BooleanColumn, ir.BooleanValue]
+"""Whether a row has an anomaly, and whether it could have it: a column, or true for all."""
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -176,11 +176,17 @@ def count_rows(table: ir.Table, conditions: dict[str, Condition]) -> ir.Table:
     """Count the rows that have each anomaly, and those that could have it."""
     columns = {}
     for code, (has_anomaly, could_have_it) in conditions.items():
-        # A comparison with NULL is no anomaly.
-        is_counted = (has_anomaly & could_have_it).fill_null(False)
-        columns[f"{code}__n"] = table.count(where=is_counted)
-        columns[f"{code}__of"] = table.count(where=could_have_it)
+        # A comparison with NULL is no anomaly: it adds nothing.
+        columns[f"{code}__n"] = count_true(has_anomaly & could_have_it)
+        is_always = isinstance(could_have_it, ir.Scalar)
+        columns[f"{code}__of"] = table.count() if is_always else count_true(could_have_it)
     return table.aggregate(**columns)
+
+
+def count_true(condition: ir.BooleanColumn) -> ir.IntegerColumn:
+    """Count the rows on which a condition holds; NULL where there are no rows."""
+    # Not count(where=…): DuckDB copies what passes each filter, which takes twice as long as adding up ones.
+    return condition.cast("int32").sum().cast("int64")
 
 
 def count_events(tables: Tables) -> ir.Table:
