@@ -1,7 +1,8 @@
 """Do costs grow like the data?  CPU of ingest, of each question and of a task pool at two sizes of one cell.
 
 Each work runs in a process of its own on each size; questions of one store run in one process, one after the other, and
-share tables as `borgtrace analyze` does: the first question that needs a shared table pays for it, at both sizes.
+share tables as `borgtrace analyze` does: the first question that needs a shared table pays for it, at both sizes, and
+the first experiment that packs pays for the packings of all.
 CPU counts all threads and children.  The exponent is log(CPU ratio) ÷ log(ratio of usage rows); what takes less than a
 second at the large size is mostly start-up and gets none.  Extrapolated: the large size × (real rows ÷ its rows) to the
 power of the exponent, at least 1; without an exponent, along the line through both sizes.  Questions that do not apply
@@ -57,13 +58,13 @@ def ingest_(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
 
 def questions(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
     from borgtrace.catalog import questions
-    from borgtrace.question import EngineTables, Question
+    from borgtrace.question import EngineTables, with_subjects
 
     tables = EngineTables.of(store, memory=MEMORY, threads=CORES)
-    asked = {
-        name: question for name, question in questions().items() if isinstance(question, Question)
+    return {
+        question.name: cost(partial(question.run, subject))
+        for question, subject in with_subjects(questions().values(), tables)
     }
-    return {name: cost(partial(question.run, tables)) for name, question in asked.items()}
 
 
 def pool(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
