@@ -85,6 +85,50 @@ def test_the_saddlepoint_of_long_histories_equals_its_definition(rho: float) -> 
     np.testing.assert_allclose(prediction.peak, expected, rtol=1e-9, atol=1e-9)
 
 
+def many_tasks(seed: int, n_tasks: int = 24, n_slots: int = 130) -> Machine:
+    """Tasks that stay; each misses some slots, and some change their limit or leave."""
+    draw = random.Random(seed)
+    samples: dict[int, dict[int, tuple[float | None, float]]] = {}
+    for task in range(n_tasks):
+        limit = draw.choice([0.02, 0.04, 0.08])
+        end = n_slots if draw.random() < 0.7 else draw.randrange(60, n_slots)
+        for slot in range(end):
+            if draw.random() < 0.005:
+                limit = draw.choice([0.02, 0.04, 0.08])
+            if draw.random() < 0.99:
+                usage = draw.betavariate(2, 5) * limit
+                samples.setdefault(slot, {})[task] = (usage, limit)
+    return Machine(samples, n_slots)
+
+
+def convolution_by_arrays(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
+    """The quantile of the sum on a grid of a thousandth of the limits, one array to a task."""
+
+    def peak(_: int, warm: dict[int, plain.History]) -> float:
+        step = machine.limit_of(warm) / 1000
+        mass = np.ones(1)
+        for samples in warm.values():
+            position = np.array([usage for _, usage, _ in samples]) / step
+            cell = position.astype(int)
+            own = np.bincount(cell, 1 - (position - cell), minlength=cell.max() + 2)
+            own += np.bincount(cell + 1, position - cell, minlength=len(own))
+            mass = np.convolve(mass, own / len(samples))
+        return float(np.argmax(np.cumsum(mass) >= 1 - rho - 1e-12) * step)
+
+    return machine.predicted(warmup, history, peak)
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.01, 0.0001])
+def test_the_convolution_of_many_tasks_equals_its_definition(rho: float) -> None:
+    """Exactly: a cell more or less would be a step."""
+    machine = many_tasks(seed=1)
+    prediction = parse_policy(f"convolution:rho={rho},history=8h,warmup=2h").predict(
+        machine.block()
+    )
+    expected = convolution_by_arrays(machine, rho, 96, 24)
+    np.testing.assert_allclose(prediction.peak, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("horizon", [1, 7, 30])
 def test_the_oracle_equals_its_definition(horizon: int) -> None:
     for seed in range(5):

@@ -15,9 +15,26 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.convolution import convolved, position_on_grid
 from borgtrace.kernels.normal import normal_score
 from borgtrace.kernels.saddlepoint import modified_root, saddle_root
-from borgtrace.overcommit.block import SampleColumns, Samples
+from borgtrace.overcommit.block import Samples
+from borgtrace.overcommit.grid_sums import (
+    CELLS,
+    LEAST_DEVIATION,
+    LOW,
+    PERIOD,
+    UNDECIDED,
+    Frequencies,
+    TaskSums,
+    grid_of,
+    make_frequencies,
+    make_sums,
+    multiply,
+    multiply_bounds,
+    quantile_cell,
+    update_task,
+)
 from borgtrace.overcommit.moments import window_moments
 from borgtrace.overcommit.policies.gaussian import QuantilePolicy
+from borgtrace.overcommit.rolling import moving_maximum
 from borgtrace.overcommit.tilted_sums import (
     BLOCK,
     LEAST_SPREAD,
@@ -35,8 +52,6 @@ from borgtrace.overcommit.tilted_sums import (
 )
 from borgtrace.schema.bounds import Bounds
 
-CELLS = 1000
-"""Steps of the grid, up to the sum of the warm tasks' limits."""
 _ROUNDING = 1e-12
 _NEAR_ONE = 1.3
 """r* at 1/σ is about 1: a target not above this may lie below it."""
@@ -59,11 +74,18 @@ class ConvolutionPolicy(QuantilePolicy):
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot, a multiple of a thousandth of the limits."""
+        low = known.low(self.history)
+        _, variance = window_moments(low, known.usage)
+        highest = moving_maximum(known.task, known.slot, known.usage, self.history)
+        frequencies = make_frequencies()
+        n_tasks = int(known.task.max(initial=-1)) + 1
         return _convolution_quantiles(
-            known.columns,
-            known.low(self.history),
-            warm,
+            Histories(known.columns, low, warm),
+            variance,
+            highest,
             self.rho,
+            frequencies,
+            make_sums(n_tasks, frequencies.real.shape[1]),
         )
 
 
@@ -101,38 +123,102 @@ class SaddlepointPolicy(QuantilePolicy):
 
 @compiled()
 def _convolution_quantiles(
-    known: SampleColumns,
-    low: Index,
-    warm: Flags,
+    histories: Histories,
+    variance: Numbers,
+    highest: Numbers,
     rho: float,
+    frequencies: Frequencies,
+    sums: TaskSums,
 ) -> Numbers:
+    known = histories.known
     peaks = np.zeros(known.offsets.size - 1)
+    probability = 1 - rho - _ROUNDING
+    n_frequencies = frequencies.real.shape[1]
+    product = np.empty((2, n_frequencies))
+    bounds = np.empty(n_frequencies - LOW - 1)
+    magnitude = np.empty(n_frequencies - LOW)
+    histogram = np.zeros(CELLS + 2)
+    previous = 0.0
     for j in range(peaks.size):
         present = known.order[known.offsets[j] : known.offsets[j + 1]]
         limits = 0.0
         for i in present:
-            limits += known.limit[i] * warm[i]
+            limits += known.limit[i] * histories.warm[i]
         if limits == 0:
             continue
         step = limits / CELLS
-        # The distribution of an empty sum: surely 0.
-        mass = np.zeros(CELLS + 1)
-        mass[0] = 1.0
-        highest = 0
-        for i in present:
-            if warm[i]:
-                own = _spread_over_grid(known.usage[low[i] : i + 1], step)
-                # What lies beyond the grid is in no cell: it stays on the side of the overflow.
-                mass = convolved(
-                    mass,
-                    highest + 1,
-                    own,
-                    0,
-                    CELLS,
-                )
-                highest = min(_last_occupied(own) + highest, CELLS)
-        peaks[j] = _least_cell_above(mass, 1 - rho - _ROUNDING) * step
+        cell = UNDECIDED
+        if _has_few_frequencies(present, histories.warm, highest, variance, step):
+            product[0] = 1.0
+            product[1] = 0.0
+            bounds[:] = 1.0
+            g = grid_of(step, j, sums)
+            for i in present:
+                if histories.warm[i]:
+                    task = known.task[i]
+                    low = histories.low[i]
+                    size = i + 1 - low
+                    update_task(known.usage, low, i + 1, g, task, sums, frequencies, histogram)
+                    real = sums.real[g, task]
+                    imaginary = sums.imaginary[g, task]
+                    multiply(real, imaginary, size, product)
+                    # A value between two cells adds a quarter of a squared step at most.
+                    multiply_bounds(
+                        real[LOW:],
+                        imaginary[LOW:],
+                        size,
+                        variance[i] / step**2 + 0.25,
+                        magnitude,
+                        bounds,
+                    )
+            cell = quantile_cell(product, bounds, probability, int(previous / step), frequencies)
+        if cell == UNDECIDED:
+            cell = _convolved_cell(present, histories, step, probability)
+        peaks[j] = cell * step
+        previous = peaks[j]
     return peaks
+
+
+@compiled()
+def _has_few_frequencies(
+    present: Index,
+    warm: Flags,
+    highest: Numbers,
+    variance: Numbers,
+    step: float,
+) -> bool:
+    """Whether the sum of the warm tasks varies so much that its high frequencies vanish, and ends within a period."""
+    n_cells = 0.0
+    variance_of_sum = 0.0
+    for i in present:
+        if warm[i]:
+            n_cells += highest[i] / step + 2
+            variance_of_sum += variance[i]
+            if highest[i] / step >= CELLS:
+                return False
+    return n_cells < PERIOD and variance_of_sum > (LEAST_DEVIATION * step) ** 2
+
+
+@compiled()
+def _convolved_cell(
+    present: Index,
+    histories: Histories,
+    step: float,
+    probability: float,
+) -> int:
+    """Return the first cell whose cumulative probability reaches a bound, else the last one, task by task."""
+    # The distribution of an empty sum: surely 0.
+    mass = np.zeros(CELLS + 1)
+    mass[0] = 1.0
+    highest = 0
+    for i in present:
+        if histories.warm[i]:
+            history = histories.known.usage[histories.low[i] : i + 1]
+            own = _spread_over_grid(history, step)
+            # What lies beyond the grid is in no cell: it stays on the side of the overflow.
+            mass = convolved(mass, highest + 1, own, 0, CELLS)
+            highest = min(_last_occupied(own) + highest, CELLS)
+    return _least_cell_above(mass, probability)
 
 
 @compiled()
