@@ -30,11 +30,14 @@ from borgtrace.errors import EngineError, SourceError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build import clustering, staging
 from borgtrace.ingest.find.discovery import discover
+from borgtrace.overcommit import REPLAY
 from borgtrace.placement import parse_estimator
+from borgtrace.scheduling import COMPACT, SIMULATE
 from borgtrace.storage.paths import as_path
 from borgtrace.store import Store
 from borgtrace.store.manifest import SourceEntry
 from borgtrace.store.verify import verify
+from borgtrace.synth import generate
 from tests.engine.conftest import on_spark
 from tests.ingest.raw import USAGE, write_cell, write_part
 
@@ -286,6 +289,34 @@ def test_cells_of_experiments_judged_on_spark_are_those_of_this_machine(tasks: S
     assert [judged.outcomes(cells[:1]), learned.outcomes(cells[:1])] == [
         grid.outcomes(cells[:1]) for grid in expected
     ]
+
+
+@pytest.mark.wide
+@on_spark
+def test_replays_on_spark_answer_as_this_machine(
+    tasks: SparkTasks,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Overcommit by machines, schedules by policy, compaction by seed; by a path that only this process understands."""
+    generate(tmp_path / "raw", "2011", 10, 4.0, 1)
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    monkeypatch.chdir(tmp_path)
+    store = borgtrace.open("store", memory="1GB")
+    policies = ("limit", "nsigma", "gpa:history=2h")
+    replayed = REPLAY.run(store, policies=policies, horizon=3_600_000_000)
+    assert replayed.table.num_rows == 6
+    scheduled = SIMULATE.run(store, policies=("best-fit", "worst-fit"))
+    assert scheduled.table.num_rows > 0
+    compacted = COMPACT.run(store, at=7_200_000_000, seeds=2, what_ifs=("limits",))
+    assert compacted.table.num_rows == 1
+    elsewhere = [
+        REPLAY.run(store, tasks.url, policies=policies, horizon=3_600_000_000),
+        SIMULATE.run(store, tasks.url, policies=("best-fit", "worst-fit")),
+        COMPACT.run(store, tasks.url, at=7_200_000_000, seeds=2, what_ifs=("limits",)),
+    ]
+    for here, there in zip([replayed, scheduled, compacted], elsewhere, strict=True):
+        assert there.table.equals(here.table)
 
 
 def test_workers_that_write_to_another_disk_are_told(

@@ -57,6 +57,7 @@ def ask(
     png: bool,
     as_json: bool,
     raw: bool = False,
+    engine: str = "duckdb",
 ) -> None:
     """Answer a question about a store itself, with a bar, and publish the answer.
 
@@ -68,9 +69,11 @@ def ask(
         The question's options, a dataclass of its package.
     out, png, as_json, raw
         As for :func:`publish`.
+    engine
+        Where it is answered.
     """
     with steps(question.unit) as report:
-        result = replace(question, report=report).run(store, **values_of(options))
+        result = replace(question, report=report).run(store, engine, **values_of(options))
     say(result)
     publish(
         [result],

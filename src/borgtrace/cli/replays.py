@@ -87,19 +87,23 @@ def times_of_replay(store: Store, horizon: str, *, is_literal: bool = False) -> 
     }
 
 
-def replay(question: ReplayQuestion, store: Store, options: Mapping[str, Any]) -> Result:
+def replay(
+    question: ReplayQuestion, store: Store, options: Mapping[str, Any], engine: str = "duckdb"
+) -> Result:
     """Answer a question about policies, with a bar.
 
     Parameters
     ----------
     question, store, options
         What is asked of which store, and with which fields of its options.
+    engine
+        Where it is answered.
     """
     size = expected_size(store)
     if size:
         talk.print(f"Sorting usage by machine: up to {decimal(size)} of disk, half of it kept.")
     with steps() as report:
-        return replace(question, forecasts=walks, report=report).run(store, **options)
+        return replace(question, forecasts=walks, report=report).run(store, engine, **options)
 
 
 def explanation(

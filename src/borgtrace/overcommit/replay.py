@@ -1,4 +1,4 @@
-"""Policies over the machines of a store: each machine is read once, in processes that share nothing."""
+"""Policies over the machines of a store: each machine is read once, by workers that share nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from borgtrace.engine.processes import map_processes
+from borgtrace.engine import SparkTasks
+from borgtrace.engine.workers import map_workers
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.lifecycle.by_machine import MachineUsage
 from borgtrace.overcommit.block import MachineBlock, Samples
@@ -24,7 +25,7 @@ from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
 RESOURCES = ("cpu", "memory")
 _MACHINES_PER_CALL = 8
-"""Machines that a process takes at a time: few enough that the last ones do not wait for one process."""
+"""Machines that a worker takes at a time: few enough that the last ones do not wait for one worker."""
 Score = Callable[[MachineBlock, int, Sequence[Prediction]], npt.NDArray[Any]]
 """From a machine, the horizon in slots and the prediction of each policy to what is kept of them."""
 
@@ -246,7 +247,7 @@ class ReplayPart:
     places
         Machines, by their position.
     jobs
-        Processes.
+        Processes; or tasks of Spark, whose workers see the folder of the usage under the same name.
     report
         Called with the step, machines done, and how many there are.
     """
@@ -255,7 +256,7 @@ class ReplayPart:
     tasks: str
     resource: str
     places: Sequence[int]
-    jobs: int
+    jobs: int | SparkTasks
     report: Report
 
     def replay(
@@ -297,7 +298,7 @@ class ReplayPart:
         folder = str(self.input.usage.folder)
         n_done = 0
         results: list[npt.NDArray[Any]] = []
-        for result in map_processes(
+        for result in map_workers(
             judge,
             calls,
             self.jobs,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from borgtrace.engine import tasks_on
 from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import machine_usage
 from borgtrace.notation import with_stored_sizes
@@ -177,6 +178,7 @@ class ReplayQuestion(StoreQuestion):
         if self.looks_ahead and not options.is_literal and span <= options.horizon:
             raise NotApplicable(too_short_for(self.too_short, store, options))
         rows = []
+        workers = tasks_on(tables.engine, store.memory) or options.jobs
         for resource in options.resources:
             for tasks, policies in self.policies_by_tasks(options).items():
                 part = ReplayPart(
@@ -184,7 +186,7 @@ class ReplayQuestion(StoreQuestion):
                     tasks=tasks,
                     resource=resource,
                     places=places,
-                    jobs=options.jobs,
+                    jobs=workers,
                     report=self.report,
                 )
                 rows += self.compute(part, policies, options)

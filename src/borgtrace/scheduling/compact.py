@@ -14,7 +14,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.engine.processes import map_processes
+from borgtrace.engine import SparkTasks, tasks_on
+from borgtrace.engine.workers import map_workers
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.notation import WallClock, moment_option, percent, with_stored_sizes
@@ -239,6 +240,7 @@ def compute(
                 machines,
                 options,
                 place=str(store.path),
+                workers=tasks_on(tables.engine, store.memory) or options.jobs,
             )
     rows = []
     for what_if in chosen:
@@ -343,8 +345,9 @@ def row_of_what_if(
     options: CompactOptions,
     *,
     place: str,
+    workers: int | SparkTasks = 1,
 ) -> Row:
-    """Compact the cells of one what-if with all seeds; `place` is a folder for worker processes."""
+    """Compact the cells of one what-if with all seeds; `place` is what errors of worker processes name."""
     row: Row = {
         "place": WHAT_IFS.index(what_if) + 1,
         "what_if": what_if.name,
@@ -362,7 +365,7 @@ def row_of_what_if(
         cells = what_if.make(moment, np.random.default_rng(options.seed))
     except NotApplicable as reason:
         return {**row, "note": f"not applicable: {reason}"}
-    totals = machines_of_seeds(what_if, moment, machines, options, place=place)
+    totals = machines_of_seeds(what_if, moment, machines, options, place=place, workers=workers)
     row |= {
         "cells": float(sum(len(cell.jobs) > 0 for cell in cells)),
         "machines": float(np.percentile(totals, 90)),
@@ -382,6 +385,7 @@ def machines_of_seeds(
     options: CompactOptions,
     *,
     place: str,
+    workers: int | SparkTasks,
 ) -> list[int]:
     """Return how many machines are needed with each seed."""
     seeds = range(options.seed, options.seed + options.seeds)
@@ -394,7 +398,7 @@ def machines_of_seeds(
         store=place,
     )
     seeded_cells = zip(seeds, cells_of_seeds, strict=True)
-    return list(map_processes(count, seeded_cells, options.jobs, place=place))
+    return list(map_workers(count, seeded_cells, workers, place=place))
 
 
 def count_machines(

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
-from borgtrace.engine.processes import map_processes
+from borgtrace.engine import tasks_on
+from borgtrace.engine.workers import map_workers
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index
 from borgtrace.question import EngineTables, Row
@@ -167,10 +168,10 @@ class ScheduleQuestion(StoreQuestion):
             compute=self.compute,
         )
         rows: list[Row] = []
-        for result in map_processes(
+        for result in map_workers(
             schedule,
             self._report_each(runs),
-            options.jobs,
+            tasks_on(tables.engine, store.memory) or options.jobs,
             place=str(store.path),
         ):
             rows += result.rows

@@ -8,6 +8,7 @@ from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_placements, complete_what_ifs
 from borgtrace.cli.options import (
     MOMENTS,
+    EngineOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -100,6 +101,7 @@ def compact(
     seeds: SeedsOption = 11,
     seed: SeedOption = 0,
     jobs: ProcessesOption = 1,
+    engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
@@ -147,7 +149,16 @@ def compact(
         print_prose(
             f"At {clock.moment(moment)}: when most CPU is requested (--at names another time)."
         )
-    ask(COMPACT, opened, options, out=out, png=png, as_json=as_json, raw=raw)
+    ask(
+        COMPACT,
+        opened,
+        options,
+        out=out,
+        png=png,
+        as_json=as_json,
+        raw=raw,
+        engine=engine,
+    )
 
 
 def print_what_ifs() -> None:

@@ -6,6 +6,7 @@ from typer import Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import (
+    EngineOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -55,6 +56,7 @@ def overcommit(
     model: ForecastersOption = None,
     seed: SeedOption = 0,
     jobs: ProcessesOption = 1,
+    engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
@@ -100,12 +102,14 @@ def overcommit(
         jobs=jobs,
     )
     options |= replays.times_of_replay(opened, horizon, is_literal=bool(compat))
-    result = replays.replay(REPLAY, opened, options)
+    result = replays.replay(REPLAY, opened, options, engine)
     plain = None
     if compat:
         # The same policies without the simulator's habits, to say what these change.
         labels = tuple(policy.label for policy in ReplayOptions(**options).parsed())
-        plain = replays.replay(REPLAY, opened, options | {"is_literal": False, "policies": labels})
+        plain = replays.replay(
+            REPLAY, opened, options | {"is_literal": False, "policies": labels}, engine
+        )
     say(result)
     if plain is not None:
         replays.print_difference(result, plain)

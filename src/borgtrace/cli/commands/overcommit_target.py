@@ -6,6 +6,7 @@ from typer import Option
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import (
+    EngineOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -56,6 +57,7 @@ def overcommit_target(
     model: ForecastersOption = None,
     seed: SeedOption = 0,
     jobs: ProcessesOption = 1,
+    engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
@@ -96,6 +98,6 @@ def overcommit_target(
         jobs=jobs,
     )
     options |= replays.times_of_replay(opened, horizon, is_literal=bool(compat))
-    result = replays.replay(ADVICE, opened, options)
+    result = replays.replay(ADVICE, opened, options, engine)
     say(result)
     publish([result], out=out, png=png, as_json=as_json, raw=raw, is_table=True)

@@ -2,6 +2,7 @@
 
 from borgtrace.cli.command import command
 from borgtrace.cli.options import (
+    EngineOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -40,6 +41,7 @@ def simulate(
     by_hour: ByHourOption = False,
     seed: SeedOption = 0,
     jobs: ReplayProcessesOption = 1,
+    engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
@@ -80,7 +82,16 @@ def simulate(
     )
     question = replace(SIMULATE_HOURS if by_hour else SIMULATE, note=print_prose)
     opened = borgtrace.open(required_store(store), memory=memory)
-    ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)
+    ask(
+        question,
+        opened,
+        options,
+        out=out,
+        png=png,
+        as_json=as_json,
+        raw=raw,
+        engine=engine,
+    )
 
 
 def print_schedulers() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import ibis.expr.types as ir
 import numpy as np
 
+from borgtrace.errors import EngineError
 from borgtrace.kernels.arrays import Index
 from borgtrace.lifecycle.by_machine.metrics import Metric
 from borgtrace.lifecycle.by_machine.partitioner import MachinePartitioner, PartitionLimits
@@ -36,6 +37,10 @@ class MachineUsage:
     folder: Path
     _open: dict[int, Rows] = field(default_factory=dict, repr=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a worker open the folder itself, wherever it runs: what is mapped here would be sent there whole."""
+        return MachineUsage, (self.folder.absolute(),)
+
     @cached_property
     def facts(self) -> Mapping[str, Any]:
         """``n_slots``, ``n_rows``, and numbers of windows that belong to no machine, by reason."""
@@ -48,7 +53,14 @@ class MachineUsage:
 
     @cached_property
     def _index(self) -> Rows:
-        return np.load(require_regular(self.folder / "index.npy"))
+        index = self.folder / "index.npy"
+        if not index.exists():
+            raise EngineError(
+                str(self.folder),
+                "workers do not see the usage by machine",
+                way_out="put the store on a disk that all of them share, or leave out --engine",
+            )
+        return np.load(require_regular(index))
 
     @property
     def machines(self) -> Index:
