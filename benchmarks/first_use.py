@@ -104,10 +104,11 @@ def measure(code: str, folder: Path, arguments: argparse.Namespace) -> None:
     found = run_python(folder, cell, ["-c", FIND_IDS], "prepared").splitlines()
     names |= {"task": found[0], "machine": found[1]}
     print("first s  second s  bar s  met  first CPU s  second CPU s  CPU met  command")
-    for number, command in enumerate(COMMANDS):
+    for number, template in enumerate(COMMANDS):
+        command = template.format(**names)
         if arguments.only and not command.startswith(tuple(arguments.only)):
             continue
-        words = ["-m", "borgtrace", *shlex.split(command.format(**names))]
+        words = ["-m", "borgtrace", *shlex.split(command)]
         runs = [
             first_and_second(folder, cell, words, f"{number}-{again}")
             for again in range(arguments.times)
