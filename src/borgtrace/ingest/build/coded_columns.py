@@ -32,6 +32,7 @@ _ROW_WIDTH = 2
 """Times two bytes: numbers below 2⁴⁸, and those of rows below 2³²; the largest stands for a missing one."""
 _ROWS_AT_A_TIME = 1 << 13
 """Rows whose records stay in the second-level cache from one column to the next."""
+_NO_BITMAP = np.frombuffer(b"", np.uint8)
 _TYPES = (pa.int64(), pa.int32(), pa.float32(), pa.bool_())
 
 
@@ -183,9 +184,10 @@ def coded_records(rows: pa.RecordBatch, places: Sequence[Place]) -> tuple[Record
 def collection_order(collections: npt.NDArray[np.int64]) -> Index:
     """Return the order of rows by their collection, those of one in theirs."""
     coder = _Coder(np.empty(MOST_CODES, np.uint64))
-    codes = np.empty(len(collections), np.uint16)
+    # A column of records, for which the coder is compiled.
+    codes = np.empty((len(collections), 2), np.uint16)[:, 0]
     try:
-        bits = Bits(collections.view(np.uint64), np.empty(0, np.uint8))
+        bits = Bits(_read_only(collections.view(np.uint64)), _NO_BITMAP)
         coder.code(bits, (0, len(collections)), codes)
     except NotCodableError:
         return np.argsort(collections, kind="stable")
@@ -195,22 +197,29 @@ def collection_order(collections: npt.NDArray[np.int64]) -> Index:
     return counted_order(ranks[codes], len(distinct))
 
 
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a view that nobody may write to, as Arrow's are: the coder is compiled once for both."""
+    view = array[:]
+    view.flags.writeable = False
+    return view
+
+
 def _bits_of(column: pa.Array, place: Place) -> Bits:
-    no_bitmap = np.empty(0, np.uint8)
     column = column.cast(_stored_type(column.type))
     if not place.is_coded:
         bounds = pc.min_max(column).as_py()
         if (bounds["min"] or 0) < 0 or (bounds["max"] or 0) >= place.missing:
             raise NotCodableError
         numbers = column.cast(pa.int64()).fill_null(place.missing)
-        return Bits(np.ascontiguousarray(numbers.to_numpy()), no_bitmap)
+        return Bits(np.ascontiguousarray(numbers.to_numpy()), _NO_BITMAP)
     if column.offset:
         column = pa.concat_arrays([column, column.slice(0, 0)])
     validity, values = column.buffers()
     dtype = np.dtype(f"u{column.type.bit_width // 8}")
     bits = np.frombuffer(values, dtype)[column.offset : column.offset + len(column)]
     is_whole = column.null_count == 0
-    return Bits(bits, no_bitmap if is_whole else np.frombuffer(validity, np.uint8))
+    valid = _NO_BITMAP if is_whole else np.frombuffer(validity, np.uint8)
+    return Bits(_read_only(bits), _read_only(valid))
 
 
 @dataclass(frozen=True)
