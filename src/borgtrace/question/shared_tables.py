@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import ibis.expr.types as ir
-
-if TYPE_CHECKING:
-    from borgtrace.question.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +19,11 @@ class SharedTable:
     name
         Of the table on the engine.
     build
-        Its expression over the tables of a store.
+        Its expression over the :class:`~borgtrace.question.Tables` of a store.
     """
 
     name: str
-    build: Callable[[Tables], ir.Table]
+    build: Callable[[Any], ir.Table]
 
 
 class ReadsSharedTables(Protocol):
