@@ -25,7 +25,7 @@ from borgtrace.cli.terminal import harmless_streams
 talk = HarmlessConsole(stderr=True, soft_wrap=True)
 """The console for messages."""
 
-Report = Callable[[str, int, int], None]
+ShowStep = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 
@@ -117,7 +117,7 @@ def working(text: str) -> Iterator[Status]:
 
 
 @contextmanager
-def steps(unit: str = "") -> Iterator[Report]:
+def steps(unit: str = "") -> Iterator[ShowStep]:
     """Show one bar that follows the current step, with a rate where there is a unit; yields the function to call."""
     with progress(MofNCompleteColumn(), RateColumn()) as bars:
         # Without a total at first, since a step says how long it is when it begins.
