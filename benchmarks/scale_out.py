@@ -21,6 +21,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import sys
@@ -38,6 +39,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from spark_cluster import Bucket, Cluster, Processes, Watch
 
 HOURS = 72
+ROWS_OF_FILE = 540_000
+"""Usage rows of a raw file: a fifth of those of the real trace."""
 PHASES = ("ingest", "questions", "dataset", "overcommit")
 WORKER_MEMORY = "4g"
 """What a worker may give to executors: more than any executor asks for."""
@@ -96,8 +99,8 @@ class Bench:
         self.folder = folder
         self.memory = memory
         self.processes = Processes()
-        self.bucket = Bucket(folder / "s3", self.processes)
-        self.objects = folder / "s3" / "cells"
+        self.bucket = Bucket(folder, self.processes)
+        self.objects = self.bucket.root / "cells"
         self.here = folder / "here"
         self.here.mkdir()
         self.n_runs = 0
@@ -152,7 +155,7 @@ class Bench:
             watch.is_over.set()
             watch.join()
         if status:
-            raise SystemExit(f"{' '.join(command)}: {status}\n{out.read_text()[-4000:]}")
+            print(f"{' '.join(command)}: {status}\n{out.read_text()[-4000:]}", file=sys.stderr)
         cost = Cost(
             seconds=seconds,
             cpu=self.processes.cpu() - cpu,
@@ -161,10 +164,11 @@ class Bench:
             to_executors=watch.sent if watch else 0,
             peak=watch.peak if watch else 0,
             lost=lost_executors(own),
-            result=self.result(phase, engine, out),
+            result=f"failed ({status})" if status else self.result(phase, engine, out),
         )
-        if phase == "questions":
-            longest = out.read_text().splitlines()[:8]
+        if phase == "questions" and not status:
+            told = re.findall(r"^(\w+ \d+\.\d)$", out.read_text(), re.MULTILINE)
+            longest = told[:8]
             print(f"questions, elapsed s: {', '.join(longest)}", file=sys.stderr)
         shutil.rmtree(own)
         return cost
@@ -276,7 +280,8 @@ def make_raw(folder: Path, rows: int) -> None:
     machines = 1
     while machines * HOURS * (94 + 20 * math.log(machines / 50)) < rows:
         machines += 1
-    generate(folder, "2011", machines, HOURS, 1)
+    parts = max(4, round(rows / ROWS_OF_FILE))
+    generate(folder, "2011", machines=machines, hours=HOURS, seed=1, parts=parts)
 
 
 def ask(store: str, engine: str, answers: str, memory: str) -> None:

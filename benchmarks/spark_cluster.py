@@ -22,11 +22,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import ThreadingHTTPServer
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import localbucket
+import numpy as np
 import pyspark
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -201,16 +201,13 @@ def _parents() -> dict[int, int]:
 class Bucket:
     """An S3 server in a process of its own, whose buckets are folders, and the bytes that it has sent and received."""
 
-    def __init__(self, root: Path, processes: Processes) -> None:
-        context = get_context("spawn")
-        self.root = root
+    def __init__(self, folder: Path, processes: Processes) -> None:
+        self.root = folder / "s3"
+        (self.root / "cells").mkdir(parents=True)
         self.ports = {name: free_port() for name in _PORTS}
-        self._counts = {name: context.Array("q", 2) for name in _PORTS}
-        (root / "cells").mkdir(parents=True)
-        server = context.Process(target=_serve, args=(root, self.ports, self._counts), daemon=True)
-        server.start()
-        assert server.pid is not None
-        processes.role_of[server.pid] = "server"
+        self._counts = _open_counts(folder / "traffic")
+        command = [sys.executable, __file__, str(folder), *map(str, self.ports.values())]
+        processes.start("server", command, dict(os.environ), folder / "server.log")
         for port in self.ports.values():
             await_port(port)
 
@@ -221,8 +218,8 @@ class Bucket:
     def traffic(self) -> Counter[str]:
         """Return the bytes that each client has read and written until now."""
         found: Counter[str] = Counter()
-        for name, counts in self._counts.items():
-            found[f"{name} read"], found[f"{name} wrote"] = counts[:]
+        for name, (read, wrote) in zip(_PORTS, self._counts.tolist(), strict=True):
+            found[f"{name} read"], found[f"{name} wrote"] = read, wrote
         return found
 
 
@@ -234,13 +231,24 @@ class _Server(ThreadingHTTPServer):
         """Say nothing of clients that were killed."""
 
 
-def _serve(root: Path, ports: dict[str, int], counts: dict[str, Any]) -> None:
-    for name, port in ports.items():
-        handler = _counting_handler(root, counts[name])
-        threading.Thread(target=_Server(("127.0.0.1", port), handler).serve_forever).start()
+def _open_counts(path: Path) -> np.ndarray:
+    """Map bytes read and written by each client: the server writes them, and the benchmark reads them."""
+    return np.memmap(path, np.int64, "r+" if path.exists() else "w+", shape=(len(_PORTS), 2))
 
 
-def _counting_handler(root: Path, count: Any) -> type:
+def serve(folder: Path, ports: list[int]) -> None:
+    """Serve the buckets of a folder at a port for each client, for ever."""
+    servers = []
+    for port, count in zip(ports, _open_counts(folder / "traffic"), strict=True):
+        server = _Server(("127.0.0.1", port), _counting_handler(folder / "s3", count))
+        servers.append(threading.Thread(target=server.serve_forever))
+    for thread in servers:
+        thread.start()
+
+
+def _counting_handler(root: Path, count: np.ndarray) -> type:
+    lock = threading.Lock()
+
     class Handler(localbucket.S3Handler):
         data_root = root
 
@@ -249,13 +257,13 @@ def _counting_handler(root: Path, count: Any) -> type:
 
         def _send_headers(self, status: Any, length: int, headers: Any = None) -> None:
             if self.command == "GET":
-                with count.get_lock():
+                with lock:
                     count[0] += length
             super()._send_headers(status, length, headers)
 
         def _read_body(self) -> bytes:
             body: bytes = super()._read_body()
-            with count.get_lock():
+            with lock:
                 count[1] += len(body)
             return body
 
@@ -389,3 +397,7 @@ def _own_python(listing: str, drivers: set[int]) -> set[str]:
         if owners & drivers and '"java"' not in line:
             addresses.add(line.split()[3])
     return addresses
+
+
+if __name__ == "__main__" and len(sys.argv) > 1:
+    serve(Path(sys.argv[1]), [int(port) for port in sys.argv[2:]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pytest
 import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import BorgtraceError, SourceError, StoreError
-from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest import IngestOptions, ingest, prepare_ingest
 from borgtrace.ingest.build import staging
 from borgtrace.ingest.files.sources import Source
 from borgtrace.storage import as_path, remote, scratch
@@ -575,3 +576,18 @@ def test_a_declaration_may_lie_in_a_bucket(
         capsys.readouterr().err
         == f"borgtrace: s3://cells/none.toml: no such file or directory; {way_out}\n"
     )
+
+
+def test_a_plan_reads_a_megabyte_of_the_largest_file(bucket: Bucket, tmp_path: Path) -> None:
+    draw = random.Random(1)
+    rows = [
+        f"600000000,900000000,{draw.getrandbits(60)},0,5,{draw.random()},0.1,,,,0.2,,,1,,,,,0,0.1"
+        for _ in range(150_000)
+    ]
+    write_part(bucket.root / "raw", "task_usage", rows)
+    (path,) = (bucket.root / "raw").rglob("*.gz")
+    assert path.stat().st_size > 2 * 2**20
+    assert prepare_ingest([RAW], tmp_path / "store").plan.files == 1
+    ranges = [asked for _, asked_path, asked in bucket.requests if asked_path.endswith(".gz")]
+    # The beginning, by which it is recognized, and the sample.
+    assert [asked for asked in ranges if asked] == ["bytes=0-65535", "bytes=0-1048575"]

@@ -228,8 +228,10 @@ def _measure_sample(sources: Sequence[Source]) -> _Sample:
     largest = max(packed, key=lambda source: source.size)
     # A file that cannot be read is for the ingest to name.
     with suppress(OSError, ValueError, *DAMAGE):
+        # From a bucket it takes longer to come than to decompress.
+        size = _SMALLEST_SAMPLE if isinstance(largest.path, RemotePath) else _SAMPLE
         with open_regular(largest.path) as file:
-            head = file.read(_SAMPLE)
+            head = file.read(size)
         started = time.perf_counter()
         inflater = isal_zlib.decompressobj(wbits=31)
         # At most so many bytes: the largest file may be one that expands beyond all reason.
