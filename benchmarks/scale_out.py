@@ -129,49 +129,47 @@ class Bench:
         """Run a phase, and lose a worker on the way where it lasts long enough."""
         self.n_runs += 1
         own = self.folder / f"run-{self.n_runs}"
-        (own / "conf").mkdir(parents=True)
-        (own / "conf" / "spark-defaults.conf").write_text(CONFIGURATION.format(folder=own))
+        own.mkdir()
         engine = cluster.url if cluster else ""
         self.clear(phase, engine)
-        environment = {
-            **os.environ,
-            **self.bucket.environment("driver"),
-            "XDG_CACHE_HOME": str(own / "cache"),
-            "SPARK_CONF_DIR": str(own / "conf"),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-        }
         cpu, traffic = self.processes.cpu(), self.bucket.traffic()
-        watch = Watch(self.processes, cluster) if cluster else None
+        watch = Watch(self.processes, cluster)
+        watch.start()
         begun = time.perf_counter()
         command = [sys.executable, "-W", "ignore", *self.words(phase, engine)]
-        out = own / "printed"
-        pid = self.processes.start("driver", command, environment, out)
-        if watch:
-            watch.start()
+        printed = own / "printed"
+        pid = self.processes.start("driver", command, self.environment(own), printed)
         self.lose(cluster, pid, begun + kill_after)
         status = self.processes.wait(pid)
         seconds = time.perf_counter() - begun
-        if watch:
-            watch.is_over.set()
-            watch.join()
-        if status:
-            print(f"{' '.join(command)}: {status}\n{out.read_text()[-4000:]}", file=sys.stderr)
+        watch.is_over.set()
+        watch.join()
+        print_outcome(command, status, printed.read_text())
         cost = Cost(
             seconds=seconds,
             cpu=self.processes.cpu() - cpu,
             traffic=self.bucket.traffic() - traffic,
-            from_executors=watch.received if watch else 0,
-            to_executors=watch.sent if watch else 0,
-            peak=watch.peak if watch else 0,
+            from_executors=watch.received,
+            to_executors=watch.sent,
+            peak=watch.peak,
             lost=lost_executors(own),
-            result=f"failed ({status})" if status else self.result(phase, engine, out),
+            result=f"failed ({status})" if status else self.result(phase, engine, printed),
         )
-        if phase == "questions" and not status:
-            told = re.findall(r"^(\w+ \d+\.\d)$", out.read_text(), re.MULTILINE)
-            longest = told[:8]
-            print(f"questions, elapsed s: {', '.join(longest)}", file=sys.stderr)
         shutil.rmtree(own)
         return cost
+
+    def environment(self, own: Path) -> dict[str, str]:
+        """Return the environment of a driver whose cache and event log are in a folder of its own."""
+        conf = own / "conf"
+        conf.mkdir()
+        (conf / "spark-defaults.conf").write_text(CONFIGURATION.format(folder=own))
+        return {
+            **os.environ,
+            **self.bucket.environment("driver"),
+            "XDG_CACHE_HOME": str(own / "cache"),
+            "SPARK_CONF_DIR": str(conf),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
 
     def lose(self, cluster: Cluster | None, pid: int, moment: float) -> None:
         """Kill a worker at a moment, should the command of this process still run then."""
@@ -205,6 +203,15 @@ class Bench:
         if engine:
             return compare_answers(self.answers(""), self.answers(engine))
         return f"{len(list(self.answers('').glob('*.parquet')))} answers"
+
+
+def print_outcome(command: Sequence[str], status: int, printed: str) -> None:
+    """Say why a command failed, or which questions took longest."""
+    if status:
+        print(f"{' '.join(command)}: {status}\n{printed[-4000:]}", file=sys.stderr)
+    longest = re.findall(r"^(\w+ \d+\.\d)$", printed, re.MULTILINE)[:8]
+    if longest:
+        print(f"questions, elapsed s: {', '.join(longest)}", file=sys.stderr)
 
 
 def json_printed(out: Path) -> str:
@@ -248,8 +255,8 @@ def compare_answers(here: Path, there: Path) -> str:
             differing.append(f"{name.removesuffix('.parquet')} ({apart:.1g})")
         else:
             worst = max(worst, apart)
-    said = f"{len(names) - len(differing)} of {len(names)} answers agree to {worst:.0e}"
-    return f"{said}; not {', '.join(differing)}" if differing else said
+    agreement = f"{len(names) - len(differing)} of {len(names)} answers agree to {worst:.0e}"
+    return f"{agreement}; not {', '.join(differing)}" if differing else agreement
 
 
 def distance(left: pa.Table, right: pa.Table) -> float:

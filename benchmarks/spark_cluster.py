@@ -217,10 +217,10 @@ class Bucket:
 
     def traffic(self) -> Counter[str]:
         """Return the bytes that each client has read and written until now."""
-        found: Counter[str] = Counter()
+        moved: Counter[str] = Counter()
         for name, (read, wrote) in zip(_PORTS, self._counts.tolist(), strict=True):
-            found[f"{name} read"], found[f"{name} wrote"] = read, wrote
-        return found
+            moved[f"{name} read"], moved[f"{name} wrote"] = read, wrote
+        return moved
 
 
 class _Server(ThreadingHTTPServer):
@@ -337,7 +337,7 @@ class Watch(threading.Thread):
     missed: it holds results of tasks until the driver ends.
     """
 
-    def __init__(self, processes: Processes, cluster: Cluster) -> None:
+    def __init__(self, processes: Processes, cluster: Cluster | None) -> None:
         super().__init__(daemon=True)
         self.processes = processes
         self.cluster = cluster
@@ -347,7 +347,7 @@ class Watch(threading.Thread):
 
     def run(self) -> None:
         """Sample until the phase is over."""
-        while not self.is_over.wait(_SAMPLED_EVERY):
+        while self.cluster and not self.is_over.wait(_SAMPLED_EVERY):
             self._sample_connections()
             for worker in list(self.cluster.workers):
                 self.peak = max(self.peak, self.processes.resident(worker))
