@@ -28,7 +28,7 @@ COMMANDS = {
     "ingest": "ingest {raw} --store {out}",
     "demo": "demo {out}",
     "info": "info {store}",
-    "sql": "sql {store} 'select machine_id, max(max_cpu) from instance_usage group by all order by 1'",
+    "sql": "sql {store} 'select machine_id, max(maximum_cpu) from instance_usage group by 1 order by 1'",
     "trace": "trace {store} {job}",
     "machine": "machine {store} {machine}",
     "analyze": "analyze {store} --out {out}",
