@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 from borgtrace.datasets.build import DatasetBuild, build
 from borgtrace.datasets.options import DatasetOptions
 from borgtrace.datasets.selection import Selection
+from borgtrace.datasets.trace_rows import TraceSpans
 from borgtrace.engine import SparkTasks
 
 from .stores import ArrayStore, array_store
@@ -75,3 +76,14 @@ def test_what_all_are_sent_holds_no_trace(store: ArrayStore) -> None:
     work = DatasetBuild(store, options, threads=1, progress=lambda *_: None)
     without_store = len(pickle.dumps(work)) - len(pickle.dumps(store))
     assert without_store < 2_000
+
+
+@pytest.mark.parametrize("n_traces", [0, 1, 5])
+def test_what_a_task_is_sent_can_be_written_to(n_traces: int) -> None:
+    spans = TraceSpans(*(np.arange(n_traces) + column for column in range(4)))
+    received = pickle.loads(pickle.dumps(spans))
+    for name in ("first_row", "n_windows", "length", "slot"):
+        values = getattr(received, name)
+        # Kernels take arrays that can be written to and others for different types.
+        assert values.flags.writeable
+        assert values.tolist() == getattr(spans, name).tolist()

@@ -121,7 +121,8 @@ def _unpack(value: Any) -> Any:
 def _unpack_array(packed: _PackedArray) -> NDArray[Any]:
     dtype = np.dtype(packed.dtype)
     planes = np.frombuffer(zlib.decompress(packed.compressed_planes), np.uint8)
-    values = np.ascontiguousarray(planes.reshape(dtype.itemsize, packed.n_values).T)
+    # Always copied: arrays that cannot be written to would be another type to kernels, which a tuple may not mix.
+    values = planes.reshape(dtype.itemsize, packed.n_values).T.copy()
     return values.reshape(-1).view(dtype)
 
 

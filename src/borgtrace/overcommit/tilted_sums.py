@@ -45,7 +45,7 @@ class Histories(NamedTuple):
     warm: Flags
 
 
-class Series(NamedTuple):
+class PowerSeries(NamedTuple):
     """Power series of the tasks of the slots of a block; a slot's tasks lie side by side.
 
     Attributes
@@ -83,9 +83,9 @@ class Tilt(NamedTuple):
     n_terms: int
 
 
-def make_series(n_slots: int, n_tasks: int) -> Series:
+def make_series(n_slots: int, n_tasks: int) -> PowerSeries:
     """Return room for the series of a block of so many slots, of at most so many tasks each."""
-    return Series(
+    return PowerSeries(
         moments=np.zeros((n_slots, MOST_TERMS, n_tasks)),
         center=np.zeros((n_slots, n_tasks)),
         length=np.zeros((n_slots, n_tasks)),
@@ -207,7 +207,7 @@ def fill_series(
     end: int,
     tasks: BlockTasks,
     tilt: Tilt,
-    series: Series,
+    series: PowerSeries,
 ) -> None:
     """Write the series of the tasks of the slots from `begin` to before `end`, and forget the places of the tasks."""
     known = histories.known
@@ -248,7 +248,7 @@ def _fill_task(
     place: int,
     column: Index,
     tilt: Tilt,
-    series: Series,
+    series: PowerSeries,
 ) -> None:
     """Write the coefficients of one task: those of the samples that all its slots share, of earlier and later ones."""
     known = histories.known
@@ -332,7 +332,7 @@ def cumulants_of_series(
     theta: float,
     s: int,
     tilt: Tilt,
-    series: Series,
+    series: PowerSeries,
     histories: Histories,
 ) -> SumCumulants:
     """Return the cumulants of the sum of the tasks of a slot of the block, at a θ within the reach of its series."""

@@ -44,7 +44,7 @@ class DamagedCodesError(Exception):
     """A code stands for no value."""
 
 
-class Place(NamedTuple):
+class RecordField(NamedTuple):
     """Where a column is in a record: its first two bytes, and how many of these it takes."""
 
     name: str
@@ -62,7 +62,7 @@ class Place(NamedTuple):
         return (1 << 16 * self.width) - 1
 
 
-def places_of(names: Sequence[str], table: Table) -> list[Place]:
+def places_of(names: Sequence[str], table: Table) -> list[RecordField]:
     """Return the places of the columns of a record.
 
     Parameters
@@ -89,12 +89,12 @@ def places_of(names: Sequence[str], table: Table) -> list[Place]:
             width = _ROW_WIDTH
         elif pa.types.is_integer(column_type) and name not in _CODED:
             width = _ID_WIDTH
-        places.append(Place(name, first, width))
+        places.append(RecordField(name, first, width))
         first += width
     return places
 
 
-def record_width(places: Sequence[Place]) -> int:
+def record_width(places: Sequence[RecordField]) -> int:
     """Return how many times two bytes a record takes."""
     return sum(place.width for place in places)
 
@@ -106,7 +106,7 @@ class Bits(NamedTuple):
     valid: npt.NDArray[np.uint8]
 
 
-def bits_type(place: Place, table: Table) -> np.dtype[Any]:
+def bits_type(place: RecordField, table: Table) -> np.dtype[Any]:
     """Return the type of the bits of the values of a coded column."""
     column_type = arrow_schema(table).field(place.name).type
     return np.dtype(f"u{_stored_type(column_type).bit_width // 8}")
@@ -145,7 +145,9 @@ class _Coder:
                 fill_slots(self.distinct[: self.n_distinct], self.slots)
 
 
-def coded_records(rows: pa.RecordBatch, places: Sequence[Place]) -> tuple[Records, dict[str, Any]]:
+def coded_records(
+    rows: pa.RecordBatch, places: Sequence[RecordField]
+) -> tuple[Records, dict[str, Any]]:
     """Return rows as records, and the distinct values of each coded column.
 
     Parameters
@@ -204,7 +206,7 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-def _bits_of(column: pa.Array, place: Place) -> Bits:
+def _bits_of(column: pa.Array, place: RecordField) -> Bits:
     column = column.cast(_stored_type(column.type))
     if not place.is_coded:
         bounds = pc.min_max(column).as_py()
@@ -236,7 +238,7 @@ class DecodedColumn:
         Values of all runs, and where those of each begin, with their number as the last entry.
     """
 
-    place: Place
+    place: RecordField
     column_type: pa.DataType
     distinct: npt.NDArray[Any]
     starts: Index

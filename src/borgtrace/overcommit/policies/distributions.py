@@ -40,7 +40,7 @@ from borgtrace.overcommit.tilted_sums import (
     LEAST_SPREAD,
     BlockTasks,
     Histories,
-    Series,
+    PowerSeries,
     Tilt,
     choose_tilt,
     cumulants_of_series,
@@ -267,7 +267,7 @@ def _saddlepoint_quantiles(
     histories: Histories,
     variance: Numbers,
     target: float,
-    series: Series,
+    series: PowerSeries,
     tasks: BlockTasks,
 ) -> Numbers:
     peaks = np.zeros(variance.size)
@@ -304,7 +304,7 @@ def _find_quantile(
     target: float,
     slot: _SlotOfBlock,
     tilt: Tilt,
-    series: Series,
+    series: PowerSeries,
     histories: Histories,
 ) -> float:
     """Return K′ where r* is the target, from a first θ on: r* of a Gaussian sum is θσ, so it is near.
@@ -355,7 +355,7 @@ def _root(
     theta: float,
     slot: _SlotOfBlock,
     tilt: Tilt,
-    series: Series,
+    series: PowerSeries,
     histories: Histories,
 ) -> tuple[float, float]:
     """Return r* and K′ at some θ > 0; r* is −∞ where the sum hardly varies any more."""
