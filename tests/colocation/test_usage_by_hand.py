@@ -223,7 +223,7 @@ def test_more_bursts_than_a_gaussian_has(
         calls.append((runs.tolist(), n, round(q, 5)))
         return np.array([p])
 
-    monkeypatch.setattr(usage_changes, "bdtrc", tail)
+    monkeypatch.setattr(usage_changes, "binomial_tail", tail)
     values = np.zeros((1, 144), np.float32)
     values[0, [0, 70]] = 1
     assert usage_changes.is_bursty(values).tolist() == [is_bursty]

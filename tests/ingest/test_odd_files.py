@@ -32,6 +32,7 @@ from tests.ingest.raw import (
     write_part,
     write_records,
 )
+from tests.ingest.staged_tables import read_part
 
 ONE = IngestOptions(jobs=1)
 TRACE = "a file of a published format, or a table with columns such as task, time and cpu"
@@ -311,13 +312,8 @@ def test_line_ends_are_found_wherever_blocks_end(monkeypatch) -> None:
 def _stored(path: Path, staging: Path) -> tuple[list[dict], list[dict]]:
     """Return the rows and the refused rows of a staged file."""
     stage(classify(path), staging)
-    tables = [
-        sorted(staging.glob(pattern))
-        for pattern in ("[im][na]*_*/*.parquet", "quarantine/*/*.parquet")
-    ]
-    return tuple(
-        [row for part in parts for row in pq.read_table(part).to_pylist()] for parts in tables
-    )  # type: ignore[return-value]
+    tables = [sorted(staging.glob(pattern)) for pattern in ("[im][na]*_*/*", "quarantine/*/*")]
+    return tuple([row for part in parts for row in read_part(part).to_pylist()] for parts in tables)  # type: ignore[return-value]
 
 
 def _both(folder: Path, make) -> tuple[list, list]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest.build import staged
+from borgtrace.ingest.build import staged_writer
 from borgtrace.ingest.build.staged import StagedOutput, StagedPaths, StagedWriter, make_entry
 from borgtrace.ingest.files.raw_layout import raw_layout
 from borgtrace.ingest.files.sources import Source
@@ -41,7 +41,7 @@ def test_staged_rows_have_their_name_when_they_are_complete(tmp_path: Path) -> N
 
 def test_a_file_may_end_with_a_full_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Each table is a run of its own: nothing is left to be written at the end.
-    monkeypatch.setattr(staged, "LARGEST_RUN", 0)
+    monkeypatch.setattr(staged_writer, "LARGEST_RUN", 0)
     writer = StagedWriter(tmp_path / "x.parquet", ("collection_id",))
     for ids in ([2, 1], [3]):
         writer.write(pa.table({"collection_id": ids, "source_row": list(range(len(ids)))}))
@@ -59,7 +59,7 @@ def test_rows_that_need_no_sort_are_written_before_much_memory_is_held(
         (rows.nbytes, (), 1),
         (rows.nbytes - 1, ("collection_id",), 1),
     ):
-        monkeypatch.setattr(staged, "UNSORTED_RUN", limit)
+        monkeypatch.setattr(staged_writer, "UNSORTED_RUN", limit)
         writer = StagedWriter(tmp_path / "x.parquet", key)
         writer.write(rows)
         writer.write(rows)
