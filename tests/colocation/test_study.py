@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -447,6 +448,19 @@ def test_instances_that_are_kept_share_their_room() -> None:
     first.make(1)
     assert list(first.kept) == [1]
     assert first.make(1) is first.kept[1]
+
+
+def test_a_room_on_another_machine_is_as_large_and_empty() -> None:
+    room = Room(4000)
+    here = Instances(POOL, size=2, realizations=100, count=2, room=room)
+    here.make(0)
+    elsewhere = Instances(
+        POOL, size=2, realizations=100, count=2, room=pickle.loads(pickle.dumps(room))
+    )
+    elsewhere.make(0)
+    elsewhere.make(1)
+    # Neither makes way for the other, and a second one finds no room.
+    assert (list(here.kept), list(elsewhere.kept)) == ([0], [0])
 
 
 def test_options_of_an_experiment_and_their_defaults() -> None:

@@ -22,6 +22,7 @@ from borgtrace.ingest.files.streams import open_stream
 from borgtrace.ingest.find.recognition import classify
 from borgtrace.store.verify import verify
 from tests.ingest.raw import USAGE, usage_record, write_cell, write_part, write_records
+from tests.ingest.staged_tables import read_part
 
 pytestmark = pytest.mark.wide
 
@@ -243,9 +244,8 @@ def test_mutated_lines_are_stored_right_or_refused(tmp_path, n_lines):
     path.write_bytes(USAGE[0].encode() + b"\n" + b"\n".join(lines) + b"\n")
     entry = stage(classify(path), tmp_path / "staging")
     assert entry.rows_in == n_lines + 1 == entry.stored + entry.quarantined
-    stored = pq.read_table(
-        next((tmp_path / "staging" / "instance_usage").glob("*.parquet"))
-    ).to_pylist()
+    (part,) = (tmp_path / "staging" / "instance_usage").iterdir()
+    stored = read_part(part).to_pylist()
     refused = pq.read_table(next((tmp_path / "staging" / "quarantine").rglob("*.parquet")))
     assert (
         len(set(refused.column("source_row").to_pylist()) | {row["source_row"] for row in stored})
@@ -277,9 +277,8 @@ def test_mutated_records_are_stored_right_or_refused(tmp_path, n_lines):
     path.write_bytes(good.encode() + b"\n" + b"\n".join(lines) + b"\n")
     entry = stage(classify(path), tmp_path / "staging")
     assert entry.rows_in == n_lines + 1 == entry.stored + entry.quarantined
-    stored = pq.read_table(
-        next((tmp_path / "staging" / "instance_usage").glob("*.parquet"))
-    ).to_pylist()
+    (part,) = (tmp_path / "staging" / "instance_usage").iterdir()
+    stored = read_part(part).to_pylist()
     assert stored
     all_lines = [good.encode(), *lines]
     known = set(usage_record()) | {"cycles_per_instruction", "memory_accesses_per_instruction"}

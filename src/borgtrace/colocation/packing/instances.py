@@ -107,6 +107,10 @@ class Room:
         self._lock = Lock()
         self._kept: list[tuple[dict[int, Instance], int, int]] = []
 
+    def __reduce__(self) -> tuple[type[Room], tuple[int]]:
+        # On another machine there is as much room, and nothing in it.
+        return Room, (self.size,)
+
     def keep(self, kept: dict[int, Instance], instance: Instance) -> None:
         """Keep an instance if there is room beside its own kind; those of other kinds make way, the oldest first.
 
