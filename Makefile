@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: demo test test-wide test-lowest test-scale check mutants bench measured notebooks wheel docs format hooks clean
 .DEFAULT_GOAL := demo
 
-# The package alone: about 1 GB.
+# The package alone: about 0.8 GB.
 $(PACKAGE): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
