@@ -130,6 +130,11 @@ def _convolution_quantiles(
     frequencies: Frequencies,
     sums: TaskSums,
 ) -> Numbers:
+    """Return the quantile of each slot's sum, in steps of a grid over the limits of its warm tasks.
+
+    The low frequencies of the sum decide its cell where the high ones are bounded closely enough; where they do not,
+    the histories are convolved.
+    """
     known = histories.known
     peaks = np.zeros(known.offsets.size - 1)
     probability = 1 - rho - _ROUNDING
