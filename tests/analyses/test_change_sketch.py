@@ -66,6 +66,37 @@ def test_quantiles_of_one_task() -> None:
     assert finding.verdict == "holds"
 
 
+def test_the_smallest_error_leaves_zero_and_infinity_their_own_buckets() -> None:
+    # ln γ is 0.0002: 2⁻²⁴ ÷ 300 lies in bucket −111,695 and 485,163,007 in 100,000, for its logarithm is 19.999995.
+    windows = [
+        window(1, 0, 1.0),
+        window(1, 300, 1.0),
+        window(1, 600, 1.0, length=299),
+        window(1, 899, 1.0 - 2.0**-24, length=1),
+        window(1, 900, 2.0**-30),
+        window(1, 1200, 29612 / 2**16),
+        window(1, 1500, 0.0),
+    ]
+    rows = {
+        row["quantile"]: row
+        for row in answer(change_sketch.QUESTION, tiny(instance_usage=windows), alpha=0.0001)
+        if (row["level"], row["resource"]) == ("task", "cpu")
+    }
+    # Five changes in order: 0, 2⁻²⁴ ÷ 300, 1 − 2⁻³⁰ (nearly), 1, 29612 · 2¹⁴ − 1; the quantile q is number ⌈5 q⌉.
+    exact = {quantile: row["exact"] for quantile, row in rows.items()}
+    assert exact == {
+        0.1: 0.0,
+        0.25: pytest.approx(2.0**-24 / 300, rel=1e-5),
+        0.5: pytest.approx(1.0 - 2.0**-30, rel=1e-12),
+        0.75: 1.0,
+        0.9: 485_163_007.0,
+        0.95: 485_163_007.0,
+        0.99: 485_163_007.0,
+    }
+    assert rows[0.25]["sketched"] == pytest.approx(2.0**-24 / 300, rel=1.1e-4)
+    assert rows[0.9]["sketched"] == pytest.approx(485_163_007, rel=1.0001e-4)
+
+
 def test_one_window_is_too_short() -> None:
     result = change_sketch.QUESTION.run(tiny(instance_usage=[window(1, 0, 0.5)]))
     assert result.not_applicable == "no two consecutive windows"

@@ -83,10 +83,10 @@ ANSWER = Answer(
 )
 
 
-# With α = 0.01 all of float64 lies within ± 37,300 buckets, so these two are free.
-ZERO_BUCKET = -100_000
+# With α = 0.0001, the least that is allowed, float64 reaches from bucket −3,722,200 to 3,548,914: these two are free.
+ZERO_BUCKET = -4_000_000
 """The bucket of 0, which is exact."""
-INFINITE_BUCKET = 100_000
+INFINITE_BUCKET = 4_000_000
 """The bucket of changes from zero to something."""
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 FROM_ZERO = 0.1 * GROWN
@@ -185,7 +185,7 @@ def buckets_of(changes: Numbers, log_growth: float) -> Index:
     Examples
     --------
     >>> buckets_of(np.array([0.0, 0.5, 1.0, 9.5, GROWN]), math.log(3.0)).tolist()
-    [-100000, 0, 0, 3, 100000]
+    [-4000000, 0, 0, 3, 4000000]
     """
     buckets = np.empty(len(changes), np.int64)
     for i in range(len(changes)):
@@ -205,7 +205,7 @@ def count_numbers(buckets: Index) -> dict[str, Index]:
     --------
     >>> counts = count_numbers(np.array([7, ZERO_BUCKET, 5, 7]))
     >>> {name: numbers.tolist() for name, numbers in counts.items()}
-    {'bucket': [-100000, 5, 7], 'n': [1, 1, 2]}
+    {'bucket': [-4000000, 5, 7], 'n': [1, 1, 2]}
     """
     numbers = []
     counts = []
