@@ -79,7 +79,7 @@ def test_what_is_missing_and_what_is_beyond_is_filled() -> None:
     assert mask.tolist() == [True, True, False, False, True, True, True, False]
 
 
-def test_more_rows_than_are_laid_at_a_time() -> None:
+def test_rows_of_every_length_are_whole_to_the_last_byte() -> None:
     n = 100
     lengths = np.arange(n, 0, -1)
     source = np.concatenate([np.full(k, k) for k in lengths])
@@ -101,3 +101,23 @@ def test_more_rows_than_are_laid_at_a_time() -> None:
     assert first.tolist() == list(range(0, n * n + 1, n))
     assert (values.reshape(n, n) == expected).all()
     assert (mask.reshape(n, n) == (expected != 0.5)).all()
+
+
+def test_a_missing_value_is_filled_wherever_it_stands() -> None:
+    n = 20
+    # Trace k lacks its value k, and ends where the file does or the next begins.
+    traces = np.arange(float(n * n)).reshape(n, n)
+    traces[np.arange(n), np.arange(n)] = NAN
+    values, mask, rows, _, _, _ = pad(
+        _bytes(*traces.ravel()),
+        1 + 4 * n * np.arange(n),
+        np.full(n, n),
+        np.zeros((n, 1), np.int64),
+        np.arange(n),
+        7,
+        1,
+        -1.0,
+    )
+    assert rows.tolist() == list(range(n))
+    assert values.tolist() == [-1 if k % (n + 1) == 0 else k for k in range(n * n)]
+    assert mask.tolist() == [k % (n + 1) != 0 for k in range(n * n)]

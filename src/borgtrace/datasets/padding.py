@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from borgtrace.kernels.arrays import Bytes, Flags, Index, Values
+from borgtrace.kernels.blocks import FLOATS, move_float, move_floats
 from borgtrace.kernels.compiled import compiled
 
 Series = Values
 Mask = Flags
 
-_ROWS = 32
-"""Rows that are copied before their missing values are replaced: a few, which the nearest cache holds."""
+_MISSING = np.full(FLOATS, np.nan, np.float32).view(np.uint8)
+"""A block without a value."""
 
 
 class PaddedRows(NamedTuple):
@@ -88,8 +89,9 @@ def pad(
         row_identity,
     )
     # All batches of a file at once: memory is asked for once, and batches are views of it.
-    values = np.empty(first[order.size], np.float32)
-    mask = np.empty(first[order.size], np.bool_)
+    n_values = first[order.size]
+    values = np.empty(n_values + FLOATS, np.float32)
+    mask = np.empty(n_values + FLOATS, np.bool_)
     _copy_rows(
         source,
         position,
@@ -101,7 +103,7 @@ def pad(
         values,
         mask,
     )
-    return PaddedRows(values, mask, rows, first, row_lengths, row_identity)
+    return PaddedRows(values[:n_values], mask[:n_values], rows, first, row_lengths, row_identity)
 
 
 @compiled(makes_arrays=False)
@@ -160,34 +162,28 @@ def _copy_rows(
     values: Series,
     mask: Mask,
 ) -> None:
-    """Copy the series of each row, and fill what is missing and what is beyond."""
-    # As bytes, because a record of a file begins at any byte: floats cannot be read there.
-    unaligned = values.view(np.uint8)
-    four = np.uint64(4)
-    for low in range(0, rows.size, _ROWS):
-        high = min(low + _ROWS, rows.size)
-        block = slice(first[low], first[high])
-        values[block] = np.float32(np.nan)
-        # Unsigned: indices that do not count from the end.
-        for j in range(np.uint64(low), np.uint64(high)):
-            start = four * np.uint64(first[j])
-            shift = np.uint64(position[np.uint64(rows[j])]) - start
-            for byte in range(start, start + four * np.uint64(row_lengths[j] * features)):
-                unaligned[byte] = source[shift + byte]
-        _replace_missing(values[block], mask[block], fill)
+    """Copy the series of each row, and fill what is missing and what is beyond.
 
-
-@compiled(inline=True)
-def _replace_missing(
-    values: Series,
-    mask: Mask,
-    fill: np.float32,
-) -> None:
-    """Replace NaN by `fill`; `mask` becomes True where there was none.
-
-    Many rows at a time: a row is shorter than what the compiler works on side by side.
+    Each row is written in whole blocks, whose last reaches into the next row, which is written after it.
     """
-    for k in range(values.size):
-        value = values[k]
-        mask[k] = value == value  # noqa: PLR0124 - NaN is not equal to itself
-        values[k] = value if value == value else fill  # noqa: PLR0124
+    block = np.uint64(FLOATS)
+    block_bytes = np.uint64(4 * FLOATS)
+    # Unsigned: indices that do not count from the end.
+    for j in range(np.uint64(rows.size)):
+        at = np.uint64(position[np.uint64(rows[j])])
+        place = np.uint64(first[j])
+        end = place + np.uint64(row_lengths[j] * features)
+        while place < end and at + block_bytes <= np.uint64(source.size):
+            move_floats(source, at, values, mask, place, fill)
+            at += block_bytes
+            place += block
+        # Behind the last value of the last record there may be less than a block.
+        while place < end:
+            move_float(source, at, values, mask, place, fill)
+            at += np.uint64(4)
+            place += np.uint64(1)
+        place = end
+        next_row = np.uint64(first[j + np.uint64(1)])
+        while place < next_row:
+            move_floats(_MISSING, np.uint64(0), values, mask, place, fill)
+            place += block
