@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from borgtrace.kernels.arrays import Bytes, Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.prefetch import prefetch
 
 Series = Values
 Column = NDArray[Any]
@@ -18,20 +19,22 @@ Column = NDArray[Any]
 # Start times are uint32 seconds in the store; before and after the trace are its ends.
 _BEFORE = np.int64(0)
 _AFTER = np.int64(2**32 - 1)
-_AHEAD = 12
+_AHEAD = 16
+"""Traces that are asked for ahead of time."""
+_LINE = 16
+"""Values that memory brings at a time, or fewer."""
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def gather(
     column: Column,
     first: Index,
     offsets: Index,
     series: Series,
-) -> float:
+) -> None:
     """Copy the rows of each trace into `series`.
 
-    Traces lie anywhere in a column larger than the caches, so the first values of those to come are read
-    ahead; the sum of what was read ahead is returned lest the compiler drop the reading.
+    Traces lie anywhere in a column larger than the caches: those to come are asked for ahead of time.
 
     Parameters
     ----------
@@ -44,18 +47,19 @@ def gather(
     series
         Output, float32, shape (offsets[n],).
     """
-    ahead = 0.0
     for i in range(first.size):
-        if i + _AHEAD < first.size:
-            ahead += column[first[i + _AHEAD]]
+        later = i + _AHEAD
+        if later < first.size:
+            end = first[later] + offsets[later + 1] - offsets[later]
+            for row in range(first[later], end, _LINE):
+                prefetch(column, row)
+        source = column[first[i] : first[i] + offsets[i + 1] - offsets[i]]
         target = series[offsets[i] : offsets[i + 1]]
-        source = column[first[i] : first[i] + target.size]
         for k in range(target.size):
             target[k] = np.float32(source[k])
-    return ahead
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def gather_elapsed(
     column: Column,
     first: Index,
@@ -161,7 +165,7 @@ def gather_grid(
             series[offsets[i] + k] = mean
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def moments(series: Series, out: Numbers) -> None:
     """Fill `out` with (count, mean, sum of squared deviations, smallest, largest); NaN is skipped.
 
@@ -206,7 +210,7 @@ def run_moments(series: Series, state: Numbers) -> None:
             state[5] = max(state[5], value)
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def scale(
     series: Series,
     offset: float,
@@ -262,3 +266,37 @@ def take_columns(
         place = np.uint64(index[i])
         for k in range(len(columns)):
             out[row, np.uint64(k)] = columns[k][place]
+
+
+@compiled(makes_arrays=False)
+def place_rows(
+    columns: tuple[Index, ...],
+    places: Index,
+    out: Index,
+) -> None:
+    """Write row i of some columns to row ``places[i]`` of `out`; nowhere where that is negative.
+
+    Parameters
+    ----------
+    columns
+        Each of shape (n,), read-only.
+    places
+        Shape (n,).
+    out
+        Output, shape (rows, columns).
+
+    Examples
+    --------
+    >>> columns = (np.array([1, 2]), np.array([10, 20]))
+    >>> for column in columns:
+    ...     column.flags.writeable = False
+    >>> out = np.zeros((2, 2), np.int64)
+    >>> place_rows(columns, np.array([1, -1]), out)
+    >>> out.tolist()
+    [[0, 0], [1, 10]]
+    """
+    for i in range(places.size):
+        if places[i] >= 0:
+            row = np.uint64(places[i])
+            for k in range(len(columns)):
+                out[row, np.uint64(k)] = columns[k][np.uint64(i)]

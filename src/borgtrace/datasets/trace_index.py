@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.datasets.drawing import shuffled
 from borgtrace.datasets.selection import GRID_SECONDS, INSTANCE_NAMES, Selection
-from borgtrace.datasets.series import grid_spans
+from borgtrace.datasets.series import grid_spans, place_rows
 from borgtrace.datasets.trace_rows import TraceRows
 from borgtrace.engine import guard
 from borgtrace.engine.identifiers import quoted
@@ -39,6 +40,20 @@ DETAILS = {
 """SQL over ``tasks`` of what every dataset needs."""
 HASHED = ("user", "logical_name")
 """Columns of :data:`DETAILS` that are uint64; the others are int64."""
+PLACED = (
+    (
+        "first_row",
+        "n_windows",
+        "length",
+        "slot",
+        "collection_id",
+        "instance_index",
+        "first_time",
+        "last_time",
+    ),
+    HASHED,
+)
+"""Columns that lie beside each other in memory: those that files are made of, and those that tell what sets share."""
 
 
 class StaticWords(NamedTuple):
@@ -154,16 +169,12 @@ def select_traces(
             way_out=f"see borgtrace dataset {shell_word(store.path)} --histogram",
         )
     drawn = shuffled(matching, seed)[: selection.sample]
+    details = fetch_details(store, selection, statics, candidates, drawn)
     removed = count_removed(store, selection)
-    removed |= count_not_drawn(candidates, drawn, selection)
+    removed |= count_not_drawn(candidates, details.columns["n_windows"], selection)
     removed = {option: counts for option, counts in removed.items() if option == ALL or any(counts)}
-    details = fetch_details(store, selection, statics, candidates.first_row, drawn)
     static_columns = take_statics(details.statics, statics)
     return TraceIndex(
-        first_row=candidates.first_row[drawn],
-        n_windows=candidates.n_windows[drawn],
-        length=candidates.length[drawn],
-        slot=candidates.slot[drawn],
         **details.columns,
         static_numbers=static_columns.numbers,
         static_codes={name: column.codes for name, column in static_columns.words.items()},
@@ -218,18 +229,30 @@ def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:
 
 
 def count_not_drawn(
-    candidates: Candidates, drawn: Index, selection: Selection
+    candidates: Candidates, drawn_windows: Index, selection: Selection
 ) -> dict[str, Counts]:
-    """Count traces and windows of candidates that do not fit on the grid, or are not in the random subset."""
+    """Count traces and windows of candidates that do not fit on the grid, or are not in the random subset.
+
+    Parameters
+    ----------
+    candidates
+        All of them.
+    drawn_windows
+        Windows of each that was drawn.
+    selection
+        What was asked for.
+    """
     n_windows = candidates.n_windows
     matching = candidates.matching
-    matching_windows = int(n_windows[matching].sum())
+    n_matching_windows = int(n_windows.sum())
     removed = {}
     if selection.gaps == "grid":
         off_grid = len(n_windows) - len(matching)
-        removed["slots of the grid"] = (off_grid, int(n_windows.sum()) - matching_windows)
-    not_drawn = len(matching) - len(drawn)
-    removed["--sample"] = (not_drawn, matching_windows - int(n_windows[drawn].sum()))
+        n_off_grid_windows = n_matching_windows - int(n_windows[matching].sum())
+        n_matching_windows -= n_off_grid_windows
+        removed["slots of the grid"] = (off_grid, n_off_grid_windows)
+    not_drawn = len(matching) - len(drawn_windows)
+    removed["--sample"] = (not_drawn, n_matching_windows - int(drawn_windows.sum()))
     return removed
 
 
@@ -270,20 +293,6 @@ def query_tasks(
         ) from error
 
 
-def shuffled(index: Index, seed: int) -> Index:
-    """Shuffle a copy of `index` with NumPy's legacy generator, whose stream is frozen for ever.
-
-    Examples
-    --------
-    >>> shuffled(np.arange(5), 0).tolist()
-    [2, 0, 1, 3, 4]
-    """
-    copy = index.copy()
-    # NumPy promises that `RandomState` never changes; `default_rng` may.
-    np.random.RandomState(seed).shuffle(copy)
-    return copy
-
-
 def fetch_candidates(
     store: Store,
     selection: Selection,
@@ -316,7 +325,7 @@ def fetch_candidates(
 
 
 class Details(NamedTuple):
-    """What else is known of the drawn traces, in their order: the columns of :data:`DETAILS`, and static features."""
+    """What is known of the drawn traces, in their order: the columns of :data:`PLACED`, and static features."""
 
     columns: dict[str, NDArray[Any]]
     statics: pa.Table
@@ -326,7 +335,7 @@ def fetch_details(
     store: Store,
     selection: Selection,
     statics: Mapping[str, str],
-    first_row: Index,
+    candidates: Candidates,
     drawn: Index,
 ) -> Details:
     """Fetch what else is known of the candidates at positions `drawn`.
@@ -337,31 +346,52 @@ def fetch_details(
     selected = ", ".join(f"{sql} as {quoted(name)}" for name, sql in expressions.items())
     condition = selection.condition(store.manifest.dialect)
     # Which place each candidate has in the random order; −1 where it was not drawn.
-    place = np.full(len(first_row), -1)
+    place = np.full(len(candidates.first_row), -1)
     place[drawn] = np.arange(len(drawn))
-    columns: dict[str, NDArray[Any]] = {
-        name: np.empty(len(drawn), np.uint64 if name in HASHED else np.int64) for name in DETAILS
-    }
+    # A trace is a row of memory: whatever is asked of one at a random place then comes at once.
+    tables = [np.empty((len(drawn), len(names)), np.int64) for names in PLACED]
     static_batches = []
     row_of_place = np.empty(len(drawn), np.int64)
     n_streamed = 0
     n_kept = 0
     for batch in store.stream(f"select first_row, {selected} from tasks where {condition}"):
-        places = place[find_rows(first_row, batch.column("first_row").to_numpy(), n_streamed)]
+        positions = find_rows(
+            candidates.first_row, batch.column("first_row").to_numpy(), n_streamed
+        )
+        places = place[positions]
         n_streamed += batch.num_rows
-        rows = np.flatnonzero(places >= 0)
-        places = places[rows]
-        # At once to where they belong: kept as batches they would be copied three times.
-        for name, column in columns.items():
-            column[places] = batch.column(name).to_numpy()[rows]
+        for names, table in zip(PLACED, tables, strict=True):
+            columns = (column_of(name, batch, candidates, positions) for name in names)
+            place_rows(tuple(columns), places, table)
         if statics:
+            rows = np.flatnonzero(places >= 0)
             static_batches.append(batch.select(list(expressions)[len(DETAILS) :]).take(rows))
-            row_of_place[places] = np.arange(n_kept, n_kept + len(rows))
+            row_of_place[places[rows]] = np.arange(n_kept, n_kept + len(rows))
             n_kept += len(rows)
     static_table = pa.table({})
     if statics:
         static_table = pa.Table.from_batches(static_batches).combine_chunks().take(row_of_place)
-    return Details(columns, static_table)
+    columns_by_name: dict[str, NDArray[Any]] = {}
+    for names, table in zip(PLACED, tables, strict=True):
+        columns_by_name |= dict(zip(names, table.T, strict=True))
+    for name in HASHED:
+        columns_by_name[name] = columns_by_name[name].view(np.uint64)
+    return Details(columns_by_name, static_table)
+
+
+def column_of(
+    name: str,
+    batch: pa.RecordBatch,
+    candidates: Candidates,
+    positions: Index,
+) -> Index:
+    """Return a column of :data:`PLACED` for the candidates of a batch, which stand at these positions."""
+    is_fetched = name in DETAILS
+    values = batch.column(name).to_numpy() if is_fetched else getattr(candidates, name)[positions]
+    values = values.view(np.int64)
+    # As Arrow's are: all columns of a row have one type.
+    values.flags.writeable = False
+    return values
 
 
 def find_rows(first_row: Index, streamed: Index, expected: int) -> Index:

@@ -33,7 +33,7 @@ _TABLES = ~np.array(
 )
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
     """CRC-32C of ``buffer[start:stop]``.
 
@@ -65,7 +65,7 @@ def crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
     return np.uint32(crc ^ _ONES)
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def masked_crc32c(
     buffer: Buffer,
     start: int,

@@ -17,6 +17,7 @@ import numpy as np
 
 from borgtrace.datasets.formats.crc32c import Buffer, masked_crc32c
 from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.blocks import BLOCK, move_block
 from borgtrace.kernels.compiled import compiled
 
 FRAME = 16
@@ -80,21 +81,28 @@ def _copy(
     first: int,
     last: int,
 ) -> int:
-    """Copy ``source[first:last]``: a loop over views becomes a block move without a check for overlap."""
-    target = out[at : at + last - first]
-    view = source[first:last]
-    for k in range(view.size):
-        target[k] = view[k]
-    return at + last - first
+    """Copy ``source[first:last]`` and return the place behind it.
+
+    In whole blocks: most texts are shorter than one, and what a block writes too much is written later.
+    """
+    end = at + last - first
+    while at < end and first + BLOCK <= source.size and at + BLOCK <= out.size:
+        move_block(source, first, out, at)
+        first += BLOCK
+        at += BLOCK
+    while at < end:
+        at = _put(out, at, source[np.uint64(first)])
+        first += 1
+    return end
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _entry_size(name: int, payload: int) -> int:
     """Bytes of one entry of the feature map: a name of `name` bytes and a packed list of `payload` bytes."""
     return _nested(_nested(name) + _nested(_nested(_nested(payload))))
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _write_entry(
     out: Buffer,
     at: int,
@@ -117,7 +125,7 @@ def _write_entry(
     return _write_varint(out, _put(out, at, _FIELD_1), payload)
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def measure(
     lengths: Index,
     name_ends: Index,
@@ -170,7 +178,7 @@ def _write_word(out: Buffer, at: int, word: np.uint32) -> None:
         at = _put(out, at, word >> np.uint32(8 * k))
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def frame(out: Buffer, start: int, end: int) -> None:
     """Write length and check sums of the record that occupies ``out[start:end]`` around its Example."""
     size = np.uint64(end - start - FRAME)
@@ -231,7 +239,7 @@ def _write_words(
     return at
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def encode(
     series: Buffer,
     mask: Buffer,
