@@ -12,6 +12,7 @@ from borgtrace.colocation.packing.grid import GridCell
 from borgtrace.colocation.study import Study
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.preparation import stages
+from borgtrace.engine.memory import return_large_arrays
 from borgtrace.question import Question, Result
 from borgtrace.schema.bounds import Declaration, declarations_of
 
@@ -94,6 +95,8 @@ class Experiment(Question):
         values = self.with_defaults(parameters)
         options = ColocationOptions(**values)
         study = self.subject(store) if engine is None else Study.of_store(store, engine)
+        # Draws of all tasks of an instance come and go, several at a time.
+        return_large_arrays()
         return self.result(
             study.source,
             values,

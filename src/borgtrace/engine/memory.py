@@ -1,6 +1,9 @@
-"""Amounts of memory as people write them: ``4GB``, ``512MiB``."""
+"""Amounts of memory as people write them (``4GB``, ``512MiB``), and what goes back to the system once it is free."""
 
+import ctypes
+import os
 import re
+from contextlib import suppress
 
 from borgtrace.errors import UsageError
 
@@ -14,6 +17,12 @@ _POWERS = {
 }
 MOST = 1024**5
 """More than any machine has; DuckDB refuses to plan with more than 2⁶³ bytes."""
+_MMAP_THRESHOLD = -3
+"""Number of the option of glibc's ``mallopt``."""
+_HAS_OWN_THRESHOLD = "MALLOC_MMAP_THRESHOLD_" in os.environ
+"""Whether this process was started with another setting: that of the user, or that of our workers."""
+_LARGE = 1 << 22
+"""Bytes of an array that has pages of its own, which is a millisecond to clear: little beside what fills it."""
 
 
 def parse_memory(text: str) -> int:
@@ -48,3 +57,17 @@ def parse_memory(text: str) -> int:
             way_out="try 4GB or 512MiB",
         )
     return amount
+
+
+def return_large_arrays() -> None:
+    """Have arrays of 4 MiB and more go back to the system as soon as they are freed.
+
+    By default glibc gives pages of their own only to arrays that are larger than those freed before, up to 32 MiB.
+    Others share the heap of a thread, which cannot shrink below the last one that is in use: where threads draw arrays
+    and free them, half of the process's memory was free, and lost to all others.
+
+    Other C libraries have no such option, and a setting of the environment stays.
+    """
+    if not _HAS_OWN_THRESHOLD:
+        with suppress(AttributeError, OSError, TypeError):
+            ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
