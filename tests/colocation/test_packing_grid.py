@@ -11,12 +11,13 @@ from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments.beyond import packing_memory
 from borgtrace.colocation.experiments.shared.outcomes import paper_estimators
 from borgtrace.colocation.options import ColocationOptions
-from borgtrace.colocation.packing import instances
+from borgtrace.colocation.packing import shared_draws
 from borgtrace.colocation.packing.grid import GridCell, PackingGrid, judge_instance
 from borgtrace.colocation.packing.instances import Instance, Instances, split
 from borgtrace.colocation.study import Study
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.bounds import Chernoff
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
@@ -340,7 +341,7 @@ def test_every_draw_of_an_instance_waits_for_its_turn(monkeypatch):
         seed,
         column,
     ):
-        drawn.append((column, instances.DRAWING.locked()))
+        drawn.append((column, shared_draws.DRAWING.locked()))
         return taken(pool, tasks, realizations, seed, column)
 
     monkeypatch.setattr(TaskPool, "draw", draw)
@@ -373,3 +374,43 @@ def test_a_study_keeps_apart_what_was_drawn_otherwise():
         assert study.grid(other) is not study.grid(plain)
         assert study.instances(other).kept is not study.instances(plain).kept
     assert study.instances(replace(plain, instances=9)).kept is study.instances(plain).kept
+
+
+def test_instances_of_a_small_pool_are_judged_as_if_each_had_drawn_alone():
+    """Both instances hold all 40 tasks; without what they share, each derives its own numbers from its own draws."""
+    cells = [
+        GridCell(Gpa(0.1)),
+        GridCell(Percentile(90), "first-fit", clairvoyance=0.5),
+        GridCell(Chernoff(0.1), is_rebalanced=False),
+        GridCell(Average(1.25), data="avg", capacity=0.5),
+    ]
+    pool = synthetic_pool(40, seed=2)
+    made = Instances(pool, size=50, realizations=300, count=2, seed=1)
+    assert made.shared is not None
+    for instance in map(made.make, range(2)):
+        assert instance.seen.percentile(90).tolist() == pytest.approx(
+            np.percentile(instance.inst.astype(float), 90, axis=1), rel=1e-6
+        )
+        alone = replace(instance, inst=pool.draw(instance.tasks, 300, 1), shared=None)
+        assert (alone.avg == instance.avg).all()
+        assert judge_instance(instance, cells) == judge_instance(alone, cells)
+
+
+def test_instances_of_a_small_pool_draw_what_estimators_see_once(monkeypatch):
+    drawn = []
+    draw = TaskPool.draw
+
+    def counted(pool, tasks, realizations, seed, column):
+        drawn.append((len(tasks), seed, column))
+        return draw(pool, tasks, realizations, seed, column)
+
+    monkeypatch.setattr(TaskPool, "draw", counted)
+    made = Instances(synthetic_pool(40, seed=2), size=40, realizations=100, count=3, seed=1)
+    list(made.map(lambda instance: (instance.seen.std, instance.avg.max())))
+    assert sorted(drawn) == [(40, 1, "avg"), (40, 1, "inst")]
+
+
+def test_instances_of_a_large_pool_share_nothing():
+    assert Instances(synthetic_pool(41, seed=2), size=40, realizations=100).shared is None
+    # 5 × 40 × 400,000 × 4 bytes are 320 MB: what is kept for all instances has a bound.
+    assert Instances(synthetic_pool(40, seed=2), size=40, realizations=400_000).shared is None

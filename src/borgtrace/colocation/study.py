@@ -145,15 +145,16 @@ class Study:
         """Return the random instances; those made before are kept, whatever their number."""
         # The number of instances is not part of the key: 50 instances begin with the 10 of the experiment before.
         key = (
-            "kept",
+            "instances",
             options.tasks,
             options.realizations,
             options.size,
             options.seed,
             options.instantaneous,
+            options.include,
         )
-        kept: dict[int, Instance] = self.once(key, dict)
-        return instances_of(self.pool(options), options, kept, self.room)
+        made = self.once(key, lambda: instances_of(self.pool(options), options, room=self.room))
+        return replace(made, count=options.instances)
 
     def grid(self, options: ColocationOptions) -> PackingGrid:
         """Return the grid that packs every instance and judges it as the paper does: on all realizations.

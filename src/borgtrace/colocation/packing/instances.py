@@ -16,11 +16,13 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from borgtrace.colocation.packing.shared_draws import MOST_SHARED, SharedDraws, draw_alone
 from borgtrace.colocation.tasks.pool import TaskPool, UsageColumn
 from borgtrace.colocation.tasks.streams import DIVISION
 from borgtrace.engine import SparkTasks
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation
+from borgtrace.placement.estimators.observation import PartOfObservation
 
 KEPT = 2**30
 """Bytes of instances kept for the next experiment."""
@@ -31,9 +33,6 @@ _FRESH = 1 << 32
 
 Output = TypeVar("Output")
 Data = Literal["inst", "avg"]
-
-DRAWING = Lock()
-"""Held while drawing: draws use all threads, so only one runs at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +51,8 @@ class Instance:
         ``draw(column, salt)`` makes realizations of another usage, or with a salt other ones.
     request
         float64 (n,) or None: CPU requests, NaN where unknown.
+    shared
+        Draws of all tasks of the pool, of which these are a part; None where instances share nothing.
     """
 
     number: int
@@ -59,11 +60,12 @@ class Instance:
     inst: Values
     draw: Callable[..., Values]
     request: Numbers | None = None
+    shared: SharedDraws | None = None
 
     @cached_property
     def avg(self) -> Values:
         """Realizations of the window averages, float32 (n, R)."""
-        return self.draw("avg")
+        return self.draw("avg") if self.shared is None else self.shared.draws("avg")[self.tasks]
 
     @cached_property
     def fresh(self) -> Values:
@@ -75,7 +77,7 @@ class Instance:
     @cached_property
     def seen(self) -> Observation:
         """All instantaneous usage, as estimators see it."""
-        return Observation(self.inst, request=self.request)
+        return self._observation(self.inst, "inst")
 
     def observed(self, data: Data = "inst", first: int | None = None) -> Observation:
         """Return the first realizations of one kind, by default all, as estimators see them.
@@ -90,7 +92,13 @@ class Instance:
         if data == "inst" and (first is None or first == self.inst.shape[1]):
             return self.seen
         realizations = self.inst if data == "inst" else self.avg
-        return Observation(realizations[:, :first], request=self.request)
+        return self._observation(realizations[:, :first], data)
+
+    def _observation(self, values: Values, data: Data) -> Observation:
+        if self.shared is None:
+            return Observation(values, request=self.request)
+        whole = self.shared.observed(data, values.shape[1])
+        return PartOfObservation(values, self.request, whole=whole, rows=self.tasks)
 
 
 class Room:
@@ -164,6 +172,8 @@ class Instances:
         Instances made before; those of one pool, size, R and seed may share it.
     room
         How many of them are kept; with instances of other kinds where they share it.
+    shared
+        What is derived of the draws of each task; None where instances hold different tasks, or these take too much.
 
     Examples
     --------
@@ -181,6 +191,14 @@ class Instances:
     judging: TaskPool | None = None
     kept: dict[int, Instance] = field(default_factory=dict, repr=False)
     room: Room = field(default_factory=Room, repr=False)
+    shared: SharedDraws | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        size = _COPIES * len(self.pool) * self.realizations * np.dtype(np.float32).itemsize
+        if self.shared is None and len(self.pool) <= self.size and size <= MOST_SHARED:
+            # Frozen: this is set once, like what the caller gives.
+            shared = SharedDraws(self.pool, self.realizations, self.seed)
+            object.__setattr__(self, "shared", shared)
 
     def tasks(self, number: int) -> Index:
         """Return the indices of the tasks of one instance, in random order.
@@ -226,11 +244,19 @@ class Instances:
         return Instance(
             number,
             tasks,
-            inst=self._draw(tasks, "inst"),
+            inst=self._draw_seen(tasks),
             # Other kinds only on demand: most cells see instantaneous usage only, and each kind is as large.
             draw=partial(self._draw, tasks),
             request=request,
+            shared=self.shared,
         )
+
+    def _draw_seen(self, tasks: Index) -> Values:
+        """Return the draws that estimators see."""
+        if self.shared is None:
+            return self._draw(tasks, "inst")
+        # A task has the same draws in every instance.
+        return self.shared.draws("inst")[tasks]
 
     def _draw(
         self,
@@ -239,8 +265,7 @@ class Instances:
         salt: int = 0,
     ) -> Values:
         pool = self.judging if salt and self.judging is not None else self.pool
-        with DRAWING:
-            return pool.draw(tasks, self.realizations, self.seed + salt, column)
+        return draw_alone(pool, tasks, self.realizations, self.seed + salt, column)
 
     def map(
         self,
@@ -258,7 +283,7 @@ class Instances:
         """
         if isinstance(threads, SparkTasks):
             # Executors get a copy without the instances kept here.
-            copy = replace(self, kept={}, room=Room(0))
+            copy = replace(self, kept={}, room=Room(0), shared=None)
             yield from threads.map(
                 lambda number: work(copy.draw_instance(number)),
                 range(self.count),

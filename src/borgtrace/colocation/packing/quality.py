@@ -242,8 +242,30 @@ def quality(
     >>> quality(np.float32([[0.5, 0.75], [0.5, 0.5]]), together)
     0.5
     """
-    if not packing.n_bins:
-        return 0.0
-    counts = overflow_counts(values, [packing], [first], resource)
-    n_trials = packing.n_bins * (values.shape[1] - first)
-    return float(counts[0] / n_trials)
+    return qualities(values, [packing], first, resource)[0]
+
+
+def qualities(
+    values: Values,
+    packings: Sequence[Packing],
+    first: int = 0,
+    resource: int = 0,
+) -> list[float]:
+    """Return :func:`quality` of each packing of the same tasks, in one pass over their usage.
+
+    Parameters
+    ----------
+    values
+        float32 (n, R): usage, one row per task.
+    packings
+        Where the tasks are.
+    first, resource
+        As for :func:`overflow_counts`.
+    """
+    counts = overflow_counts(values, packings, [first] * len(packings), resource)
+    n_realizations = values.shape[1] - first
+    shares = []
+    for packing, n_overflows in zip(packings, counts.tolist(), strict=True):
+        n_trials = packing.n_bins * n_realizations
+        shares.append(n_overflows / n_trials if n_trials else 0.0)
+    return shares

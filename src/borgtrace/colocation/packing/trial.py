@@ -119,6 +119,8 @@ class PackingTrial:
         ways_of_instances = list(self.instances.map(judge))
         # Nobody asks for these draws again, and they are the largest thing in memory.
         self.instances.kept.clear()
+        if self.instances.shared is not None:
+            self.instances.shared.clear()
         return [list(instances_of_way) for instances_of_way in zip(*ways_of_instances, strict=True)]
 
     def _judge_instance(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import partial
+from threading import RLock
+from typing import Any, TypeVar
 
 import numpy as np
 
 from borgtrace.errors import UsageError
-from borgtrace.kernels.arrays import Numbers, Values
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement.estimators.features import (
     CELL_ZERO,
     MAXIMUM,
@@ -23,6 +25,8 @@ from borgtrace.placement.estimators.features import (
     histograms,
     moments,
 )
+
+Derived = TypeVar("Derived")
 
 CELLS = 2000
 """Cells of the histogram grid below the capacity (a multiple of 1,000: round usages stay on the grid)."""
@@ -56,16 +60,8 @@ class Observation:
     request: Numbers | None = None
     memory: Observation | None = None
     series: Values | None = None
-    _histograms: dict[float, Numbers] = field(
-        init=False,
-        default_factory=dict,
-        repr=False,
-    )
-    _functions: dict[float, Numbers] = field(
-        init=False,
-        default_factory=dict,
-        repr=False,
-    )
+    _derived: dict[Hashable, Any] = field(init=False, default_factory=dict, repr=False)
+    _deriving: Any = field(init=False, default_factory=RLock, repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] == 0:
@@ -94,9 +90,12 @@ class Observation:
         vars(more).update(vars(self) | known)
         return more
 
-    @cached_property
+    @property
     def moments(self) -> Numbers:
         """float64 (n, 6): mean, central moments 2–4 (ddof 0), minimum, maximum."""
+        return self._once("moments", self._moments)
+
+    def _moments(self) -> Numbers:
         out = np.empty((len(self.values), N_MOMENTS))
         # The values may be columns of a larger array, for which Numba would compile a strided kernel as well.
         moments(np.ascontiguousarray(self.values), out)
@@ -127,9 +126,12 @@ class Observation:
         """Highest observed value of each task, (n,)."""
         return self.moments[:, MAXIMUM]
 
-    @cached_property
+    @property
     def sorted_values(self) -> Values:
         """`values` with each row in ascending order."""
+        return self._once("sorted values", self._sorted_values)
+
+    def _sorted_values(self) -> Values:
         return np.sort(self.values, axis=1)
 
     def percentile(self, level: float) -> Numbers:
@@ -145,27 +147,70 @@ class Observation:
 
     def histograms(self, capacity: float) -> Numbers:
         """Return the histogram of each task on a grid of `CELLS` steps up to `capacity`; see the kernel."""
-        if capacity not in self._histograms:
-            # Cells 0 … CELLS, and before them the first and the last occupied one.
-            out = np.empty((len(self.values), CELL_ZERO + CELLS + 1))
-            histograms(
-                np.ascontiguousarray(self.values),
-                capacity / CELLS,
-                out,
-            )
-            self._histograms[capacity] = out
-        return self._histograms[capacity]
+        return self._once(("histograms", capacity), partial(self._histograms, capacity))
+
+    def _histograms(self, capacity: float) -> Numbers:
+        # Cells 0 … CELLS, and before them the first and the last occupied one.
+        out = np.empty((len(self.values), CELL_ZERO + CELLS + 1))
+        histograms(np.ascontiguousarray(self.values), capacity / CELLS, out)
+        return out
 
     def cumulant_functions(self, capacity: float) -> Numbers:
         """Return K(θ), K′(θ), K″(θ) of each task at every θ of the grid, from its histogram: (n, 3·`N_ANGLES`)."""
-        if capacity not in self._functions:
-            out = np.empty((len(self.values), 3 * N_ANGLES))
-            step = capacity / CELLS
-            cumulant_functions(
-                self.histograms(capacity),
-                step,
-                angles(capacity),
-                out,
-            )
-            self._functions[capacity] = out
-        return self._functions[capacity]
+        return self._once(("functions", capacity), partial(self._cumulant_functions, capacity))
+
+    def _cumulant_functions(self, capacity: float) -> Numbers:
+        out = np.empty((len(self.values), 3 * N_ANGLES))
+        step = capacity / CELLS
+        cumulant_functions(self.histograms(capacity), step, angles(capacity), out)
+        return out
+
+    def _once(self, name: Hashable, derive: Callable[[], Derived]) -> Derived:
+        """Return what was derived under a name, deriving it at the first call."""
+        # A lock of its own: that of `functools.cached_property` makes threads wait that have other observations.
+        with self._deriving:
+            if name not in self._derived:
+                self._derived[name] = derive()
+            known: Derived = self._derived[name]
+        return known
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PartOfObservation(Observation):
+    """Some tasks of an observation, in an order of their own: numbers of a task are derived once for all parts.
+
+    Attributes
+    ----------
+    whole
+        All tasks.
+    rows
+        int64 (n,): which of them are here.
+
+    Examples
+    --------
+    >>> seen = Observation(np.float32([[0.25, 0.75], [1, 1]]))
+    >>> PartOfObservation(seen.values[[1]], whole=seen, rows=np.array([1])).mean
+    array([1.])
+    """
+
+    whole: Observation
+    rows: Index
+
+    def __post_init__(self) -> None:
+        """Check nothing: the values of the whole were checked."""
+
+    def percentile(self, level: float) -> Numbers:
+        """Return a percentile of each task with linear interpolation (NumPy's default), (n,)."""
+        return self.whole.percentile(level)[self.rows]
+
+    def _moments(self) -> Numbers:
+        return self.whole.moments[self.rows]
+
+    def _sorted_values(self) -> Values:
+        return self.whole.sorted_values[self.rows]
+
+    def _histograms(self, capacity: float) -> Numbers:
+        return self.whole.histograms(capacity)[self.rows]
+
+    def _cumulant_functions(self, capacity: float) -> Numbers:
+        return self.whole.cumulant_functions(capacity)[self.rows]

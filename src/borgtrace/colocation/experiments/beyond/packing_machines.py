@@ -15,7 +15,7 @@ from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
 from borgtrace.colocation.packing.instances import Instance
 from borgtrace.colocation.packing.machine_kinds import CPU, machines, parse_mix
-from borgtrace.colocation.packing.quality import quality
+from borgtrace.colocation.packing.quality import qualities
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import (
     Average,
@@ -85,6 +85,7 @@ def pack_instance(instance: Instance, kinds: Numbers, seed: int) -> list[Row]:
     inventory = machines(kinds, 2 * len(seen), seed + instance.number)
     largest = float(inventory[:, CPU].max())
     rows = []
+    packings = []
     for estimator in ways():
         fitted = fit(estimator, seen, largest)
         for order in ORDERS:
@@ -95,6 +96,7 @@ def pack_instance(instance: Instance, kinds: Numbers, seed: int) -> list[Row]:
                     packer=parse_packer(packer),
                     inventory=capacities,
                 )
+                packings.append(packing)
                 # Capacity, not machines: half a machine is not as much as a whole one.
                 capacity_in_use = float(packing.capacities.sum())
                 placed_usage = float(seen.mean[packing.bins >= 0].sum())
@@ -107,11 +109,11 @@ def pack_instance(instance: Instance, kinds: Numbers, seed: int) -> list[Row]:
                         "n_machines": packing.n_bins,
                         "capacity": capacity_in_use,
                         "m": capacity_in_use / placed_usage if placed_usage else 0.0,
-                        "q": quality(instance.inst, packing),
                         "n_unplaceable": len(packing.unplaceable),
                     }
                 )
-    return rows
+    shares = qualities(instance.inst, packings)
+    return [row | {"q": share} for row, share in zip(rows, shares, strict=True)]
 
 
 def in_order(inventory: Numbers, order: str) -> Numbers:

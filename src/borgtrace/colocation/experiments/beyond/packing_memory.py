@@ -18,7 +18,7 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row
 from borgtrace.colocation.experiments.shared.scopes import OWN
 from borgtrace.colocation.packing.instances import Instance
-from borgtrace.colocation.packing.quality import least_machines, quality
+from borgtrace.colocation.packing.quality import least_machines, qualities
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.placement.estimators.vector import VectorGpa
@@ -122,10 +122,12 @@ def pack_instance(instance: Instance, disk: Numbers | None) -> list[Row]:
     if disk is not None:
         hard_limits.append(disk[instance.tasks])
     rows = []
+    packings = []
     for way in ways(seen, hard_limits):
         fitted = placement.fit(way.estimator, seen)
         for packer in PACKERS:
             packing = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
+            packings.append(packing)
             least_by_cpu = least_machines(seen.mean, placed=packing)
             least_by_memory = least_machines(memory_use.mean, placed=packing)
             rows.append(
@@ -138,12 +140,15 @@ def pack_instance(instance: Instance, disk: Numbers | None) -> list[Row]:
                     "m_abs": packing.n_bins,
                     # No packing beats either resource alone.
                     "lower_bound": max(least_by_cpu, least_by_memory),
-                    "q_cpu": quality(instance.inst, packing),
-                    "q_memory": quality(memory, packing, resource=1),
                     "n_unplaceable": len(packing.unplaceable),
                 }
             )
-    return rows
+    cpu = qualities(instance.inst, packings)
+    of_memory = qualities(memory, packings, resource=1)
+    return [
+        row | {"q_cpu": q_cpu, "q_memory": q_memory}
+        for row, q_cpu, q_memory in zip(rows, cpu, of_memory, strict=True)
+    ]
 
 
 def ways(seen: placement.Observation, hard_limits: list[Numbers]) -> list[ResourceTests]:
