@@ -19,6 +19,7 @@ from borgtrace.errors import (
     StoreError,
     UsageError,
 )
+from borgtrace.ingest.build.damaged_staging import refuse_damaged_staging, require_staged_parts
 from borgtrace.ingest.build.identity import Identity, forget, identify
 from borgtrace.ingest.build.leftovers import clear, tidy
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
@@ -265,7 +266,9 @@ def _run_or_forget(prepared: PreparedIngest, layout: Layout, progress: Progress)
     except Exception as error:
         # Also where a part of the store says that there was no room for it: what was staged is kept.
         refuse_staging_shortage(error, layout.root)
-        if isinstance(error, BorgtraceError) and not staged_entries(layout.staging):
+        if not isinstance(error, BorgtraceError):
+            refuse_damaged_staging(error, layout)
+        elif not staged_entries(layout.staging):
             forget(layout)
         raise
 
@@ -440,6 +443,7 @@ def _build_store(
             present = None
     if not waiting:
         return present
+    require_staged_parts(layout, waiting)
     inputs = BuildInputs(identity, present, waiting)
     try:
         manifest = build(layout, inputs, options.memory, _n_jobs(options), progress, options.spark)
