@@ -34,6 +34,7 @@ from borgtrace.ingest.files.sources import SERIES, Format, Source
 from borgtrace.ingest.files.streams import source_digest
 from borgtrace.ingest.files.task_files import task_of_file
 from borgtrace.ingest.read.delimited import delimited_lines, read_delimited, read_plain_numbers
+from borgtrace.ingest.read.flat_records import read_listed_records
 from borgtrace.ingest.read.json_lines import read_json_lines
 from borgtrace.ingest.read.line_numbers import line_numbers
 from borgtrace.ingest.read.logs import log_blocks
@@ -72,7 +73,7 @@ CONTAINERS: dict[Format, Container] = {
     "log": Container((), log_blocks, json_lines),
     "json": Container((read_json_lines,), line_blocks, json_lines),
     "parquet": Container((read_parquet,), parquet_blocks, json_lines),
-    "table": Container((), table_blocks, json_lines),
+    "table": Container((read_listed_records,), table_blocks, json_lines),
 }
 
 

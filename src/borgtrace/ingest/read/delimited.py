@@ -1,7 +1,7 @@
 """Delimited text: typed chunks from Arrow's CSV reader, or from our own where all fields are numbers, and its lines."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -61,25 +61,51 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     NeedsValidation
         Where a field does not parse or fills two columns, or a line has another number of fields.
     """
-    types = {field.name: _type(field) for field in layout.fields}
     name_of_place = {field.place: field.name for field in layout.fields}
     # To Arrow a field has one name; own data may fill two columns from it, such as submit and start.
     is_plain = layout.is_plain and layout.quote == DOUBLE_QUOTE
     if len(name_of_place) != len(layout.fields) or not is_plain:
         raise NeedsValidation
+    places = range(1, layout.width + 1)
+    names = [name_of_place.get(place, f"field {place}") for place in places]
+    with open_lines(source) as stream:
+        yield from typed_chunks(stream, layout, names, layout.delimiter)
+
+
+def typed_chunks(
+    stream: BinaryIO, layout: RawLayout, names: Sequence[str], delimiter: str
+) -> Iterator[pa.Table]:
+    """Yield chunks of typed columns of delimited lines.
+
+    Parameters
+    ----------
+    stream
+        The lines.
+    layout
+        What they hold.
+    names
+        The column of each of their fields; those that the layout does not have are left out.
+    delimiter
+        What separates the fields.
+
+    Raises
+    ------
+    NeedsValidation
+        Where a field does not parse, or a line has another number of fields.
+    """
+    types = {field.name: _type(field) for field in layout.fields}
     # And no field is a list.
     if any(pa.types.is_list(data_type) for data_type in types.values()):
         raise NeedsValidation
-    places = range(1, layout.width + 1)
     read_options = pyarrow.csv.ReadOptions(
         # One thread: there is a process for each core already.
         use_threads=False,
         block_size=BLOCK_SIZE,
-        column_names=[name_of_place.get(place, f"field {place}") for place in places],
+        column_names=names,
     )
     # Arrow would pass over an empty line and number the rows below it wrongly: the validating reader counts it.
     parse_options = pyarrow.csv.ParseOptions(
-        delimiter=layout.delimiter,
+        delimiter=delimiter,
         quote_char=False,
         ignore_empty_lines=False,
     )
@@ -92,18 +118,17 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         true_values=["1", "true", "True", "TRUE"],
         false_values=["0", "false", "False", "FALSE"],
     )
-    with open_lines(source) as stream:
-        try:
-            reader = pyarrow.csv.open_csv(
-                PlainLines(stream),
-                read_options,
-                parse_options,
-                convert_options,
-            )
-            for batch in reader:
-                yield pa.Table.from_batches([batch])
-        except pa.ArrowInvalid as error:
-            raise NeedsValidation from error
+    try:
+        reader = pyarrow.csv.open_csv(
+            PlainLines(stream),
+            read_options,
+            parse_options,
+            convert_options,
+        )
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
+    except pa.ArrowInvalid as error:
+        raise NeedsValidation from error
 
 
 class PlainLines:

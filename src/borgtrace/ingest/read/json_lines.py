@@ -1,4 +1,4 @@
-"""JSON lines: typed chunks from DuckDB's reader."""
+"""JSON lines: typed chunks from DuckDB's reader, or of own data, from our own."""
 
 import re
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import LONGEST_LINE, LineLengths, plain_file
+from borgtrace.ingest.read.flat_records import read_record_lines
 from borgtrace.ingest.read.json_token_counts import Tokens, tokens_in, tokens_of
 from borgtrace.ingest.read.records import read_flat, record_types
 from borgtrace.ingest.read.strange_text import is_strange
@@ -36,6 +37,10 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     SourceError
         Where the file cannot be read to its end.
     """
+    if layout.is_converted:
+        # What a field of own data looks like nobody says: no count of tokens tells whether it was read as it stands.
+        yield from read_record_lines(source, layout)
+        return
     if not layout.is_plain:
         raise NeedsValidation
     columns_sql = ", ".join(

@@ -9,6 +9,8 @@ from borgtrace.ingest.read.tables.text_rows import NoRowsError, Row, TableRow
 
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
 """How Go writes a length of time: ``1m0s``, ``15.034s``."""
+KEYS_OF_REPEATS = ("window", "container", "pod", "end")
+"""Columns of rows that may repeat the last measurement of a container."""
 
 
 def measured_rows(record: Mapping[str, Any]) -> Iterable[Row] | None:
@@ -105,8 +107,8 @@ def without_repeats(rows: Iterable[TableRow]) -> Iterator[TableRow]:
     last_end: dict[tuple[str | None, ...], str | None] = {}
     for named_row in rows:
         row = named_row.row
-        # Looked for one by one: nearly all rows lack the first.
-        if "window" in row and "container" in row and "pod" in row and "end" in row:
+        # Nearly all rows lack the first.
+        if all(key in row for key in KEYS_OF_REPEATS):
             container = (row.get("namespace"), row["pod"], row["container"])
             if last_end.get(container, "") == row["end"]:
                 continue
