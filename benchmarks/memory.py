@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 COMMANDS = {
     "synth": "synth {out} --machines {machines} --hours 24 --seed 1",
+    "synth --like": "synth {out} --like {store} --machines 20 --hours 1",
     "ingest": "ingest {raw} --store {out}",
     "ingest of answers": "ingest {answers} --store {out} --capacity 16cores,64GiB --yes",
     "merge": "merge {first_half} {second_half} {out}",
@@ -47,6 +48,7 @@ COMMANDS = {
     "dataset": "dataset {store} {out}",
     "forecast": "forecast {store}",
     "export": "export {store} {out} --layout jobs --format sqlite",
+    "export for OpenDC": "export {store} {out} --layout opendc --capacity 64cores,256GiB",
     "advise": "advise {store} --out {out}.html",
     "overcommit": "overcommit {store}",
     "overcommit target": "overcommit target {store}",
@@ -63,7 +65,7 @@ COMMANDS = {
     "explore": "explore {store} --no-browser",
 }
 """Words of each command; a new file or folder stands for {out}."""
-WITHOUT_BUDGET = {"synth", "info", "trace", "machine", "export", "verify", "demo"}
+WITHOUT_BUDGET = {"synth", "info", "trace", "machine", "verify", "demo"}
 """Commands that take no ``--memory``: their bound is that of the default."""
 DEFAULT_BUDGET = "4GB"
 GB = 10**9

@@ -95,7 +95,8 @@ def test_a_trace_that_cannot_be_measured_says_why(
     question = SimpleNamespace(run=lambda store: nothing)
     monkeypatch.setattr("borgtrace.ingest.ingest", lambda *_: None)
     monkeypatch.setattr("borgtrace.catalog.find", lambda name: question)
-    print_check(tmp_path, as_json=True)
+    monkeypatch.setattr("borgtrace.open", lambda store, memory: store)
+    print_check(tmp_path, "4GB", as_json=True)
     out, err = capsys.readouterr()
     assert (out, err) == ("[]\n", "not applicable: no usage\n")
 

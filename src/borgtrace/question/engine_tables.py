@@ -93,7 +93,7 @@ class EngineTables(Tables):
         engine: str | None = None,
         *,
         where: str = "",
-        memory: str = "4GB",
+        memory: str | None = None,
         threads: int | None = None,
     ) -> EngineTables:
         """Open the tables of a store on an engine.
@@ -106,10 +106,15 @@ class EngineTables(Tables):
             ``"duckdb"`` (default), ``"local[n]"`` or ``"spark://host:port"``.
         where
             SQL predicate over ``tasks``: only the tasks that satisfy it, and what belongs to them.
-        memory, threads
-            Budget of the engine.
+        memory
+            Budget of the engine; that of an open store where None, and 4 GB for a path.
+        threads
+            Of the engine; all cores where None.
         """
-        opened = open_store(store, memory=memory) if isinstance(store, str | Path) else store
+        if isinstance(store, str | Path):
+            store = open_store(store, memory=memory or "4GB")
+        opened = store
+        memory = memory or opened.memory
         url = engine or "duckdb"
         connection = connect(url, memory=memory, threads=threads)
         is_spark = connection.name == "pyspark"

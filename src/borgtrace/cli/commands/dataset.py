@@ -55,7 +55,6 @@ OF_WHAT_IS_WRITTEN = (
     "gzip",
     "threads",
     "engine",
-    "memory",
     "replace",
     "as_json",
 )
@@ -164,7 +163,7 @@ def dataset(
             "no folder named",
             way_out=f"borgtrace dataset {shell_word(store)} OUT, or --histogram",
         )
-    opened = borgtrace.open(store)
+    opened = borgtrace.open(store, memory=memory)
     if histogram:
         print("\n".join(lines_of_lengths(opened, selection)))
     if out is not None:

@@ -19,6 +19,7 @@ from borgtrace.cli.options import (
     JobsOption,
     JsonOption,
     MachinesOption,
+    MemoryOption,
     PriorityOption,
     SchedulingClassOption,
     SeedOption,
@@ -104,6 +105,7 @@ def export(
     no_header: NoHeaderOption = False,
     capacity: SizeOfTraceOption = "",
     workers: WorkersOption = None,
+    memory: MemoryOption = "4GB",
     as_json: JsonOption = False,
     jobs: JobsOption = "",
     machines: MachinesOption = "",
@@ -159,8 +161,8 @@ def export(
         fraction=fraction,
         seed=seed,
     )
-    with part_of_store(store, out, criteria) as chosen, steps() as report:
-        opened = borgtrace.open(chosen)
+    with part_of_store(store, out, criteria, memory) as chosen, steps() as report:
+        opened = borgtrace.open(chosen, memory=memory)
         if layout == "jobs":
             exported = export_jobs(
                 opened,
@@ -177,7 +179,12 @@ def export(
 
 
 @contextmanager
-def part_of_store(store: Path, out: Path, criteria: Criteria) -> Iterator[Path]:
+def part_of_store(
+    store: Path,
+    out: Path,
+    criteria: Criteria,
+    memory: str,
+) -> Iterator[Path]:
     """Copy what is chosen of a store beside `out` while the block runs; the store itself where nothing is chosen."""
     from borgtrace.ingest.subset import subset
     from borgtrace.storage import RemotePath, check_free
@@ -192,5 +199,5 @@ def part_of_store(store: Path, out: Path, criteria: Criteria) -> Iterator[Path]:
     near = None if isinstance(out, RemotePath) else out.parent
     with TemporaryDirectory(prefix=f".{out.name}.", dir=near) as folder:
         part = Path(folder) / "chosen"
-        subset(store, part, criteria)
+        subset(store, part, criteria, memory=memory)
         yield part

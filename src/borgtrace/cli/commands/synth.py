@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from borgtrace.cli.command import command
 from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
-from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
+from borgtrace.cli.options import CellOption, JsonOption, MemoryOption, SeedOption, TablesOption
 from borgtrace.cli.printing import print_json
 from borgtrace.cli.synth_options import (
     AnomaliesOption,
@@ -47,7 +47,11 @@ OF_A_NEW_TRACE = (
 
 @command(
     reads=["like"],
-    effects=[NoEffectWith("check", OF_A_NEW_TRACE), NoEffectWithout(["check"], ["as_json"])],
+    effects=[
+        NoEffectWith("check", OF_A_NEW_TRACE),
+        NoEffectWithout(["check"], ["as_json"]),
+        NoEffectWithout(["check", "like"], ["memory"]),
+    ],
 )
 def synth(
     out: NewTraceArgument,
@@ -64,6 +68,7 @@ def synth(
     constrained: ConstrainedOption = 0.25,
     like: LikeOption = None,
     check: CheckOption = False,
+    memory: MemoryOption = "4GB",
     as_json: JsonOption = False,
 ) -> None:
     """Make a synthetic trace whose true answers are known.
@@ -79,7 +84,7 @@ def synth(
     from borgtrace.synth import SynthOptions
 
     if check:
-        print_check(out, as_json=as_json)
+        print_check(out, memory, as_json=as_json)
         return
     options = SynthOptions(
         generation=generation,
@@ -93,12 +98,12 @@ def synth(
         file_format=file_format,
         shared_factor=shared_factor,
         constrained=constrained,
-        like=fit_to_store(like, generation) if like else None,
+        like=fit_to_store(like, generation, memory) if like else None,
     )
     make_trace(out, options)
 
 
-def fit_to_store(store: Path, generation: str) -> Any:
+def fit_to_store(store: Path, generation: str, memory: str) -> Any:
     """Fit the generator to a store, and say what of it the trace will have."""
     import borgtrace
     from borgtrace.analyses.fidelity.likeness import fit
@@ -107,7 +112,7 @@ def fit_to_store(store: Path, generation: str) -> Any:
 
     # A wrong generation is refused before the fit, which takes seconds.
     SynthOptions(generation)
-    likeness = fit(borgtrace.open(store), generation)
+    likeness = fit(borgtrace.open(store, memory=memory), generation)
     talk.print(likeness.note)
     return likeness
 
@@ -138,7 +143,7 @@ def make_trace(out: Path, options: "SynthOptions") -> None:
     talk.print(f"Next: borgtrace ingest {shell_word(out)} --store store")
 
 
-def print_check(out: Path, *, as_json: bool) -> None:
+def print_check(out: Path, memory: str, *, as_json: bool) -> None:
     """Ingest a synthetic trace into a temporary store, measure it, and print target by target.
 
     Raises
@@ -146,6 +151,7 @@ def print_check(out: Path, *, as_json: bool) -> None:
     UsageError
         When `out` is not a synthetic trace.
     """
+    import borgtrace
     from borgtrace.catalog import find
     from borgtrace.errors import UsageError
     from borgtrace.ingest import IngestOptions, ingest
@@ -162,8 +168,8 @@ def print_check(out: Path, *, as_json: bool) -> None:
     near = None if isinstance(out, RemotePath) else out.absolute().parent
     with tempfile.TemporaryDirectory(dir=near) as folder:
         store = Path(folder) / "store"
-        ingest([out], store, IngestOptions())
-        result = find("fidelity").run(store)
+        ingest([out], store, IngestOptions(memory=memory))
+        result = find("fidelity").run(borgtrace.open(store, memory=memory))
     rows = in_order_of_targets(result.table.to_pylist())
     if result.not_applicable:
         print(f"not applicable: {result.not_applicable}", file=sys.stderr)
