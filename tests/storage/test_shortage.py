@@ -58,6 +58,14 @@ def test_a_shortage_is_told_from_what_a_library_says(error: Exception, number: i
             "or allow more: ulimit -v",
         ),
         (
+            duckdb.OutOfMemoryException(
+                "Out of Memory Error: failed to allocate data of size 2.0 MiB (766.2 KiB/976.5 KiB used)"
+            ),
+            EngineError,
+            "--memory: the budget is too small for this: got 766.2 KiB of 976.5 KiB in use; "
+            "give more, or ask for less at once",
+        ),
+        (
             PermissionError(errno.EACCES, "Permission denied", "store/tasks"),
             StoreError,
             "store/tasks: permission denied; make it readable and writable for this user, or name another place",

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import resource
 import shutil
 import tempfile
@@ -30,6 +31,8 @@ _TEXTS = {
     "can't start new thread": errno.ENOMEM,
 }
 """Numbers of the operating system by what libraries say that give none."""
+_BUDGET_IN_USE = re.compile(r"\(([\d.]+ \w+)/([\d.]+ \w+) used\)")
+"""How DuckDB says that it has used its own budget up; it does not where the machine has no more memory."""
 
 
 class DiskFullError(StoreError, OSError):
@@ -116,6 +119,9 @@ def shortage_error(error: BaseException, place: Path) -> BorgtraceError | None:
             way_out="allow more and run the same command again: ulimit -n 4096",
         )
     if number == errno.ENOMEM:
+        budget_error = _budget_error(error)
+        if budget_error is not None:
+            return budget_error
         return EngineError(
             str(place),
             "there is not enough memory",
@@ -126,6 +132,21 @@ def shortage_error(error: BaseException, place: Path) -> BorgtraceError | None:
         os.strerror(number).lower(),
         way_out="make it readable and writable for this user, or name another place",
     )
+
+
+def _budget_error(error: BaseException) -> EngineError | None:
+    """Return the error of a budget that is too small; None where it was not the budget that was used up."""
+    for cause in _causes(error):
+        match = _BUDGET_IN_USE.search(str(cause))
+        if match:
+            used, budget = match.groups()
+            return EngineError(
+                "--memory",
+                "the budget is too small for this",
+                got=f"{used} of {budget} in use",
+                way_out="give more, or ask for less at once",
+            )
+    return None
 
 
 def _limit_of_files() -> str:
