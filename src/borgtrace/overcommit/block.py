@@ -40,6 +40,14 @@ class SampleColumns(NamedTuple):
     run_ends: Index
 
 
+class Histories(NamedTuple):
+    """The samples of a machine, and for each one where its history begins and whether its task is warm."""
+
+    known: SampleColumns
+    low: Index
+    warm: Flags
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Samples of the tasks of one machine, sorted by task and slot.

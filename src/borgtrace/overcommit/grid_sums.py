@@ -1,75 +1,53 @@
 """Quantiles of sums of tasks on a grid, from their characteristic functions; slots that follow share most of the work.
 
-A slot's warm tasks lie on a grid of `CELLS` steps up to the sum of their limits.  The probability up to a cell follows
-from the characteristic function φ of the sum, a product over tasks, each of which changes by a sample from slot to
-slot.  φ of many tasks is almost 0 but at low frequencies: at the others it is bounded, from its values at some of them
-and the variance, and so is the error.  Where that leaves open on which side of the target a cell lies, the caller
-convolves.
+A slot's warm tasks lie on a grid of `CELLS` steps up to the sum of their limits.  The characteristic function of their
+sum is a product over tasks, each of which changes by a sample from slot to slot.
 """
 
 import math
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.overcommit.block import Histories
+from borgtrace.overcommit.grid_frequencies import (
+    CELLS,
+    FEW_LOW,
+    FEW_NODES,
+    MORE_LOW,
+    MORE_NODES,
+    PERIOD,
+    UNDECIDED,
+    SumFunction,
+    add_to_sum,
+    begin_sum,
+    make_sum_function,
+    quantile_cell,
+)
+from borgtrace.overcommit.grid_histories import add_value, make_histogram, write_history
 
-CELLS = 1000
-"""Steps of the grid, up to the sum of the warm tasks' limits."""
-PERIOD = 1200
-"""The distribution is taken as periodic: what reaches so many cells would count as low."""
-LOW = 56
-"""Frequencies 0 … LOW − 1 are computed; of the higher ones every `STRIDE`-th."""
-STRIDE = 16
+LEAST_DEVIATION = 16
+"""Of a sum, in cells: with less, its frequencies above the low ones count."""
+_ENOUGH_DEVIATION = 30
+"""Of a sum, in cells: with more, few frequencies decide it."""
 GRIDS = 6
 """Grids that are kept: a task that misses a slot changes the grid, and returns to the one before."""
-LEAST_DEVIATION = 16
-"""Of a sum, in cells: with less, its frequencies above `LOW` count."""
-UNDECIDED = -1
 _MOST_UPDATES = 16
 """Samples that are added or removed one by one; for more, the task is added up anew."""
-_ROUNDING = 1e-9
-
-
-class Frequencies(NamedTuple):
-    """exp(iθx) of each cell x and frequency, real and imaginary: (CELLS + 2, frequencies); 1 ÷ (1 − exp(−iθ)): (LOW,).
-
-    After the low frequencies those at which the others are bounded.
-    """
-
-    real: Numbers
-    imaginary: Numbers
-    inverse_real: Numbers
-    inverse_imaginary: Numbers
-
-
-@cache
-def make_frequencies() -> Frequencies:
-    """Return the exponentials of all frequencies."""
-    nodes = np.arange(LOW, PERIOD // 2 + 1, STRIDE)
-    theta = np.append(np.arange(LOW), nodes) * (2 * math.pi / PERIOD)
-    exponentials = np.exp(1j * np.outer(np.arange(CELLS + 2), theta))
-    inverse = np.zeros(LOW, np.complex128)
-    inverse[1:] = 1 / (1 - np.exp(-1j * theta[1:LOW]))
-    return Frequencies(
-        real=np.ascontiguousarray(exponentials.real),
-        imaginary=np.ascontiguousarray(exponentials.imag),
-        inverse_real=np.ascontiguousarray(inverse.real),
-        inverse_imaginary=np.ascontiguousarray(inverse.imag),
-    )
 
 
 class TaskSums(NamedTuple):
-    """Σ exp(iθx) over histories on some grids, as far as they were needed.
+    """Sums over histories of exp(iθx) on some grids, as far as they were needed.
 
     Attributes
     ----------
-    step, used, stamp
-        Of each grid: its step, when it was last used, and a number that is changed when it becomes another one.
-    real, imaginary
-        (grids, tasks, frequencies).
+    step, used, stamp, has_more
+        Of each grid: its step, when it was last used, a number that changes when it becomes another one, and whether
+        its sums are of more than a few frequencies.
+    sums
+        Of the columns of the table of frequencies: (grids, tasks, width).
     first, end, task_stamp
         Which samples a sum holds, and the stamp of its grid then: (grids, tasks).
     """
@@ -77,197 +55,197 @@ class TaskSums(NamedTuple):
     step: Numbers
     used: Index
     stamp: Index
-    real: Numbers
-    imaginary: Numbers
+    has_more: Flags
+    sums: Numbers
     first: Index
     end: Index
     task_stamp: Index
 
 
-def make_sums(n_tasks: int, n_frequencies: int) -> TaskSums:
+class GridSums(NamedTuple):
+    """Sums of the tasks of a machine, the sum at few and at more frequencies, and room.
+
+    `histogram` is from :func:`borgtrace.overcommit.grid_histories.make_histogram`.
+    """
+
+    tasks: TaskSums
+    few: SumFunction
+    more: SumFunction
+    histogram: Numbers
+
+
+class SlotSum(NamedTuple):
+    """What is asked of a slot: its number, the step of its grid, the deviation of the sum in cells, and the quantile.
+
+    `guess` is a cell near the quantile.
+    """
+
+    j: int
+    step: float
+    deviation: float
+    probability: float
+    guess: int
+
+
+def make_sums(n_tasks: int) -> GridSums:
     """Return room for the sums of the tasks of a machine."""
     shape = (GRIDS, n_tasks)
-    return TaskSums(
+    more = make_sum_function(MORE_LOW, MORE_NODES)
+    tasks = TaskSums(
         step=np.zeros(GRIDS),
         used=np.zeros(GRIDS, np.int64),
         stamp=np.zeros(GRIDS, np.int64),
-        real=np.zeros((*shape, n_frequencies)),
-        imaginary=np.zeros((*shape, n_frequencies)),
+        has_more=np.zeros(GRIDS, np.bool_),
+        sums=np.zeros((*shape, more.table.shape[1])),
         first=np.zeros(shape, np.int64),
         end=np.zeros(shape, np.int64),
         task_stamp=np.zeros(shape, np.int64),
     )
+    return GridSums(
+        tasks=tasks,
+        few=make_sum_function(FEW_LOW, FEW_NODES),
+        more=more,
+        histogram=make_histogram(),
+    )
 
 
-@compiled()
-def grid_of(step: float, j: int, sums: TaskSums) -> int:
+@compiled(makes_arrays=False)
+def deviation_in_cells(
+    present: Index,
+    warm: Flags,
+    highest: Numbers,
+    variance: Numbers,
+    step: float,
+) -> float:
+    """Return the deviation of the sum of the warm tasks; 0 where it, or a task, may leave the period of the grid.
+
+    Parameters
+    ----------
+    present
+        Samples of a slot.
+    warm, highest, variance
+        Of each sample: whether its task is warm, and the highest sample and the variance of its history.
+    step
+        Of the grid.
+    """
+    most = 0.0
+    sum_of_highest = 0.0
+    n_warm = 0
+    variance_of_sum = 0.0
+    for i in present:
+        if warm[i]:
+            n_warm += 1
+            most = max(most, highest[i])
+            sum_of_highest += highest[i]
+            variance_of_sum += variance[i]
+    if most / step >= CELLS or sum_of_highest / step + 2 * n_warm >= PERIOD:
+        return 0.0
+    return math.sqrt(variance_of_sum) / step
+
+
+@compiled(makes_arrays=False)
+def decided_cell(
+    slot: SlotSum,
+    present: Index,
+    histories: Histories,
+    variance: Numbers,
+    grids: GridSums,
+) -> int:
+    """Return the cell of a quantile of the sum of the warm tasks of a slot, or `UNDECIDED`.
+
+    Parameters
+    ----------
+    slot
+        What is asked.
+    present
+        Samples of the slot.
+    histories, variance
+        Of all samples.
+    grids
+        Changed in place.
+    """
+    tasks = grids.tasks
+    g = _grid_of(slot, tasks)
+    cell = UNDECIDED
+    while cell == UNDECIDED:
+        function = grids.more if tasks.has_more[g] else grids.few
+        cell = _cell_of(slot, present, histories, variance, g, function, tasks, grids.histogram)
+        if tasks.has_more[g]:
+            break
+        if cell == UNDECIDED:
+            tasks.has_more[g] = True
+            tasks.stamp[g] += 1
+    return cell
+
+
+@compiled(makes_arrays=False)
+def _grid_of(slot: SlotSum, tasks: TaskSums) -> int:
     """Return the place of the grid with a step, instead of the one that was not used for longest where it is new."""
     oldest = 0
-    for g in range(sums.step.size):
-        if sums.step[g] == step:
-            sums.used[g] = j
+    for g in range(tasks.step.size):
+        if tasks.step[g] == slot.step:
+            tasks.used[g] = slot.j
             return g
-        if sums.used[g] < sums.used[oldest]:
+        if tasks.used[g] < tasks.used[oldest]:
             oldest = g
-    sums.step[oldest] = step
-    sums.used[oldest] = j
-    sums.stamp[oldest] = j + 1
+    tasks.step[oldest] = slot.step
+    tasks.used[oldest] = slot.j
+    tasks.stamp[oldest] += 1
+    tasks.has_more[oldest] = slot.deviation < _ENOUGH_DEVIATION
     return oldest
 
 
-@compiled()
-def update_task(
+@compiled(makes_arrays=False)
+def _cell_of(
+    slot: SlotSum,
+    present: Index,
+    histories: Histories,
+    variance: Numbers,
+    g: int,
+    function: SumFunction,
+    tasks: TaskSums,
+    histogram: Numbers,
+) -> int:
+    """Return the cell of a quantile as some frequencies tell it, or `UNDECIDED`."""
+    known = histories.known
+    cells_per_unit = 1.0 / slot.step
+    begin_sum(function)
+    for i in present:
+        if histories.warm[i]:
+            task = known.task[i]
+            low = histories.low[i]
+            own = tasks.sums[g, task, : function.table.shape[1]]
+            _update_task(known.usage, low, i + 1, g, task, function.table, tasks, histogram)
+            # A value between two cells adds a quarter of a squared step at most.
+            variance_in_cells = variance[i] * cells_per_unit**2 + 0.25
+            add_to_sum(own, i + 1 - low, variance_in_cells, function)
+    return quantile_cell(function, slot.probability, slot.guess)
+
+
+@compiled(makes_arrays=False)
+def _update_task(
     usage: Numbers,
     first: int,
     end: int,
     g: int,
     task: int,
-    sums: TaskSums,
-    frequencies: Frequencies,
+    table: Numbers,
+    tasks: TaskSums,
     histogram: Numbers,
 ) -> None:
-    """Let the sums of a task hold its samples from `first` to before `end`.
-
-    `histogram` is zeros, and is left so: (CELLS + 2,).
-    """
-    real = sums.real[g, task]
-    imaginary = sums.imaginary[g, task]
-    step = sums.step[g]
-    old_first = sums.first[g, task]
-    old_end = sums.end[g, task]
-    is_known = sums.task_stamp[g, task] == sums.stamp[g]
-    sums.first[g, task] = first
-    sums.end[g, task] = end
-    sums.task_stamp[g, task] = sums.stamp[g]
+    """Let the sums of a task on a grid hold its samples from `first` to before `end`."""
+    own = tasks.sums[g, task, : table.shape[1]]
+    cells_per_unit = 1.0 / tasks.step[g]
+    old_first = tasks.first[g, task]
+    old_end = tasks.end[g, task]
+    is_known = tasks.task_stamp[g, task] == tasks.stamp[g]
+    tasks.first[g, task] = first
+    tasks.end[g, task] = end
+    tasks.task_stamp[g, task] = tasks.stamp[g]
     if is_known and first - old_first + end - old_end <= _MOST_UPDATES and first < old_end:
         for k in range(old_first, first):
-            _add_value(usage[k] / step, -1.0, real, imaginary, frequencies)
+            add_value(usage[k] * cells_per_unit, -1.0, table, own)
         for k in range(old_end, end):
-            _add_value(usage[k] / step, 1.0, real, imaginary, frequencies)
-        return
-    real[:] = 0.0
-    imaginary[:] = 0.0
-    least = CELLS
-    most = 0
-    for k in range(first, end):
-        position = usage[k] / step
-        cell = int(position)
-        histogram[cell] += 1.0 - (position - cell)
-        histogram[cell + 1] += position - cell
-        least = min(least, cell)
-        most = max(most, cell + 1)
-    for cell in range(least, most + 1):
-        if histogram[cell] > 0:
-            _add_row(frequencies.real[cell], histogram[cell], real)
-            _add_row(frequencies.imaginary[cell], histogram[cell], imaginary)
-            histogram[cell] = 0.0
-
-
-@compiled(makes_arrays=False)
-def _add_value(
-    position: float,
-    weight: float,
-    real: Numbers,
-    imaginary: Numbers,
-    frequencies: Frequencies,
-) -> None:
-    """Add a value in steps of the grid, shared between the two cells beside it."""
-    cell = int(position)
-    share = position - cell
-    below = weight * (1.0 - share)
-    above = weight * share
-    _add_rows(frequencies.real[cell], frequencies.real[cell + 1], below, above, real)
-    _add_rows(frequencies.imaginary[cell], frequencies.imaginary[cell + 1], below, above, imaginary)
-
-
-@compiled(makes_arrays=False)
-def _add_rows(first: Numbers, second: Numbers, a: float, b: float, sums: Numbers) -> None:
-    for f in range(sums.size):
-        sums[f] += a * first[f] + b * second[f]
-
-
-@compiled(makes_arrays=False)
-def _add_row(row: Numbers, weight: float, sums: Numbers) -> None:
-    for f in range(sums.size):
-        sums[f] += weight * row[f]
-
-
-@compiled(makes_arrays=False)
-def multiply(real: Numbers, imaginary: Numbers, size: float, product: Numbers) -> None:
-    """Multiply the real and imaginary parts of a product, (2, frequencies), by those of a task, divided by its size."""
-    a = product[0]
-    b = product[1]
-    for f in range(real.size):
-        x = real[f] / size
-        y = imaginary[f] / size
-        old = a[f]
-        a[f] = old * x - b[f] * y
-        b[f] = old * y + b[f] * x
-
-
-@compiled(makes_arrays=False)
-def multiply_bounds(
-    real: Numbers,
-    imaginary: Numbers,
-    size: float,
-    variance: float,
-    magnitude: Numbers,
-    bounds: Numbers,
-) -> None:
-    """Multiply the bounds of |φ| between the frequencies of `real` and `imaginary` by those of a task.
-
-    Between two frequencies a function deviates from the line through its values by at most δ²/8 of its second
-    derivative, and that of φ, of a centered task, is at most the variance.
-    """
-    distance = STRIDE * 2 * math.pi / PERIOD
-    margin = distance**2 * variance / 8
-    for f in range(real.size):
-        magnitude[f] = math.sqrt(real[f] ** 2 + imaginary[f] ** 2) / size + margin
-    for f in range(bounds.size):
-        bounds[f] *= min(max(magnitude[f], magnitude[f + 1]), 1.0)
-
-
-@compiled()
-def quantile_cell(
-    product: Numbers,
-    bounds: Numbers,
-    probability: float,
-    guess: int,
-    frequencies: Frequencies,
-) -> int:
-    """Return the first cell whose cumulative probability reaches a bound, else the last one; or `UNDECIDED`."""
-    error = _ROUNDING
-    for f in range(bounds.size):
-        error += bounds[f] * STRIDE / (LOW + f * STRIDE)
-    real = np.empty(LOW)
-    imaginary = np.empty(LOW)
-    whole = 0.0
-    for f in range(LOW):
-        x = frequencies.inverse_real[f]
-        y = frequencies.inverse_imaginary[f]
-        real[f] = product[0, f] * x - product[1, f] * y
-        imaginary[f] = product[0, f] * y + product[1, f] * x
-        whole += real[f]
-    below = -1
-    reached = CELLS
-    cell = min(max(guess, 0), CELLS - 1)
-    jump = 1
-    while reached - below > 1:
-        part = 0.0
-        for f in range(1, LOW):
-            part += real[f] * frequencies.real[cell + 1, f]
-            part += imaginary[f] * frequencies.imaginary[cell + 1, f]
-        cumulative = (cell + 1) / PERIOD + 2 / PERIOD * (whole - part)
-        if abs(cumulative - probability) <= error:
-            return UNDECIDED
-        if cumulative >= probability:
-            reached = cell
-            cell -= jump
-        else:
-            below = cell
-            cell += jump
-        jump *= 2
-        if cell <= below or cell >= reached:
-            cell = (below + reached) // 2
-            jump = 1
-    return reached
+            add_value(usage[k] * cells_per_unit, 1.0, table, own)
+    else:
+        write_history(usage[first:end], cells_per_unit, table, histogram, own)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import SampleColumns
+from borgtrace.overcommit.block import Histories
 
 BLOCK = 32
 """Slots that share a series, at most."""
@@ -35,14 +35,6 @@ class SumCumulants(NamedTuple):
     k: float
     mean: float
     variance: float
-
-
-class Histories(NamedTuple):
-    """The samples of a machine, and for each one where its history begins and whether its task is warm."""
-
-    known: SampleColumns
-    low: Index
-    warm: Flags
 
 
 class PowerSeries(NamedTuple):

@@ -15,22 +15,15 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.convolution import convolved, position_on_grid
 from borgtrace.kernels.normal import normal_score
 from borgtrace.kernels.saddlepoint import modified_root, saddle_root
-from borgtrace.overcommit.block import Samples
+from borgtrace.overcommit.block import Histories, Samples
+from borgtrace.overcommit.grid_frequencies import CELLS, UNDECIDED
 from borgtrace.overcommit.grid_sums import (
-    CELLS,
     LEAST_DEVIATION,
-    LOW,
-    PERIOD,
-    UNDECIDED,
-    Frequencies,
-    TaskSums,
-    grid_of,
-    make_frequencies,
+    GridSums,
+    SlotSum,
+    decided_cell,
+    deviation_in_cells,
     make_sums,
-    multiply,
-    multiply_bounds,
-    quantile_cell,
-    update_task,
 )
 from borgtrace.overcommit.moments import window_moments
 from borgtrace.overcommit.policies.gaussian import QuantilePolicy
@@ -39,7 +32,6 @@ from borgtrace.overcommit.tilted_sums import (
     BLOCK,
     LEAST_SPREAD,
     BlockTasks,
-    Histories,
     PowerSeries,
     Tilt,
     choose_tilt,
@@ -77,15 +69,13 @@ class ConvolutionPolicy(QuantilePolicy):
         low = known.low(self.history)
         _, variance = window_moments(low, known.usage)
         highest = moving_maximum(known.task, known.slot, known.usage, self.history)
-        frequencies = make_frequencies()
         n_tasks = int(known.task.max(initial=-1)) + 1
         return _convolution_quantiles(
             Histories(known.columns, low, warm),
             variance,
             highest,
             self.rho,
-            frequencies,
-            make_sums(n_tasks, frequencies.real.shape[1]),
+            make_sums(n_tasks),
         )
 
 
@@ -127,8 +117,7 @@ def _convolution_quantiles(
     variance: Numbers,
     highest: Numbers,
     rho: float,
-    frequencies: Frequencies,
-    sums: TaskSums,
+    grids: GridSums,
 ) -> Numbers:
     """Return the quantile of each slot's sum, in steps of a grid over the limits of its warm tasks.
 
@@ -138,11 +127,6 @@ def _convolution_quantiles(
     known = histories.known
     peaks = np.zeros(known.offsets.size - 1)
     probability = 1 - rho - _ROUNDING
-    n_frequencies = frequencies.real.shape[1]
-    product = np.empty((2, n_frequencies))
-    bounds = np.empty(n_frequencies - LOW - 1)
-    magnitude = np.empty(n_frequencies - LOW)
-    histogram = np.zeros(CELLS + 2)
     previous = 0.0
     for j in range(peaks.size):
         present = known.order[known.offsets[j] : known.offsets[j + 1]]
@@ -152,56 +136,16 @@ def _convolution_quantiles(
         if limits == 0:
             continue
         step = limits / CELLS
+        deviation = deviation_in_cells(present, histories.warm, highest, variance, step)
         cell = UNDECIDED
-        if _has_few_frequencies(present, histories.warm, highest, variance, step):
-            product[0] = 1.0
-            product[1] = 0.0
-            bounds[:] = 1.0
-            g = grid_of(step, j, sums)
-            for i in present:
-                if histories.warm[i]:
-                    task = known.task[i]
-                    low = histories.low[i]
-                    size = i + 1 - low
-                    update_task(known.usage, low, i + 1, g, task, sums, frequencies, histogram)
-                    real = sums.real[g, task]
-                    imaginary = sums.imaginary[g, task]
-                    multiply(real, imaginary, size, product)
-                    # A value between two cells adds a quarter of a squared step at most.
-                    multiply_bounds(
-                        real[LOW:],
-                        imaginary[LOW:],
-                        size,
-                        variance[i] / step**2 + 0.25,
-                        magnitude,
-                        bounds,
-                    )
-            cell = quantile_cell(product, bounds, probability, int(previous / step), frequencies)
+        if deviation > LEAST_DEVIATION:
+            slot = SlotSum(j, step, deviation, probability, int(previous / step))
+            cell = decided_cell(slot, present, histories, variance, grids)
         if cell == UNDECIDED:
             cell = _convolved_cell(present, histories, step, probability)
         peaks[j] = cell * step
         previous = peaks[j]
     return peaks
-
-
-@compiled()
-def _has_few_frequencies(
-    present: Index,
-    warm: Flags,
-    highest: Numbers,
-    variance: Numbers,
-    step: float,
-) -> bool:
-    """Whether the sum of the warm tasks varies so much that its high frequencies vanish, and ends within a period."""
-    n_cells = 0.0
-    variance_of_sum = 0.0
-    for i in present:
-        if warm[i]:
-            n_cells += highest[i] / step + 2
-            variance_of_sum += variance[i]
-            if highest[i] / step >= CELLS:
-                return False
-    return n_cells < PERIOD and variance_of_sum > (LEAST_DEVIATION * step) ** 2
 
 
 @compiled()
