@@ -38,6 +38,7 @@ from borgtrace.ingest.read.flat_records import read_listed_records
 from borgtrace.ingest.read.json_lines import read_json_lines
 from borgtrace.ingest.read.line_numbers import line_numbers
 from borgtrace.ingest.read.logs import log_blocks
+from borgtrace.ingest.read.logs.sacct_chunks import read_sacct
 from borgtrace.ingest.read.number_reader import NotPlainNumbers
 from borgtrace.ingest.read.parquet import parquet_blocks, read_parquet
 from borgtrace.ingest.read.records import json_lines
@@ -70,7 +71,7 @@ class Container:
 CONTAINERS: dict[Format, Container] = {
     "csv": Container((read_plain_numbers, read_delimited), line_blocks, delimited_lines),
     "swf": Container((read_delimited,), line_blocks, delimited_lines),
-    "log": Container((), log_blocks, json_lines),
+    "log": Container((read_sacct,), log_blocks, json_lines),
     "json": Container((read_json_lines,), line_blocks, json_lines),
     "parquet": Container((read_parquet,), parquet_blocks, json_lines),
     "table": Container((read_listed_records,), table_blocks, json_lines),

@@ -14,9 +14,10 @@ from borgtrace.ingest.read.date_texts import date_sql
 from borgtrace.ingest.read.number_reader import UNSIGNED
 from borgtrace.ingest.read.text_fields import BLANKS
 from borgtrace.schema.arrow import arrow_field
-from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _LAST_TIME = pa.scalar(AFTER_TRACE, pa.uint64())
+_LENGTH_OF_SECOND = len("2026-11-01T00:05:00")
 _AFTER_TRACE_UNSIGNED = pa.scalar(2**64 - 1, pa.uint64())
 
 
@@ -104,8 +105,10 @@ def _canonical_texts(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _names_without_blanks(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return names as the validating reader reads them: one of blanks alone is none."""
-    trimmed = pc.utf8_trim(values, BLANKS)
-    names = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    names = pc.utf8_trim(values, BLANKS)
+    # Mostly none is empty, and to choose between all names and NULL copies them once more.
+    if pc.min(pc.binary_length(names)).as_py() == 0:
+        names = pc.if_else(pc.equal(names, ""), pa.scalar(None, pa.string()), names)
     if field.is_mandatory and names.null_count:
         raise NeedsValidation
     return names
@@ -166,6 +169,9 @@ def _bounded(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _parse_dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn dates and times as text into µs since 1970."""
+    times = _plain_dates(field, values)
+    if times is not None:
+        return times
     # The distinct ones: tasks are measured at the same moments.
     coded = values.combine_chunks().dictionary_encode()
     numbers = np.arange(len(coded.dictionary))
@@ -177,6 +183,19 @@ def _parse_dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if times.null_count:
         raise NeedsValidation
     return pa.chunked_array([times.combine_chunks().take(coded.indices)])
+
+
+def _plain_dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return the times of dates to the second in UTC, ``2026-11-01T00:05:00``; None where there is any other text."""
+    lengths = pc.min_max(pc.binary_length(values)).as_py()
+    is_plain = lengths["min"] == lengths["max"] == _LENGTH_OF_SECOND
+    if field.raw.zone != "UTC" or field.raw.date_form or not is_plain:
+        return None
+    try:
+        seconds = pc.cast(values, pa.timestamp("s"))
+    except pa.ArrowInvalid:
+        return None
+    return pc.multiply(pc.cast(seconds, pa.int64()), SECOND)
 
 
 def _require_finite(values: pa.ChunkedArray) -> pa.ChunkedArray:

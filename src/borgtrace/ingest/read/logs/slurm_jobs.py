@@ -17,6 +17,20 @@ from borgtrace.ingest.read.logs.slurm_values import (
     state,
 )
 
+AMOUNT_COLUMNS = (
+    "AllocTRES",
+    "ReqTRES",
+    "AllocCPUS",
+    "NCPUS",
+    "ReqCPUS",
+    "ReqMem",
+    "AllocNodes",
+    "NNodes",
+    "ReqNodes",
+)
+USED_CPU_COLUMNS = ("TotalCPU", "UserCPU", "SystemCPU")
+RUN_TIME_COLUMNS = ("ElapsedRaw", "Elapsed")
+
 
 def job_record(texts: Mapping[str, str]) -> Record | None:
     """Return the record of a row; None where it has no id of a job.
@@ -31,26 +45,16 @@ def job_record(texts: Mapping[str, str]) -> Record | None:
     if known_id is None:
         return None
     job, step = known_id
-    given = resources(values.get("AllocTRES", ""))
-    asked = resources(values.get("ReqTRES", ""))
-    cores = _first(
-        given.get("cpu"),
-        *_counts(values, "AllocCPUS", "NCPUS"),
-        asked.get("cpu"),
-        *_counts(values, "ReqCPUS"),
-    )
     node_names = nodes(values.get("NodeList", ""))
     record = {
         "JobID": job,
         "step": step or None,
         "JobName": values.get("JobName") or None,
         "User": values.get("User") or None,
-        "AllocCPUS": cores,
-        "ReqMem": _asked_memory(values, given, asked, cores),
-        "gpus": _first(gpus_of(given), gpus_of(asked)),
+        **amounts(values),
         # A list that does not end is refused, as a text that no name of a machine can be.
         "NodeList": "|".join(node_names) if node_names is not None else "\ufffd",
-        "TotalCPU": _used_cpu(values),
+        "TotalCPU": used_cpu(values),
         "MaxRSS": memory(values.get("MaxRSS", "")) or None,
         **_times(values, node_names),
     }
@@ -65,9 +69,7 @@ def _times(values: Mapping[str, str], node_names: list[str] | None) -> dict[str,
         "Start": instant(values.get("Start", "")),
         "State": how or None,
     }
-    elapsed = seconds(values.get("ElapsedRaw") or values.get("Elapsed", ""))
-    if "ElapsedRaw" in values and values["ElapsedRaw"].isdigit():
-        elapsed = float(values["ElapsedRaw"])
+    elapsed = run_time(values)
     was_nowhere = "NodeList" in values and node_names == []
     # A job that was cancelled while it waited has the time of that as its start.
     if was_nowhere and not elapsed:
@@ -76,6 +78,30 @@ def _times(values: Mapping[str, str], node_names: list[str] | None) -> dict[str,
         times["End"] = instant(values.get("End", ""))
         times["Elapsed"] = elapsed
     return times
+
+
+def run_time(values: Mapping[str, str]) -> float | str | None:
+    """Return how many seconds a job ran, of `RUN_TIME_COLUMNS`."""
+    if values.get("ElapsedRaw", "").isdigit():
+        return float(values["ElapsedRaw"])
+    return seconds(values.get("ElapsedRaw") or values.get("Elapsed", ""))
+
+
+def amounts(values: Mapping[str, str]) -> dict[str, float | str | None]:
+    """Return the CPUs, the memory and the GPUs of a job, of `AMOUNT_COLUMNS`."""
+    given = resources(values.get("AllocTRES", ""))
+    asked = resources(values.get("ReqTRES", ""))
+    cores = _first(
+        given.get("cpu"),
+        *_counts(values, "AllocCPUS", "NCPUS"),
+        asked.get("cpu"),
+        *_counts(values, "ReqCPUS"),
+    )
+    return {
+        "AllocCPUS": cores,
+        "ReqMem": _asked_memory(values, given, asked, cores),
+        "gpus": _first(gpus_of(given), gpus_of(asked)),
+    }
 
 
 def _asked_memory(
@@ -100,7 +126,8 @@ def _asked_memory(
     return _first(requested, asked.get("mem"), given.get("mem"))
 
 
-def _used_cpu(values: Mapping[str, str]) -> float | str | None:
+def used_cpu(values: Mapping[str, str]) -> float | str | None:
+    """Return the CPU seconds that a job used, of `USED_CPU_COLUMNS`."""
     total = seconds(values.get("TotalCPU", ""))
     if total is not None:
         return total
