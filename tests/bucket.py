@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 KEY, SECRET = "the-key-of-the-tests", "the-secret-of-the-tests"
+KEY_OF_WORKERS = "the-key-of-the-workers"
 
 
 class _Server(ThreadingHTTPServer):
@@ -28,6 +29,8 @@ class Bucket:
         Its folder.
     requests
         Method and path of each request, with the range of bytes where one was asked for.
+    of_driver
+        The same, without those of workers of Spark.
     key
         The access key that is let in.
     """
@@ -35,6 +38,7 @@ class Bucket:
     def __init__(self, root: Path, name: str) -> None:
         self.root, self.url = root / name, f"s3://{name}"
         self.requests: list[tuple[str, str, str | None]] = []
+        self.of_driver: list[tuple[str, str, str | None]] = []
         self.key = KEY
         self.root.mkdir(parents=True)
 
@@ -59,8 +63,17 @@ def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket
             pass
 
         def _dispatch(self, action: Any) -> None:
-            bucket.requests.append((self.command, self.path, self.headers.get("Range")))
-            if f"Credential={bucket.key}/" not in self.headers.get("Authorization", ""):
+            request = (self.command, self.path, self.headers.get("Range"))
+            bucket.requests.append(request)
+            credential = self.headers.get("Authorization", "")
+            is_of_worker = f"Credential={KEY_OF_WORKERS}/" in credential
+            if not is_of_worker:
+                bucket.of_driver.append(request)
+            # What is refused to this process is refused to workers, too.
+            is_let_in = (
+                bucket.key == KEY if is_of_worker else f"Credential={bucket.key}/" in credential
+            )
+            if not is_let_in:
                 action = self._refuse
             super()._dispatch(action)
 
@@ -84,6 +97,7 @@ def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket
 
 
 def known_to(session: Any, patch: pytest.MonkeyPatch) -> None:
-    """Tell the workers of a session of Spark of the server: its Java may have begun before it."""
-    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+    """Tell the workers of a session of Spark of the server, with a key of their own: its Java may have begun before."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
         patch.setitem(session.sparkContext.environment, name, os.environ[name])
+    patch.setitem(session.sparkContext.environment, "AWS_ACCESS_KEY_ID", KEY_OF_WORKERS)

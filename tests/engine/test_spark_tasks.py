@@ -30,7 +30,8 @@ from borgtrace.errors import EngineError, SourceError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build import clustering, staging
 from borgtrace.ingest.find.discovery import discover
-from borgtrace.overcommit import REPLAY
+from borgtrace.overcommit import ADVICE, RECLAIMED, REPLAY
+from borgtrace.overcommit.recommenders import RECOMMENDERS
 from borgtrace.placement import parse_estimator
 from borgtrace.scheduling import COMPACT, SIMULATE
 from borgtrace.storage.paths import as_path
@@ -87,6 +88,7 @@ class _Context:
     def __init__(self) -> None:
         self.defaultParallelism = 3
         self.said: list[str] = []
+        self.sent: list[Any] = []
         self.destroy, self.cancelAllJobs = (
             partial(self.said.append, "destroyed"),
             partial(self.said.append, "cancelled"),
@@ -97,6 +99,7 @@ class _Context:
 
     def parallelize(self, items: list[Any], pieces: int) -> Any:
         assert (len(items), pieces) == (1, 1)
+        self.sent += items
         return SimpleNamespace(map=lambda call: SimpleNamespace(collect=lambda: [call(items[0])]))
 
 
@@ -115,6 +118,27 @@ def test_each_item_is_a_task_and_nothing_is_left_on_spark(context: _Context) -> 
     tasks, factor = SparkTasks("spark://host:7077"), 10
     assert list(tasks.map(lambda item: item * factor, iter(range(20)))) == list(range(0, 200, 10))
     assert context.said == ["cancelled", "destroyed"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "tasks"),
+    [
+        # Large items are tasks of their own, and small ones are one with those behind them until they are worth it.
+        ([100, 90, 3, 3, 3, 3, 2], [[0], [1], [2, 3, 4, 5], [6]]),
+        # A sixteenth of all is worth a task: small items of few bytes are divided among all executors.
+        ([4] * 32, [[item, item + 1] for item in range(0, 32, 2)]),
+        ([0, 0], [[0], [1]]),
+        ([], []),
+    ],
+)
+def test_small_items_share_a_task(
+    context: _Context, sizes: list[int], tasks: list[list[int]]
+) -> None:
+    items = list(range(len(sizes)))
+    there = SparkTasks("spark://host:7077")
+    results = list(there.map_together(lambda item: item * 10, items, sizes, worth=10))
+    assert results == [item * 10 for item in items]
+    assert context.sent == tasks
 
 
 def test_what_a_task_raises_ends_the_others(context: _Context) -> None:
@@ -298,7 +322,7 @@ def test_replays_on_spark_answer_as_this_machine(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Overcommit by machines, schedules by policy, compaction by seed; by a path that only this process understands."""
+    """Overcommit and its advice, schedules by policy, compaction by seed; by a path that only this process knows."""
     generate(tmp_path / "raw", "2011", 10, 4.0, 1)
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
     monkeypatch.chdir(tmp_path)
@@ -306,17 +330,57 @@ def test_replays_on_spark_answer_as_this_machine(
     policies = ("limit", "nsigma", "gpa:history=2h")
     replayed = REPLAY.run(store, policies=policies, horizon=3_600_000_000)
     assert replayed.table.num_rows == 6
+    # The rate for which anything can be advised where so few machines were seen for four hours.
+    advised = ADVICE.run(store, policies=policies, horizon=1_800_000_000, target=0.5)
+    assert advised.table.num_rows > 0
+    reclaimed = RECLAIMED.run(store)
+    assert reclaimed.table.num_rows > 0
+    recommended = RECOMMENDERS.run(store)
+    assert recommended.table.num_rows > 0
     scheduled = SIMULATE.run(store, policies=("best-fit", "worst-fit"))
     assert scheduled.table.num_rows > 0
     compacted = COMPACT.run(store, at=7_200_000_000, seeds=2, what_ifs=("limits",))
     assert compacted.table.num_rows == 1
     elsewhere = [
         REPLAY.run(store, tasks.url, policies=policies, horizon=3_600_000_000),
+        ADVICE.run(store, tasks.url, policies=policies, horizon=1_800_000_000, target=0.5),
+        RECLAIMED.run(store, tasks.url),
+        RECOMMENDERS.run(store, tasks.url),
         SIMULATE.run(store, tasks.url, policies=("best-fit", "worst-fit")),
         COMPACT.run(store, tasks.url, at=7_200_000_000, seeds=2, what_ifs=("limits",)),
     ]
-    for here, there in zip([replayed, scheduled, compacted], elsewhere, strict=True):
+    answers = [replayed, advised, reclaimed, recommended, scheduled, compacted]
+    for here, there in zip(answers, elsewhere, strict=True):
         assert there.table.equals(here.table)
+
+
+@pytest.mark.wide
+@on_spark
+def test_workers_that_do_not_see_usage_by_machine_are_told(
+    tasks: SparkTasks,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The folder is on the disk of this machine: here it is away while tasks run."""
+    generate(tmp_path / "raw", "2011", 4, 3.0, 1)
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    store = borgtrace.open(tmp_path / "store", memory="1GB")
+    options = {"policies": ("limit",), "resources": ("cpu",), "horizon": 3_600_000_000}
+    REPLAY.run(store, **options)
+    (folder,) = (tmp_path / "store").rglob("machines-*")
+    map_on_workers = SparkTasks.map
+
+    def map_elsewhere(self: SparkTasks, *call: Any, **how: Any) -> Iterator[Any]:
+        folder.rename(tmp_path / "another disk")
+        return map_on_workers(self, *call, **how)
+
+    monkeypatch.setattr(SparkTasks, "map", map_elsewhere)
+    with pytest.raises(EngineError) as caught:
+        REPLAY.run(store, tasks.url, **options)
+    assert str(caught.value) == (
+        f"{folder}: workers do not see the usage by machine; "
+        "put the store on a disk that all of them share, or leave out --engine"
+    )
 
 
 def test_workers_that_write_to_another_disk_are_told(
@@ -326,7 +390,7 @@ def test_workers_that_write_to_another_disk_are_told(
     (source,) = discover([write_part(tmp_path / "raw", "task_usage", USAGE)]).sources
     entry = staging.stage(source, tmp_path / "elsewhere")
     assert isinstance(entry, SourceEntry)
-    monkeypatch.setattr(SparkTasks, "map", lambda *_, **__: iter([(source, entry)]))
+    monkeypatch.setattr(SparkTasks, "map", lambda *_, **__: iter([[(source, entry)]]))
     with pytest.raises(EngineError) as caught:
         list(staging.stage_all([source], tmp_path / "here", SparkTasks("spark://host:7077")))
     assert str(caught.value) == (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 URL = "s3://cells/store"
+RAW = "s3://cells/raw"
 HERE = IngestOptions(jobs=1)
 SPARK = IngestOptions(engine="local[2]", memory="1GB")
 
@@ -57,6 +58,7 @@ def bucket(server: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> B
     server.root.mkdir()
     shutil.rmtree(server.root.parents[1] / "cache of a worker", ignore_errors=True)
     server.requests.clear()
+    server.of_driver.clear()
     return server
 
 
@@ -126,6 +128,29 @@ def test_the_store_is_that_of_this_machine(
     # Neither staged parts stay there, nor anything here.
     assert "staging" not in in_bucket(bucket)
     assert not list((tmp_path / "cache" / "borgtrace" / "unpublished").iterdir())
+
+
+@pytest.mark.scale
+def test_the_driver_reads_the_beginning_of_raw_files_and_no_footer(
+    bucket: Bucket,
+    tmp_path: Path,
+) -> None:
+    """What goes through the driver must not grow with the data."""
+    raw = generate(bucket.root / "raw", "2011", machines=30, hours=2, seed=3, parts=2)
+    assert max(path.stat().st_size for path in raw.rglob("*.gz")) > 2 * 16_384
+    bucket.of_driver.clear()
+    ingest([RAW], URL, SPARK)
+    ranges: dict[str, list[str]] = {".parquet": [], ".gz": []}
+    for method, path, asked in bucket.of_driver:
+        ending = PurePosixPath(path.partition("?")[0]).suffix
+        if method == "GET" and ending in ranges:
+            ranges[ending].append(asked or path)
+    assert ranges[".parquet"] == []
+    assert len(ranges[".gz"]) == len(list(raw.rglob("*.gz")))
+    assert {int(asked.rpartition("-")[2]) <= 16_383 for asked in ranges[".gz"]} == {True}
+    here = ingest([raw], tmp_path / "here", HERE).manifest
+    assert here is not None
+    assert borgtrace.open(URL).digest == here.digest
 
 
 @pytest.mark.wide

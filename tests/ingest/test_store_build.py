@@ -15,6 +15,7 @@ from borgtrace.ingest.build import store_build
 from borgtrace.ingest.build.clustering import sorting_connection, within_reach
 from borgtrace.ingest.build.completion import index_and_digest
 from borgtrace.ingest.build.converted_build import convert
+from borgtrace.ingest.build.file_ranges import sorted_files
 from borgtrace.ingest.build.identity import Identity
 from borgtrace.ingest.build.staged import StagedPaths
 from borgtrace.ingest.build.store_build import BuildInputs
@@ -188,7 +189,7 @@ def test_progress_of_the_last_steps_comes_to_its_end(tmp_path: Path) -> None:
     with sorting_connection("200MB", 1, within_reach(tmp_path), tmp_path / "spill") as connection:
         index_and_digest(
             connection,
-            {name: [] for name in TRACE_TABLES},
+            sorted_files({name: [] for name in TRACE_TABLES}),
             GOOGLE_2011,
             tmp_path,
             told,

@@ -44,6 +44,8 @@ _STAGING = {"csv": 5.0, "json": 7.6}
 """Time to stage a gzip file as a multiple of decompressing it, which depends less on the machine (same page)."""
 _SAMPLE = 4 << 20
 _SMALLEST_SAMPLE = 1 << 20
+_SAMPLE_OF_BUCKET = 1 << 18
+"""From a bucket a sample takes longer to come than to decompress."""
 _WHOLE_INGEST = 2.1
 """Time of a whole ingest as a multiple of its staging: 1.4 to 2.1 in the last runs of 12 M rows (same page)."""
 
@@ -228,8 +230,7 @@ def _measure_sample(sources: Sequence[Source]) -> _Sample:
     largest = max(packed, key=lambda source: source.size)
     # A file that cannot be read is for the ingest to name.
     with suppress(OSError, ValueError, *DAMAGE):
-        # From a bucket it takes longer to come than to decompress.
-        size = _SMALLEST_SAMPLE if isinstance(largest.path, RemotePath) else _SAMPLE
+        size = _SAMPLE_OF_BUCKET if isinstance(largest.path, RemotePath) else _SAMPLE
         with open_regular(largest.path) as file:
             head = file.read(size)
         started = time.perf_counter()

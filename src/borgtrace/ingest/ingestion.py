@@ -379,8 +379,9 @@ def _require_disk_for(
     is_made_in_bucket = isinstance(layout.staging, RemotePath)
     if dialect(identity.generation).conversion:
         is_made_in_bucket = False
-    where = layout.staging if is_made_in_bucket else layout.root
-    planned = estimate(Discovery(list(pending.new)), where, _n_jobs(options))
+    if is_made_in_bucket:
+        return
+    planned = estimate(Discovery(list(pending.new)), layout.root, _n_jobs(options))
     require_disk(planned, layout.root)
 
 

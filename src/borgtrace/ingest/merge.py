@@ -10,7 +10,8 @@ import duckdb
 
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest.build.clustering import cluster
-from borgtrace.ingest.build.completion import count_rows, index_and_digest, new_store
+from borgtrace.ingest.build.completion import index_and_digest, new_store
+from borgtrace.ingest.build.file_ranges import sorted_files
 from borgtrace.ingest.build.identity import Identity, agree, identity_of
 from borgtrace.ingest.build.staged_relation import moved_parts, number_parts, present_relation
 from borgtrace.ingest.build.store_build import conserve
@@ -104,10 +105,10 @@ def merge(
         for part in parts:
             _check_files(part)
             _copy_quarantine(part, Layout(work))
-        files = _merge_tables(connection, parts, entries, work, progress)
-        rows_of_tables = {name: count_rows(paths) for name, paths in files.items()}
+        tables = sorted_files(_merge_tables(connection, parts, entries, work, progress))
+        rows_of_tables = {name: sum(table.rows) for name, table in tables.items()}
         conserve(as_path(out), entries, rows_of_tables)
-        facts = index_and_digest(connection, files, first.dialect, work, progress)
+        facts = index_and_digest(connection, tables, first.dialect, work, progress)
         notes = dict.fromkeys(note for part in parts for note in part.manifest.notes)
         merged = replace(
             first,

@@ -12,6 +12,7 @@ from borgtrace.engine.identifiers import number, quoted
 from borgtrace.errors import UsageError, shell_word
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
+from borgtrace.ingest.build.file_ranges import sorted_files
 from borgtrace.ingest.progress import Progress
 from borgtrace.notation import WallClock, span_option
 from borgtrace.schema import TABLES, TRACE_TABLES
@@ -174,7 +175,8 @@ def _copy(
             relation_sql = f"SELECT * FROM {quoted(name)} AS t WHERE {condition_sql}"
             files[name] = cluster(connection, TABLES[name], relation_sql, work / name)
         progress.advance(f"copy {name}", rows)
-    facts = index_and_digest(connection, files, manifest.dialect, work, progress)
+    tables = sorted_files(files)
+    facts = index_and_digest(connection, tables, manifest.dialect, work, progress)
     # Known only now, and harmless: `new_folder` removes its files if the block fails.
     if not facts["tables"]["tasks"] and not facts["tables"]["collection_events"]:
         raise UsageError(

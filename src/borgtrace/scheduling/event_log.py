@@ -13,6 +13,7 @@ from borgtrace.engine.embedded import select_sql
 from borgtrace.engine.identifiers import quoted
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
+from borgtrace.ingest.build.file_ranges import sorted_files
 from borgtrace.ingest.progress import Progress
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.machines import CPU, MEMORY, UNIT
@@ -67,7 +68,8 @@ def write_event_log(
     ):
         connection.register("simulated", events_of(trace, submissions))
         files = {name: write_table(connection, source, work, name) for name in TRACE_TABLES}
-        done = index_and_digest(connection, files, original.dialect, work, Progress())
+        tables = sorted_files(files)
+        done = index_and_digest(connection, tables, original.dialect, work, Progress())
         note = (
             f"simulated with {policy}, seed {seed}, from {original.digest}; "
             "tasks of alloc sets and usage are left out"

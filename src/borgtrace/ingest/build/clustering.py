@@ -10,6 +10,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
@@ -166,24 +167,26 @@ def cluster(
         Staged parts that are read without DuckDB.
     """
     folder.mkdir(parents=True)
-    show_parts(connection, parts or {})
     coded_parts = CodedParts(table, coded)
     source = _SortedRelation(connection, table, relation_sql, coded_parts)
     n_writers, memory = writers(connection)
     most_rows = min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
-    files = source.plan(most_rows, folder, present, fresh_sql)
+    files: Iterable[_PlannedFile] = source.plan(
+        most_rows, WORTH_SHARING, folder, present, fresh_sql
+    )
     if spark is not None:
-        folders = reach_of(connection)
-        make = partial(
-            _make_file,
+        there = _RelationOfTasks(
             table,
             relation_sql,
-            f"{memory}B",
             parts or {},
             coded_parts,
-            folders,
+            f"{memory}B",
+            reach_of(connection),
         )
-        for rows in spark.map(make, files):
+        if isinstance(folder, RemotePath):
+            # The collections of all parts would come here, to be dropped when the ranges are known.
+            (files,) = spark.map(partial(there.plan, most_rows, WORTH_SHARING), [folder])
+        for rows in spark.map(there.make, files):
             progress(rows)
         return _parts_in(folder)
     pending: deque[Future[int]] = deque()
@@ -285,9 +288,10 @@ class _SortedRelation:
     def plan(
         self,
         most_rows: int,
+        worth_sharing: int,
         folder: Path,
-        present: Sequence[Path],
-        fresh_sql: str,
+        present: Sequence[Path] = (),
+        fresh_sql: str = "",
     ) -> Iterator[_PlannedFile]:
         """Yield each file that has to be made; link those that stay."""
         collections, counts = self._collections()
@@ -295,7 +299,7 @@ class _SortedRelation:
         new_collections = self._new_collections(fresh_sql) if present else ()
         # By the rows alone: the files must not depend on the number of cores.
         share = int(sum(counts)) // MOST_WRITERS
-        rows_of_file = min(most_rows, max(WORTH_SHARING, share))
+        rows_of_file = min(most_rows, max(worth_sharing, share))
         cuts, kept = plan_files(collections, counts, rows_of_file, present, starts, new_collections)
         file_of_collection = np.searchsorted(cuts, collections, "right")
         sizes = np.bincount(file_of_collection, counts, len(cuts) + 1).astype(np.int64)
@@ -354,20 +358,42 @@ def _link(path: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
-def _make_file(
-    table: Table,
-    relation_sql: str,
-    memory: str,
-    parts: PartsByColumns,
-    coded: CodedParts,
-    folders: Sequence[str],
-    file: _PlannedFile,
-) -> int:
-    """Read and write one file in a task, which has no access to the connection that planned it."""
-    with sorting_connection(memory, 1, folders) as connection:
-        show_parts(connection, parts)
-        rows = _SortedRelation(connection, table, relation_sql, coded).read(file)
-        return write_rows(file.path, file.first_row, table, rows)
+@dataclass(frozen=True)
+class _RelationOfTasks:
+    """A relation that tasks sort, which have no access to the connection of the process that plans them.
+
+    Parameters
+    ----------
+    table, relation_sql, parts, coded
+        As for `cluster`.
+    memory
+        What each task may hold.
+    folders
+        All that it can read and write.
+    """
+
+    table: Table
+    relation_sql: str
+    parts: PartsByColumns
+    coded: CodedParts
+    memory: str
+    folders: Sequence[str]
+
+    def plan(self, most_rows: int, worth_sharing: int, folder: Path) -> list[_PlannedFile]:
+        """Return each file of a table of which there is none yet."""
+        with self._open() as relation:
+            return list(relation.plan(most_rows, worth_sharing, folder))
+
+    def make(self, file: _PlannedFile) -> int:
+        """Read and write one file."""
+        with self._open() as relation:
+            return write_rows(file.path, file.first_row, self.table, relation.read(file))
+
+    @contextmanager
+    def _open(self) -> Iterator[_SortedRelation]:
+        with sorting_connection(self.memory, 1, self.folders) as connection:
+            show_parts(connection, self.parts)
+            yield _SortedRelation(connection, self.table, self.relation_sql, self.coded)
 
 
 def write_rows(

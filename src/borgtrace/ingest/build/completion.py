@@ -22,7 +22,7 @@ from borgtrace.ingest.build.sorted_tables import (
     whole_span,
 )
 from borgtrace.ingest.progress import Progress
-from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.schema import TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
 from borgtrace.storage import as_path, new_folder
 from borgtrace.store.columns import DEFAULT_COLUMNS
@@ -32,6 +32,8 @@ from borgtrace.store.layout import FORMAT_VERSION, Layout
 from borgtrace.store.manifest import Manifest
 from borgtrace.version import __version__
 
+WORTH_A_TASK = 1 << 20
+"""Rows of sorted files below which several are checked by one task of Spark."""
 Facts = Mapping[str, Sequence[FileFacts]]
 """Facts of each file of each table, in their order."""
 
@@ -69,7 +71,7 @@ def new_store(
 
 def index_and_digest(
     connection: duckdb.DuckDBPyConnection,
-    files: Mapping[str, Sequence[Path]],
+    files: Mapping[str, SortedFiles],
     dialect: Dialect,
     work: Path,
     progress: Progress,
@@ -84,7 +86,7 @@ def index_and_digest(
     connection
         DuckDB with its limits set.
     files
-        Clustered Parquet files of every trace table.
+        Those of every trace table, from `sorted_files`.
     dialect
         Decides how ties in time are broken.
     work
@@ -104,9 +106,8 @@ def index_and_digest(
     if spark:
         run = spark.map
         connect = partial(sorting_connection, f"{memory}B", 1, reach_of(connection))
-    sorted_files = {name: SortedFiles.of(files[name]) for name in TRACE_TABLES}
-    tables = SortedTables(sorted_files, dialect, connect, out or work)
-    completion = _Completion(tables, run, work, progress, previous)
+    tables = SortedTables(files, dialect, connect, out or work)
+    completion = _Completion(tables, run, work, progress, previous, spark)
     return completion.manifest_fields()
 
 
@@ -119,6 +120,7 @@ class _Completion:
     work: Path
     progress: Progress
     previous: Manifest | None
+    spark: SparkTasks | None
 
     def manifest_fields(self) -> dict[str, Any]:
         n_repeated = self._index_usage()
@@ -147,7 +149,8 @@ class _Completion:
         for rows, n_repeated_here in zip(rows_of_files, indexed, strict=True):
             n_repeated += n_repeated_here
             self.progress.advance("index tasks", rows)
-        tasks = SortedFiles.of([self.tables.task_file(number) for number in numbers])
+        # Where the files are: of a bucket their footers would be most of what goes through the driver.
+        (tasks,) = self.run(SortedFiles.of, [[self.tables.task_file(number) for number in numbers]])
         self.tables = replace(self.tables, files={**self.tables.files, "tasks": tasks})
         return n_repeated
 
@@ -162,7 +165,13 @@ class _Completion:
         total = sum(sum(files.rows) for files in self.tables.files.values())
         self.progress.begin("check and digest", total, "rows")
         facts: dict[str, list[FileFacts]] = {name: [] for name in self.tables.files}
-        summaries = self.run(self.tables.summarize, items)
+        if self.spark:
+            sizes = [self.tables.files[item.table].rows[item.number] for item in items]
+            summaries = self.spark.map_together(
+                self.tables.summarize, items, sizes, worth=WORTH_A_TASK
+            )
+        else:
+            summaries = self.run(self.tables.summarize, items)
         for item, file_facts in zip(items, summaries, strict=True):
             facts[item.table].append(file_facts)
             rows = self.tables.files[item.table].rows[item.number]

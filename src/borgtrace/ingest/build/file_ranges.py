@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +60,11 @@ class SortedFiles:
         if number < len(other.starts):
             last_file = bisect_left(self.starts, other.starts[number])
         return list(self.paths[first_file : last_file + 1])
+
+
+def sorted_files(files: Mapping[str, Sequence[Path]]) -> dict[str, SortedFiles]:
+    """Return the files of each table with their rows and first collections, from their footers."""
+    return {name: SortedFiles.of(paths) for name, paths in files.items()}
 
 
 def _first_collection(footer: pq.FileMetaData) -> int:

@@ -167,6 +167,8 @@ def _read_fast(source: Source, container: Container, output: StagedOutput) -> bo
 
 WORTH_A_PROCESS = 32_000_000
 """Bytes beside the largest file below which starting processes costs more than it saves."""
+WORTH_A_TASK = 8_000_000
+"""Bytes of raw files below which several are one task of Spark: of a trace in thousands of parts most are smaller."""
 
 Outcome = SourceEntry | SourceError
 
@@ -197,7 +199,9 @@ def stage_all(
     attempt = partial(_attempt, staging=staging)
     if isinstance(jobs, SparkTasks):
         largest_first = sorted(sources, key=lambda source: -source.size)
-        for source, outcome in jobs.map(attempt, largest_first, ordered=False):
+        sizes = [source.size for source in largest_first]
+        staged = jobs.map_together(attempt, largest_first, sizes, worth=WORTH_A_TASK, ordered=False)
+        for source, outcome in staged:
             if isinstance(outcome, SourceEntry):
                 _require_staged(source, staging)
             yield source, outcome

@@ -1,7 +1,7 @@
 """Staged parts (and the tables a store has) → the next version of the store."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import duckdb
 
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.memory import parse_memory
+from borgtrace.engine.processes import Item, Result
 from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.build.clustering import (
@@ -21,6 +22,7 @@ from borgtrace.ingest.build.clustering import (
 from borgtrace.ingest.build.coded_part import SUFFIX
 from borgtrace.ingest.build.completion import count_rows, index_and_digest
 from borgtrace.ingest.build.converted_build import convert, refuse_addition
+from borgtrace.ingest.build.file_ranges import sorted_files
 from borgtrace.ingest.build.identity import Identity
 from borgtrace.ingest.build.staged import StagedPaths
 from borgtrace.ingest.build.staged_relation import (
@@ -225,13 +227,14 @@ class StoreBuild:
         """Sort canonical rows into the store; return their fields of the manifest."""
         files = {name: self.cluster_table(name) for name in TRACE_TABLES}
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
-        rows_of_tables = {name: count_rows(paths) for name, paths in files.items()}
+        tables = self._read_footers(sorted_files, files)
+        rows_of_tables = {name: sum(table.rows) for name, table in tables.items()}
         conserve(self.layout.root, self.inputs.entries, rows_of_tables)
         self.move_quarantine()
         present = self.inputs.present
         facts = index_and_digest(
             self.connection,
-            files,
+            tables,
             trace,
             self.work,
             self.progress,
@@ -259,7 +262,8 @@ class StoreBuild:
             self.progress,
         )
         self.move_quarantine()
-        facts = index_and_digest(self.connection, converted.files, trace, self.work, self.progress)
+        tables = sorted_files(converted.files)
+        facts = index_and_digest(self.connection, tables, trace, self.work, self.progress)
         basis = {
             **asdict(converted.basis),
             "said_cores": identity.capacity.cores,
@@ -283,7 +287,7 @@ class StoreBuild:
         staged = self._staged_parts(name)
         coded = [StagedPart(path, part) for path, part in staged.items() if path.suffix == SUFFIX]
         parquet = {path: part for path, part in staged.items() if path.suffix != SUFFIX}
-        parts = by_columns(parquet)
+        parts = self._read_footers(by_columns, parquet)
         present = self.layout.parts(name)
         moved = self.moved_parts_of(name)
         # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is rebuilt,
@@ -314,6 +318,13 @@ class StoreBuild:
             parts=parts,
             coded=coded,
         )
+
+    def _read_footers(self, read: Callable[[Item], Result], files: Item) -> Result:
+        """Return what the footers of files say: by a task where they are in a bucket, so that they do not come here."""
+        if self.spark is None or self.shared is None or not files:
+            return read(files)
+        (facts,) = self.spark.map(read, [files])
+        return facts
 
     def moved_parts_of(self, name: str) -> dict[int, int | None]:
         """Return what the source_part of each present row of a table becomes; None where its source is replaced."""

@@ -29,6 +29,8 @@ from borgtrace.storage.sparse_copy import local_copies
 
 HEAD = 1 << 16
 """Bytes of a file that are looked at before it is known what it is."""
+PACKED_HEAD = HEAD // 4
+"""Of a packed file in a bucket: as much text, while of a trace of small files it is less of what there is."""
 _UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 EXPECTED = "a file of a published format, or a table with columns such as task, time and cpu"
 
@@ -166,7 +168,7 @@ class _OpenedFile(NamedTuple):
 
 def _open(path: Path) -> _OpenedFile:
     if isinstance(path, RemotePath):
-        return _OpenedFile(*path.head(HEAD))
+        return _OpenedFile(*path.head(PACKED_HEAD if path.suffix == ".gz" else HEAD))
     try:
         with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size

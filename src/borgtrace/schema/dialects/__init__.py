@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
 from typing import Any
 
@@ -78,6 +79,16 @@ _MODULES = (
 )
 DIALECTS: dict[str, Dialect] = {module.DIALECT.name: module.DIALECT for module in _MODULES}
 """Known trace formats, by name."""
+
+
+def _pickled(trace_format: Dialect) -> Any:
+    """Pickle a known format as its name: whole, it would be most of what each worker is sent and returns of a file."""
+    if DIALECTS.get(trace_format.name) is trace_format:
+        return dialect, (trace_format.name,)
+    return object.__reduce_ex__(trace_format, 2)
+
+
+copyreg.pickle(Dialect, _pickled)
 
 GOOGLE_2011 = google2011.DIALECT
 GOOGLE_2019 = google2019.DIALECT
