@@ -218,7 +218,10 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self) -> None:
             self.asked: dict[str, object] = {}
             level = partial(self.config, "level")
-            self.sparkContext = SimpleNamespace(setLogLevel=level, defaultParallelism=3)
+            self.set_by_user: dict[str, str] = {}
+            self.sparkContext = SimpleNamespace(
+                setLogLevel=level, defaultParallelism=3, getConf=lambda: self.set_by_user
+            )
             self.conf = SimpleNamespace(set=self.config)
             self.master, self.appName = partial(self.config, "master"), partial(self.config, "name")
 
@@ -244,9 +247,16 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
         "level": "FATAL",
         "spark.executor.cores": "1",
     }
-    # Two pieces for each thread.
+    # Two pieces for each thread, and one for two million rows of a large store.
     wanted |= {"spark.sql.shuffle.partitions": 6}
     assert wanted.items() <= builder.asked.items()
+    spark.connect("local[1]", n_rows=12_000_001)
+    assert builder.asked["spark.sql.shuffle.partitions"] == 7
+    # What the user says counts.
+    builder.set_by_user["spark.sql.shuffle.partitions"] = "50"
+    spark.connect("local[1]", n_rows=40_000_000)
+    assert builder.asked["spark.sql.shuffle.partitions"] == 7
+    builder.set_by_user.clear()
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     # Only elsewhere is there somebody to wait for.
     waited: list[object] = []

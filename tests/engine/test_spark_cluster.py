@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import borgtrace
+from borgtrace.catalog import find
 from borgtrace.cli import main
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.question import EngineTables
+from borgtrace.synth import generate
 from tests.ingest.raw import write_cell, write_part
-from tests.question.test_cluster import master  # noqa: F401 - the cluster, as a fixture
+from tests.question.test_cluster import master, worker_command  # noqa: F401 - the cluster, as a fixture
+from tests.question.test_contract import alike
 
 pytestmark = pytest.mark.scale
 
@@ -147,3 +153,129 @@ def test_experiments_and_datasets_are_those_of_this_machine(
             path.read_bytes()
             == (tmp_path / "set 2" / path.relative_to(tmp_path / "set 0")).read_bytes()
         )
+
+
+QUESTIONS = (
+    "machine_shapes",
+    "job_usage",
+    "utilization",
+    "job_delay",
+    "run_times",
+    "task_totals",
+)
+_ASK = """
+import json, sys
+from borgtrace.catalog import find
+from borgtrace.question import EngineTables
+url, store, *names = sys.argv[1:]
+tables = EngineTables.of(store, url, memory="900MB")
+for name in names:
+    print(json.dumps(find(name).run(tables).table.to_pylist()), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def synthetic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a synthetic cell whose replay takes several tasks."""
+    folder = tmp_path_factory.mktemp("synthetic")
+    generate(folder / "raw", "2011", 24, 6.0, 1)
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"
+
+
+def parent_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def busy_executor(folder: Path, process: subprocess.Popen[str]) -> int:
+    """Wait until an executor has begun the Python in which it runs tasks, and return it."""
+    while True:
+        assert process.poll() is None, process.communicate()[1][-2000:]
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                is_python = b"pyspark.daemon" in (entry / "cmdline").read_bytes()
+                if is_python and parent_of(int(entry.name)) in executors(folder):
+                    return parent_of(int(entry.name))
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def replacements() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Workers that were started in place of lost ones; they end with the test."""
+    workers: list[subprocess.Popen[bytes]] = []
+    yield workers
+    for worker in workers:
+        worker.kill()
+        worker.wait(30)
+
+
+def lose_worker(
+    url: str,
+    executor: int,
+    replacements: list[subprocess.Popen[bytes]],
+) -> None:
+    """Kill the worker of an executor and the executor, as if their machine were lost, and start another."""
+    worker = parent_of(executor)
+    environment = {}
+    for entry in Path(f"/proc/{worker}/environ").read_text().split("\0"):
+        name, _, value = entry.partition("=")
+        environment[name] = value
+    environment.pop("", None)
+    for process in (worker, executor):
+        os.kill(process, signal.SIGKILL)
+    command = worker_command(url)
+    replacements.append(
+        subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    )
+
+
+def test_a_worker_that_is_lost_during_questions(
+    master: str,  # noqa: F811
+    replacements: list[subprocess.Popen[bytes]],
+    synthetic: Path,
+    tmp_path: Path,
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", _ASK, master, str(synthetic), *QUESTIONS],
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    one, *_ = executors(tmp_path.parent)
+    lose_worker(master, one, replacements)
+    others, said = process.communicate(timeout=900)
+    assert process.returncode == 0, said[-3000:]
+    answers = [json.loads(line) for line in (first, *others.splitlines())]
+    tables = EngineTables.of(synthetic)
+    for name, rows in zip(QUESTIONS, answers, strict=True):
+        here = json.loads(json.dumps(find(name).run(tables).table.to_pylist()))
+        assert len(rows) == len(here) > 0, name
+        for row, row_here in zip(rows, here, strict=True):
+            assert all(alike(value, row[column]) for column, value in row_here.items()), name
+
+
+def test_a_worker_that_is_lost_during_a_replay(
+    master: str,  # noqa: F811
+    replacements: list[subprocess.Popen[bytes]],
+    synthetic: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["overcommit", str(synthetic), "--horizon", "1h", "--json"]
+    process = begin(*words, "--engine", master)
+    lose_worker(master, busy_executor(tmp_path.parent, process), replacements)
+    printed, said = process.communicate(timeout=900)
+    assert process.returncode == 0, said[-3000:]
+    with suppress(SystemExit):
+        main(words)
+    here = capsys.readouterr().out
+    assert json.loads(here)
+    assert json.loads(printed) == json.loads(here)

@@ -330,12 +330,13 @@ def test_replays_on_spark_answer_as_this_machine(
     policies = ("limit", "nsigma", "gpa:history=2h")
     replayed = REPLAY.run(store, policies=policies, horizon=3_600_000_000)
     assert replayed.table.num_rows == 6
-    # The rate for which anything can be advised where so few machines were seen for four hours.
-    advised = ADVICE.run(store, policies=policies, horizon=1_800_000_000, target=0.5)
+    # By hours, as the trace has no whole day.
+    advice = {"policies": policies, "horizon": 900_000_000, "period": 3_600_000_000, "target": 0.5}
+    advised = ADVICE.run(store, **advice)
     assert advised.table.num_rows > 0
     reclaimed = RECLAIMED.run(store)
     assert reclaimed.table.num_rows > 0
-    recommended = RECOMMENDERS.run(store)
+    recommended = RECOMMENDERS.run(store, cores=64.0, gib=256.0)
     assert recommended.table.num_rows > 0
     scheduled = SIMULATE.run(store, policies=("best-fit", "worst-fit"))
     assert scheduled.table.num_rows > 0
@@ -343,9 +344,9 @@ def test_replays_on_spark_answer_as_this_machine(
     assert compacted.table.num_rows == 1
     elsewhere = [
         REPLAY.run(store, tasks.url, policies=policies, horizon=3_600_000_000),
-        ADVICE.run(store, tasks.url, policies=policies, horizon=1_800_000_000, target=0.5),
+        ADVICE.run(store, tasks.url, **advice),
         RECLAIMED.run(store, tasks.url),
-        RECOMMENDERS.run(store, tasks.url),
+        RECOMMENDERS.run(store, tasks.url, cores=64.0, gib=256.0),
         SIMULATE.run(store, tasks.url, policies=("best-fit", "worst-fit")),
         COMPACT.run(store, tasks.url, at=7_200_000_000, seeds=2, what_ifs=("limits",)),
     ]

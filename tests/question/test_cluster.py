@@ -50,6 +50,25 @@ def _listens(port: int, seconds: float = 60.0) -> bool:
     return False
 
 
+def worker_command(url: str) -> list[str]:
+    """Return the command of a worker of one core, which needs the environment of the master."""
+    import pyspark
+
+    return [
+        str(Path(pyspark.__file__).parent / "bin" / "spark-class"),
+        "org.apache.spark.deploy.worker.Worker",
+        "--host",
+        "127.0.0.1",
+        "--webui-port",
+        "0",
+        "--cores",
+        "1",
+        "--memory",
+        "1g",
+        url,
+    ]
+
+
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
@@ -66,35 +85,17 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "PYSPARK_PYTHON": sys.executable,
     }
     url = f"spark://127.0.0.1:{port}"
-    start = [str(home / "bin" / "spark-class")]
-    commands = [
-        [
-            *start,
-            "org.apache.spark.deploy.master.Master",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--webui-port",
-            "0",
-        ],
-        *(
-            [
-                *start,
-                "org.apache.spark.deploy.worker.Worker",
-                "--host",
-                "127.0.0.1",
-                "--webui-port",
-                "0",
-                "--cores",
-                "1",
-                "--memory",
-                "1g",
-                url,
-            ]
-            for _ in range(2)
-        ),
+    master = [
+        str(home / "bin" / "spark-class"),
+        "org.apache.spark.deploy.master.Master",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--webui-port",
+        "0",
     ]
+    commands = [master, worker_command(url), worker_command(url)]
     running: list[subprocess.Popen[bytes]] = []
     with (folder / "log").open("wb") as log:
         try:

@@ -30,6 +30,7 @@ def connect(
     memory: str = "4GB",
     threads: int | None = None,
     temp_directory: Path | None = None,
+    n_rows: int = 0,
 ) -> SQLBackend:
     """Open an engine by its name.
 
@@ -43,6 +44,8 @@ def connect(
         Threads of DuckDB (all cores where None); Spark takes them from `url`.
     temp_directory
         Where to spill; a place under the system's temporary directory where None.
+    n_rows
+        Rows of the largest table that will be read, by which Spark divides what it shuffles.
 
     Raises
     ------
@@ -60,7 +63,7 @@ def connect(
     if _is_spark(url):
         from borgtrace.engine import spark
 
-        return spark.connect(url, memory, temp_directory)
+        return spark.connect(url, memory, temp_directory, n_rows)
     import ibis
 
     return ibis.duckdb.from_connection(raw_connection(memory, threads, temp_directory))

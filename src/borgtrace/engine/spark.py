@@ -18,7 +18,7 @@ from ibis.expr.operations import PhysicalTable
 from borgtrace.engine.columns_read import columns_read
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.engine.refusal import IN_BUCKET, refusal
-from borgtrace.engine.spark_session import open_session
+from borgtrace.engine.spark_session import divide_shuffles, open_session
 from borgtrace.engine.stored import stored_names
 from borgtrace.schema import Table
 from borgtrace.storage import BUCKETS
@@ -35,9 +35,20 @@ _VIEWS = Lock()
 
 
 def connect(
-    url: str = "local[2]", memory: str = "4GB", temp_directory: Path | None = None, **conf: str
+    url: str = "local[2]",
+    memory: str = "4GB",
+    temp_directory: Path | None = None,
+    n_rows: int = 0,
+    **conf: str,
 ) -> Backend:
     """Open an Ibis connection on Spark; see :func:`borgtrace.engine.spark_session.open_session`.
+
+    Parameters
+    ----------
+    url, memory, temp_directory, conf
+        As there.
+    n_rows
+        As for :func:`borgtrace.engine.connect`.
 
     Notes
     -----
@@ -51,6 +62,7 @@ def connect(
         temp_directory,
         **conf,
     )
+    divide_shuffles(session, n_rows)
     return ibis.pyspark.connect(session)
 
 

@@ -35,6 +35,9 @@ _LEAST_MEGABYTES = 512
 """Spark refuses to start a driver with less than 450 MB."""
 PATIENCE = 20.0
 """Seconds that a worker has to start an executor: Java starts in two."""
+_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+_ROWS_OF_PARTITION = 2_000_000
+"""Rows of usage of which a partition has some columns: about 100 MB."""
 _ON_DEMAND = "spark.dynamicAllocation.enabled"
 
 
@@ -74,13 +77,28 @@ def open_session(
     session = start_session(builder.master(url).appName("borgtrace"), url)
     # A page of Java for each failed task, and warnings about the host, would drown what the command itself prints.
     session.sparkContext.setLogLevel("FATAL")
-    if url.startswith("local"):
-        # Spark's default of 200 is meant for clusters; on a few threads most partitions would be empty.
-        n_partitions = 2 * session.sparkContext.defaultParallelism
-        session.conf.set("spark.sql.shuffle.partitions", n_partitions)
-    else:
+    if not url.startswith("local"):
         await_executor(session, url)
     return session
+
+
+def divide_shuffles(session: SparkSession, n_rows: int) -> None:
+    """Divide what is shuffled by its size, unless the user has set into how many partitions.
+
+    With Spark's 200 most are empty for a small cell, while each that is held in memory costs every query a task; for a
+    large one each is more than a task can hold.
+
+    Parameters
+    ----------
+    session
+        The session.
+    n_rows
+        Rows of the largest table that will be read.
+    """
+    context = session.sparkContext
+    if context.getConf().get(_SHUFFLE_PARTITIONS) is None:
+        by_size = -(-n_rows // _ROWS_OF_PARTITION)
+        session.conf.set(_SHUFFLE_PARTITIONS, max(2 * context.defaultParallelism, by_size))
 
 
 def session_properties(url: str, memory: str, temp_directory: Path | None) -> dict[str, str]:

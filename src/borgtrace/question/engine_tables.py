@@ -116,7 +116,8 @@ class EngineTables(Tables):
         opened = store
         memory = memory or opened.memory
         url = engine or "duckdb"
-        connection = connect(url, memory=memory, threads=threads)
+        n_rows = max(opened.manifest.tables.values(), default=0)
+        connection = connect(url, memory=memory, threads=threads, n_rows=n_rows)
         is_spark = connection.name == "pyspark"
         tables = _read_tables(opened, connection, is_spark=is_spark)
         # What workers write to their own disks no other one sees.
