@@ -137,7 +137,21 @@ def test_what_is_published_has_a_source_and_what_is_not_a_reason(known):
 @each_dialect
 def test_a_manifest_of_its_trace_finds_a_dialect(known):
     assert dialect(known.trace).trace == known.trace
-    assert pickle.loads(pickle.dumps(known)).name == known.name
+
+
+@each_dialect
+def test_a_known_format_goes_to_workers_as_its_name(known):
+    """Its raw tables would be most of what each task is sent of a file."""
+    sent = pickle.dumps(known)
+    assert pickle.loads(sent) is known
+    assert len(sent) < 200
+    # Another one of its name goes whole.
+    other = pickle.loads(pickle.dumps(replace(known, title="another")))
+    assert (other.name, other.title, other.tables.keys()) == (
+        known.name,
+        "another",
+        known.tables.keys(),
+    )
 
 
 def test_an_unknown_format_is_a_usage_error():
