@@ -199,7 +199,7 @@ class Bench:
         if phase == "dataset":
             return digest_of_files(root / "set")
         if phase == "overcommit":
-            return hashlib.sha256(json_printed(out).encode()).hexdigest()[:12]
+            return digest_of_answer(out)
         if engine:
             return compare_answers(self.answers(""), self.answers(engine))
         return f"{len(list(self.answers('').glob('*.parquet')))} answers"
@@ -214,11 +214,12 @@ def print_outcome(command: Sequence[str], status: int, printed: str) -> None:
         print(f"questions, elapsed s: {', '.join(longest)}", file=sys.stderr)
 
 
-def json_printed(out: Path) -> str:
-    """Return the JSON among what a command printed."""
+def digest_of_answer(out: Path) -> str:
+    """Return a digest of the answer among what a command printed, without where and how fast it was computed."""
     text = out.read_text()
-    begin = min(place for place in (text.find("{"), text.find("[")) if place >= 0)
-    return text[begin : max(text.rfind("}"), text.rfind("]")) + 1]
+    answer = json.loads(text[text.find("{") : text.rfind("}") + 1])
+    del answer["provenance"]
+    return hashlib.sha256(json.dumps(answer, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def digest_of_files(folder: Path) -> str:
