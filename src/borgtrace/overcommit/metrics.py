@@ -97,13 +97,9 @@ def scores(
     out["cold"] = [prediction.n_cold for prediction in predictions]
     # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
     if block.resource == "memory":
-        out["kills"] = kills(
-            block.all.columns,
-            block.priority,
-            block.is_known,
-            # Nothing exceeds infinity: no kill is counted where nothing is judged.
-            np.where(is_judged, predicted, np.inf),
-        )
+        # Nothing exceeds infinity: no kill is counted where nothing is judged.
+        room = np.where(is_judged, predicted, np.inf)
+        out["kills"] = kills(block.all.columns, block.priority, block.is_known, room)
     return out
 
 

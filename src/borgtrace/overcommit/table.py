@@ -347,6 +347,21 @@ def chart(answer: pa.Table) -> charts.Chart:
         """,
     )
     rows = [{**row, "accepted_rate": ACCEPTED_RATE} for row in rows]
+    rate_accepted = f"{percent(ACCEPTED_RATE)} of the time"
+    return (
+        alt.layer(*_layers(rows))
+        .facet(
+            row=charts.rows_of_panels("resource"),
+            column=charts.columns_of_panels("tasks"),
+        )
+        .properties(title=f"Savings against violations (filled: front; dashed: {rate_accepted})")
+    )
+
+
+def _layers(rows: list[Row]) -> tuple[charts.Chart, ...]:
+    """Return the line at the accepted rate, the curves and the points of a panel."""
+    import altair as alt
+
     whole = charts.base(rows)
     accepted = whole.mark_rule(strokeDash=[5, 3]).encode(
         x=alt.X("mean(accepted_rate):Q", title="violation rate")
@@ -358,29 +373,14 @@ def chart(answer: pa.Table) -> charts.Chart:
         detail="curve:N",
     )
     lines = base.mark_line(strokeWidth=1, opacity=0.5).encode(
-        tooltip=charts.tooltips(
-            rows,
-            "rate",
-            "savings",
-            "family",
-            "curve",
-        ),
+        tooltip=charts.tooltips(rows, "rate", "savings", "family", "curve"),
     )
     points = base.mark_point(filled=False, size=45).encode(
         fill=alt.Fill("family:N", legend=None),
         fillOpacity=alt.condition("datum.is_on_front", alt.value(0.9), alt.value(0.0)),
         tooltip=charts.tooltips(rows),
     )
-    return (
-        alt.layer(accepted, lines, points)
-        .facet(
-            row=charts.rows_of_panels("resource"),
-            column=charts.columns_of_panels("tasks"),
-        )
-        .properties(
-            title=f"Savings against violations (filled: front; dashed: {percent(ACCEPTED_RATE)} of the time)"
-        )
-    )
+    return accepted, lines, points
 
 
 WEEK_2019 = Scope(

@@ -144,8 +144,6 @@ def forecast(
         device=device,
     )
     options = with_named(options, forecaster, resource)
-    if not forecaster and not model:
-        print_left_out(options)
     question = PACKED if pack else FORECAST
     opened = borgtrace.open(required_store(store), memory=memory)
     ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)
@@ -156,13 +154,15 @@ def with_named(
     forecasters: list[str] | None,
     resources: list[str] | None,
 ) -> ForecastOptions:
-    """Return options with the forecasters and resources that are named; where none is, the defaults stay."""
+    """Return options with the forecasters and resources that are named; of the default ones, say what is left out."""
     from dataclasses import replace
 
     if forecasters:
         options = replace(options, forecasters=tuple(forecasters))
     if resources:
         options = replace(options, resources=tuple(resources))
+    if not forecasters and not options.model:
+        print_left_out(options)
     return options
 
 

@@ -174,7 +174,9 @@ def cluster(
     files: Iterable[_PlannedFile] = source.plan(
         most_rows, WORTH_SHARING, folder, present, fresh_sql
     )
-    if spark is not None:
+    if spark is None:
+        _write_files(source, files, n_writers, progress, refine)
+    else:
         there = _RelationOfTasks(
             table,
             relation_sql,
@@ -188,7 +190,18 @@ def cluster(
             (files,) = spark.map(partial(there.plan, most_rows, WORTH_SHARING), [folder])
         for rows in spark.map(there.make, files):
             progress(rows)
-        return _parts_in(folder)
+    return sorted(folder.glob("part-*.parquet"))
+
+
+def _write_files(
+    source: "_SortedRelation",
+    files: "Iterable[_PlannedFile]",
+    n_writers: int,
+    progress: Callable[[int], None],
+    refine: Refinement,
+) -> None:
+    """Sort the rows of files here, one file at a time, and write some files at once."""
+    table = source.table
     pending: deque[Future[int]] = deque()
     # The connection stays with this thread: one of a pool may outlive the work and keep its DuckDB results alive.
     with ThreadPoolExecutor(n_writers) as pool:
@@ -201,11 +214,6 @@ def cluster(
                 progress(pending.popleft().result())
         for future in pending:
             progress(future.result())
-    return _parts_in(folder)
-
-
-def _parts_in(folder: Path) -> list[Path]:
-    return sorted(folder.glob("part-*.parquet"))
 
 
 def writers(connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
