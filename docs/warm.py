@@ -18,13 +18,14 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ with socket.socket(socket.AF_UNIX) as server:
         signal.signal(number, lambda number, _: os.kill(child, number))
     status = int(answers.readline())
 if os.WIFSIGNALED(status):
-    signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+    if os.WTERMSIG(status) != signal.SIGKILL:
+        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
     os.kill(os.getpid(), os.WTERMSIG(status))
 sys.exit(os.waitstatus_to_exitcode(status))
 """
@@ -132,31 +134,66 @@ def _serve(path: str) -> None:
         while True:
             client, _ = listening.accept()
             request, files = _request(client)
+            if request is None:
+                # Whoever asked was ended meanwhile.
+                client.close()
+                _close(files)
+                continue
             child = os.fork()
             if not child:
                 listening.close()
                 client.close()
                 _end(_become(request, files))
-            threading.Thread(target=_attend, args=(client, child, files), daemon=True).start()
+            # Before the next fork: its child would hold them too, and who reads this one's output wait for its end.
+            _close(files)
+            threading.Thread(target=_attend, args=(client, child), daemon=True).start()
 
 
-def _request(client: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def _request(client: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """Read what a stand-in asks for, with its files; None where it ended before all was said."""
     header, files, _, _ = socket.recv_fds(client, 8, 3)
     size = int.from_bytes(header, "big")
     text = bytearray()
     while len(text) < size:
-        text += client.recv(size - len(text))
-    return json.loads(text), files
+        part = client.recv(size - len(text))
+        if not part:
+            break
+        text += part
+    is_whole = len(files) == 3 and len(text) == size > 0
+    return json.loads(text) if is_whole else None, files
 
 
-def _attend(client: socket.socket, child: int, files: list[int]) -> None:
-    """Tell a stand-in its child, and how the child ended."""
+def _close(files: list[int]) -> None:
     for file in files:
         os.close(file)
+
+
+def _attend(client: socket.socket, child: int) -> None:
+    """Tell a stand-in its child, and how the child ended; end the child of a stand-in that was killed."""
     with client:
-        client.sendall(f"{child}\n".encode())
+        _say(client, child)
+        if not _ends_before(child, client):
+            os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-        client.sendall(f"{status}\n".encode())
+        _say(client, status)
+
+
+def _say(client: socket.socket, number: int) -> None:
+    """Tell a stand-in a number, if it is still there."""
+    with suppress(ConnectionError):
+        client.sendall(f"{number}\n".encode())
+
+
+def _ends_before(child: int, client: socket.socket) -> bool:
+    """Wait for the end of a child or of its stand-in, which has no more to say; whether the child ended."""
+    ended = os.pidfd_open(child)
+    try:
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        poll.register(client, select.POLLIN)
+        return ended in dict(poll.poll())
+    finally:
+        os.close(ended)
 
 
 def _become(request: dict[str, Any], files: list[int]) -> int:

@@ -44,8 +44,11 @@ LIMITS = {
     },
 }
 """Python that takes something away from the process that runs it."""
+LONGEST = 240
+"""Seconds after which a command hangs: it says where each thread waits, and ends."""
 PROGRAM = """
-import os, resource, shlex, sys
+import faulthandler, os, resource, shlex, sys
+faulthandler.dump_traceback_later({longest}, exit=True)
 def limit(kind, most):
     resource.setrlimit(kind, (most, most))
 def n_open():
@@ -73,15 +76,22 @@ def run(ordinary_user: OrdinaryUser) -> Run:
     """Run a command line after some Python that takes something away."""
 
     def run_command(line: str, limit: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [ordinary_user.commands / "python", "-c", PROGRAM.format(line=line, limit=limit)],
-            env=ordinary_user.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        program = PROGRAM.format(line=line, limit=limit, longest=LONGEST)
+        try:
+            done = subprocess.run(
+                [ordinary_user.commands / "python", "-c", program],
+                env=ordinary_user.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=LONGEST + 60,
+            )
+        except subprocess.TimeoutExpired as late:
+            pytest.fail(f"{line} ({limit}) neither ended nor gave up; it said: {late.stderr!r}")
+        if "Timeout (" in done.stderr:
+            pytest.fail(f"{line} ({limit}) hangs after {LONGEST} s:\n{done.stderr}")
+        return done
 
     return run_command
 
