@@ -169,7 +169,8 @@ def _spaced_thousands(texts: Sequence[str]) -> str:
     """Return the space, apostrophe or underscore between thousands; empty where there is none."""
     for mark in _SPACED_THOUSANDS:
         grouped = re.compile(rf"[-+]?\d{{1,3}}({re.escape(mark)}\d{{3}})+([.,]\d+)?")
-        if any(grouped.fullmatch(_parts(text)[0]) for text in texts):
+        # Few columns have any: their texts alone are taken apart.
+        if any(mark in text and grouped.fullmatch(_parts(text)[0]) for text in texts):
             return mark
     return ""
 
