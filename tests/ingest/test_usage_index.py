@@ -10,6 +10,7 @@ import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build import clustering, usage_index
 from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.verify import verify
 from tests.ingest.raw import HASH, TABLES, write_part
 
@@ -122,3 +123,36 @@ def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files
     }
     assert store.manifest.time_range["instance_events"] == [10, 40]
     assert all(check.holds for check in verify(tmp_path / "store"))
+
+
+def test_arrays_and_index_are_the_same_made_while_writing_or_from_files(tmp_path, monkeypatch):
+    """Rows of a new store are taken as they are written; files of one that is added to are read."""
+    # A file for each of the three jobs, of which the second part adds to the last two.
+    monkeypatch.setattr(clustering, "MOST_ROWS", 1)
+    monkeypatch.setattr(clustering, "PIECE", 2)
+    parts = [
+        [(10, 0), (10, 0), (10, 1), (20, 0)],
+        [(20, 0), (20, 0), (20, 2), (30, 0), (30, 0)],
+    ]
+    raw = tmp_path / "raw"
+    for number, tasks in enumerate(parts):
+        rows = (
+            f"{(600 + 300 * k) * 10**6},{(900 + 300 * k) * 10**6},{job},{task},5,0.{k + 1},,0.5,,,,,,0.5,,,,,0,0.25"
+            for k, (job, task) in enumerate(tasks, 4 * number)
+        )
+        write_part(raw, "task_usage", list(rows), number)
+    first, second = sorted(raw.rglob("*.gz"))
+    ingest([first, second], tmp_path / "at once", IngestOptions(jobs=1))
+    ingest([first], tmp_path / "added", IngestOptions(jobs=1))
+    ingest([second], tmp_path / "added", IngestOptions(jobs=1))
+    stores = [borgtrace.open(tmp_path / name) for name in ("at once", "added")]
+    assert len(stores[0].layout.parts("instance_usage")) == 3
+    cpu = stores[0].trace(20, 0)["average_cpu"]
+    assert cpu.tolist() == [pytest.approx(share) for share in (0.4, 0.5, 0.6)]
+    assert stores[0].array("start_time").tolist() == [600 + 300 * k for k in range(9)]
+    at_once, added = (store.manifest.files for store in stores)
+    assert {name for name in at_once if name.endswith(".npy")} == {
+        f"traces/{column}.npy" for column in DEFAULT_COLUMNS
+    }
+    assert at_once == added
+    assert not list((tmp_path / "at once").rglob("*.incomplete"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -147,15 +147,36 @@ def write_array(path: Path, parts: Sequence[Path], column: str) -> None:
         One of `TRACE_COLUMNS`.
     """
     n_rows = sum(footer.num_rows for footer in footers(parts))
+    with path.open("wb") as file:
+        write_header(file, column, n_rows)
+        for _, block in column_blocks(parts, column):
+            block.tofile(file)
+
+
+def write_header(file: BinaryIO, column: str, n_rows: int) -> None:
+    """Write what comes before the values in the array file of a trace column."""
     header = {
         "descr": _dtype(column).str,
         "fortran_order": False,
         "shape": (n_rows,),
     }
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for _, block in column_blocks(parts, column):
-            block.tofile(file)
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def values_of(rows: pa.RecordBatch, column: str) -> np.ndarray:
+    """Return the values of a trace column that rows have, which have all columns of instance_usage.
+
+    Parameters
+    ----------
+    rows
+        The rows.
+    column
+        One of `DEFAULT_COLUMNS`.
+    """
+    columns = [rows.column(name) for name in _TIMES_BEHIND.get(column, (column,))]
+    if column in _TIMES_BEHIND:
+        return _times_in_seconds(*columns)
+    return as_floats(*columns)
 
 
 def _dtype(column: str) -> np.dtype[Any]:

@@ -10,7 +10,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
@@ -63,6 +63,14 @@ _CODED_ROWS = "coded_rows"
 Rows: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
 """Rows in no order, or batches in the order of the key."""
 Refinement = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Watch = Callable[[Path, int], AbstractContextManager[Callable[[pa.RecordBatch], None]]]
+"""Of a file and the number of its first row: what takes each of its batches once they are written."""
+
+
+@contextmanager
+def nobody_watches(_path: Path, _first: int) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Yield a function that does nothing with the rows of a file."""
+    yield lambda _batch: None
 
 
 def sorting_connection(
@@ -138,6 +146,7 @@ def cluster(
     refine: Refinement = iter,
     parts: PartsByColumns | None = None,
     coded: Sequence[StagedPart] = (),
+    watch: Watch = nobody_watches,
 ) -> list[Path]:
     """Sort the rows of a relation by the table's key into Parquet files in `folder`, and return these in order.
 
@@ -165,6 +174,8 @@ def cluster(
         Staged parts that the relation reads, where they are in a bucket.
     coded
         Staged parts that are read without DuckDB.
+    watch
+        What takes the rows that are written here.
     """
     folder.mkdir(parents=True)
     coded_parts = CodedParts(table, coded)
@@ -207,7 +218,9 @@ def _write_files(
     with ThreadPoolExecutor(n_writers) as pool:
         for file in files:
             rows = source.read(file)
-            pending.append(pool.submit(write_rows, file.path, file.first_row, table, rows, refine))
+            pending.append(
+                pool.submit(write_rows, file.path, file.first_row, table, rows, refine, watch)
+            )
             # A file is read while others are written; what DuckDB sorts has to be written before it is used again.
             is_streamed = isinstance(rows, pa.RecordBatchReader)
             while len(pending) >= n_writers or (pending and is_streamed):
@@ -410,6 +423,7 @@ def write_rows(
     table: Table,
     rows: Rows,
     refine: Refinement = iter,
+    watch: Watch = nobody_watches,
 ) -> int:
     """Write a file of a store, with a note of its content, and return the number of its rows.
 
@@ -423,7 +437,7 @@ def write_rows(
         What it is a file of.
     rows
         Its rows: batches come in order, those of a table are sorted.
-    refine
+    refine, watch
         As for `cluster`.
     """
     sums = ContentSums(first)
@@ -433,11 +447,16 @@ def write_rows(
     row_group = list(islice(whole_batches, ROW_GROUP // PIECE))
     plain_columns = diverse_columns(row_group)
     # Beside, then renamed: of a task that runs again, the first run may not be dead.
-    with replacing(path) as draft, _stored_writer(draft, schema, plain_columns) as writer:
+    with (
+        replacing(path) as draft,
+        _stored_writer(draft, schema, plain_columns) as writer,
+        watch(path, first) as take,
+    ):
         while row_group:
             writer.write_table(pa.Table.from_batches(row_group))
             for batch in row_group:
                 sums.add(batch)
+                take(batch)
             row_group = list(islice(whole_batches, ROW_GROUP // PIECE))
         writer.add_key_value_metadata(sums.note())
     return sums.rows

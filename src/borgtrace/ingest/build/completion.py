@@ -21,6 +21,7 @@ from borgtrace.ingest.build.sorted_tables import (
     SortedTables,
     whole_span,
 )
+from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
@@ -78,6 +79,7 @@ def index_and_digest(
     previous: Manifest | None = None,
     spark: SparkTasks | None = None,
     out: Path | None = None,
+    written: WrittenUsage | None = None,
 ) -> dict[str, Any]:
     """Write ``tasks`` and ``traces`` and return the fields of the manifest about the tables.
 
@@ -99,6 +101,8 @@ def index_and_digest(
         Where the work on each file is a task; threads of this machine where None.
     out
         Where tables and arrays are, if that is in a bucket; else in `work`.
+    written
+        What was made of usage while it was written.
     """
     n_workers, memory = writers(connection)
     run: Run = partial(map_threads, workers=n_workers)
@@ -106,9 +110,12 @@ def index_and_digest(
     if spark:
         run = spark.map
         connect = partial(sorting_connection, f"{memory}B", 1, reach_of(connection))
-    tables = SortedTables(files, dialect, connect, out or work)
+    tables = SortedTables(files, dialect, connect, out or work, written)
     completion = _Completion(tables, run, work, progress, previous, spark)
-    return completion.manifest_fields()
+    fields = completion.manifest_fields()
+    if written:
+        written.end()
+    return fields
 
 
 @dataclass

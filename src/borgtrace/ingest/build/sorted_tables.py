@@ -17,6 +17,7 @@ from borgtrace.ingest.build.crosschecks import FILE, count_in_file, count_repeat
 from borgtrace.ingest.build.file_ranges import SortedFiles
 from borgtrace.ingest.build.task_index import write_tasks
 from borgtrace.ingest.build.usage_index import index_usage
+from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, Table
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.storage import replacing
@@ -40,12 +41,15 @@ class SortedTables:
         Opens a connection that sorts; on this machine a cursor, which shares memory and threads with others.
     out
         Folder of the new version, here or in a bucket.
+    written
+        What was made of usage while it was written; None where its files are read for it.
     """
 
     files: Mapping[str, SortedFiles]
     dialect: Dialect
     connect: Callable[[], duckdb.DuckDBPyConnection]
     out: Path
+    written: WrittenUsage | None = None
 
     def task_file(self, number: int) -> Path:
         """Return the index of the tasks in a file of usage."""
@@ -55,13 +59,18 @@ class SortedTables:
         """Index a file of usage; return how many of its rows repeat an earlier one."""
         windows = self.files["instance_usage"]
         path = windows.paths[number] if windows.paths else None
-        tasks, suspects = index_usage(path, windows.first_row(number))
+        if self.written and path:
+            tasks, suspects = self.written.take_index(path)
+        else:
+            tasks, suspects = index_usage(path, windows.first_row(number))
         with self.connect() as connection:
             write_tasks(connection, tasks, self.files, self.dialect, self.task_file(number), number)
             return count_repeated_usage(connection, windows, number, suspects)
 
     def make_array(self, column: str) -> str:
         """Make the array of a trace column and return its SHA-256."""
+        if self.written:
+            return file_digest(Layout(self.out).array(column))
         with replacing(Layout(self.out).array(column)) as draft:
             write_array(draft, self.files["instance_usage"].paths, column)
             return file_digest(draft)

@@ -15,7 +15,9 @@ from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.build.clustering import (
     MOST_WRITERS,
+    Watch,
     cluster,
+    nobody_watches,
     sorting_connection,
     within_reach,
 )
@@ -32,6 +34,7 @@ from borgtrace.ingest.build.staged_relation import (
     present_relation,
     staged_relation,
 )
+from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
@@ -225,7 +228,11 @@ class StoreBuild:
 
     def _sort(self, trace: Dialect) -> dict[str, Any]:
         """Sort canonical rows into the store; return their fields of the manifest."""
-        files = {name: self.cluster_table(name) for name in TRACE_TABLES}
+        written = self._written_usage()
+        files = {}
+        for name in TRACE_TABLES:
+            watch = written.watch if written and name == "instance_usage" else nobody_watches
+            files[name] = self.cluster_table(name, watch)
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
         tables = self._read_footers(sorted_files, files)
         rows_of_tables = {name: sum(table.rows) for name, table in tables.items()}
@@ -241,6 +248,7 @@ class StoreBuild:
             present,
             self.spark,
             self.shared,
+            written,
         )
         facts["sources"] = self.inputs.entries
         if present:
@@ -281,7 +289,16 @@ class StoreBuild:
             "quality": _merged_counters(facts["quality"], converted.quality),
         }
 
-    def cluster_table(self, name: str) -> list[Path]:
+    def _written_usage(self) -> WrittenUsage | None:
+        """Begin what is made of usage while it is written; None where files may stay, or tasks of Spark write them."""
+        n_rows = sum(_rows_of_table("instance_usage", entry) for entry in self.inputs.entries)
+        if self.inputs.present or self.spark or self.shared or not n_rows:
+            return None
+        written = WrittenUsage(self.work, n_rows)
+        written.begin()
+        return written
+
+    def cluster_table(self, name: str, watch: Watch = nobody_watches) -> list[Path]:
         """Return the files of a table: new ones where it has new rows, else the present ones."""
         table = TABLES[name]
         staged = self._staged_parts(name)
@@ -317,6 +334,7 @@ class StoreBuild:
             self.spark,
             parts=parts,
             coded=coded,
+            watch=watch,
         )
 
     def _read_footers(self, read: Callable[[Item], Result], files: Item) -> Result:

@@ -1,6 +1,5 @@
 """One pass over a file of sorted usage: the index of its tasks."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -57,34 +56,56 @@ def index_usage(path: Path | None, first: int) -> tuple[pa.Table, npt.NDArray[np
     -----
     Reads a million rows at a time: about 200 MB.
     """
-    # An index of no rows first, for the columns of a trace without usage.
-    tasks, suspects = _index_block(_no_usage(), 0)
-    tasks_of_blocks = [tasks]
-    suspects_of_blocks = [suspects]
-    for first_in_file, block in whole_task_blocks(path) if path else ():
-        tasks, suspects = _index_block(block, first + first_in_file)
-        tasks_of_blocks.append(tasks)
-        suspects_of_blocks.append(suspects)
-    return pa.concat_tables(tasks_of_blocks), np.unique(np.concatenate(suspects_of_blocks))
+    index = UsageIndex(first)
+    if path:
+        file = pq.ParquetFile(readable(path), read_dictionary=["collection_type"])
+        for batch in file.iter_batches(ROWS_PER_BLOCK, columns=READ_COLUMNS):
+            index.add(batch)
+    return index.finish()
 
 
-def whole_task_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the rows of a sorted file in blocks that end where a task ends, each with its first row in the file."""
-    rest: pa.Table | None = None
-    n_done = 0
-    file = pq.ParquetFile(readable(path), read_dictionary=["collection_type"])
-    for batch in file.iter_batches(ROWS_PER_BLOCK, columns=READ_COLUMNS):
-        block = pa.Table.from_batches([batch])
-        if rest is not None:
-            block = pa.concat_tables([rest, block], promote_options="permissive")
-        # The last task may go on in the next batch: it waits, and a batch that is one task whole waits altogether.
+class UsageIndex:
+    """The index of tasks of sorted usage, of which some rows come at a time.
+
+    Parameters
+    ----------
+    first
+        Number of the first row in the whole table.
+    """
+
+    def __init__(self, first: int) -> None:
+        self._n_indexed = first
+        # Those of the last task so far, which may go on.
+        self._waiting: pa.Table | None = None
+        # An index of no rows first, for the columns of a trace without usage.
+        tasks, suspects = _index_block(_no_usage(), 0)
+        self._tasks = [tasks]
+        self._suspects = [suspects]
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add the next rows, with the columns :data:`READ_COLUMNS` at least."""
+        block = pa.Table.from_batches([batch]).select(READ_COLUMNS)
+        if self._waiting is not None:
+            block = pa.concat_tables([self._waiting, block], promote_options="permissive")
+        if not block.num_rows:
+            return
+        # A batch that is one task whole waits altogether.
         end = start_of_last_task(block)
         if end:
-            yield n_done, block.slice(0, end)
-        rest = block.slice(end)
-        n_done += end
-    if rest is not None and rest.num_rows:
-        yield n_done, rest
+            self._index(block.slice(0, end))
+        self._waiting = block.slice(end)
+
+    def _index(self, block: pa.Table) -> None:
+        tasks, suspects = _index_block(block, self._n_indexed)
+        self._tasks.append(tasks)
+        self._suspects.append(suspects)
+        self._n_indexed += block.num_rows
+
+    def finish(self) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """Return tasks and suspects, as :func:`index_usage` does."""
+        if self._waiting is not None and self._waiting.num_rows:
+            self._index(self._waiting)
+        return pa.concat_tables(self._tasks), np.unique(np.concatenate(self._suspects))
 
 
 def start_of_last_task(block: pa.Table) -> int:
