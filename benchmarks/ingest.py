@@ -8,8 +8,10 @@ the process's own, after a file of a thousand rows that brings in whatever is lo
 reads hundreds of files.  "limit" is ISA-L decompression alone.
 
 "month" ingests the files once, with two workers, and extrapolates to the 500 files of the month of 2011: a line through
-the time of a fifth of the files and that of all of them, by rows.  Writing 95 files takes 12.8 GB and half an hour;
-with --keep they are used again.  Not among what is run where --only says nothing.
+the time of a fifth of the files and that of all of them, by rows.  Each file has rows and times of its own: were one
+used under several names, tasks and windows would repeat.  95 files are written two at a time and take 12.8 GB; an
+ingest of them takes 24 GB more, which it refuses to begin without.  With --keep they are used again.  Not among what is
+run where --only says nothing.
 """
 
 from __future__ import annotations
@@ -235,13 +237,20 @@ def whole(paths: list[Path], folder: Path, memory: str, runs: int) -> None:
 
 REAL_ROWS = 1_233_000_000
 """Of task_usage of 2011, in 500 files."""
+STAGED_ROW, STORED_ROW, PACKED_ROW = 47, 54, 57
+"""Bytes that a row takes: in the staging area, which stays until the store is whole; in the store; in a file."""
 
 
 def month(paths: list[Path], folder: Path, memory: str) -> None:
     """Print what the month of 2011 would take, from an ingest of a fifth of the files and one of all."""
     print(f"\n## The month of 2011 from {len(paths)} files, --jobs 2 --memory {memory}\n")
-    print("| files | M rows | minutes | staged GB | peak disk GB | peak disk ÷ staged |")
-    print("|--:|--:|--:|--:|--:|--:|")
+    print(
+        "Disk: all in the store's folder while it is made, staged parts and the store; not the files.\n"
+    )
+    print(
+        "| files | M rows | minutes | staged GB | bytes a staged row | peak disk GB | peak disk ÷ staged |"
+    )
+    print("|--:|--:|--:|--:|--:|--:|--:|")
     measured = []
     for some in (paths[: max(len(paths) // 5, 1)], paths):
         found = _timed_ingest(some, folder / "store", memory)
@@ -267,9 +276,20 @@ class Ingested(NamedTuple):
 def _print_month(files: str, found: Ingested) -> None:
     print(
         f"| {files} | {found.rows / 1e6:.1f} | {found.seconds / 60:.1f} | {found.staged / 1e9:.2f} | "
-        f"{found.disk / 1e9:.2f} | {found.disk / found.staged:.2f} |",
+        f"{found.staged / found.rows:.0f} | {found.disk / 1e9:.2f} | {found.disk / found.staged:.2f} |",
         flush=True,
     )
+
+
+def _refuse_small_disk(files: Path, n_files: int, rows: int, folder: Path) -> None:
+    """End where the files that are yet to be written, and the ingest of all, do not fit on the disk."""
+    n_missing = n_files - len(list(files.glob("part-*")))
+    needed = rows * (n_missing * PACKED_ROW + n_files * (STAGED_ROW + STORED_ROW))
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        sys.exit(
+            f"{folder}: {needed / 1e9:.0f} GB are needed and {free / 1e9:.0f} GB are free; see --files"
+        )
 
 
 def _timed_ingest(paths: list[Path], store: Path, memory: str) -> Ingested:
@@ -342,9 +362,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         wanted = {options.only} if options.only else {"csv", "json", "whole"}
-        csv = _files(
-            folder / "task_usage", "part-{:05d}-of-00500.csv.gz", options.files, options.rows
-        )
+        usage = folder / "task_usage"
+        if "month" in wanted:
+            _refuse_small_disk(usage, options.files, options.rows, Path(temporary))
+        csv = _files(usage, "part-{:05d}-of-00500.csv.gz", options.files, options.rows)
         if "month" in wanted:
             month(csv, Path(temporary), options.memory)
             return
@@ -372,17 +393,27 @@ def main() -> None:
 
 
 def _files(folder: Path, pattern: str, count: int, rows: int) -> list[Path]:
-    """Write `count` files of `rows` rows, and a small one in a folder below."""
+    """Write `count` files of `rows` rows, and a small one in a folder below, two at a time."""
     (folder / "small").mkdir(parents=True, exist_ok=True)
     paths = [folder / pattern.format(number) for number in range(count)]
     small = folder / "small" / paths[0].name
+    missing = []
     for number, (path, length) in enumerate([*((path, rows) for path in paths), (small, 1000)]):
         if not path.exists():
-            if "json" in pattern:
-                write_records(path, length, number)
-            else:
-                write_usage(path, length, number, number * WINDOWS)
+            missing.append((path, length, number))
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        pool.starmap(_write_file, missing, 1)
     return paths
+
+
+def _write_file(path: Path, rows: int, number: int) -> None:
+    """Write a file, which has its name once it is whole."""
+    unfinished = path.with_name(f"unfinished-{path.name}")
+    if "json" in path.name:
+        write_records(unfinished, rows, number)
+    else:
+        write_usage(unfinished, rows, number, number * WINDOWS)
+    unfinished.rename(path)
 
 
 if __name__ == "__main__":

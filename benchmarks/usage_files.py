@@ -25,14 +25,16 @@ def _rounded(values: np.ndarray) -> np.ndarray:
 
 
 def _texts(values: np.ndarray) -> pa.Array:
-    distinct, where = np.unique(values, return_inverse=True)
-    return pa.array(np.char.mod("%.4g", distinct)[where])
+    distinct, places = np.unique(values, return_inverse=True)
+    return pa.array(np.char.mod("%.4g", distinct)).take(pa.array(places))
 
 
 def _measured(random: np.random.Generator, rows: int, missing: float = 0.0) -> pa.Array:
     pool = np.char.mod("%.4g", _rounded(np.exp(random.normal(-5, 2, 20_000)).clip(0, 1)))
-    found = pool[random.integers(0, len(pool), rows)]
-    return pa.array(np.where(random.random(rows) < missing, "", found))
+    places = random.integers(0, len(pool), rows)
+    # Behind the last text of the pool stands the empty one.
+    places[random.random(rows) < missing] = len(pool)
+    return pa.array(np.append(pool, "")).take(pa.array(places))
 
 
 def write_usage(path: Path, rows: int, seed: int, first_window: int = 0) -> int:
