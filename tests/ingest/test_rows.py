@@ -351,10 +351,7 @@ def usage_of(pairs: list[tuple[int, int]]) -> pa.Table:
     )
 
 
-def test_the_last_task_of_a_block_waits_for_its_end(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_last_task_of_a_block_waits_for_its_end() -> None:
     assert (
         usage_index.start_of_last_task(
             usage_of(
@@ -380,7 +377,12 @@ def test_the_last_task_of_a_block_waits_for_its_end(
         == 1
     )
     assert usage_index.start_of_last_task(usage_of([(1, 0), (1, 0)])) == 0
+
+
+@pytest.mark.parametrize("size", range(1, 10))
+def test_no_task_is_cut_whatever_rows_come_together(size: int) -> None:
     tasks = [(1, 0)] * 3 + [(1, 1)] + [(2, 0)] * 4 + [(3, 0)]
+    starts = 300_000_000 * np.arange(2, 2 + len(tasks))
     kinds = {"collection_type": pa.string()} | dict.fromkeys(
         usage_index.STATISTICS_COLUMNS,
         pa.float32(),
@@ -389,22 +391,15 @@ def test_the_last_task_of_a_block_waits_for_its_end(
         name: pa.nulls(len(tasks), kinds.get(name, pa.int64())) for name in usage_index.READ_COLUMNS
     }
     columns |= {name: usage_of(tasks).column(name) for name in ("collection_id", "instance_index")}
-    pq.write_table(pa.table(columns), tmp_path / "part-00000.parquet")
-    monkeypatch.setattr(usage_index, "ROWS_PER_BLOCK", 2)
-    found = list(usage_index.whole_task_blocks(tmp_path / "part-00000.parquet"))
-    ids = [
-        list(
-            zip(
-                *(block.column(name).to_pylist() for name in usage_index.READ_COLUMNS[:2]),
-                strict=True,
-            )
-        )
-        for _, block in found
-    ]
-    assert [pair for block in ids for pair in block] == tasks
-    assert [first for first, _ in found] == [sum(map(len, ids[:i])) for i in range(len(ids))]
-    # No task is in two blocks.
-    assert sum(len(set(block)) for block in ids) == 4
+    columns |= {"start_time": pa.array(starts), "end_time": pa.array(starts + 300_000_000)}
+    index = usage_index.UsageIndex(20)
+    for batch in pa.table(columns).to_batches(size):
+        index.add(batch)
+    table, _ = index.finish()
+    keys = zip(*(table.column(name).to_pylist() for name in table.column_names[:2]), strict=True)
+    assert list(keys) == [(1, 0), (1, 1), (2, 0), (3, 0)]
+    assert table.column("first_row").to_pylist() == [20, 23, 24, 28]
+    assert table.column("n_windows").to_pylist() == [3, 1, 4, 1]
 
 
 def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
