@@ -186,7 +186,7 @@ def cluster(
         most_rows, WORTH_SHARING, folder, present, fresh_sql
     )
     if spark is None:
-        _write_files(source, files, n_writers, progress, refine)
+        _write_files(source, files, n_writers, progress, refine, watch)
     else:
         there = _RelationOfTasks(
             table,
@@ -210,6 +210,7 @@ def _write_files(
     n_writers: int,
     progress: Callable[[int], None],
     refine: Refinement,
+    watch: Watch,
 ) -> None:
     """Sort the rows of files here, one file at a time, and write some files at once."""
     table = source.table
