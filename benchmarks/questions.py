@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="questions; all where none is named")
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--threads", type=int, default=2)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     limit = 1.2 * parse_memory(options.memory) / 1e9 + 0.5
     tables = EngineTables.of(options.store, memory=options.memory, threads=options.threads)
     chosen = [find(name) for name in options.names] or list(questions().values())

@@ -31,7 +31,7 @@ from borgtrace.analyses.shared.power_law import continuous_exponent, discrete_ex
 from borgtrace.analyses.shared.trends import rank_correlation, ranks, slope
 from borgtrace.analyses.waits import load_and_times, moving_averages
 from borgtrace.errors import UsageError
-from borgtrace.question import NotApplicable
+from borgtrace.question import NotApplicable, window_passes
 from borgtrace.schema.time import DAY, WINDOW
 from tests.analyses.test_claims import cpi, finding
 from tests.analyses.tiny import arrow, at, tiny, window
@@ -279,7 +279,7 @@ def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.M
         n_additions.append(1)
         return add(first, second)
 
-    monkeypatch.setattr(window_blocks, "add", counted_add)
+    monkeypatch.setattr(window_passes, "add", counted_add)
     # Eight windows, three to a block: three blocks, added twice.
     monkeypatch.setattr(window_blocks, "ROWS_PER_RANGE", 3)
     parts = question.QUESTION.run(tiny(instance_usage=USAGE, tasks=TASKS))
@@ -551,7 +551,7 @@ def test_workers_add_up_to_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(spark, "spark_session", session)
     monkeypatch.setattr(spark, "frame_to_arrow", pa.concat_tables)
-    expected = reservation.QUESTION.run(tables).table
+    expected = reservation.QUESTION.run(tiny(instance_usage=USAGE, tasks=TASKS)).table
     tables.engine = "local[2]"
     assert reservation.QUESTION.run(tables).table.equals(expected)
     # Three jobs are dealt to three workers, however small the store is.

@@ -21,8 +21,9 @@ from borgtrace.errors import BorgtraceError, UsageError, shell_word
 from borgtrace.lifecycle import DERIVED, Cache, drop, hold
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.question.provenance import Provenance
-from borgtrace.question.shared_tables import ReadsSharedTables, SharedTable, reads_of
+from borgtrace.question.shared_tables import PlannedQuestion, SharedTable, reads_of
 from borgtrace.question.tables import Tables
+from borgtrace.question.window_passes import PlannedPasses, WindowPass
 from borgtrace.schema import TABLES
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
@@ -163,7 +164,11 @@ class EngineTables(Tables):
                 self._derived[name] = self._cache.keep(self[derived.reads], derived, self.dialect)
         return self._derived[name]
 
-    def plan(self, questions: Iterable[ReadsSharedTables]) -> None:
+    def plan(
+        self,
+        questions: Iterable[PlannedQuestion],
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
         """Take note of the questions that will be asked in one run, so that what they share is computed once.
 
         What none of them reads is dropped.
@@ -172,8 +177,15 @@ class EngineTables(Tables):
         ----------
         questions
             All of them; questions that are asked without a plan share nothing.
+        parameters
+            Values that were set; each question takes its own.
         """
+        questions = list(questions)
         self._planned_reads = reads_of(questions)
+        passes: list[WindowPass] = []
+        for question in questions:
+            passes += question.window_passes(self, parameters or {})
+        self.passes.plan(passes)
         for table in self._shared.keys() - self._planned_reads.keys():
             drop(self._shared.pop(table))
 
@@ -244,6 +256,7 @@ class EngineTables(Tables):
         made._tables = tables
         made._derived = {}
         made._shared = {}
+        made.passes = PlannedPasses()
         made._n_rows = {}
         made.traces = None
         made._cache = self._cache.narrowed(predicate)

@@ -30,6 +30,7 @@ from borgtrace.question.result_text import SHOWN_ROWS, result_text
 from borgtrace.question.scope import QuestionRequest
 from borgtrace.question.shared_tables import SharedTable
 from borgtrace.question.tables import Tables
+from borgtrace.question.window_passes import WindowPass
 from borgtrace.schema.bounds import Declaration, check_value, declarations_of
 from borgtrace.schema.types import Table
 from borgtrace.store.coverage import StoreCoverage
@@ -65,6 +66,9 @@ class Question:
         Tables that the question needs; one of them without rows makes it not applicable.
     shares
         Tables between usage and the answer that other questions read, too; one that it reads twice is named twice.
+    passes
+        ``passes(tables, *, parameter, …)``, with the parameters of `compute`: the passes over usage windows that it
+        will ask for, as far as these are known before; None where it makes none.
     reference
         Where the method comes from.
     sentence
@@ -96,6 +100,7 @@ class Question:
     claims: Sequence[Claim] = ()
     reads: Sequence[str] = ()
     shares: Sequence[SharedTable] = ()
+    passes: Callable[..., Sequence[WindowPass]] | None = None
     reference: str = ""
     sentence: Callable[[pa.Table], str] | None = None
     has_amounts: bool = False
@@ -158,6 +163,25 @@ class Question:
             Values that were set, by name.
         """
 
+    def window_passes(self, tables: Any, parameters: Mapping[str, Any]) -> Sequence[WindowPass]:
+        """Return the passes over usage windows that are known before the question is asked.
+
+        Parameters
+        ----------
+        tables
+            What it will be asked of.
+        parameters
+            Values that were set; the question takes its own.
+        """
+        if self.passes is None or not all(tables.has(name) for name in self.reads):
+            return ()
+        own = {name: value for name, value in parameters.items() if name in self.parameters}
+        try:
+            return self.passes(tables, **self.with_defaults(own))
+        except UsageError:
+            # Said when the question is asked, and not before the answers of those before it.
+            return ()
+
     def run(self, store: Any, engine: str | None = None, **parameters: Any) -> Result:
         """Answer the question on a store.
 
@@ -180,9 +204,11 @@ class Question:
         values = self.with_defaults(parameters)
         if isinstance(store, Tables):
             tables = store
+            # Planned before where the question is asked with others, unless its parameters differ.
+            tables.passes.expect(self.window_passes(tables, parameters))
         else:
             tables = EngineTables.of(store, engine)
-            tables.plan([self])
+            tables.plan([self], parameters)
 
         def compute() -> Rows:
             answer = self.compute(tables, **values)
@@ -442,7 +468,7 @@ def with_subjects(
     for number, question in enumerate(questions):
         if isinstance(tables, EngineTables):
             # What no later question reads is dropped.
-            tables.plan(questions[number:])
+            tables.plan(questions[number:], parameters)
         # What an experiment is asked of (a study of a task pool) is large: one is made for all of them.
         kind = type(question)
         if kind not in subjects:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import ibis.expr.types as ir
+
+from borgtrace.question.window_passes import WindowPass
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +28,17 @@ class SharedTable:
     build: Callable[[Any], ir.Table]
 
 
-class ReadsSharedTables(Protocol):
-    """A question that says which shared tables it reads."""
+class PlannedQuestion(Protocol):
+    """A question that says what it computes as others do."""
 
     @property
     def shares(self) -> Sequence[SharedTable]:
         """The tables; one that is read twice is named twice."""
 
+    def window_passes(self, tables: Any, parameters: Mapping[str, Any]) -> Sequence[WindowPass]:
+        """Return its passes over usage windows."""
 
-def reads_of(questions: Iterable[ReadsSharedTables]) -> Counter[SharedTable]:
+
+def reads_of(questions: Iterable[PlannedQuestion]) -> Counter[SharedTable]:
     """Return how often questions that are asked together read each shared table."""
     return Counter(table for question in questions for table in question.shares)

@@ -13,6 +13,7 @@ from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.notation.amounts import IN_LARGEST_MACHINES
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.shared_tables import SharedTable
+from borgtrace.question.window_passes import PlannedPasses
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.store.coverage import StoreCoverage, whole_trace
 
@@ -83,6 +84,8 @@ class Tables(ABC):
         What jobs and machines are called; None where nobody knows.
     has_blocks
         Whether rows are near enough to be handed to compiled code; otherwise the engine does all in SQL.
+    passes
+        Passes over usage windows that the questions of this run make.
     memory
         Budget of the engine, bytes; what is computed from the tables keeps to a part of it.
     """
@@ -102,6 +105,7 @@ class Tables(ABC):
         coverage: StoreCoverage | None = None,
     ) -> None:
         self.generation, self.synthetic, self.engine = generation, synthetic, engine
+        self.passes = PlannedPasses()
         self.coverage = coverage or whole_trace(dialect(generation))
 
     @property

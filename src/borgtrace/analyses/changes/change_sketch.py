@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.changes.relative_change import GROWN, by_resource, slot_pairs
-from borgtrace.analyses.changes.task_changes import ChangeSummary, over_tasks
+from borgtrace.analyses.changes.task_changes import ChangeSummary, over_tasks, pass_of_changes
 from borgtrace.analyses.shared.machine_slots import SLOT_SUMS
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
@@ -39,6 +39,7 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import EXACT
+from borgtrace.question.window_passes import WindowPass
 
 if TYPE_CHECKING:
     import altair as alt
@@ -122,8 +123,13 @@ def compute(tables: Tables, *, alpha: Annotated[float, Bounds(0.0001, 0.5)] = 0.
     return [compare_quantile(quantile, exact_values, alpha) for quantile in quantiles]
 
 
-def fetch_sketches(tables: Tables, alpha: float) -> pa.Table:
-    """Return the merged sketches: how many changes each bucket holds, by level and resource."""
+def passes(tables: Tables, *, alpha: float) -> tuple[WindowPass]:
+    """Return the pass that fills the sketches of tasks; what a second one looks for is known after it."""
+    return (pass_of_changes("change_sketch", "task_counts", bucket_counts(alpha), alpha),)
+
+
+def bucket_counts(alpha: float) -> ChangeSummary:
+    """Return the summary that counts changes by bucket."""
 
     def count_by_bucket(changes: ir.Table) -> ir.Table:
         changes = with_buckets(changes, alpha)
@@ -133,8 +139,14 @@ def fetch_sketches(tables: Tables, alpha: float) -> pa.Table:
         buckets = buckets_of(changes, math.log(growth(alpha)))
         return count_numbers(buckets)
 
-    summary = ChangeSummary(count_by_bucket, count_buckets)
-    counts = tables.fetch(query_levels(tables, count_by_bucket, summary, "counts"), "sketch")
+    return ChangeSummary(count_by_bucket, count_buckets)
+
+
+def fetch_sketches(tables: Tables, alpha: float) -> pa.Table:
+    """Return the merged sketches: how many changes each bucket holds, by level and resource."""
+    summary = bucket_counts(alpha)
+    (counting,) = passes(tables, alpha=alpha)
+    counts = tables.fetch(query_levels(tables, summary.query, summary, counting), "sketch")
     # Each block of tasks has counts of its own.
     merged = counts.group_by(list(SKETCH_KEY)).aggregate([("n", "sum")])
     merged = merged.rename_columns([*SKETCH_KEY, "n"])
@@ -145,11 +157,11 @@ def query_levels(
     tables: Tables,
     query_machines: Callable[[ir.Table], ir.Table],
     of_tasks: ChangeSummary,
-    stage: str,
+    over_windows: WindowPass,
 ) -> ir.Table:
     """Return the rows of a query over changes of machines, and of a summary of those of tasks, with their ``level``."""
     machine_rows = query_machines(by_resource(slot_pairs(tables).machines))
-    task_rows = over_tasks(tables, of_tasks, f"task_{stage}")
+    task_rows = over_tasks(tables, of_tasks, over_windows)
     return ibis.union(
         machine_rows.mutate(level=ibis.literal("machine")),
         task_rows.select(*machine_rows.columns, level=ibis.literal("task")),
@@ -325,7 +337,8 @@ def fetch_exact_values(tables: Tables, alpha: float, places: Sequence[Place]) ->
 
     summary = ChangeSummary(partial(query_near_quantiles, level="task"), changes_near_quantiles)
     query_machines = partial(query_near_quantiles, level="machine")
-    changes = query_levels(tables, query_machines, summary, "values")
+    finding = pass_of_changes("change_sketch", "task_values", summary, alpha, *places)
+    changes = query_levels(tables, query_machines, summary, finding)
     # Equal changes are equal values: which of them comes first does not matter.
     order = ibis.row_number().over(group_by=list(SKETCH_KEY), order_by="change")
     ranked = changes.mutate(rank_in_bucket=order + 1)
@@ -443,5 +456,6 @@ QUESTION = Question(
     reads=["instance_usage"],
     # For the sketch, and again for the exact values.
     shares=[SLOT_SUMS, SLOT_SUMS],
+    passes=passes,
     reference="Zhu et al., future work; Masson et al., DDSketch, VLDB 2019",
 )

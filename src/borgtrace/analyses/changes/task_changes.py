@@ -6,7 +6,7 @@ them: that took 1 µs a window, and more where the groups do not fit into the pr
 both are the rows before.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses.changes.relative_change import GROWN, by_resource, task_pairs
 from borgtrace.analyses.shared import window_blocks as blocks
-from borgtrace.analyses.shared.attempts import of_jobs
+from borgtrace.analyses.shared.window_passes import result_of_pass
 from borgtrace.analyses.shared.windows import FINE_BITS, RESOURCES, regular
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.question import Tables
+from borgtrace.question.window_passes import GatheredRows, WindowPass
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class ChangeSummary:
     of_arrays: Callable[[str, Numbers, Index], Mapping[str, NDArray[Any]]]
 
 
-def over_tasks(tables: Tables, summary: ChangeSummary, stage: str) -> ir.Table:
+def over_tasks(tables: Tables, summary: ChangeSummary, asked: WindowPass) -> ir.Table:
     """Return the rows of a summary of the changes of all tasks; of several blocks of tasks, those of each.
 
     Parameters
@@ -51,17 +52,36 @@ def over_tasks(tables: Tables, summary: ChangeSummary, stage: str) -> ir.Table:
         The store's tables.
     summary
         Of changes.
-    stage
-        Name of the relational stage.
+    asked
+        Its :func:`pass_of_changes`, for tables whose rows are near.
     """
-    usage = regular(tables.instance_usage)
     if not tables.has_blocks:
-        return summary.query(by_resource(task_pairs(usage, "slot")))
-    columns = (*blocks.ORDER, "seconds", "slot", *(f"average_{name}" for name in RESOURCES))
-    windows = of_jobs(usage).select(*columns)
-    summarize = partial(summarize_block, summary=summary)
-    return ibis.memtable(
-        pa.concat_tables(blocks.map_blocks(tables, windows, None, summarize, stage))
+        return summary.query(by_resource(task_pairs(regular(tables.instance_usage), "slot")))
+    return ibis.memtable(result_of_pass(tables, asked))
+
+
+def pass_of_changes(
+    question: str, stage: str, summary: ChangeSummary, *parameters: Hashable
+) -> WindowPass:
+    """Return the pass over windows that summarizes the changes of tasks.
+
+    Parameters
+    ----------
+    question, stage
+        Name of the question, and of its stage.
+    summary
+        Of changes.
+    parameters
+        All that the summary depends on.
+    """
+    return WindowPass(
+        question=question,
+        stage=stage,
+        parameters=parameters,
+        columns=[f"average_{name}" for name in RESOURCES],
+        of_tasks=None,
+        kernel=lambda tables: partial(summarize_block, summary=summary),
+        gather=GatheredRows,
     )
 
 

@@ -21,7 +21,7 @@ from borgtrace.analyses.changes.relative_change import (
     curves,
     slot_pairs,
 )
-from borgtrace.analyses.changes.task_changes import ChangeSummary, over_tasks
+from borgtrace.analyses.changes.task_changes import ChangeSummary, over_tasks, pass_of_changes
 from borgtrace.analyses.shared.columns import CHANGE_CURVE_COLUMNS, CHANGE_CURVE_KEY
 from borgtrace.analyses.shared.machine_slots import SLOT_SUMS
 from borgtrace.engine.identifiers import literal
@@ -29,6 +29,7 @@ from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.question import Answer, Claim, Column, Measure, Question, Tables, above, charts, sql
 from borgtrace.question.scopes import LIKE_2011
+from borgtrace.question.window_passes import WindowPass
 
 if TYPE_CHECKING:
     import altair as alt
@@ -50,7 +51,7 @@ def compute(tables: Tables) -> ir.Table:
     pairs_by_level = {
         "cell": pairs.cell,
         "machine": pairs.machines,
-        "task": over_tasks(tables, PERCENT_COUNTS, "task_changes"),
+        "task": over_tasks(tables, PERCENT_COUNTS, COUNTING),
     }
     levels = [
         curves(rows).mutate(level=ibis.literal(level)) for level, rows in pairs_by_level.items()
@@ -91,6 +92,13 @@ def percent_bins(changes: Numbers, seconds: Index) -> tuple[Index, Index]:
 
 
 PERCENT_COUNTS = ChangeSummary(count_changes, count_percents)
+COUNTING = pass_of_changes("window_change", "task_changes", PERCENT_COUNTS)
+"""The pass over the windows of tasks."""
+
+
+def passes(tables: Tables) -> tuple[WindowPass]:
+    """Return the pass over the windows of tasks."""
+    return (COUNTING,)
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
@@ -165,5 +173,6 @@ QUESTION = Question(
     claims=CLAIMS,
     reads=["instance_usage"],
     shares=[SLOT_SUMS],
+    passes=passes,
     reference="Zhu et al., Fig. 10",
 )

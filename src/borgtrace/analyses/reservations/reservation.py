@@ -20,11 +20,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.reservations import reservation_policies as kernel
 from borgtrace.analyses.shared import window_blocks as blocks
+from borgtrace.analyses.shared.window_passes import result_of_pass
 from borgtrace.analyses.shared.windows import RESOURCES
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.question import (
@@ -41,6 +43,7 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011
+from borgtrace.question.window_passes import WindowPass
 from borgtrace.schema.bounds import Bounds
 from borgtrace.schema.time import DAY, SECOND, Seconds
 
@@ -129,34 +132,61 @@ NO_MACHINE = -1
 """Stands for NULL, which equals nothing: a task on a dedicated machine would start over at every window."""
 
 
-def compute(
-    tables: Tables, *, half_life: Annotated[Seconds, Bounds(1, 366 * DAY // SECOND)] = 3600.0
-) -> list[Row]:
+HalfLife = Annotated[Seconds, Bounds(1, 366 * DAY // SECOND)]
+"""Seconds in which the distance of policy *borg* to its target halves."""
+
+
+def compute(tables: Tables, *, half_life: HalfLife = 3600.0) -> list[Row]:
     """Return reclaimed resources and violations per policy, tier and resource."""
+    increases, replay = passes(tables, half_life=half_life)
+    margins = margins_of_resources(result_of_pass(tables, increases))
+    totals = result_of_pass(tables, replay)
+
     tiers = blocks.tier_names(tables)
-    windows, tasks = blocks.task_windows(
-        tables,
-        "machine_id",
-        "average_cpu",
-        "average_memory",
-        cpu_request=tables.tasks.cpu_request,
-        memory_request=tables.tasks.memory_request,
-    )
-
-    # Learned and judged on the same trace: the best margin that such a policy could have known.
-    count = partial(count_increases, n_tiers=len(tiers))
-    increases = blocks.sum_blocks(tables, windows, tasks, count, "increases")
-    margins = np.stack([margins_of_settings(of_resource) for of_resource in increases])
-
-    replay = partial(replay_policies, margins=margins, half_life=half_life)
-    totals = blocks.sum_blocks(tables, windows, tasks, replay, "windows")
-
     rows: list[Row] = []
     for resource, resource_totals, resource_margins in zip(RESOURCES, totals, margins, strict=True):
         rows += judge_policies(resource, tiers, resource_totals, resource_margins)
     if not rows:
         raise NotApplicable("no task has both usage and a request")
     return rows
+
+
+def passes(tables: Tables, *, half_life: float) -> tuple[WindowPass, WindowPass]:
+    """Return the pass that learns margins, and the one that replays policies with them."""
+    columns = ("machine_id", "average_cpu", "average_memory")
+    increases = WindowPass(
+        question="reservation",
+        stage="increases",
+        columns=columns,
+        of_tasks=requests_of_tasks,
+        kernel=lambda tables: partial(count_increases, n_tiers=len(blocks.tier_names(tables))),
+    )
+    replay = WindowPass(
+        question="reservation",
+        stage="windows",
+        parameters=(half_life,),
+        columns=columns,
+        of_tasks=requests_of_tasks,
+        # Learned and judged on the same trace: the best margin that such a policy could have known.
+        kernel=lambda tables, learned: partial(
+            replay_policies, margins=margins_of_resources(learned), half_life=half_life
+        ),
+        after=[increases],
+    )
+    return increases, replay
+
+
+def requests_of_tasks(tables: Tables) -> dict[str, ir.Value]:
+    """Return the columns of tasks that windows are compared with."""
+    return {
+        "cpu_request": tables.tasks.cpu_request,
+        "memory_request": tables.tasks.memory_request,
+    }
+
+
+def margins_of_resources(increases: Index) -> Numbers:
+    """Return the margins of each resource, shape (resources, settings, tiers)."""
+    return np.stack([margins_of_settings(of_resource) for of_resource in increases])
 
 
 def count_increases(block: pa.Table, n_tiers: int) -> Index:
@@ -374,5 +404,6 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_usage", "tasks"],
+    passes=passes,
     reference="Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation)",
 )

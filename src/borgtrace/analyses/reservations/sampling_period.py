@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Annotated
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from borgtrace.analyses.reservations.margin_bins import MeasuredWindows, margin_for, needed_margins
 from borgtrace.analyses.shared import window_blocks as blocks
+from borgtrace.analyses.shared.window_passes import result_of_pass
 from borgtrace.analyses.shared.windows import SLOT_SECONDS
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import (
@@ -38,6 +40,7 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011
+from borgtrace.question.window_passes import WindowPass
 
 if TYPE_CHECKING:
     import altair as alt
@@ -92,15 +95,8 @@ Periods = Annotated[tuple[Annotated[int, Bounds(1, 31 * DAY // WINDOW)], ...], I
 def compute(tables: Tables, *, periods: Periods = (1, 2, 3, 6, 12)) -> list[Row]:
     """Return the margin each sampling period (in slots of 300 s) needs."""
     tiers = blocks.tier_names(tables)
-    has_percentiles = tables.dialect.publishes(DISTRIBUTION)
-    windows, tasks = select_windows(tables, has_percentiles)
-    count = partial(
-        count_needed_margins,
-        n_tiers=len(tiers),
-        periods=np.array(periods, dtype=np.int64),
-        has_percentiles=has_percentiles,
-    )
-    counts = blocks.sum_blocks(tables, windows, tasks, count, "windows")
+    (counting,) = passes(tables, periods=periods)
+    counts = result_of_pass(tables, counting)
     n_demands, n_periods, *_ = counts.shape
     counts = counts.reshape(n_demands, n_periods, len(tiers), len(DURATIONS), -1)
     rows = rows_of_counts(counts, tiers, periods)
@@ -109,20 +105,39 @@ def compute(tables: Tables, *, periods: Periods = (1, 2, 3, 6, 12)) -> list[Row]
     return rows
 
 
-def select_windows(tables: Tables, has_percentiles: bool) -> tuple[ir.Table, ir.Table]:
-    """Return the windows with a mean, and their tasks with ``duration``, a position in `DURATIONS`."""
-    seconds = tables.tasks.seconds
-    duration = sum((seconds >= bound).cast("int64") for _, bound in DURATIONS[:-1])
+def passes(tables: Tables, *, periods: tuple[int, ...]) -> tuple[WindowPass]:
+    """Return the pass that counts which margins were needed."""
+    has_percentiles = tables.dialect.publishes(DISTRIBUTION)
     fine = (DISTRIBUTION, TAIL_DISTRIBUTION) if has_percentiles else ("sampled_cpu",)
-    usage, tasks = blocks.task_windows(tables, "average_cpu", *fine, duration=duration)
-    # Both demands are compared with the mean of the period before.
-    return usage.filter(usage.average_cpu.notnull()), tasks
+    counting = WindowPass(
+        question="sampling_period",
+        stage="windows",
+        parameters=tuple(periods),
+        columns=("average_cpu", *fine),
+        of_tasks=durations_of_tasks,
+        kernel=lambda tables: partial(
+            count_needed_margins,
+            n_tiers=len(blocks.tier_names(tables)),
+            periods=np.array(periods, dtype=np.int64),
+            has_percentiles=has_percentiles,
+        ),
+    )
+    return (counting,)
+
+
+def durations_of_tasks(tables: Tables) -> dict[str, ir.Value]:
+    """Return ``duration``, a position in `DURATIONS`."""
+    seconds = tables.tasks.seconds
+    return {"duration": sum((seconds >= bound).cast("int64") for _, bound in DURATIONS[:-1])}
 
 
 def count_needed_margins(
     block: pa.Table, n_tiers: int, periods: Index, has_percentiles: bool
 ) -> Index:
     """Count how much time of a block would have needed which margin."""
+    # Both demands are compared with the mean of the period before.
+    if block["average_cpu"].null_count:
+        block = block.filter(pc.is_valid(block["average_cpu"])).combine_chunks()
     if has_percentiles:
         fine = percentiles_of_windows(block)
         weights = PERCENTILE_WEIGHTS
@@ -378,5 +393,6 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_usage", "tasks"],
+    passes=passes,
     reference="Zhu et al., Measure 2",
 )

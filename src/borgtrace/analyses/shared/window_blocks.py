@@ -9,8 +9,7 @@ of collections in memory took three times as long, most of it to get new memory.
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, TypeVar
 
 import ibis
@@ -20,7 +19,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
-from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.windows import UNKNOWN, regular, tier
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.runs import run_starts
@@ -70,27 +68,6 @@ def task_windows(
     tier_position = tier_name.cases(*positions, else_=len(names) - 1)
     tasks = tables.tasks.select(*TASK, tier=tier_position.cast("int64"), **index)
     return usage.select(*ORDER, "seconds", "slot", *columns), tasks
-
-
-def sum_blocks(
-    tables: Tables, usage: ibis.Table, tasks: ibis.Table, kernel: Kernel, stage: str
-) -> NDArray[np.int64]:
-    """Run `kernel` on every block of windows with the columns of their tasks, and add up its results.
-
-    Parameters
-    ----------
-    usage, tasks
-        From :func:`task_windows`.
-    kernel
-        From a sorted block to an array of integers, of the same shape for every block.  Columns of tasks are NULL where
-        no event names the task.
-    stage
-        Name of the relational stage.
-    """
-    if tables.engine != "duckdb":
-        n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_RANGE)
-        return sum_in_workers(lookup(usage, tasks, TASK), kernel, n_blocks)
-    return reduce(add, map_blocks(tables, usage, tasks, kernel, stage))
 
 
 def map_blocks(
@@ -304,11 +281,22 @@ def in_order(block: pa.Table) -> pa.Table:
     return block.sort_by([(name, "ascending") for name in ORDER])
 
 
-def sum_in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
-    """Let Spark's workers run the kernel over their blocks, and add up the results."""
+def sum_in_workers(tables: Tables, rows: ibis.Table, kernel: Kernel) -> NDArray[np.int64]:
+    """Let Spark's workers run the kernel over their blocks, and add up the results.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    rows
+        Windows with the columns of their tasks, which are NULL where no event names the task.
+    kernel
+        From a sorted block to an array of integers, of the same shape for every block.
+    """
     from borgtrace.engine.spark import frame, frame_to_arrow
 
     backend: Any = ibis.get_backend(rows)
+    n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_RANGE)
     blocks = rows.mutate(block=rows.collection_id % max(n_blocks, MIN_WORKER_BLOCKS))
 
     def nonzero_sums(block: pa.Table) -> pa.Table:
