@@ -110,7 +110,10 @@ def int_sum(value: ir.NumericColumn, where: ir.BooleanColumn | None = None) -> i
     """
     # Cast first: BigQuery adds up no truth values.
     number = value.cast("int64") if isinstance(value, ir.BooleanValue) else value
-    return number.sum(where=where).cast("int64")
+    if where is not None:
+        # Not sum(where=…): DuckDB copies what passes each filter.
+        number = where.ifelse(number, ibis.null("int64"))
+    return number.sum().cast("int64")
 
 
 def level(

@@ -48,6 +48,7 @@ THOUSANDTHS = 1000.0
 
 def compute(tables: Tables) -> pa.Table:
     """Return the mean number of allocated GPUs of each hour, beside those of the machines."""
+    tables.require_published("requests of GPUs", column="gpu_request")
     spine = hours(span(tables.instance_events.select("time")))
     allocated = hourly(allocation_changes(tables), spine, "all", ["gpus"])
     capacity = hourly(capacity_changes(tables.machine_events), spine, "all", ["gpus"])
@@ -61,9 +62,6 @@ def compute(tables: Tables) -> pa.Table:
             share=rows.allocated.fill_null(0.0) / rows.capacity.nullif(0.0),
         ).order_by("hour")
     )
-    # Behind the stage, or a plan of the question would not show it.
-    if not tables.dialect.publishes("gpu_request"):
-        raise NotApplicable(f"{tables.dialect.spoken_name} publishes no requests of GPUs")
     if not any(answer["allocated"].to_pylist()):
         raise NotApplicable("no task that runs requests a GPU")
     return answer
