@@ -27,11 +27,23 @@ if TYPE_CHECKING:
     from borgtrace import colocation, datasets, ingest, overcommit, synth
     from borgtrace.advice import advise
     from borgtrace.interactive import Store, Trace, compare, open
+    from borgtrace.kernels.compiled import compiled
+    from borgtrace.overcommit.policies import PeakPolicy, Prediction
+    from borgtrace.overcommit.recommenders import Recommender
+    from borgtrace.placement import Estimator
+    from borgtrace.question import Question
+    from borgtrace.schema import Dialect
 
 __all__ = [
     "BorgtraceError",
+    "Dialect",
     "EngineError",
+    "Estimator",
+    "PeakPolicy",
+    "Prediction",
     "QualityError",
+    "Question",
+    "Recommender",
     "SchemaError",
     "SourceError",
     "Store",
@@ -42,6 +54,7 @@ __all__ = [
     "advise",
     "colocation",
     "compare",
+    "compiled",
     "datasets",
     "ingest",
     "open",
@@ -50,21 +63,29 @@ __all__ = [
 ]
 
 PACKAGES = ("colocation", "datasets", "ingest", "overcommit", "synth")
-NAMES_OF_INTERACTIVE = ("Store", "Trace", "compare", "open")
+MODULES = {
+    "Dialect": "borgtrace.schema",
+    "Estimator": "borgtrace.placement",
+    "PeakPolicy": "borgtrace.overcommit.policies",
+    "Prediction": "borgtrace.overcommit.policies",
+    "Question": "borgtrace.question",
+    "Recommender": "borgtrace.overcommit.recommenders",
+    "Store": "borgtrace.interactive",
+    "Trace": "borgtrace.interactive",
+    "advise": "borgtrace.advice",
+    "compare": "borgtrace.interactive",
+    "compiled": "borgtrace.kernels.compiled",
+    "open": "borgtrace.interactive",
+}
+"""Where each public name is, that is imported on its first use."""
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on its first use."""
     if name in PACKAGES:
         return import_module(f"borgtrace.{name}")
-    if name == "advise":
-        from borgtrace.advice import advise
-
-        return advise
-    if name in NAMES_OF_INTERACTIVE:
-        from borgtrace import interactive
-
-        return getattr(interactive, name)
+    if name in MODULES:
+        return getattr(import_module(MODULES[name]), name)
     raise AttributeError(f"module 'borgtrace' has no attribute {name!r}")
 
 

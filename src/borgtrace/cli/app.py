@@ -35,7 +35,7 @@ PANELS = {
         "colocate pool",
     ),
     "Simulate": ("compact", "simulate"),
-    "Maintain": ("subset", "merge", "verify", "views", "doctor"),
+    "Maintain": ("subset", "merge", "verify", "views", "check", "doctor"),
 }
 """Commands by what they are for, in the order a user meets them, one or two words each."""
 COMMANDS = tuple(name for names in PANELS.values() for name in names)

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
+from borgtrace.extensions import failure_of_extension
 from borgtrace.storage import (
     NOT_WRITABLE,
     NotRegularError,
@@ -53,6 +54,7 @@ def explanation_of(error: Exception, store: object) -> BorgtraceError | None:
         or machine_shortage(error)
         or damage_behind(error, store)
         or refusal_of_path(error)
+        or failure_of_extension(error)
         or error
     )
     return explained if isinstance(explained, BorgtraceError) else None

@@ -62,7 +62,8 @@ def rules_of(command: Any, rules: Collection[EffectRule]) -> list[EffectRule]:
     listings = [name for name in LISTINGS if name in options]
     stopping = []
     for listing in listings:
-        others = [name for name in options if name not in (listing, "help")]
+        # Of code of the user's own, the list has the names.
+        others = [name for name in options if name not in (listing, "sources", "help")]
         stopping.append(NoEffectWith(listing, others))
     return [*stopping, *rules]
 

@@ -123,6 +123,15 @@ EngineOption = Annotated[
         rich_help_panel=RUN_PANEL,
     ),
 ]
+FromOption = Annotated[
+    list[str] | None,
+    Option(
+        "--from",
+        metavar="FILE|MODULE",
+        help="Python code of your own, whose names can be used; repeatable (docs: extend.md).",
+        rich_help_panel=RUN_PANEL,
+    ),
+]
 ListOption = Annotated[bool, Option("--list", help="List the names and stop.")]
 WhereOption = Annotated[
     str,

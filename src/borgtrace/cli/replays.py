@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from borgtrace.cli.console import print_prose, steps, talk
+from borgtrace.extensions import Registry
 from borgtrace.forecast import walks
 from borgtrace.lifecycle.by_machine import expected_size
 from borgtrace.overcommit import (
@@ -35,6 +36,7 @@ def values_of_replay(
     tasks: Sequence[str] | None,
     metric: Sequence[str] | None,
     model: Path | None,
+    own_policies: Sequence[str] = (),
     compat: str = "",
     **others: Any,
 ) -> dict[str, Any]:
@@ -44,10 +46,12 @@ def values_of_replay(
     ----------
     policy, sweep, resource, tasks, metric, model, compat
         The options; what was not set is left to the library.
+    own_policies
+        Names of policies of the user's code, which stand beside ours where none is named.
     others
         Fields by their own names.
     """
-    policies = tuple(policy or DEFAULTS)
+    policies = tuple(policy or (*DEFAULTS, *own_policies))
     values: dict[str, Any] = {
         "policies": policies + SWEEP if sweep else policies,
         "metrics": tuple(metric or ()),
@@ -143,25 +147,29 @@ def print_difference(literal: Result, plain: Result) -> None:
         talk.print(f"{replayed}: {violations}; {savings}")
 
 
-def print_kinds(kinds: Mapping[str, Any]) -> None:
-    """Print classes of policies or recommenders with a sentence about each, and their parameters.
+def print_kinds(kinds: Registry[Any]) -> None:
+    """Print classes with a sentence about each, their parameters, and where those of others are from.
 
     Parameters
     ----------
     kinds
         Classes by name.
     """
-    for name, kind in sorted(kinds.items()):
+    for name in sorted(kinds):
+        kind = kinds[name]
         parameters = ", ".join(item.name for item in fields(kind))
-        suffix = f" ({parameters})" if parameters else ""
+        notes = [parameters] if parameters else []
+        if name not in kinds.own:
+            notes.append(f"from {kinds.origin(name)}")
+        suffix = f" ({'; '.join(notes)})" if notes else ""
         print(f"{name:<27}{kind.about}{suffix}")
 
 
 def print_policies_and_recommenders() -> None:
     """Print the policies and the recommenders, each with a sentence and its parameters."""
-    from borgtrace.overcommit.policies import policies
-    from borgtrace.overcommit.recommenders import recommenders
+    from borgtrace.overcommit.policies import POLICY_KINDS
+    from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
 
-    print_kinds(policies())
+    print_kinds(POLICY_KINDS)
     print("\nrecommenders (borgtrace overcommit recommend):")
-    print_kinds(recommenders())
+    print_kinds(RECOMMENDER_KINDS)

@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from borgtrace.errors import StoreError
+from borgtrace.extensions import guarded
 
 _HEARTBEAT = 0.1
 """Seconds between two looks at whether the parent still lives."""
@@ -64,6 +65,7 @@ def map_processes(
     if workers == 1:
         yield from map(function, items)
         return
+    function = guarded(function)
     kind = "generator" if ordered else "generator_unordered"
     # Read once, when a worker starts; the user's own settings stay.
     os.environ.update(_KEEP_MEMORY | os.environ)

@@ -10,6 +10,7 @@ from typing import Any
 
 from borgtrace.engine.refusal import refusal
 from borgtrace.errors import BorgtraceError
+from borgtrace.extensions import guarded
 
 _FEWEST_TASKS = 16
 """Tasks that small items are divided among."""
@@ -63,7 +64,7 @@ class SparkTasks:
         from borgtrace.engine.spark_session import open_session
 
         context = open_session(self.url, self.memory).sparkContext
-        shared = context.broadcast(_PickledFunction(function))
+        shared = context.broadcast(_PickledFunction(guarded(function)))
         kind = "generator" if ordered else "generator_unordered"
         # These threads only wait; more than cores, so that an executor that is done finds its next task.
         threads = Parallel(

@@ -169,6 +169,16 @@ class MachineBlock:
     )
     """Predictions by policy, each computed once: some policies are parts of others."""
 
+    @property
+    def slots(self) -> Index:
+        """Slots in which a task is on the machine, ascending: (m,).  A policy predicts a peak for each."""
+        return self.all.slots
+
+    @cached_property
+    def total_usage(self) -> Numbers:
+        """Sum of the measured usage of the present tasks in each slot: (m,)."""
+        return self.all.sums(self.all.usage)
+
     @cached_property
     def known(self) -> Samples:
         """The samples with a measured usage: what policies may learn from."""

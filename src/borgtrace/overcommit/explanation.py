@@ -132,7 +132,7 @@ def _terms(
     if isinstance(policy, NodePolicy):
         series = dict(policy.terms(seen))
     else:
-        prediction = policy.predict(seen)
+        prediction = policy.predicted(seen)
         series = {"sum of the limits": seen.limits, "predicted peak": prediction.peak}
     terms: dict[str, float | None] = {}
     for name, values in series.items():

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from borgtrace.errors import check_names
+from borgtrace.errors import UsageError, check_names
+from borgtrace.extensions import kind_of
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric
 from borgtrace.overcommit.policies import PeakPolicy, parse_policy
 from borgtrace.overcommit.replay import RESOURCES
@@ -64,7 +65,7 @@ class ReplayOptions:
     Attributes
     ----------
     policies
-        Policies as text; `DEFAULTS` by default.
+        Policies as text, or objects of :class:`~borgtrace.overcommit.PeakPolicy`; `DEFAULTS` by default.
     tasks
         Whose peak is predicted: ``all``, ``high`` (high priority) or a tier.
     resources
@@ -98,7 +99,7 @@ class ReplayOptions:
         Processes.
     """
 
-    policies: Sequence[str] = DEFAULTS
+    policies: Sequence[str | PeakPolicy] = DEFAULTS
     tasks: Sequence[str] = ("all",)
     resources: Sequence[str] = RESOURCES
     horizon: Annotated[Microseconds, HORIZON] = 288 * WINDOW
@@ -133,16 +134,24 @@ class ReplayOptions:
 
     def parsed(self) -> list[PeakPolicy]:
         """Return the policies, each once; refuse unknown ones."""
-        units = {"cores": self.cores, "gib": self.gib}
-        return [
-            parse_policy(
-                text,
-                units,
-                is_literal=self.is_literal,
-                most_warmup=self.most_warmup // WINDOW,
+        return [self._parse(policy) for policy in dict.fromkeys(self.policies)]
+
+    def _parse(self, policy: str | PeakPolicy) -> PeakPolicy:
+        if isinstance(policy, PeakPolicy):
+            return policy
+        if not isinstance(policy, str):
+            raise UsageError(
+                "policies",
+                "not a policy",
+                expected="names, and objects of classes derived from borgtrace.overcommit.PeakPolicy",
+                got=kind_of(policy),
             )
-            for text in dict.fromkeys(self.policies)
-        ]
+        return parse_policy(
+            policy,
+            {"cores": self.cores, "gib": self.gib},
+            is_literal=self.is_literal,
+            most_warmup=self.most_warmup // WINDOW,
+        )
 
     def metric(self, dialect: Dialect, resource: str) -> Metric:
         """Return what is taken as the usage of a resource: the last one named, else the dialect's default."""

@@ -131,11 +131,19 @@ def parse_rule(
         if parameter not in known:
             raise _unknown_parameter(option, name, known, text)
         value_text = value_text.strip()
-        if isinstance(getattr(kind, parameter), str):
+        default = getattr(kind, parameter, None)
+        if isinstance(default, str):
             values[parameter] = value_text
         else:
             declared = declarations_of(kind)[parameter]
-            values[parameter] = _read_number(option, parameter, value_text, text, declared)
+            values[parameter] = _read_number(
+                option,
+                parameter,
+                value_text,
+                text,
+                declared,
+                is_whole=isinstance(default, int),
+            )
     return kind(**values)
 
 
@@ -154,6 +162,8 @@ def _read_number(
     value: str,
     text: str,
     declared: Declaration,
+    *,
+    is_whole: bool,
 ) -> float:
     """Return the value of a parameter: a number, or a time in its unit."""
     if declared.time_unit is not None:
@@ -164,10 +174,10 @@ def _read_number(
             raise UsageError(option, problem, expected=expected, got=text)
         return time // declared.time_unit
     try:
-        return float(value)
+        return int(value) if is_whole else float(value)
     except ValueError:
-        problem = f"{name} is not a number"
-        expected = describe_allowed(declared)
+        problem = f"{name} is not a {'whole number' if is_whole else 'number'}"
+        expected = describe_allowed(declared) if declared.bounds else "a number"
         raise UsageError(option, problem, expected=expected, got=text) from None
 
 

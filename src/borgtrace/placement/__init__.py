@@ -6,7 +6,7 @@ from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.multi_resource import MultiResource
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.registry import estimators, parse_estimator
+from borgtrace.placement.estimators.registry import ESTIMATOR_KINDS, estimators, parse_estimator
 from borgtrace.placement.estimators.sizes import Average, Percentile, Request
 from borgtrace.placement.fitting import Fitted, fit, require_capacity
 from borgtrace.placement.packers import BEST_FIT, FIRST_FIT, Packer, packers, parse_packer
@@ -22,6 +22,7 @@ from borgtrace.placement.packing import (
 __all__ = [
     "BEST_FIT",
     "CAPACITY_RTOL",
+    "ESTIMATOR_KINDS",
     "FIRST_FIT",
     "Average",
     "Convolution",

@@ -7,6 +7,7 @@ from typer import Option
 from borgtrace.cli.command import command
 from borgtrace.cli.options import (
     EngineOption,
+    FromOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -42,6 +43,7 @@ ListPoliciesOption = Annotated[
 def overcommit(
     store: StoreOrListArgument = None,
     policy: PolicyOption = None,
+    sources: FromOption = None,
     sweep: SweepOption = False,
     resource: ResourceOption = None,
     tasks: TierOfTasksOption = None,
@@ -75,18 +77,24 @@ def overcommit(
     from borgtrace.cli import replays
     from borgtrace.cli.answers import publish, say
     from borgtrace.cli.console import talk
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.errors import check_names, shell_word
     from borgtrace.overcommit import REPLAY, ReplayOptions
+    from borgtrace.overcommit.policies import POLICY_KINDS
+    from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
     from borgtrace.report.answer_files import check_png
 
     if list_names:
+        names_in_own_code(sources, POLICY_KINDS, RECOMMENDER_KINDS)
         replays.print_policies_and_recommenders()
         return
+    own_policies = names_in_own_code(sources, POLICY_KINDS)
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
     check_png(png, out)
     opened = borgtrace.open(required_store(store), memory=memory)
     options = replays.values_of_replay(
         policy=policy,
+        own_policies=own_policies,
         sweep=sweep,
         resource=resource,
         tasks=tasks,

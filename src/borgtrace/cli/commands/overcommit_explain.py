@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import MOMENTS, JsonOption, MemoryOption, StoreArgument
+from borgtrace.cli.options import MOMENTS, FromOption, JsonOption, MemoryOption, StoreArgument
 from borgtrace.cli.replay_options import (
     CoresOption,
     ForecastersOption,
@@ -33,6 +33,7 @@ def overcommit_explain(
     machine: MachineArgument,
     at: MomentOption,
     policy: PolicyOption = None,
+    sources: FromOption = None,
     sweep: SweepOption = False,
     resource: ResourceOption = None,
     horizon: HorizonOption = "",
@@ -50,14 +51,18 @@ def overcommit_explain(
     """
     import borgtrace
     from borgtrace.cli import replays
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.cli.policy_terms import print_terms
     from borgtrace.cli.printing import print_json
     from borgtrace.notation import WallClock
+    from borgtrace.overcommit.policies import POLICY_KINDS
 
+    own_policies = names_in_own_code(sources, POLICY_KINDS)
     opened = borgtrace.open(store, memory=memory)
     time = WallClock.of(opened.manifest).parse(at, "--at")
     options = replays.values_of_replay(
         policy=policy,
+        own_policies=own_policies,
         sweep=sweep,
         resource=resource,
         tasks=None,

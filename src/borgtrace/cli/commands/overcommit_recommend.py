@@ -7,6 +7,7 @@ from typer import Option
 from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_recommenders
 from borgtrace.cli.options import (
+    FromOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -33,6 +34,7 @@ ListRecommendersOption = Annotated[bool, Option("--list", help="List the recomme
 def overcommit_recommend(
     store: StoreOrListArgument = None,
     recommender: RecommenderOption = None,
+    sources: FromOption = None,
     resource: ResourceOption = None,
     cores_per_unit: CoresOption = 0.0,
     gib_per_unit: GibOption = 0.0,
@@ -49,19 +51,23 @@ def overcommit_recommend(
     """
     import borgtrace
     from borgtrace.cli.answers import ask
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.cli.replays import print_kinds
-    from borgtrace.overcommit.recommenders import RECOMMENDERS, recommenders
+    from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS, RECOMMENDERS
     from borgtrace.overcommit.recommenders.table import RecommenderOptions
     from borgtrace.report.answer_files import check_png
 
+    own_recommenders = names_in_own_code(sources, RECOMMENDER_KINDS)
     if list_names:
-        print_kinds(recommenders())
+        print_kinds(RECOMMENDER_KINDS)
         return
     check_png(png, out)
     options: dict[str, Any] = {"cores": cores_per_unit, "gib": gib_per_unit}
     # What was not set is left to the library.
     if recommender:
         options["recommenders"] = tuple(recommender)
+    elif own_recommenders:
+        options["recommenders"] = (*RECOMMENDER_KINDS.own, *own_recommenders)
     if resource:
         options["resources"] = tuple(resource)
     ask(

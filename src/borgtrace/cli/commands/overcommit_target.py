@@ -7,6 +7,7 @@ from typer import Option
 from borgtrace.cli.command import command
 from borgtrace.cli.options import (
     EngineOption,
+    FromOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -44,6 +45,7 @@ def overcommit_target(
     store: StoreArgument,
     target: TargetRateOption = 0.01,
     policy: PolicyOption = None,
+    sources: FromOption = None,
     sweep: SweepOption = False,
     resource: ResourceOption = None,
     tasks: TierOfTasksOption = None,
@@ -74,15 +76,19 @@ def overcommit_target(
     import borgtrace
     from borgtrace.cli import replays
     from borgtrace.cli.answers import publish, say
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.errors import check_names
     from borgtrace.overcommit import ADVICE
+    from borgtrace.overcommit.policies import POLICY_KINDS
     from borgtrace.report.answer_files import check_png
 
+    own_policies = names_in_own_code(sources, POLICY_KINDS)
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
     check_png(png, out)
     opened = borgtrace.open(store, memory=memory)
     options = replays.values_of_replay(
         policy=policy,
+        own_policies=own_policies,
         sweep=sweep,
         resource=resource,
         tasks=tasks,

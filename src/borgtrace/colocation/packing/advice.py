@@ -22,7 +22,7 @@ from borgtrace.colocation.packing.trial import Evidence, PackingTrial, RunningTa
 from borgtrace.colocation.tasks.pool import SLOT, TaskPool
 from borgtrace.colocation.tasks.simultaneous import longest_busy_span
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Percentile, Request, estimators
+from borgtrace.placement import ESTIMATOR_KINDS, CovarianceGpa, Estimator, Gpa, Percentile, Request
 from borgtrace.question import NotApplicable
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 
@@ -185,7 +185,7 @@ def candidates(target: float, has_requests: bool) -> list[Estimator]:
         Whether requests of the tasks are known.
     """
     # Without those that must be prepared: choosing among the targets that GPA is told does what they do.
-    kinds = [kind for kind in estimators().values() if kind.prepared is Estimator.prepared]
+    kinds = [kind for kind in ESTIMATOR_KINDS.own.values() if kind.prepared is Estimator.prepared]
     tried: list[Estimator] = []
     for kind in kinds:
         tried += kind.family()

@@ -6,10 +6,11 @@ from borgtrace.overcommit.policies.gaussian import GpaPolicy, OnlineGpa
 from borgtrace.overcommit.policies.kubernetes import RATIOS, NodePolicy
 from borgtrace.overcommit.policies.machines import NSigma
 from borgtrace.overcommit.policies.policy import HistoryPolicy, Limit, PeakPolicy, Prediction
-from borgtrace.overcommit.policies.registry import parse_policy, policies
+from borgtrace.overcommit.policies.registry import POLICY_KINDS, parse_policy, policies
 from borgtrace.overcommit.policies.tasks import Reservation, TaskPercentile
 
 __all__ = [
+    "POLICY_KINDS",
     "RATIOS",
     "ConvolutionPolicy",
     "Forecast",

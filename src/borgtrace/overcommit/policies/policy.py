@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from borgtrace.errors import UsageError
+from borgtrace.extensions import quiet_output
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.overcommit.block import MachineBlock, Samples
 from borgtrace.overcommit.rule import NamedRule, PositiveShare
@@ -48,7 +49,8 @@ class PeakPolicy(NamedRule):
     """Predicts peaks from what was seen up to and including a slot.  Times are in slots of 300 s.
 
     A subclass is a frozen dataclass of its parameters with `name`, `about` and :meth:`predict`.  Users can name it
-    once it is listed in :mod:`borgtrace.overcommit.policies.registry`.
+    once its file follows ``--from``, its package has an entry point of the group ``borgtrace.policies``, or, one of
+    ours, :mod:`borgtrace.overcommit.policies.registry` lists it.
 
     Attributes
     ----------
@@ -66,20 +68,63 @@ class PeakPolicy(NamedRule):
     pools: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
-    def predict(self, block: MachineBlock) -> Prediction:
+    def predict(self, block: MachineBlock) -> Prediction | Numbers:
         """Return the predicted peak of each slot.
 
         Parameters
         ----------
         block
             A machine.  What it does after a slot has no influence on the prediction for it.
+
+        Returns
+        -------
+        Prediction or float64 (m,)
+            Of each slot of ``block.slots``.
         """
 
     def predicted(self, block: MachineBlock) -> Prediction:
-        """Return the prediction of each slot, computed once for a block."""
+        """Return the prediction of each slot, computed once for a block.
+
+        Raises
+        ------
+        UsageError
+            The policy predicts another number of slots, or what is no number.
+        """
         if self not in block.predictions:
-            block.predictions[self] = self.predict(block)
+            with quiet_output():
+                prediction = self.predict(block)
+            block.predictions[self] = self.checked(prediction, len(block.slots))
         return block.predictions[self]
+
+    def checked(self, prediction: Prediction | Numbers, n_slots: int) -> Prediction:
+        """Return what :meth:`predict` returned as a prediction, once it is sure that it is one.
+
+        Raises
+        ------
+        UsageError
+            It has another number of slots, or holds what is no number.
+        """
+        if not isinstance(prediction, Prediction):
+            prediction = Prediction(np.asarray(prediction), 0)
+        peak = np.asarray(prediction.peak)
+        if peak.dtype.kind not in "fiu" or peak.shape != (n_slots,):
+            raise UsageError(
+                f"policy {self.name}",
+                "what predict returns",
+                expected=f"numbers of shape ({n_slots},), one for each slot",
+                got=f"{peak.dtype} of shape {peak.shape}",
+            )
+        # Of a plain sum, which takes no memory: of infinite or missing numbers none is finite.
+        if n_slots and not np.isfinite(peak.sum()):
+            n_missing = int((~np.isfinite(peak)).sum())
+            raise UsageError(
+                f"policy {self.name}",
+                "what predict returns",
+                expected="finite numbers",
+                got=f"{n_missing:,} of {n_slots:,} that are NaN or infinite",
+                way_out="predict block.limits where too little is known",
+            )
+        return prediction
 
 
 def is_warm(

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
+from borgtrace.extensions import Registry
 from borgtrace.overcommit.policies.distributions import ConvolutionPolicy, SaddlepointPolicy
 from borgtrace.overcommit.policies.forecast import Forecast
 from borgtrace.overcommit.policies.gaussian import GpaPolicy, OnlineGpa
@@ -17,7 +19,7 @@ from borgtrace.overcommit.policies.policy import BorgDefault, Limit, Maximum, Pe
 from borgtrace.overcommit.policies.tasks import AveragePolicy, Highest, Reservation, TaskPercentile
 from borgtrace.overcommit.rule import parse_rule
 
-POLICIES: list[type[PeakPolicy]] = [
+OURS: list[type[PeakPolicy]] = [
     Limit,
     BorgDefault,
     Highest,
@@ -36,19 +38,33 @@ POLICIES: list[type[PeakPolicy]] = [
     KatalystRealtime,
     KatalystHourly,
 ]
-"""All policies but :class:`~borgtrace.overcommit.policies.policy.Maximum`, which users write ``A+B``."""
+"""All of borgtrace's but :class:`~borgtrace.overcommit.policies.policy.Maximum`, which users write ``A+B``."""
 
 
-def policies() -> dict[str, type[PeakPolicy]]:
-    """Return the policy classes by name, sorted by name.
+def is_policy(value: Any) -> bool:
+    """Whether an object is a class of policies."""
+    return isinstance(value, type) and issubclass(value, PeakPolicy)
+
+
+POLICY_KINDS = Registry[type[PeakPolicy]](
+    "policy",
+    "borgtrace.policies",
+    {kind.name: kind for kind in sorted(OURS, key=lambda kind: kind.name)},
+    is_policy,
+    "a class derived from borgtrace.PeakPolicy",
+)
+"""Classes of policies by name, those of others included."""
+
+
+def policies() -> Mapping[str, type[PeakPolicy]]:
+    """Return the policy classes by name: ours sorted by name, then those of others.
 
     Examples
     --------
     >>> policies()["limit"].about
     'the sum of the limits'
     """
-    by_name = {kind.name: kind for kind in POLICIES}
-    return dict(sorted(by_name.items()))
+    return POLICY_KINDS
 
 
 def parse_policy(
@@ -57,6 +73,7 @@ def parse_policy(
     *,
     is_literal: bool = False,
     most_warmup: int = 0,
+    kinds: Mapping[str, type[PeakPolicy]] = POLICY_KINDS,
 ) -> PeakPolicy:
     """Return the policy that a text such as ``nsigma:n=3,history=10h`` names; ``+`` takes the maximum of several.
 
@@ -70,13 +87,14 @@ def parse_policy(
         Whether defaults are those of Google's simulator; these keep their warm-up.
     most_warmup
         Longest warm-up, in slots, of policies that name none; 0 leaves each its own.
+    kinds
+        Classes that may be named.
 
     Raises
     ------
     UsageError
         For an unknown policy or parameter, or a value out of range.
     """
-    kinds = policies()
     parsed = []
     for part in text.split("+"):
         values = dict(units)

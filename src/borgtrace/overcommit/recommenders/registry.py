@@ -1,5 +1,9 @@
 """The list of recommenders that users can name, and how a name with its parameters is read."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from borgtrace.extensions import Registry
 from borgtrace.overcommit.recommenders.argmin import AutopilotArgmin
 from borgtrace.overcommit.recommenders.autopilot import (
     Autopilot,
@@ -17,7 +21,7 @@ from borgtrace.overcommit.recommenders.recommender import OwnRequest, Recommende
 from borgtrace.overcommit.recommenders.vpa import Vpa, VpaUpdated
 from borgtrace.overcommit.rule import parse_rule
 
-ALL_RECOMMENDERS: list[type[Recommender]] = [
+OURS: list[type[Recommender]] = [
     OwnRequest,
     Koordinator,
     Katalyst,
@@ -31,18 +35,33 @@ ALL_RECOMMENDERS: list[type[Recommender]] = [
     Vpa,
     VpaUpdated,
 ]
-"""All recommenders, in the order of the table."""
+"""All of borgtrace's, in the order of the table."""
 
 
-def recommenders() -> dict[str, type[Recommender]]:
-    """Return the recommender classes by name, in the order of the table.
+def is_recommender(value: Any) -> bool:
+    """Whether an object is a class of recommenders."""
+    return isinstance(value, type) and issubclass(value, Recommender)
+
+
+RECOMMENDER_KINDS = Registry[type[Recommender]](
+    "recommender",
+    "borgtrace.recommenders",
+    {kind.name: kind for kind in OURS},
+    is_recommender,
+    "a class derived from borgtrace.Recommender",
+)
+"""Classes of recommenders by name, those of others included."""
+
+
+def recommenders() -> Mapping[str, type[Recommender]]:
+    """Return the recommender classes by name: ours in the order of the table, then those of others.
 
     Examples
     --------
     >>> recommenders()["request"].about
     "the tasks' own requests"
     """
-    return {kind.name: kind for kind in ALL_RECOMMENDERS}
+    return RECOMMENDER_KINDS
 
 
 def parse_recommender(text: str) -> Recommender:

@@ -21,7 +21,7 @@ from borgtrace.notation import percent, with_stored_sizes
 from borgtrace.overcommit.histogram import size_of_unit
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import OwnRequest, Recommender
-from borgtrace.overcommit.recommenders.registry import parse_recommender, recommenders
+from borgtrace.overcommit.recommenders.registry import RECOMMENDER_KINDS, parse_recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples, job_samples
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
@@ -105,7 +105,7 @@ class RecommenderOptions:
         Cores and GiB of the largest machine; 0 for what the store knows.
     """
 
-    recommenders: Sequence[str] = tuple(recommenders())
+    recommenders: Sequence[str] = tuple(RECOMMENDER_KINDS.own)
     resources: Sequence[str] = RESOURCES
     cores: Annotated[float, UNIT_SIZE] = 0.0
     gib: Annotated[float, UNIT_SIZE] = 0.0

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from borgtrace.errors import UsageError
+from borgtrace.extensions import Registry
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
 from borgtrace.placement.estimators.calibrated import CalibratedGpa
 from borgtrace.placement.estimators.convolution import Convolution
@@ -13,7 +17,7 @@ from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.saddlepoint import Saddlepoint
 from borgtrace.placement.estimators.sizes import Average, Cantelli, Percentile, Request
 
-ESTIMATORS: list[type[Estimator]] = [
+OURS: list[type[Estimator]] = [
     Average,
     Bernstein,
     CalibratedGpa,
@@ -31,16 +35,30 @@ ESTIMATORS: list[type[Estimator]] = [
 """Estimators of one parameter; those that are made of other estimators, or of moments, are not listed."""
 
 
-def estimators() -> dict[str, type[Estimator]]:
-    """Return the estimator classes by name, sorted by name.
+def is_estimator(value: Any) -> bool:
+    """Whether an object is a class of estimators."""
+    return isinstance(value, type) and issubclass(value, Estimator)
+
+
+ESTIMATOR_KINDS = Registry[type[Estimator]](
+    "estimator",
+    "borgtrace.estimators",
+    {kind.name: kind for kind in sorted(OURS, key=lambda kind: kind.name)},
+    is_estimator,
+    "a class derived from borgtrace.Estimator",
+)
+"""Classes of estimators by name, those of others included."""
+
+
+def estimators() -> Mapping[str, type[Estimator]]:
+    """Return the estimator classes by name: ours sorted by name, then those of others.
 
     Examples
     --------
     >>> estimators()["gpa"].symbol
     'ρ'
     """
-    by_name = {kind.name: kind for kind in ESTIMATORS}
-    return dict(sorted(by_name.items()))
+    return ESTIMATOR_KINDS
 
 
 def parse_estimator(text: str, option: str = "") -> Estimator:

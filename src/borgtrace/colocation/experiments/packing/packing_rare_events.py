@@ -22,7 +22,7 @@ from borgtrace.colocation.experiments.shared.scopes import OWN
 from borgtrace.colocation.study import halves
 from borgtrace.colocation.tasks.heavy_tail import heavy_tail
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.placement import Estimator, Gpa, estimators
+from borgtrace.placement import ESTIMATOR_KINDS, Estimator, Gpa
 from borgtrace.question import (
     Answer,
     Claim,
@@ -101,7 +101,11 @@ class GpaCurve(NamedTuple):
 
 def candidates(target: float) -> list[Estimator]:
     """Return every estimator with a target, at that target."""
-    return [kind(target) for kind in estimators().values() if kind.targets and not kind.needs_more]
+    return [
+        kind(target)
+        for kind in ESTIMATOR_KINDS.own.values()
+        if kind.targets and not kind.needs_more
+    ]
 
 
 def compute(study: Study, options: ColocationOptions) -> list[Row]:

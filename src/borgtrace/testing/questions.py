@@ -1,4 +1,4 @@
-"""Checks that the author of an extension can run, the same as our own contract suites."""
+"""The contract of a question, which needs no store."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from borgtrace.errors import BorgtraceError
 from borgtrace.question import EngineTables, Provenance, Question
 from borgtrace.question.claims import KINDS
+from borgtrace.testing.trial import ContractError
 
 _GENERATIONS = ("2011", "2019")
 
@@ -25,8 +26,8 @@ def check_question(question: Question) -> None:
 
     Raises
     ------
-    AssertionError
-        With every failure at once, one sentence each.
+    ContractError
+        An AssertionError with every failure at once, one sentence each.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def check_question(question: Question) -> None:
         *_failures_without_rows(question),
     ]
     if failures:
-        raise AssertionError(f"{question.name}: " + "; ".join(failures))
+        raise ContractError(question.name, failures)
 
 
 def _failures_of_the_text(question: Question) -> Iterator[str]:

@@ -1,0 +1,38 @@
+"""The option ``--from``: code of the user's own, whose names a command then takes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from borgtrace.errors import UsageError
+from borgtrace.extensions import Registry
+
+
+def names_in_own_code(sources: Sequence[str] | None, *kinds: Registry[Any]) -> list[str]:
+    """Import what the user named, and return the names that it adds.
+
+    Parameters
+    ----------
+    sources
+        Values of ``--from``: files and modules.
+    kinds
+        What the command can use of them.
+
+    Raises
+    ------
+    UsageError
+        One cannot be imported, or has nothing of these kinds.
+    """
+    names: list[str] = []
+    for source in sources or ():
+        added: list[str] = []
+        for registry in kinds:
+            added += registry.add_from(source)
+        if not added:
+            raise UsageError(
+                source,
+                f"no {' or '.join(registry.noun for registry in kinds)} in it",
+                expected=" or ".join(registry.wanted for registry in kinds),
+                way_out="borgtrace check lists what a file has",
+            )
+        names += added
+    return names

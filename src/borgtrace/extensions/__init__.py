@@ -1,0 +1,18 @@
+"""Ideas of others: code of a file that the user names, or of a package that is installed beside, used as our own is.
+
+Code runs only where a user names it, by ``--from``, by its name among those of an installed package, or in Python.
+"""
+
+from borgtrace.extensions.failures import failure_of_extension, quiet_output
+from borgtrace.extensions.registry import Registry, kind_of
+from borgtrace.extensions.sources import import_source
+from borgtrace.extensions.workers import guarded
+
+__all__ = [
+    "Registry",
+    "failure_of_extension",
+    "guarded",
+    "import_source",
+    "kind_of",
+    "quiet_output",
+]

@@ -1,0 +1,83 @@
+"""What is said where the code of others fails: their line, and not our traceback."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+
+from borgtrace.errors import UsageError
+
+_ROOTS: dict[Path, str] = {}
+"""Files and folders whose code is of others, and how a user named each; empty: as the path is."""
+_LINE_IN_MESSAGE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+"""How Numba, and Python in a SyntaxError, name a line in the text of an error."""
+_LONGEST = 200
+"""Characters that are quoted of a message: those of Numba have hundreds of lines."""
+
+
+def add_root(path: Path, shown: str) -> None:
+    """Remember that the code of a file, or of a folder, is of others.
+
+    Parameters
+    ----------
+    path
+        Absolute.
+    shown
+        What the user called the file; empty for the path itself.
+    """
+    _ROOTS[path] = shown
+
+
+def failure_of_extension(error: BaseException) -> UsageError | None:
+    """Return the error of code of others, with its line; None where the error comes from elsewhere.
+
+    Parameters
+    ----------
+    error
+        What was raised.
+    """
+    line = _line_of(error)
+    if line is None:
+        return None
+    text = str(error).strip().split("\n", 1)[0][:_LONGEST]
+    cause = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return UsageError(line, "the code of this extension failed", got=cause)
+
+
+def _line_of(error: BaseException) -> str | None:
+    """Return ``file:line`` of the innermost line of others, from the traceback or from the text."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return _shown_line(error.filename, error.lineno or 0)
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [(frame.filename, frame.lineno or 0) for frame in reversed(frames)]
+    # What Numba cannot compile it names in its message: that code has not run.
+    for match in _LINE_IN_MESSAGE.finditer(str(error)):
+        lines.insert(0, (match["file"], int(match["line"])))
+    for file, number in lines:
+        shown = _shown_line(file, number)
+        if shown is not None:
+            return shown
+    return None
+
+
+def _shown_line(file: str, number: int) -> str | None:
+    path = Path(file)
+    if not path.is_absolute():
+        path = path.resolve()
+    for root, shown in _ROOTS.items():
+        if path == root:
+            return f"{shown or path}:{number}"
+        if root in path.parents:
+            return f"{path}:{number}"
+    return None
+
+
+@contextmanager
+def quiet_output() -> Iterator[None]:
+    """Send what the code of others prints to stderr: stdout is data."""
+    with redirect_stdout(sys.stderr):
+        yield

@@ -1,0 +1,11 @@
+"""Checks that the author of an extension can run, the same as our own contract suites.
+
+Each takes one extension, runs it on tiny, empty, incomplete and hostile input, and raises a ContractError that names
+everything that is wrong, one sentence each.  ``borgtrace check FILE`` runs them from the command line.
+"""
+
+from borgtrace.testing.policies import check_policy
+from borgtrace.testing.questions import check_question
+from borgtrace.testing.trial import ContractError
+
+__all__ = ["ContractError", "check_policy", "check_question"]
