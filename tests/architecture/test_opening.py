@@ -35,6 +35,7 @@ OWN_FILES = {
     "explore/windows.py": "an aggregate, whose digest was compared",
     "export/files/queries.py": "a file of the package",
     "export/jobs/files.py": "a part of the store, whose digest was compared",
+    "extensions/sources.py": "code of the user, which was just run",
     "fetch/transfer.py": "what it has just fetched",
     "fetch/whole.py": "what it has just fetched",
     "fetch/digests.py": "what it has just fetched",
@@ -52,6 +53,7 @@ OWN_FILES = {
     "store/layout.py": "parts of the store, whose digests were compared",
     "store/machine.py": "a file of the package",
     "store/version.py": "a file of a bucket",
+    "testing/suite.py": "what a process of its own has written",
 }
 """Modules that open files in another way, and which; a new one needs a reason."""
 

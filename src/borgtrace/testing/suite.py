@@ -29,7 +29,7 @@ CheckedKind = tuple[Registry[Any], Callable[[Any], None]]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CheckedExtension:
     """What came out for one extension.
 
     Attributes
@@ -52,7 +52,7 @@ def checks() -> list[CheckedKind]:
     return [(POLICY_KINDS, check_policy)]
 
 
-def check_source(source: str, kinds: Sequence[CheckedKind]) -> Iterator[Verdict]:
+def check_source(source: str, kinds: Sequence[CheckedKind]) -> Iterator[CheckedExtension]:
     """Check every extension of a file or module in this process.
 
     Parameters
@@ -64,7 +64,7 @@ def check_source(source: str, kinds: Sequence[CheckedKind]) -> Iterator[Verdict]
 
     Yields
     ------
-    Verdict
+    CheckedExtension
         Of each, in the order of the kinds.
 
     Raises
@@ -77,7 +77,7 @@ def check_source(source: str, kinds: Sequence[CheckedKind]) -> Iterator[Verdict]
     for registry, check in kinds:
         for name in registry.add_from(source):
             has_any = True
-            yield Verdict(registry.noun, name, _failures(check, registry[name]))
+            yield CheckedExtension(registry.noun, name, _failures(check, registry[name]))
     if not has_any:
         wanted = [f"{registry.wanted} ({registry.noun})" for registry, _ in kinds]
         raise UsageError(source, "no extension in it", expected=", ".join(wanted))
@@ -91,7 +91,7 @@ def _failures(check: Callable[[Any], None], extension: Any) -> tuple[str, ...]:
     return ()
 
 
-def check_within(source: str, seconds: float) -> list[Verdict]:
+def check_within(source: str, seconds: float) -> list[CheckedExtension]:
     """Check every extension of a file or module in a process of its own, which is ended when its time is up.
 
     Parameters
@@ -145,13 +145,13 @@ def _check_in_process(source: str, seconds: float, folder: Path, is_ready: Event
     (folder / "answer.part").rename(folder / "answer.json")
 
 
-def _read_answer(file: Path) -> list[Verdict]:
+def _read_answer(file: Path) -> list[CheckedExtension]:
     answer = json.loads(file.read_text(encoding="utf-8"))
     if "error" in answer:
         where, what, expected, got, way_out = answer["error"]
         raise UsageError(where, what, expected=expected, got=got, way_out=way_out)
     return [
-        Verdict(verdict["kind"], verdict["name"], tuple(verdict["failures"]))
+        CheckedExtension(verdict["kind"], verdict["name"], tuple(verdict["failures"]))
         for verdict in answer["verdicts"]
     ]
 
