@@ -28,7 +28,7 @@ from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, prepare_ingest
 from borgtrace.notation import ResourceAmounts
-from borgtrace.placement import estimators, packers
+from borgtrace.placement import ESTIMATOR_KINDS, packers
 from borgtrace.question import EngineTables, NotApplicable, Tables
 from borgtrace.schema.bounds import CAPACITY, check_number
 from borgtrace.storage import as_path, scratch_folder
@@ -38,8 +38,9 @@ from borgtrace.store.manifest import read_manifest
 def print_estimators() -> None:
     """Print the estimators with their parameter, and the packers."""
     about_estimators = {}
-    for name, kind in estimators().items():
-        about_estimators[f"{name}:{kind.symbol}"] = kind.about
+    for name, kind in ESTIMATOR_KINDS.items():
+        origin = "" if name in ESTIMATOR_KINDS.own else f" (from {ESTIMATOR_KINDS.origin(name)})"
+        about_estimators[f"{name}:{kind.symbol}"] = f"{kind.about}{origin}"
     about_packers = {name: packer.about for name, packer in packers().items()}
     width = max(len(name) for name in (*about_estimators, *about_packers))
     # No command takes one: experiments name their own.

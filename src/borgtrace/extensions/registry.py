@@ -108,6 +108,11 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         """Ours alone: what is taken where nothing is named, so that no package changes an answer."""
         return self._own
 
+    @property
+    def named(self) -> Mapping[str, Extension]:
+        """Ours, and those of files that the user named: what is tried where an answer tries all."""
+        return {**self._own, **self._of_files}
+
     def origin(self, name: str) -> str:
         """Return where one comes from: ``borgtrace``, a package with its version, or what the user named."""
         return OURS if name in self._own else self._origins[name]

@@ -14,9 +14,11 @@ the estimator, and a call takes two nanoseconds.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol, cast
 
 from numba import types
+from numba.core.dispatcher import Dispatcher
 
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.compiled import compiled
@@ -73,6 +75,23 @@ def slack_kernel(function: Slack, *, cached: bool = True) -> Slack:
 def add_kernel(function: Add) -> Add:
     """Compile how an item joins a machine's state."""
     return cast(Add, _compiled(ADD_TYPE, function, True))
+
+
+@cache
+def as_slack_kernel(function: Any) -> Slack:
+    """Return a fit test compiled: as it is where it has been, else compiled now, once in a process."""
+    return cast(Slack, function if is_compiled(function) else slack_kernel(function, cached=False))
+
+
+@cache
+def as_add_kernel(function: Any) -> Add:
+    """Return how an item joins, compiled: as it is where it has been, else compiled now, once in a process."""
+    return cast(Add, function if is_compiled(function) else _compiled(ADD_TYPE, function, False))
+
+
+def is_compiled(function: object) -> bool:
+    """Whether Numba has compiled a function."""
+    return isinstance(function, Dispatcher)
 
 
 def score_kernel(function: Score) -> Score:

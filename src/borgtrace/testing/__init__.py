@@ -4,8 +4,16 @@ Each takes one extension, runs it on tiny, empty, incomplete and hostile input, 
 everything that is wrong, one sentence each.  ``borgtrace check FILE`` runs them from the command line.
 """
 
+from borgtrace.testing.estimators import check_estimator
 from borgtrace.testing.policies import check_policy
 from borgtrace.testing.questions import check_question
+from borgtrace.testing.recommenders import check_recommender
 from borgtrace.testing.trial import ContractError
 
-__all__ = ["ContractError", "check_policy", "check_question"]
+__all__ = [
+    "ContractError",
+    "check_estimator",
+    "check_policy",
+    "check_question",
+    "check_recommender",
+]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Iterator
 
 import numpy as np
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.overcommit import MachineBlock, PeakPolicy, Samples
-from borgtrace.overcommit.policies import parse_policy
-from borgtrace.overcommit.policies.registry import is_policy
+from borgtrace.overcommit.policies.registry import POLICY_KINDS, is_policy
+from borgtrace.testing.named_rules import check_label, made
 from borgtrace.testing.trial import Trials, check_words, same_bytes
 
 _SLOTS = 40
@@ -46,50 +44,16 @@ def check_policy(policy: PeakPolicy | type[PeakPolicy]) -> None:
     trials = Trials()
     check_words(trials, policy)
     name = str(getattr(policy, "name", None) or policy)
-    made = _made(trials, policy)
-    if made is not None:
-        _check_label(trials, made)
+    instance = made(trials, policy, is_policy, POLICY_KINDS.wanted)
+    if instance is not None:
+        check_label(trials, instance)
         for where, block in machines():
-            _check_machine(trials, made, where, block)
+            _check_machine(trials, instance, where, block)
         # Whatever is wrong on one machine shows here, too.
         if not trials.failures:
-            _check_order(trials, made)
-        _check_unit(trials, made)
+            _check_order(trials, instance)
+        _check_unit(trials, instance)
     trials.raise_all(name)
-
-
-def _made(trials: Trials, policy: PeakPolicy | type[PeakPolicy]) -> PeakPolicy | None:
-    """Return an object of the policy; None where there cannot be one."""
-    if not isinstance(policy, type):
-        return policy
-    if not is_policy(policy):
-        trials.add("it is not derived from borgtrace.PeakPolicy")
-        return None
-    for parameter in fields(policy):
-        if parameter.default is MISSING:
-            trials.add(f"its parameter {parameter.name} has no default")
-    annotated = sorted(vars(policy).get("__annotations__", {}))
-    # Without the decorator the fields are those of the base class.
-    if annotated and "__dataclass_fields__" not in vars(policy):
-        trials.add(
-            f"{', '.join(annotated)} cannot be set: write @dataclass(frozen=True) above the class"
-        )
-    if trials.failures:
-        return None
-    made: PeakPolicy | None = trials.call("made with its defaults", policy)
-    return made
-
-
-def _check_label(trials: Trials, policy: PeakPolicy) -> None:
-    """Check that a user can write what tables show."""
-    kinds: Mapping[str, type[PeakPolicy]] = {policy.name: type(policy)}
-    try:
-        again = parse_policy(policy.label, kinds=kinds)
-    except UsageError as error:
-        trials.add(f"its label {policy.label!r} cannot be read again: {error}")
-        return
-    if again != policy:
-        trials.add(f"its label {policy.label!r} stands for another policy: {again!r}")
 
 
 def _check_machine(trials: Trials, policy: PeakPolicy, where: str, block: MachineBlock) -> None:

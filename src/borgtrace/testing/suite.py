@@ -15,7 +15,12 @@ from typing import Any
 
 from borgtrace.errors import UsageError
 from borgtrace.extensions import Registry, import_source
+from borgtrace.overcommit.policies import POLICY_KINDS
+from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
+from borgtrace.placement import ESTIMATOR_KINDS
+from borgtrace.testing.estimators import check_estimator
 from borgtrace.testing.policies import check_policy
+from borgtrace.testing.recommenders import check_recommender
 from borgtrace.testing.trial import ContractError
 
 _POLL_S = 0.1
@@ -47,9 +52,11 @@ class CheckedExtension:
 
 def checks() -> list[CheckedKind]:
     """Return every kind of extension with the check of its contract."""
-    from borgtrace.overcommit.policies import POLICY_KINDS
-
-    return [(POLICY_KINDS, check_policy)]
+    return [
+        (POLICY_KINDS, check_policy),
+        (RECOMMENDER_KINDS, check_recommender),
+        (ESTIMATOR_KINDS, check_estimator),
+    ]
 
 
 def check_source(source: str, kinds: Sequence[CheckedKind]) -> Iterator[CheckedExtension]:

@@ -9,6 +9,7 @@ from borgtrace.cli.completion import complete_experiments
 from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
     EngineOption,
+    FromOption,
     JsonOption,
     ListOption,
     MemoryOption,
@@ -133,6 +134,7 @@ def colocate(
     dialect: UsageFormatOption = "",
     synthetic: SyntheticOption = None,
     percentiles: PercentilesOption = False,
+    sources: FromOption = None,
     seed: SeedOption = 0,
     engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
@@ -148,15 +150,20 @@ def colocate(
     The experiments repeat those of the GPA paper on the long tasks of a store, and go beyond them. A single experiment
     prints its table as CSV, and several print their claims. The advice is printed last.
 
+    With --from the advice also tries estimators of your own.
+
     Your own tasks: --usage own.csv --capacity 8cores, or borgtrace colocate place --moments moments.csv.
 
     Example: borgtrace colocate cell-2011 --experiment packing_base --instances 10, or --engine spark://host:7077
     """
     from borgtrace import catalog
     from borgtrace.cli import experiments
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.cli.parameters import print_list
     from borgtrace.colocation.options import PAPER_SCALE
+    from borgtrace.placement import ESTIMATOR_KINDS
 
+    names_in_own_code(sources, ESTIMATOR_KINDS)
     if list_names:
         print_list(list(catalog.experiments().values()), has_set=False)
         return

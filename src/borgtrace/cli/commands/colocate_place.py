@@ -8,7 +8,14 @@ from typer import Option
 from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_estimators, complete_packers
 from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
-from borgtrace.cli.options import EngineOption, JsonOption, MemoryOption, RawOption, SeedOption
+from borgtrace.cli.options import (
+    EngineOption,
+    FromOption,
+    JsonOption,
+    MemoryOption,
+    RawOption,
+    SeedOption,
+)
 from borgtrace.cli.task_source_options import (
     SOURCE_PANEL,
     CapacityOption,
@@ -76,6 +83,7 @@ def colocate_place(
     moments: MomentsOption = None,
     placement: PlacementOption = None,
     estimator: EstimatorOption = "",
+    sources: FromOption = None,
     packer: PackerOption = "best-fit",
     rebalancing: RebalancingOption = False,
     capacity: CapacityOption = "1",
@@ -99,6 +107,10 @@ def colocate_place(
     """
     from borgtrace.cli import experiments
     from borgtrace.cli.moments import place_by_moments
+    from borgtrace.cli.own_code import names_in_own_code
+    from borgtrace.placement import ESTIMATOR_KINDS
+
+    names_in_own_code(sources, ESTIMATOR_KINDS)
 
     source = experiments.TaskSource(
         store=store,

@@ -73,7 +73,6 @@ def parse_policy(
     *,
     is_literal: bool = False,
     most_warmup: int = 0,
-    kinds: Mapping[str, type[PeakPolicy]] = POLICY_KINDS,
 ) -> PeakPolicy:
     """Return the policy that a text such as ``nsigma:n=3,history=10h`` names; ``+`` takes the maximum of several.
 
@@ -87,14 +86,13 @@ def parse_policy(
         Whether defaults are those of Google's simulator; these keep their warm-up.
     most_warmup
         Longest warm-up, in slots, of policies that name none; 0 leaves each its own.
-    kinds
-        Classes that may be named.
 
     Raises
     ------
     UsageError
         For an unknown policy or parameter, or a value out of range.
     """
+    kinds = policies()
     parsed = []
     for part in text.split("+"):
         values = dict(units)

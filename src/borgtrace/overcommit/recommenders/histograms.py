@@ -94,7 +94,8 @@ class Katalyst(HistogramRecommender):
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the percentile after each sample: of memory, that of the hours that have ended."""
-        if samples.resource == "cpu":
+        # Without samples there is no last hour.
+        if samples.resource == "cpu" or not len(samples):
             return super().recommend(samples)
         hours = samples.moment(samples.slot // SLOTS_PER_HOUR)
         first = np.flatnonzero(np.diff(hours, prepend=-1))

@@ -222,7 +222,7 @@ class RecommenderBacktest:
                 "batch": ~samples.is_serving,
             }
             for recommender in self.recommenders[resource]:
-                recommended = recommender.recommend(with_others)
+                recommended = recommender.recommended(with_others)
                 for tasks, chosen in groups.items():
                     tally = self.tallies[TallyKey(resource, tasks, recommender.label)]
                     tally.add(samples, recommended, chosen)

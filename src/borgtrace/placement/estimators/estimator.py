@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.fit_tests import FitTest
-from borgtrace.placement.types import Add, Slack, add_sums
+from borgtrace.placement.types import Add, Slack, add_sums, as_add_kernel, as_slack_kernel
 
 Qualities = Callable[[Sequence["Estimator"]], list[float]]
 """Measures the overflow that each of some estimators causes on held-out tasks."""
@@ -25,8 +25,9 @@ class Estimator(ABC):
 
     A subclass says in its class attributes what its one parameter means, turns observed tasks into *items*
     (rows of numbers) and names the compiled fit test over them.  By convention the first number of an item
-    is its expected load, in capacity units.  Users can name it once it is listed in
-    :mod:`borgtrace.placement.estimators.registry`.
+    is its expected load, in capacity units.  Users can name it once its file follows ``--from``, its package has an
+    entry point of the group ``borgtrace.estimators``, or, one of ours,
+    :mod:`borgtrace.placement.estimators.registry` lists it.
 
     Attributes
     ----------
@@ -102,8 +103,10 @@ class Estimator(ABC):
 
     @property
     def test(self) -> FitTest:
-        """The fit test, as the packing kernels take it."""
-        return FitTest(self.slack, self.add)
+        """The fit test, as the packing kernels take it; functions of plain Python are compiled."""
+        slack: Any = self.slack
+        add: Any = self.add
+        return FitTest(as_slack_kernel(slack), as_add_kernel(add))
 
     def row(self, capacity: float) -> Numbers:
         """Return the capacities of a machine by resource: here the CPU alone."""
