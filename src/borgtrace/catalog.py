@@ -5,8 +5,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 from borgtrace.errors import UsageError, did_you_mean
+from borgtrace.extensions import Registry
 from borgtrace.question import Question
 
 
@@ -64,25 +66,69 @@ def folders() -> tuple[ModuleType, ...]:
 
 
 def listed_names() -> Iterator[tuple[str, ModuleType]]:
-    """Yield the name of each question with its folder, in the order of the report."""
+    """Yield the name of each question of ours with its folder, in the order of the report."""
     for folder in folders():
         for name in folder.QUESTIONS:
             yield name, folder
 
 
-@cache
+class OwnQuestions(Mapping[str, Question]):
+    """Ours by name, in the order of the report; a question is imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Question:
+        """Return a question, importing its module alone.
+
+        Raises
+        ------
+        KeyError
+            There is none of this name.
+        """
+        folder = _folder_of(name)
+        if folder is None:
+            raise KeyError(name)
+        return _import_question(folder, name)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a question of this name; none is imported."""
+        return isinstance(name, str) and _folder_of(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        for name, _ in listed_names():
+            yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in listed_names())
+
+
+def is_question(value: Any) -> bool:
+    """Whether an object is a question."""
+    return isinstance(value, Question)
+
+
+QUESTION_KINDS = Registry[Question](
+    "question",
+    "borgtrace.questions",
+    OwnQuestions(),
+    is_question,
+    "QUESTION = borgtrace.Question(…)",
+)
+"""Questions by name, those of others included."""
+
+OTHER_QUESTIONS = "Other questions"
+"""Heading of questions that are not ours."""
+
+
 def names() -> tuple[str, ...]:
-    """Return the names of all questions in the order of the report, importing none of them."""
-    return tuple(name for name, _ in listed_names())
+    """Return the names of all questions in the order of the report, importing none; those of the user's files last."""
+    return QUESTION_KINDS.named
 
 
 @cache
 def headings() -> Mapping[str, str]:
-    """Return the heading of each question by its name."""
+    """Return the heading of each question of ours by its name; others stand under `OTHER_QUESTIONS`."""
     return {name: folder.HEADING for name, folder in listed_names()}
 
 
-@cache
 def find(name: str) -> Question:
     """Return one question, importing its module alone.
 
@@ -101,11 +147,8 @@ def find(name: str) -> Question:
     >>> find("queue_length").title
     'Does the queue grow, and does the number of running tasks surge?'
     """
-    folder = _folder_of(name)
-    if folder is not None:
-        question = importlib.import_module(f"{folder.__name__}.{name}").QUESTION
-        assert isinstance(question, Question)
-        return question
+    if name in QUESTION_KINDS:
+        return QUESTION_KINDS[name]
     unlisted = _folder_with_unlisted_module(name)
     if unlisted is not None:
         raise UsageError(
@@ -115,10 +158,17 @@ def find(name: str) -> Question:
             way_out=f"add it to QUESTIONS in {unlisted.__file__}",
         )
     # Seventy names are no help in a message.
-    similar = did_you_mean(name, names())
+    similar = did_you_mean(name, QUESTION_KINDS)
     every_name = "every name: borgtrace analyze --list"
     hint = f"{similar} {every_name}" if similar else every_name
     raise UsageError("NAME", "no such question", got=name, way_out=hint)
+
+
+@cache
+def _import_question(folder: ModuleType, name: str) -> Question:
+    question = importlib.import_module(f"{folder.__name__}.{name}").QUESTION
+    assert isinstance(question, Question)
+    return question
 
 
 def _folder_of(name: str) -> ModuleType | None:
@@ -145,7 +195,6 @@ def _folder_with_unlisted_module(name: str) -> ModuleType | None:
     return None
 
 
-@cache
 def questions() -> Mapping[str, Question]:
     """Return all questions by name, in the order of the report; this imports every module, about a second."""
     return {name: find(name) for name in names()}

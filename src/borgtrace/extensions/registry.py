@@ -109,9 +109,9 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         return self._own
 
     @property
-    def named(self) -> Mapping[str, Extension]:
-        """Ours, and those of files that the user named: what is tried where an answer tries all."""
-        return {**self._own, **self._of_files}
+    def named(self) -> tuple[str, ...]:
+        """Names of ours, and of those in files that the user named: what is tried where an answer tries all."""
+        return (*self._own, *self._of_files)
 
     def origin(self, name: str) -> str:
         """Return where one comes from: ``borgtrace``, a package with its version, or what the user named."""
@@ -138,13 +138,18 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         return names
 
     def _extensions_of(self, module: ModuleType) -> list[Extension]:
-        ours = list(self._own.values())
-        extensions: list[Extension] = []
+        extensions: dict[int, Extension] = {}
         for value in vars(module).values():
-            is_new = value not in ours and value not in extensions
-            if self._is_extension(value) and not inspect.isabstract(value) and is_new:
-                extensions.append(value)
-        return extensions
+            if not self._is_extension(value) or inspect.isabstract(value):
+                continue
+            # A module may import ours, and have two names for one thing.
+            if not self._is_ours(value):
+                extensions[id(value)] = value
+        return list(extensions.values())
+
+    def _is_ours(self, value: Any) -> bool:
+        name = name_of(value)
+        return name in self._own and self._own[name] is value
 
     def _add(self, extension: Extension, source: str) -> None:
         name = name_of(extension)

@@ -110,12 +110,12 @@ def list_questions(store: Store, about: str = "") -> QuestionList:
     about
         Words of which a question has all in its name, title or heading; every question where empty.
     """
-    from borgtrace.catalog import headings, questions
+    from borgtrace.catalog import OTHER_QUESTIONS, headings, questions
 
     n_rows = store.manifest.tables
     listed = []
     for question in questions().values():
-        heading = headings()[question.name]
+        heading = headings().get(question.name, OTHER_QUESTIONS)
         text = f"{question.name} {question.title} {heading}".casefold()
         if all(word in text for word in about.casefold().split()):
             missing = tuple(table for table in question.reads if not n_rows.get(table))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from borgtrace.catalog import headings
+from borgtrace.catalog import OTHER_QUESTIONS, headings
 from borgtrace.errors import BorgtraceError
 from borgtrace.question import Finding, Question, Result, headline, unjudged
 from borgtrace.question.claims import by_reason
@@ -15,8 +15,6 @@ from borgtrace.report.values import SHOWN_ROWS, ShownTable, shown_table
 
 # Only what the source line numbers: other claims of the same paper have no place in the list.
 NUMBERED = re.compile(r"^Zhu et al\.,.*?\b(Observation|Measure) (\d+)")
-UNLISTED = "Other questions"
-"""Heading of questions that the catalog does not list."""
 VERDICTS = ("holds", "does not hold", "not judged", "not applicable")
 
 
@@ -131,7 +129,7 @@ def grouped(sections: Iterable[PageSection]) -> dict[str, list[PageSection]]:
     """Gather sections by the heading of their questions, in order of first appearance."""
     sections_by_heading: dict[str, list[PageSection]] = {}
     for item in sections:
-        heading = headings().get(item.question.name, UNLISTED)
+        heading = headings().get(item.question.name, OTHER_QUESTIONS)
         sections_by_heading.setdefault(heading, []).append(item)
     return sections_by_heading
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from borgtrace.errors import BorgtraceError
+from borgtrace.extensions import failure_of_extension
 from borgtrace.question import EngineTables, Provenance, Question
 from borgtrace.question.claims import KINDS
 from borgtrace.testing.trial import ContractError
@@ -95,7 +96,9 @@ def _failures_without_rows(question: Question) -> Iterator[str]:
         except BorgtraceError as error:
             yield f"on a {generation} store without rows: {error}"
         except Exception as error:
-            yield f"on a {generation} store without rows it raises {type(error).__name__}: {error}"
+            located = failure_of_extension(error)
+            line = f" in {located.where}" if located else ""
+            yield f"on a {generation} store without rows it raises {type(error).__name__}{line}: {error}"
         else:
             if result.not_applicable is None:
                 yield f"on a {generation} store without rows it answers {result.table.num_rows} rows"

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from borgtrace.catalog import QUESTION_KINDS
 from borgtrace.errors import UsageError
 from borgtrace.extensions import Registry, import_source
 from borgtrace.overcommit.policies import POLICY_KINDS
@@ -20,6 +21,7 @@ from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
 from borgtrace.placement import ESTIMATOR_KINDS
 from borgtrace.testing.estimators import check_estimator
 from borgtrace.testing.policies import check_policy
+from borgtrace.testing.questions import check_question
 from borgtrace.testing.recommenders import check_recommender
 from borgtrace.testing.trial import ContractError
 
@@ -53,6 +55,7 @@ class CheckedExtension:
 def checks() -> list[CheckedKind]:
     """Return every kind of extension with the check of its contract."""
     return [
+        (QUESTION_KINDS, check_question),
         (POLICY_KINDS, check_policy),
         (RECOMMENDER_KINDS, check_recommender),
         (ESTIMATOR_KINDS, check_estimator),

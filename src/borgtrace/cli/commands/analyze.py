@@ -13,6 +13,7 @@ from borgtrace.cli.command import command
 from borgtrace.cli.option_effects import NoEffectWith
 from borgtrace.cli.options import (
     EngineOption,
+    FromOption,
     JsonOption,
     ListOption,
     MemoryOption,
@@ -65,6 +66,7 @@ def analyze(
     timeout: TimeoutOption = "",
     where: WhereOption = "",
     settings: SettingsOption = None,
+    sources: FromOption = None,
     out: OutOption = None,
     png: PngOption = False,
     raw: RawOption = False,
@@ -76,19 +78,24 @@ def analyze(
 
     Answers are tables, charts, and claims as published – measured – verdict. A single question prints its table,
     several print their claims: as a table on a terminal, as CSV in a pipe or a file. --list shows the parameters of
-    each question, for --set.
+    each question, for --set. With --from and no NAME, the questions of your own code are asked.
 
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
+    from borgtrace.catalog import QUESTION_KINDS
     from borgtrace.cli.answers import publish, run
     from borgtrace.cli.options import seconds_of
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.cli.parameters import parse_settings, print_list
     from borgtrace.engine.stoppable import within
     from borgtrace.question import EngineTables
     from borgtrace.report.answer_files import check_png
 
     needs_store = not list_names and show_sql is None
-    chosen = chosen_questions(store, names or [], needs_store=needs_store)
+    own_names = names_in_own_code(sources, QUESTION_KINDS)
+    # Beside --list every question is listed; else those of the user's code are asked.
+    wanted = names or ([] if list_names else own_names)
+    chosen = chosen_questions(store, wanted, needs_store=needs_store)
     if list_names:
         print_list(chosen, has_set=True)
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import JsonOption, MemoryOption, RawOption, SeedOption
+from borgtrace.cli.options import FromOption, JsonOption, MemoryOption, RawOption, SeedOption
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +41,7 @@ MOST_IMPORTANT = ("measure", "store", "distance", "distance_low", "distance_high
 def compare(
     stores: ComparedStoresArgument,
     questions: ComparedQuestionsOption = "",
+    sources: FromOption = None,
     out: ComparisonOption = None,
     memory: MemoryOption = "4GB",
     seed: SeedOption = 0,
@@ -56,11 +57,13 @@ def compare(
     Example: borgtrace compare cell-a cell-b --questions transitions,job_durations --out compared
     """
     import borgtrace
-    from borgtrace.catalog import find
+    from borgtrace.catalog import QUESTION_KINDS, find
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.cli.printing import print_json
     from borgtrace.question.job_distances import distances
     from borgtrace.schema.ranges import parse_words
 
+    names_in_own_code(sources, QUESTION_KINDS)
     chosen = [find(name) for name in dict.fromkeys(parse_words(questions))]
     labels = labels_of(stores)
     check_comparison(labels, chosen, out)

@@ -10,6 +10,7 @@ from typer import Argument, Option
 from borgtrace.cli.command import command
 from borgtrace.cli.options import (
     EngineOption,
+    FromOption,
     JsonOption,
     MemoryOption,
     NamesArgument,
@@ -42,6 +43,7 @@ def report(
     store: StoreArgument,
     out: ReportPageArgument,
     names: NamesArgument = None,
+    sources: FromOption = None,
     engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
     theme: ThemeOption = "auto",
@@ -51,14 +53,18 @@ def report(
     """Write one self-contained page with all answers.
 
     It begins with how full the cell is, what waits, and what packing would save; each question with its chart and
-    claims opens in place. The page needs no network. The same store and version give the same page, byte for byte.
+    claims opens in place. With --from, those of your own code stand last. The page needs no network. The same store
+    and version give the same page, byte for byte.
 
     Example: borgtrace report cell-2011 report.html
     """
     import borgtrace
+    from borgtrace.catalog import QUESTION_KINDS
     from borgtrace.cli.console import steps
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.report import write
 
+    names_in_own_code(sources, QUESTION_KINDS)
     opened = borgtrace.open(store, memory=memory)
     with steps() as progress:
         summary = write(

@@ -185,7 +185,8 @@ def candidates(target: float, has_requests: bool) -> list[Estimator]:
         Whether requests of the tasks are known.
     """
     # Without those that must be prepared: choosing among the targets that GPA is told does what they do.
-    kinds = [kind for kind in ESTIMATOR_KINDS.named.values() if kind.prepared is Estimator.prepared]
+    named = [ESTIMATOR_KINDS[name] for name in ESTIMATOR_KINDS.named]
+    kinds = [kind for kind in named if kind.prepared is Estimator.prepared]
     tried: list[Estimator] = []
     for kind in kinds:
         tried += kind.family()
