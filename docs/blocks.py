@@ -1,8 +1,8 @@
 """Runs the code blocks of the documentation, and compares or writes down what they print.
 
 - A ``console`` block holds commands behind ``$ `` and, below each, what a terminal shows.
-- A ``python`` block is a script; a ``sql`` block is a query for ``borgtrace sql store``.  A ``text`` block that
-  follows directly is what it prints.
+- A ``python`` block is a script, and is kept under the name that its ``title`` says; a ``sql`` block is a query
+  for ``borgtrace sql store``.  A ``text`` block that follows directly is what it prints.
 
 In what is expected, ``…`` stands for anything.  ``python docs/blocks.py --write PAGE…`` runs pages in a
 fresh folder and writes the real output into them, with times, rates and sizes of disks as ``…``.
@@ -39,11 +39,14 @@ from tests.fetch.fake_prometheus import FakePrometheus, serving  # noqa: E402
 from tests.fetch.small_cluster import cluster  # noqa: E402
 
 RUN = ("console", "python", "sql")
-STATIC = ("text", "bibtex", "pycon", "sh", "yaml")
+STATIC = ("text", "bibtex", "pycon", "sh", "toml", "yaml")
 """Not run here: output, references, doctests (the package's own tests run them), and how to install."""
 INSTALLING = ("pip install ", "git clone ", "cd ", "make ")
 """All that a ``sh`` block may do; continuous integration does it itself."""
-_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r'^```(?P<language>\w*)(?: title="(?P<title>[\w.]+)")?[^\n]*\n(?P<text>.*?)^```[ ]*$',
+    re.MULTILINE | re.DOTALL,
+)
 _SECONDS = 300
 _FAILED = re.compile(r"^(borgtrace: |Traceback \(most recent call last\))", re.MULTILINE)
 """What a command says that fails on the left of a pipe, whose exit code the shell does not tell."""
@@ -63,11 +66,12 @@ _VOLATILE = (
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its language, its text and where it stands."""
+    """One fenced block: its language, its title or an empty text, its text and where it stands."""
 
     page: Path
     line: int
     language: str
+    title: str
     text: str
     span: tuple[int, int]
 
@@ -90,7 +94,14 @@ def blocks(page: Path) -> list[Block]:
     """Return the fenced blocks of a page."""
     text = page.read_text(encoding="utf-8")
     return [
-        Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2], found.span(2))
+        Block(
+            page,
+            text.count("\n", 0, found.start()) + 1,
+            found["language"],
+            found["title"] or "",
+            found["text"],
+            found.span("text"),
+        )
         for found in _FENCE.finditer(text)
     ]
 
@@ -144,6 +155,8 @@ def run(step: Step, folder: Path, environment: dict[str, str]) -> str:
         It fails.  A page that shows an error says ``|| echo "exit code $?"``.
     """
     console = step.block.language != "python"
+    if step.block.title:
+        (folder / step.block.title).write_text(step.block.text, encoding="utf-8")
     python = shutil.which("python", path=environment["PATH"]) or sys.executable
     command = ["bash", "-c", step.command] if console else [python, "-c", step.command]
     code, printed = _watched(command, folder, environment)
