@@ -19,8 +19,8 @@ class RecentPeak(PeakPolicy):
 
     def predict(self, block):
         # What a slot sees: the totals of the slots before it, and its own.
-        past = np.concatenate([np.zeros(self.slots - 1), block.total_usage])
+        past = np.concatenate([np.zeros(self.slots), block.total_usage])
         windows = np.lib.stride_tricks.sliding_window_view(past, self.slots)
-        peak = windows.max(axis=1)[: len(block.slots)]
+        peak = windows.max(axis=1)[1:]
         # Tasks that nobody measured may use all of their limits.
         return np.minimum((1 + self.margin) * peak + block.unmeasured, block.limits)
