@@ -39,13 +39,13 @@ def test_what_numba_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plain.targetoptions.items() >= {
         ("nogil", True),
         ("parallel", False),
-        ("forceinline", False),
+        ("inline", "never"),
         ("_nrt", True),
     }
     assert other.targetoptions.items() >= {
         ("nogil", True),
         ("parallel", True),
-        ("forceinline", True),
+        ("inline", "always"),
         ("_nrt", False),
     }
     # Cached on disk unless that is not wanted; compiled when it is called.

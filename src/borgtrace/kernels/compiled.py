@@ -12,7 +12,6 @@ from numba.core.registry import CPUDispatcher
 from numba.core.types.misc import unliteral
 
 from borgtrace.kernels.caching import DigestCache, cache_on_disk
-from borgtrace.kernels.nested_code import compile_as_one
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,7 +44,6 @@ class Kernel(CPUDispatcher):
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(py_func=function, targetoptions=options)
-        compile_as_one(self)
         options_inside = options | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         # Types refer to their functions weakly: it is kept alive here.
         self._inside = CalledKernel(py_func=function, targetoptions=options_inside)
@@ -94,6 +92,7 @@ def compiled(
         Whether to keep the machine code on disk; functions made at run time have no source file to keep it beside.
     """
     model: Literal["numpy", "python"] = "numpy" if divides_by_zero else "python"
+    inlining = "always" if inline else "never"
 
     def compile_(function: Function) -> Function:
         options = {
@@ -101,8 +100,7 @@ def compiled(
             # joblib's threads run the same kernel side by side on different rows.
             "nogil": True,
             "parallel": parallel,
-            # By LLVM, not by Numba (`inline`): that copies, and looks at, a function anew in each caller.
-            "forceinline": inline,
+            "inline": inlining,
             "error_model": model,
             "_nrt": makes_arrays,
         }
@@ -110,7 +108,6 @@ def compiled(
             dispatcher: Any = Kernel(function, options)
         else:
             dispatcher = CPUDispatcher(py_func=function, targetoptions=options)
-            compile_as_one(dispatcher)
         if cached:
             cache_on_disk(dispatcher)
         if signature is not None:
