@@ -84,6 +84,7 @@ def lines_without_store(out: Path) -> list[Line]:
     """Return a line for every command that reads no store."""
     every_line: list[tuple[object, ...]] = [
         ("doctor",),
+        ("check", "examples/extend/recent_peak.py"),
         ("views", "--cell", "a", "--dataset", "project.borg_a"),
         ("dialect", "list"),
         ("synth", out, "--machines", 4, "--hours", 0.5, "--seed", 1),

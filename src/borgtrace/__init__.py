@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from borgtrace.advice import advise
     from borgtrace.interactive import Store, Trace, compare, open
     from borgtrace.kernels.compiled import compiled
-    from borgtrace.overcommit.policies import PeakPolicy, Prediction
+    from borgtrace.overcommit.policies import PeakPolicy
     from borgtrace.overcommit.recommenders import Recommender
     from borgtrace.placement import Estimator
     from borgtrace.question import Question
@@ -40,7 +40,6 @@ __all__ = [
     "EngineError",
     "Estimator",
     "PeakPolicy",
-    "Prediction",
     "QualityError",
     "Question",
     "Recommender",
@@ -67,7 +66,6 @@ MODULES = {
     "Dialect": "borgtrace.schema",
     "Estimator": "borgtrace.placement",
     "PeakPolicy": "borgtrace.overcommit.policies",
-    "Prediction": "borgtrace.overcommit.policies",
     "Question": "borgtrace.question",
     "Recommender": "borgtrace.overcommit.recommenders",
     "Store": "borgtrace.interactive",

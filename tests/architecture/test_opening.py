@@ -40,6 +40,7 @@ OWN_FILES = {
     "fetch/whole.py": "what it has just fetched",
     "fetch/digests.py": "what it has just fetched",
     "forecast/saved.py": "a file that open_regular has opened before",
+    "ingest/build/damaged_staging.py": "a staged part, to tell whether it is damaged",
     "ingest/build/converted_build.py": "a part that it has just written",
     "ingest/convert/conversion.py": "a part that it has just written",
     "ingest/find/recognition.py": "a file that open_regular opened",

@@ -20,6 +20,7 @@ CAPACITY = "--capacity=8cores,32GiB"
 QUESTIONS = ["machine_attributes", "machine_shapes", "platform_counters", "placement_limits"]
 """Questions whose answers hold names of the trace."""
 NO_FOREIGN_TEXT = {
+    "check": "runs code of the user, which may do more than print",
     "demo": "makes its own trace",
     "doctor": "looks at this machine",
     "explore": "prints its address; what its pages show is the browser's",

@@ -103,6 +103,7 @@ class Places:
             "STORE…": [str(store), str(store)],
             "SRC…": [str(raw)],
             "DEST": ["fetched"],
+            "FILE|MODULE": ["own.py"],
             "2011|2019": ["2011"],
             "URL": ["http://127.0.0.1:9"],
             "OUT": ["made"],

@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 
 from borgtrace.ingest import IngestOptions, ingest
+from tests.extensions.own_code import HALF
 from tests.ingest.raw import write_cell, write_part
 from tests.lifecycle.test_by_machine import CELL
 
@@ -51,6 +52,7 @@ def write_inputs(folder: Path) -> None:
     folder
         An empty one.
     """
+    (folder / "half.py").write_text(HALF, encoding="utf-8")
     tables = {**CELL, "machine_events": ["0,7,0,PLATFORM,1,1"]}
     for table, lines in tables.items():
         write_part(folder / "raw", table, lines, compressed=False)

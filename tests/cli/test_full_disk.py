@@ -60,6 +60,7 @@ WRITERS = {
 }
 """A command line for each thing that a command writes."""
 READERS = {
+    "check",
     "dialect",
     "doctor",
     "explore",

@@ -84,6 +84,7 @@ LINES = {
     "merge": "merge events usage merged",
     "verify": "verify cell-2011",
     "views": "views --cell a --dataset project.borg_a",
+    "check": "check half.py",
     "doctor": "doctor",
 }
 """A command line for each screen, by the name of its file; places are relative to a folder of inputs."""

@@ -102,6 +102,7 @@ ELSEWHERE = {
 }
 """Commands that read a store, and why they are not here; the others show no machine, task or amount."""
 NO_STORE = {
+    "check",
     "dialect",
     "doctor",
     "fetch",

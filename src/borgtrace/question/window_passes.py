@@ -16,7 +16,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 
-class Gatherer(Protocol):
+class BlockResults(Protocol):
     """What makes one result of those of blocks."""
 
     def add(self, part: Any) -> None:
@@ -90,7 +90,7 @@ class WindowPass:
     parameters: tuple[Hashable, ...] = ()
     columns: Sequence[str] = field(compare=False)
     kernel: Callable[..., Callable[[pa.Table], Any]] = field(compare=False)
-    gather: Callable[[], Gatherer] = field(default=GatheredSum, compare=False)
+    gather: Callable[[], BlockResults] = field(default=GatheredSum, compare=False)
     of_tasks: Callable[[Any], Mapping[str, ir.Value]] | None = field(
         default=no_columns_of_tasks, compare=False
     )

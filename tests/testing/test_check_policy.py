@@ -10,8 +10,7 @@ from borgtrace.extensions import import_source
 from borgtrace.overcommit import parse_policy
 from borgtrace.overcommit.policies import POLICY_KINDS
 from borgtrace.testing import ContractError, check_policy
-from tests.extensions.conftest import Run
-from tests.extensions.own_code import HALF, policy_with, write
+from tests.extensions.own_code import policy_with, write
 
 ALONE = [name for name, kind in POLICY_KINDS.own.items() if not kind.pools]
 SIZES = {"cores": 64.0, "gib": 256.0}
@@ -72,12 +71,6 @@ def test_ours_keep_the_contract(name: str) -> None:
     check_policy(parse_policy(name, SIZES))
 
 
-def test_a_plain_one_keeps_it(tmp_path: Path, run: Run) -> None:
-    file = write(tmp_path, "half.py", HALF)
-    code, out, err = run("check", file)
-    assert (code, out) == (0, "policy half: keeps its contract\n"), err
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_named(tmp_path: Path, fault: str) -> None:
     predict, sentence = FAULTS[fault]
@@ -86,30 +79,3 @@ def test_a_fault_is_named(tmp_path: Path, fault: str) -> None:
     with pytest.raises(ContractError) as raised:
         check_policy(policy)
     assert sentence.format(file=file) in raised.value.failures
-
-
-def test_a_class_that_forgot_the_decorator(tmp_path: Path, run: Run) -> None:
-    file = write(tmp_path, "half.py", HALF.replace("@dataclass(frozen=True)\n", ""))
-    code, _, err = run("check", file)
-    assert code == 1
-    assert err == (
-        "policy half: share cannot be set: write @dataclass(frozen=True) above the class\n"
-    )
-
-
-def test_one_that_never_ends_is_stopped_at_its_line(tmp_path: Path, run: Run) -> None:
-    file = write(tmp_path, "own.py", policy_with("while True:\n    pass"))
-    code, _, err = run("check", file, "--timeout", "8s")
-    assert code == 2
-    assert err in {
-        f"borgtrace: {file}:{line}: not done after 8 s; does this line repeat for ever? "
-        "--timeout allows more time\n"
-        for line in (10, 11)
-    }
-
-
-def test_one_that_ends_the_process_is_named(tmp_path: Path, run: Run) -> None:
-    file = write(tmp_path, "own.py", policy_with("os._exit(3)", before="import os"))
-    code, _, err = run("check", file)
-    assert code == 2
-    assert err == f"borgtrace: {file}: the process that ran it ended: got exit code 3\n"
