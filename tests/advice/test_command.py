@@ -154,6 +154,19 @@ def test_a_store_stands_for_itself(shop: Store, run: Runner, tmp_path: Path) -> 
         (["--policy", "nothing"], "--policy: no such policy"),
         (["--prices", "none.csv"], "--prices: cannot read none.csv: No such file or directory"),
         (["--since", "7d"], "--since: no effect without the URL of a Prometheus server"),
+        (
+            ["--capacity", "8cores"],
+            "--capacity: no effect on a store, which was made of files before: got 8cores; "
+            "leave it out, or name the files",
+        ),
+        (
+            ["--dialect", "own.toml"],
+            "--dialect: no effect on a store, which was made of files before",
+        ),
+        (
+            ["--time-zone", "UTC"],
+            "--time-zone: no effect on a store, which was made of files before",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -14,6 +14,8 @@ from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, prepare_ingest
 from borgtrace.store.targets import is_store
 
+OPTIONS_OF_FILES = ("dialect", "capacity", "time_zone")
+"""How files are read: of a store that is known."""
 KIND_OF_SERVER = "prometheus"
 """A word before an address, as ``fetch prometheus`` has it."""
 
@@ -60,6 +62,7 @@ def store_of_sources(
         )
     if stores:
         live.require_servers()
+        refuse_options_of_files(options)
         return stores[0]
     servers = [source for source in named if is_server(source)]
     answers = fetch_all(servers, store, live)
@@ -75,3 +78,22 @@ def store_of_sources(
         raise result.faults[0]
     talk.print(f"Store: {store}", style="dim")
     return store
+
+
+def refuse_options_of_files(options: IngestOptions) -> None:
+    """Refuse options that have no effect: the source is a store, and no files are read.
+
+    Raises
+    ------
+    UsageError
+        It names the first of them.
+    """
+    for name in OPTIONS_OF_FILES:
+        value = getattr(options, name)
+        if value:
+            raise UsageError(
+                f"--{name.replace('_', '-')}",
+                "no effect on a store, which was made of files before",
+                got=value,
+                way_out="leave it out, or name the files",
+            )
