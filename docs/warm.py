@@ -214,6 +214,8 @@ def _become(request: dict[str, Any], files: list[int]) -> int:
 
             main()
         else:
+            # As Python itself does for the text of a program: what lies in the folder can be imported.
+            sys.path.insert(0, "")
             exec(compile(request["rest"][1], "<string>", "exec"), {"__name__": "__main__"})
     except SystemExit as end:
         if isinstance(end.code, str):
