@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
+from borgtrace.ingest import IngestOptions, ingest
 from tests.own_process import own_process, peak_memory
 
 MOST_MEMORY = 700e6
@@ -73,6 +74,26 @@ def test_three_million_rows_are_ingested_in_little_memory(
     tmp_path: Path, write: Callable[[Path], Path], ended: list[subprocess.Popen[bytes]]
 ) -> None:
     options = ["--capacity", "16cores,64GiB", "--jobs", "1", "--yes"]
-    ingest = own_process("ingest", write(tmp_path), "--store", tmp_path / "store", *options)
-    assert peak_memory(ingest, ended) <= MOST_MEMORY
+    process = own_process("ingest", write(tmp_path), "--store", tmp_path / "store", *options)
+    assert peak_memory(process, ended) <= MOST_MEMORY
     assert borgtrace.open(tmp_path / "store").manifest.tables["instance_usage"] == N_TASKS * N_STEPS
+
+
+def _write_jobs(path: Path, n_jobs: int) -> None:
+    """Write what ``sacct --parsable2`` prints of jobs, one a minute."""
+    begun = np.datetime64("2026-01-01T00:00:00") + 60 * np.arange(n_jobs)
+    with path.open("w") as file:
+        file.write("JobID|User|Account|Partition|Submit|Start|End|State|ReqCPUS|ReqMem|NNodes\n")
+        for job, start in enumerate(begun, 1):
+            times = f"{start}|{start}|{start + job % 100_000 + 1}"
+            file.write(f"{job}|u{job % 90}|a{job % 9}|batch|{times}|COMPLETED|4|16G|1\n")
+
+
+@pytest.mark.scale
+def test_half_a_million_jobs_are_ingested(tmp_path: Path) -> None:
+    """A job becomes events and a task, which take more to join than as many rows of usage."""
+    _write_jobs(tmp_path / "sacct.txt", 450_000)
+    options = IngestOptions(jobs=2, capacity="128cores,512GiB")
+    ingest([tmp_path / "sacct.txt"], tmp_path / "store", options)
+    # Each is submitted, scheduled and finished.
+    assert borgtrace.open(tmp_path / "store").manifest.tables["instance_events"] == 3 * 450_000

@@ -38,7 +38,7 @@ from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
-from borgtrace.schema.records import RECORDS
+from borgtrace.schema.records import MACHINE_ROWS, USAGE_ROWS
 from borgtrace.schema.time import DAY
 from borgtrace.storage import RemotePath, download, remove
 from borgtrace.store.integrity import check_unchanged
@@ -151,7 +151,8 @@ def memory_of_build(entries: Sequence[SourceEntry], most: str, threads: int) -> 
         Of DuckDB.
     """
     tables = {entry.table for entry in entries}
-    if not tables or not tables <= {"samples", *RECORDS}:
+    # A row about a whole task becomes several, which are joined: what these take hangs on more than their number.
+    if not tables or not tables <= {"samples", USAGE_ROWS.name, MACHINE_ROWS.name}:
         return most
     if tables == {"samples"}:
         # The text of series takes several times what their rows do.
