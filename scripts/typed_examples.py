@@ -6,6 +6,7 @@ fail.  Usage: python scripts/typed_examples.py
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,8 @@ def main() -> int:
         for page in pages():
             for block in blocks(page):
                 if block.language == "python":
-                    module = f"{page.stem.replace('-', '_')}_{block.line}.py"
+                    # What has a title is kept under it, and imported by what follows.
+                    module = block.title or f"{page.stem.replace('-', '_')}_{block.line}.py"
                     Path(scratch, module).write_text(
                         f"# {block.place}\n{block.text}", encoding="utf-8"
                     )
@@ -37,6 +39,7 @@ def main() -> int:
         done = subprocess.run(
             [sys.executable, "-m", "mypy", *lax, "--explicit-package-bases", *found],
             cwd=ROOT,
+            env={**os.environ, "MYPYPATH": scratch},
             check=False,
         )
     return done.returncode
