@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import borgtrace
 from borgtrace.errors import UsageError
+from borgtrace.extensions import import_source
+from borgtrace.overcommit import REPLAY
 from borgtrace.overcommit.policies import POLICY_KINDS
 from borgtrace.testing.policies import ORDINARY, machines
 from tests.extensions.conftest import Run
@@ -152,3 +155,23 @@ def test_a_file_that_is_not_there_is_named_with_its_neighbours(half: Path, run: 
     code, _, err = run("overcommit", "--list", "--from", wrong)
     assert code == 2
     assert err == f"borgtrace: --from: no such file: got {wrong}; did you mean {half}?\n"
+
+
+def test_an_object_stands_in_the_place_of_a_name(store: Path, half: Path, name: str) -> None:
+    half_of_limits = import_source(str(half)).HalfOfLimits
+    policies = ("limit", half_of_limits(share=0.25))
+    answer = borgtrace.open(store).ask(REPLAY, policies=policies, horizon="5m")
+    savings = {row["policy"]: row["savings"] for row in answer.table.to_pylist()}
+    label = f"{name}:share=0.25"
+    assert savings == pytest.approx({label: 0.75, "limit": 0.0})
+    assert label in str(answer.provenance)
+
+
+def test_a_class_in_the_place_of_its_object_is_refused(store: Path, half: Path) -> None:
+    half_of_limits = import_source(str(half)).HalfOfLimits
+    with pytest.raises(UsageError) as raised:
+        borgtrace.open(store).ask(REPLAY, policies=(half_of_limits,), horizon="5m")
+    assert str(raised.value) == (
+        "policies: not a policy: expected names, and objects of classes derived from "
+        "borgtrace.overcommit.PeakPolicy, got the class HalfOfLimits"
+    )

@@ -157,6 +157,14 @@ class ReplayQuestion(StoreQuestion):
     policies_by_tasks: Callable[[ReplayOptions], dict[str, list[PeakPolicy]]] = policies_by_tasks
     looks_ahead: bool = False
 
+    def recorded_parameters(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Name policies that were given as objects by their labels."""
+        policies = [
+            policy.label if isinstance(policy, PeakPolicy) else policy
+            for policy in parameters["policies"]
+        ]
+        return {**parameters, "policies": policies}
+
     def rows_of_store(
         self, store: Store, tables: EngineTables, options: ReplayOptions, /
     ) -> list[Row]:
