@@ -150,7 +150,8 @@ class _Selection:
 
 
 def _counted(ids: tuple[int, ...], noun: str) -> str:
-    return f"{len(ids):,} {noun}" if len(ids) == 1 else f"{len(ids):,} {noun}s"
+    plural = "" if len(ids) == 1 else "s"
+    return f"{len(ids):,} {noun}{plural}"
 
 
 def _copy(

@@ -203,7 +203,8 @@ def _dot_row(parts: Numbers, row: Numbers) -> float:
     of_even = 0.0
     of_odd = 0.0
     one = np.uint64(1)
-    for f in range(np.uint64(0), np.uint64(parts.shape[1]), np.uint64(2)):
-        of_even += parts[0, f] * row[f] + parts[1, f] * row[half + f]
-        of_odd += parts[0, f + one] * row[f + one] + parts[1, f + one] * row[half + f + one]
+    for even in range(np.uint64(0), np.uint64(parts.shape[1]), np.uint64(2)):
+        odd = even + one
+        of_even += parts[0, even] * row[even] + parts[1, even] * row[half + even]
+        of_odd += parts[0, odd] * row[odd] + parts[1, odd] * row[half + odd]
     return of_even + of_odd

@@ -113,7 +113,9 @@ def _add_four(rows: Numbers, begin: np.uint64, weights: Numbers, own: Numbers) -
     c = weights[2]
     d = weights[3]
     for f in range(begin, begin + np.uint64(own.size // 2)):
-        own[f] += (a * rows[0, f] + b * rows[1, f]) + (c * rows[2, f] + d * rows[3, f])
+        first_pair = a * rows[0, f] + b * rows[1, f]
+        second_pair = c * rows[2, f] + d * rows[3, f]
+        own[f] += first_pair + second_pair
 
 
 @compiled(makes_arrays=False)
