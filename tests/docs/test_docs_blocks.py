@@ -78,6 +78,14 @@ def test_what_is_not_run_only_installs(page):
             assert all(line.startswith(INSTALLING) for line in block.text.splitlines()), block.place
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_what_head_cuts_off_says_nothing_beside_the_pipe(page):
+    """Whether a command still gets to its last sentence when head has left is a matter of luck."""
+    for step in steps(page):
+        for line in step.command.splitlines():
+            assert "| head" not in line or "2>" in line, f"{step.block.place}: {line}"
+
+
 def test_console_blocks_are_split_into_commands_and_outputs():
     assert dialogue("$ a \\\n  b\nx\n$ c\n") == [("a \\\n  b", "x\n"), ("c", "")]
     with pytest.raises(ValueError, match="output without a command"):
