@@ -44,6 +44,11 @@ def test_report_of_some_questions(
     assert "SYNTHETIC" in html
     for name in ("machine-shapes", "transitions", "utilization"):
         assert f'<details class="question" id="{name}"' in html
+    again = tmp_path / "again.html"
+    assert run("report", store, again, "machine_shapes", "transitions", "utilization") == 0
+    size = f"{page.stat().st_size / 1e6:.1f} MB"
+    assert capfd.readouterr().err == f"3 questions, 3 charts, {size}; 3 answers kept from before\n"
+    assert again.read_bytes() == page.read_bytes()
 
 
 def test_unknown_question_is_named(

@@ -54,7 +54,7 @@ def report(
 
     It begins with how full the cell is, what waits, and what packing would save; each question with its chart and
     claims opens in place. With --from, those of your own code stand last. The page needs no network. The same store
-    and version give the same page, byte for byte.
+    and version give the same page, byte for byte: answers are kept in STORE/cache, and written again in seconds.
 
     Example: borgtrace report cell-2011 report.html
     """
@@ -92,13 +92,15 @@ def print_summary(summary: Summary, *, as_json: bool) -> None:
         talk.print(f"{name}: {error}")
     size = f"{summary.size / 1e6:.1f} MB"
     questions = counted(summary.n_questions, "question")
-    talk.print(f"{questions}, {counted(summary.n_charts, 'chart')}, {size}")
+    kept = f"; {counted(summary.n_kept, 'answer')} kept from before" if summary.n_kept else ""
+    talk.print(f"{questions}, {counted(summary.n_charts, 'chart')}, {size}{kept}")
     if as_json:
         print_json(
             {
                 "path": str(summary.path),
                 "questions": summary.n_questions,
                 "charts": summary.n_charts,
+                "kept": summary.n_kept,
                 "bytes": summary.size,
                 "refused": {name: str(error) for name, error in summary.refused.items()},
             }
