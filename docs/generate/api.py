@@ -31,6 +31,7 @@ PACKAGES = (
     "borgtrace.colocation",
     "borgtrace.overcommit",
     "borgtrace.forecast",
+    "borgtrace.forecast.adapters",
     "borgtrace.scheduling",
     "borgtrace.placement",
     "borgtrace.engine",

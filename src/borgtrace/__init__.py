@@ -26,6 +26,7 @@ from borgtrace.version import __version__
 if TYPE_CHECKING:
     from borgtrace import colocation, datasets, ingest, overcommit, synth
     from borgtrace.advice import advise
+    from borgtrace.forecast import Forecaster
     from borgtrace.interactive import Store, Trace, compare, open
     from borgtrace.kernels.compiled import compiled
     from borgtrace.overcommit.policies import PeakPolicy
@@ -39,6 +40,7 @@ __all__ = [
     "Dialect",
     "EngineError",
     "Estimator",
+    "Forecaster",
     "PeakPolicy",
     "QualityError",
     "Question",
@@ -65,6 +67,7 @@ PACKAGES = ("colocation", "datasets", "ingest", "overcommit", "synth")
 MODULES = {
     "Dialect": "borgtrace.schema",
     "Estimator": "borgtrace.placement",
+    "Forecaster": "borgtrace.forecast",
     "PeakPolicy": "borgtrace.overcommit.policies",
     "Question": "borgtrace.question",
     "Recommender": "borgtrace.overcommit.recommenders",

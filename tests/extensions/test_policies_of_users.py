@@ -119,8 +119,8 @@ def test_what_is_no_prediction_is_refused(
         ("raise SystemExit(3)", "{file}:1: the code of this extension failed: got SystemExit: 3"),
         (
             "x = 1",
-            "{file}: no policy in it: expected a class derived from borgtrace.PeakPolicy; "
-            "borgtrace check lists what a file has",
+            "{file}: no policy or forecaster in it: expected a class derived from borgtrace.PeakPolicy "
+            "or a class derived from borgtrace.Forecaster; borgtrace check lists what a file has",
         ),
         (
             policy_with("return block.limits", name="nsigma"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import NormalDist
 from typing import cast
 
 import numpy as np
@@ -18,8 +19,9 @@ from borgtrace.forecast import (
     study,
 )
 from borgtrace.forecast.backtest import ForecastBacktest, backtests_of
-from borgtrace.forecast.forecasters import Forecaster, scaled_past
-from borgtrace.forecast.series import HORIZONS, PAST
+from borgtrace.forecast.forecasters import Persistence, scaled_past
+from borgtrace.forecast.series import HORIZONS, PAST, Past
+from borgtrace.forecast.trained import LEVELS, Forecasts, TrainedForecaster, train
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import EngineTables
 from borgtrace.question.store_question import no_report
@@ -54,36 +56,33 @@ def example(
 def joined(*parts: Examples) -> Examples:
     return Examples(
         key=np.concatenate([part.key for part in parts]),
-        past=np.concatenate([part.past for part in parts]),
-        before=np.concatenate([part.before for part in parts]),
+        usage=np.concatenate([part.usage for part in parts]),
+        day_before=np.concatenate([part.day_before for part in parts]),
         target=np.concatenate([part.target for part in parts]),
     )
 
 
-class Constant(Forecaster):
+class Constant(TrainedForecaster):
     """A forecaster that says the same of every task."""
 
-    name = "constant"
-    about = "the same of every task"
-
     def __init__(self, means: Numbers, deviation: float) -> None:
-        self.means = means
-        self.constant_deviation = deviation
+        super().__init__(Persistence(), np.full(HORIZONS, deviation), 0.0)
+        object.__setattr__(self, "means", means)
 
-    def mean(self, seen: Examples) -> Numbers:
-        return np.tile(self.means, (len(seen), 1))
+    means: Numbers
 
-    def deviation(self, seen: Examples) -> Numbers:
-        return np.full((len(seen), HORIZONS), self.constant_deviation)
+    def forecast(self, seen: Past) -> Forecasts:
+        shape = (len(seen), 1)
+        return Forecasts(np.tile(self.means, shape), np.tile(self.factor, shape))
 
 
-def constant(means: Numbers, deviation: float) -> dict[str, Forecaster]:
+def constant(means: Numbers, deviation: float) -> dict[str, TrainedForecaster]:
     return {"constant": Constant(means, deviation)}
 
 
 def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is forecast, with a deviation of 1; the newest values were 1, and two cuts are judged."""
-    z = 1.6448536269514722
+    z = NormalDist().inv_cdf(0.95)
     cuts = [
         example(
             20,
@@ -184,8 +183,8 @@ def test_boosting_learns_every_slot_of_the_hour() -> None:
     known = joined(*(example(slot, 0.5, 0.5) for slot in range(1_000)))
     known.target[:, 0] = 0.7
     boosting = FORECASTERS["boosting"]()
-    boosting.fit(known, 0)
-    assert boosting.mean(example(0, 0.5, 0.5))[0].tolist() == pytest.approx(
+    boosting.fit(known)
+    assert boosting.predict(example(0, 0.5, 0.5), HORIZONS, LEVELS)[0].tolist() == pytest.approx(
         [0.7] + [0.5] * 11, abs=0.01
     )
 
@@ -193,7 +192,7 @@ def test_boosting_learns_every_slot_of_the_hour() -> None:
 def test_a_network_sees_an_hour_in_units_of_its_deviation() -> None:
     flat = example(0, 0.5, 0.5)
     varied = example(0, 0.5, 0.5)
-    varied.past[0, ::2] = 0.3
+    varied.usage[0, ::2] = 0.3
     past, scale = scaled_past(joined(flat, varied))
     assert scale.ravel().tolist() == pytest.approx([0.0001, 0.1001])
     assert past[0].tolist() == [0.0] * 12
@@ -202,9 +201,8 @@ def test_a_network_sees_an_hour_in_units_of_its_deviation() -> None:
 
 def test_of_tasks_that_never_vary_a_forecast_is_sure() -> None:
     known = joined(*(example(slot, 0.5, 0.5) for slot in range(10)))
-    persistence = FORECASTERS["persistence"]()
-    persistence.train(known, 0)
-    assert persistence.deviation(known).tolist() == [[0.0] * HORIZONS] * 10
+    persistence = train(FORECASTERS["persistence"](), known)
+    assert persistence.forecast(known).deviation.tolist() == [[0.0] * HORIZONS] * 10
 
 
 def test_training_says_how_far_it_is() -> None:

@@ -14,6 +14,7 @@ from borgtrace.forecast import (
 )
 from borgtrace.forecast.backtest import ForecastBacktest, backtests_of
 from borgtrace.forecast.series import HORIZONS
+from borgtrace.forecast.trained import train
 from borgtrace.question.store_question import no_report
 from tests.forecast.test_by_hand import NO_STORE, NO_TABLES, SLOTS, constant, example, joined
 from tests.forecast.test_forecast import noisy
@@ -70,10 +71,9 @@ def test_forecasts_without_an_error_are_reported(monkeypatch: pytest.MonkeyPatch
 def test_the_earliest_examples_are_learned_from_and_the_latest_judge_them() -> None:
     # Two tasks, one after the other in the table: by time, slots 0 to 3 of both teach, and slot 4 of both is held out.
     known = joined(*(example(slot, 0.5, 0.5, task) for task in range(2) for slot in range(5)))
-    known.past[known.slot < 4, ::2] = 0.3
+    known.usage[known.slot < 4, ::2] = 0.3
     known.target[known.slot == 4] = 0.7
-    persistence = FORECASTERS["persistence"]()
-    persistence.train(known, 0)
+    persistence = train(FORECASTERS["persistence"](), known)
     assert persistence.floor == pytest.approx(0.1)
     assert persistence.factor == pytest.approx([2.0] * HORIZONS, rel=1e-6)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.forecast import Examples, Forecaster, ForecastOptions
+from borgtrace.forecast import Examples, Forecaster, ForecastOptions, Past
 from borgtrace.forecast.backtest import backtests_of
-from borgtrace.forecast.series import HORIZONS, UsageSeries
+from borgtrace.forecast.series import UsageSeries
 from tests.forecast.test_forecast import noisy
 
 TRAINED_ON: list[str] = []
@@ -21,12 +23,13 @@ class Repeating(Forecaster):
 
     name = "repeating"
     about = "the newest value"
+    needs = "torch"
 
-    def fit(self, known: Examples, seed: int) -> None:
+    def fit(self, train: Examples) -> None:
         TRAINED_ON.append(self.device)
 
-    def mean(self, seen: Examples) -> Any:
-        return np.repeat(seen.past[:, -1:], HORIZONS, axis=1)
+    def predict(self, past: Past, horizon: int, quantiles: Sequence[float]) -> Any:
+        return np.repeat(past.usage[:, -1:], horizon, axis=1)
 
 
 def run(series: UsageSeries, **options: Any) -> int:
@@ -63,3 +66,26 @@ def test_a_device_that_is_not_there_is_refused_before_anything_is_trained(
         "--device: PyTorch finds no such device: expected cpu, got cuda; auto takes the fastest that there is"
     )
     assert TRAINED_ON == []
+
+
+def test_a_device_that_nobody_uses_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        ForecastOptions(forecasters=("persistence", "seasonal"), device="auto")
+    assert str(caught.value) == (
+        "--device: no forecaster here computes in PyTorch: expected lstm, or one of yours with "
+        'needs = "torch", got persistence and seasonal; leave out --device, or name such a forecaster'
+    )
+
+
+def test_a_device_that_one_uses_is_taken() -> None:
+    assert ForecastOptions(forecasters=("persistence", "lstm"), device="auto").device == "auto"
+
+
+def test_a_device_is_refused_where_no_saved_forecaster_uses_it(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    path = str(tmp_path / "model.npz")
+    saving = ForecastOptions(forecasters=("persistence",), save=path, folds=1)
+    list(backtests_of(noisy(0), "digest", "cpu", saving, lambda *_: None))
+    judging = ForecastOptions(model=path, folds=1, device="auto")
+    with pytest.raises(UsageError, match="no forecaster here computes in PyTorch"):
+        list(backtests_of(noisy(0), "digest", "cpu", judging, lambda *_: None))

@@ -24,6 +24,7 @@ from borgtrace.forecast import (
 from borgtrace.forecast.backtest import ForecastOptions, backtests_of
 from borgtrace.forecast.packing import TaskMoments, count_packing
 from borgtrace.forecast.series import DAY, HORIZONS, PAST
+from borgtrace.forecast.trained import train
 from borgtrace.question.store_question import no_report
 from tests.cli.test_compact import store
 
@@ -66,10 +67,10 @@ def test_examples_by_hand() -> None:
     # An hour without a gap: slots 11 and 12, and 25 and 26 of task 0; 299 to 311 of task 1.
     assert (found.key // SLOTS).tolist() == [0] * 4 + [1] * 13
     assert (found.key % SLOTS)[:4].tolist() == [11, 12, 25, 26]
-    assert found.past[0].tolist() == list(range(12))
+    assert found.usage[0].tolist() == list(range(12))
     assert found.target[0].tolist() == pytest.approx([12, np.nan, *range(14, 24)], nan_ok=True)
     # Slot 303 is the fourth after 299, and the only one that a day before is known of.
-    assert found.before[4].tolist() == [0.5] * 3 + [0.25] + [0.5] * 8
+    assert found.day_before[4].tolist() == [0.5] * 3 + [0.25] + [0.5] * 8
     # The last target lies before the end, and the first example is not before the beginning.
     assert (
         examples(
@@ -124,9 +125,8 @@ def test_what_comes_after_the_cut_changes_no_forecast(name: str) -> None:
     told = []
     for each in (found, planted, ended):
         known, now = at_cut(each, cut)
-        forecaster = FORECASTERS[name]()
-        forecaster.train(known, 0)
-        told.append((forecaster.mean(now), forecaster.deviation(now)))
+        forecasts = train(FORECASTERS[name](), known).forecast(now)
+        told.append((forecasts.mean, forecasts.deviation))
         assert len(now) == 10
     for other in told[1:]:
         np.testing.assert_array_equal(other[0], told[0][0])
@@ -141,11 +141,10 @@ def test_what_learns_beats_persistence_and_knows_how_sure_it_is(name: str) -> No
     later = examples(found, cut - 1, 600, 10**6, 0)
     errors = {}
     for each in ("persistence", name):
-        forecaster = FORECASTERS[each]()
-        forecaster.train(known, 0)
-        error = later.target - forecaster.mean(later)
+        forecasts = train(FORECASTERS[each](), known).forecast(later)
+        error = later.target - forecasts.mean
         errors[each] = np.sqrt((error**2).mean(axis=0))
-        inside = (np.abs(error) <= 1.6449 * forecaster.deviation(later)).mean()
+        inside = (np.abs(error) <= 1.6449 * forecasts.deviation).mean()
         assert inside == pytest.approx(0.9, abs=0.03)
     # One slot ahead: .02 at the best against .0224 = .02·√(1 + (1 − .6)²/(1 − .36)); an hour ahead .025 against .0354.
     assert (errors[name] < errors["persistence"])[1:].all()
@@ -165,9 +164,8 @@ def test_a_rhythm_of_the_day_is_told_by_the_day_before() -> None:
         10**6,
         0,
     )
-    seasonal = FORECASTERS["seasonal"]()
-    seasonal.train(known, 0)
-    np.testing.assert_allclose(seasonal.mean(later), later.target, atol=1e-12)
+    seasonal = train(FORECASTERS["seasonal"](), known)
+    np.testing.assert_allclose(seasonal.forecast(later).mean, later.target, atol=1e-12)
 
 
 def test_deviations_by_hand() -> None:
@@ -177,16 +175,8 @@ def test_deviations_by_hand() -> None:
     target = np.full((10, HORIZONS), 0.5)
     target[8:] = [[0.6] * HORIZONS, [0.5] * HORIZONS]
     target[9, 0] = np.nan
-    persistence = FORECASTERS["persistence"]()
-    persistence.train(
-        Examples(
-            np.arange(10),
-            past,
-            past[:, -1:] + 0 * target,
-            target,
-        ),
-        0,
-    )
+    known = Examples(np.arange(10), past, past[:, -1:] + 0 * target, target)
+    persistence = train(FORECASTERS["persistence"](), known)
     # The floor is the mean deviation of the first eight, .1; errors are .1 and 0 in units of it.
     assert persistence.floor == pytest.approx(0.1)
     assert persistence.factor == pytest.approx([1.0] + [np.sqrt(0.5)] * 11, rel=1e-6)
@@ -196,7 +186,7 @@ def test_deviations_by_hand() -> None:
         past[:1],
         target[:1],
     )
-    assert persistence.deviation(varied)[0, 0] == pytest.approx(np.sqrt(0.02), rel=1e-6)
+    assert persistence.forecast(varied).deviation[0, 0] == pytest.approx(np.sqrt(0.02), rel=1e-6)
 
 
 def test_a_packing_by_hand() -> None:
@@ -349,7 +339,7 @@ def test_without_scikit_learn_boosting_says_what_it_needs(monkeypatch: pytest.Mo
     assert tuple(ForecastOptions().forecasters) == ("persistence", "seasonal", "autoregression")
     known = examples(noisy(0, 3, 100), 0, 100, 50, 0)
     with pytest.raises(EngineError) as caught:
-        FORECASTERS["boosting"]().train(known, 0)
+        train(FORECASTERS["boosting"](), known)
     message = 'forecaster boosting: needs scikit-learn; pip install "borgtrace[trees]"'
     assert str(caught.value) == message
 
@@ -357,14 +347,5 @@ def test_without_scikit_learn_boosting_says_what_it_needs(monkeypatch: pytest.Mo
 def test_without_torch_the_network_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(EngineError) as caught:
-        FORECASTERS["lstm"]().train(
-            examples(
-                noisy(0, 3, 100),
-                0,
-                100,
-                50,
-                0,
-            ),
-            0,
-        )
+        train(FORECASTERS["lstm"](), examples(noisy(0, 3, 100), 0, 100, 50, 0))
     assert str(caught.value) == "forecaster lstm: needs torch; pip install torch"

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import borgtrace
 from borgtrace.errors import UsageError
-from borgtrace.forecast import FORECAST, FORECASTERS, PACKED, Examples, Forecaster, ForecastOptions
+from borgtrace.forecast import (
+    FORECAST,
+    FORECASTERS,
+    PACKED,
+    Examples,
+    Forecaster,
+    ForecastOptions,
+    Past,
+)
+from borgtrace.forecast.adapters import from_function
 from borgtrace.forecast.backtest import backtests_of
+from borgtrace.forecast.trained import TrainedForecaster
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question.store_question import no_report
 from tests.forecast.test_by_hand import example, joined
@@ -27,8 +38,8 @@ class LastValue(Forecaster):
     name = "last-value"
     about = "the newest value stays"
 
-    def mean(self, seen: Examples) -> Numbers:
-        return np.repeat(seen.past[:, -1:], 12, axis=1)
+    def predict(self, past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
+        return np.repeat(past.usage[:, -1:], horizon, axis=1)
 
 
 def test_a_class_of_ones_own_is_judged_as_ours_are(cell: Path) -> None:
@@ -52,23 +63,101 @@ def test_tasks_are_packed_by_a_model_of_ones_own(cell: Path) -> None:
     assert machines["last-value"] == machines["persistence"]
 
 
-class Peeking(Forecaster):
-    """Returns what it is judged by, as far as it is shown that."""
+class Noting(LastValue):
+    """Notes what it is shown."""
 
-    name = "peeking"
-    about = "the future itself"
-    has_seen_targets = False
+    name = "noting"
+    slots: list[int] = []
+    targets: list[object] = []
 
-    def mean(self, seen: Examples) -> Numbers:
-        type(self).has_seen_targets |= not np.isnan(seen.target).all()
-        return np.where(np.isnan(seen.target), 0.0, seen.target)
+    def predict(self, past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
+        type(self).targets.append(getattr(past, "target", None))
+        (slot,) = set(past.slot.tolist())
+        type(self).slots.append(slot)
+        return super().predict(past, horizon, quantiles)
 
 
-def test_a_model_is_not_shown_what_it_is_judged_by() -> None:
-    options = ForecastOptions(forecasters=(Peeking,), folds=1)
+def test_a_model_is_shown_one_slot_after_the_other_and_no_target() -> None:
+    """A row of a later slot holds what an earlier row is judged by."""
+    Noting.slots.clear()
+    Noting.targets.clear()
+    options = ForecastOptions(forecasters=(Noting,), folds=1)
     (backtest,) = backtests_of(noisy(3, slots=192), "this", "cpu", options, no_report)
-    assert (backtest.trained["peeking"].forecast(backtest.later) == 0).all()
-    assert not Peeking.has_seen_targets
+    Noting.slots.clear()
+    backtest.trained["noting"].forecast(backtest.later)
+    # Cut at 96 of 192 slots: from slot 95 on, with twelve targets before the end.
+    assert Noting.slots == list(range(95, 180))
+    assert set(Noting.targets) == {None}
+
+
+class Level(LastValue):
+    """The same of every task."""
+
+    name = "level"
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+        self.n_trainings = 0
+
+    def fit(self, train: Examples) -> None:
+        self.n_trainings += 1
+
+    def predict(self, past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
+        return np.full((len(past), horizon), self.level)
+
+
+def test_an_object_is_copied_for_each_cut() -> None:
+    level = Level(0.25)
+    options = ForecastOptions(forecasters=(level, "persistence"), folds=2)
+    cuts = list(backtests_of(noisy(3, slots=192), "this", "cpu", options, no_report))
+    trained = [each.trained["level"].forecaster for each in cuts]
+    assert len(trained) == 2
+    for forecaster in trained:
+        assert isinstance(forecaster, Level)
+        assert (forecaster.level, forecaster.n_trainings) == (0.25, 1)
+    assert level.n_trainings == 0
+
+
+class Neighbour(LastValue):
+    """Says that rows are forecast alone, and answers with the rows behind."""
+
+    name = "neighbour"
+    is_row_by_row = True
+
+    def predict(self, past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
+        return np.repeat(past.usage[::-1, -1:], horizon, axis=1)
+
+
+def test_a_model_that_looks_at_later_rows_is_refused() -> None:
+    options = ForecastOptions(forecasters=(Neighbour,), folds=1)
+    with pytest.raises(UsageError) as caught:
+        list(backtests_of(noisy(3, slots=192), "this", "cpu", options, no_report))
+    assert str(caught.value) == (
+        "forecaster neighbour: what it forecasts of a row depends on other rows: expected each row "
+        "by itself, since is_row_by_row is True; leave is_row_by_row out: it then gets one slot "
+        "after the other"
+    )
+
+
+class Changing(LastValue):
+    """Changes all that it is given."""
+
+    name = "changing"
+
+    def fit(self, train: Examples) -> None:
+        train.usage[:] = train.target[:] = 7.0
+
+    def predict(self, past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
+        newest = super().predict(past, horizon, quantiles)
+        past.usage[:] = 7.0
+        return newest
+
+
+def test_a_model_that_changes_its_input_spoils_no_other(cell: Path) -> None:
+    answer = borgtrace.open(cell).ask(FORECAST, forecasters=(Changing, "persistence"))
+    alone = borgtrace.open(cell).ask(FORECAST, forecasters=("persistence",))
+    rows = [row for row in answer.table.to_pylist() if row["forecaster"] == "persistence"]
+    assert rows == alone.table.to_pylist()
 
 
 def test_each_cut_has_a_model_of_its_own() -> None:
@@ -78,41 +167,83 @@ def test_each_cut_has_a_model_of_its_own() -> None:
     assert first is not second
 
 
-def forecaster_that_returns(make: Callable[[Examples], object]) -> type[Forecaster]:
-    class Wrong(Forecaster):
-        name = "wrong"
-        about = "returns something else"
+def ascending(past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
+    """Quantiles that ascend by as much as their probabilities."""
+    return past.usage[:, -1:, None] + np.zeros((1, horizon, 1)) + np.array(quantiles)
 
-        def mean(self, seen: Examples) -> Numbers:
-            return make(seen)  # type: ignore[return-value]
 
-    return Wrong
+SHAPE = "expected numbers of shape (2, 12), or (2, 12, 19) for quantiles, got "
 
 
 @pytest.mark.parametrize(
-    ("make", "got"),
+    ("make", "refused"),
     [
-        pytest.param(lambda seen: seen.past[:, -1], "float64 of shape (2,)", id="a row"),
-        pytest.param(lambda seen: seen.past.T, "float64 of shape (12, 2)", id="turned round"),
-        pytest.param(lambda _: None, "object of shape ()", id="nothing"),
-        pytest.param(lambda seen: seen.past.astype(str), "<U32 of shape (2, 12)", id="texts"),
-        pytest.param(lambda seen: seen.target, "24 that are NaN or infinite", id="targets"),
+        pytest.param(
+            lambda past, *_: past.usage[:, -1], f"{SHAPE}float64 of shape (2,)", id="a row"
+        ),
+        pytest.param(
+            lambda past, *_: past.usage.T, f"{SHAPE}float64 of shape (12, 2)", id="turned round"
+        ),
+        pytest.param(lambda *_: None, f"{SHAPE}object of shape ()", id="nothing"),
+        pytest.param(
+            lambda past, *_: past.usage.astype(str), f"{SHAPE}<U32 of shape (2, 12)", id="texts"
+        ),
+        pytest.param(
+            lambda past, *_: past.usage * np.nan,
+            "expected finite numbers, got 24 of 24 that are NaN or infinite",
+            id="missing",
+        ),
+        pytest.param(
+            lambda *given: ascending(*given)[:, :, :3],
+            f"{SHAPE}float64 of shape (2, 12, 3)",
+            id="other quantiles",
+        ),
+        pytest.param(
+            lambda *given: ascending(*given)[:, :, ::-1],
+            "expected quantiles that ascend, got 432 that lie below the one before; "
+            "np.sort(…, axis=2) puts them in order",
+            id="crossing",
+        ),
     ],
 )
-def test_forecasts_that_are_none_are_refused(make: Callable[[Examples], object], got: str) -> None:
+def test_forecasts_that_are_none_are_refused(make: Callable[..., Any], refused: str) -> None:
+    seen = joined(example(20, 0.5, 0.5), example(20, 0.5, 0.5))
+    wrong = TrainedForecaster(from_function("wrong", make), np.ones(12), 0.0)
+    with pytest.raises(UsageError) as caught:
+        wrong.forecast(seen)
+    assert str(caught.value) == f"forecaster wrong: what predict returns: {refused}"
+
+
+def test_means_now_and_quantiles_then_are_refused() -> None:
+    def mixed(past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
+        is_first = past.slot[0] == 20
+        return past.usage if is_first else ascending(past, horizon, quantiles)
+
     seen = joined(example(20, 0.5, 0.5), example(21, 0.5, 0.5))
     with pytest.raises(UsageError) as caught:
-        forecaster_that_returns(make)().forecast(seen)
+        TrainedForecaster(from_function("mixed", mixed), np.ones(12), 0.0).forecast(seen)
     assert str(caught.value) == (
-        f"wrong: its method mean: expected numbers of shape (2, 12), got {got}"
+        "forecaster mixed: what predict returns: expected means always, or quantiles always, got both"
     )
 
 
 class Nameless(Forecaster):
     about = "has no name"
 
-    def mean(self, seen: Examples) -> Numbers:
-        return seen.past
+    def predict(self, past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
+        return past.usage
+
+
+class Unfinished(Forecaster):
+    name = "unfinished"
+    about = "has no predict"
+
+
+class Demanding(LastValue):
+    name = "demanding"
+
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
 
 
 class SecondPersistence(LastValue):
@@ -127,16 +258,22 @@ TAKEN = ", ".join(sorted(FORECASTERS))
     ("forecasters", "message"),
     [
         pytest.param(
-            (LastValue(),),
-            "forecasters: not a forecaster: expected names, and classes derived from"
-            " borgtrace.forecast.Forecaster, got an object of the class LastValue; name its class",
-            id="an object",
+            (dict,),
+            "forecasters: not a forecaster: expected names, or a class derived from "
+            "borgtrace.Forecaster, or an object of one, got the class dict; "
+            "borgtrace.forecast.adapters makes one of a function or a model",
+            id="another class",
         ),
         pytest.param(
-            (dict,),
-            "forecasters: not a forecaster: expected names, and classes derived from"
-            " borgtrace.forecast.Forecaster, got the class dict",
-            id="another class",
+            (Unfinished,),
+            "forecasters: the class Unfinished is not complete: expected a method predict",
+            id="without predict",
+        ),
+        pytest.param(
+            (Demanding,),
+            "forecaster demanding: the class Demanding needs arguments: got missing a required "
+            "argument: 'weight'; give them defaults, or pass an object: Demanding(…)",
+            id="with arguments",
         ),
         pytest.param(
             (Nameless,),
@@ -168,5 +305,5 @@ def test_a_class_of_ones_own_is_not_saved() -> None:
         ForecastOptions(forecasters=(LastValue,), save="model.npz")
     assert str(caught.value) == (
         f"--save: a file of forecasters holds numbers, and no code: expected some of {OURS},"
-        " got last-value"
+        " got last-value; leave out --save, or --forecaster last-value"
     )

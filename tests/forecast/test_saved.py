@@ -16,6 +16,7 @@ from borgtrace.errors import SourceError
 from borgtrace.forecast import FORECASTERS, Examples
 from borgtrace.forecast.saved import load, save
 from borgtrace.forecast.series import examples
+from borgtrace.forecast.trained import train
 from borgtrace.forecast.trees import Trees
 from tests.forecast.test_forecast import noisy
 
@@ -31,14 +32,14 @@ def known() -> Examples:
 def test_a_saved_forecaster_forecasts_the_same(name: str, known: Examples, tmp_path: Path) -> None:
     if name == "lstm":
         pytest.importorskip("torch")
-    trained = FORECASTERS[name]()
-    trained.train(known, 0)
+    trained = train(FORECASTERS[name](), known)
     save(tmp_path / "model.npz", "digest", "cpu", 96, {name: trained})
     loaded = load(str(tmp_path / "model.npz"), "digest", "cpu")
     assert loaded.begin == 96
     restored = loaded.forecasters[name]
-    assert np.array_equal(restored.mean(known), trained.mean(known))
-    assert np.array_equal(restored.deviation(known), trained.deviation(known))
+    again, before = restored.forecast(known), trained.forecast(known)
+    assert np.array_equal(again.mean, before.mean)
+    assert np.array_equal(again.deviation, before.deviation)
     assert load(str(tmp_path / "model.npz"), "another", "cpu").begin == 0
 
 
@@ -127,8 +128,7 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 @pytest.fixture(scope="module")
 def saved_boosting(known: Examples, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    trained = FORECASTERS["boosting"]()
-    trained.train(known, 0)
+    trained = train(FORECASTERS["boosting"](), known)
     path = tmp_path_factory.mktemp("saved") / "model.npz"
     save(path, "digest", "cpu", 96, {"boosting": trained})
     return path

@@ -12,6 +12,7 @@ from borgtrace.forecast.backtest import ForecastOptions, backtests_of
 from borgtrace.forecast.forecasters import Autoregression, Persistence, Seasonal
 from borgtrace.forecast.saved import load
 from borgtrace.forecast.series import HORIZONS
+from borgtrace.forecast.trained import TrainedForecaster, train
 from borgtrace.forecast.walk import Walk, walks_of
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question.store_question import no_report
@@ -59,33 +60,19 @@ def test_a_hundred_examples_are_enough_to_learn_from(tasks: int, first: int) -> 
 def test_what_is_learned_is_a_sample_of_five_thousand_examples() -> None:
     # 250 tasks with 25 examples each by slot 48; the sample is drawn with seed 0.
     found = noisy(3, tasks=250, slots=60)
-    by_hand = Autoregression()
-    by_hand.train(
-        examples(found, 0, 48, 5_000, 0),
-        0,
-    )
+    by_hand = train(Autoregression(), examples(found, 0, 48, 5_000, 0))
     now = examples(found, 47, 60 + HORIZONS, 10**6, 0)
     mean, deviation = (each[found.slot >= 47] for each in followed(Walk(Autoregression), found))
     assert len(mean) == len(now) == 250 * 13
-    np.testing.assert_array_equal(mean, by_hand.mean(now))
-    np.testing.assert_array_equal(deviation, by_hand.deviation(now))
+    np.testing.assert_array_equal(mean, by_hand.forecast(now).mean)
+    np.testing.assert_array_equal(deviation, by_hand.forecast(now).deviation)
 
 
 @pytest.mark.parametrize(("begin", "first"), [(0, 11), (30, 29)])
 def test_what_was_trained_before_tells_all_hours_that_it_has_not_seen(
     begin: int, first: int
 ) -> None:
-    trained = Persistence()
-    trained.train(
-        examples(
-            noisy(0),
-            0,
-            100,
-            1_000,
-            0,
-        ),
-        0,
-    )
+    trained = train(Persistence(), examples(noisy(0), 0, 100, 1_000, 0))
     assert told_slots(Walk(trained, begin), noisy(1, 3, 60)).tolist() == list(range(first, 60))
 
 
@@ -110,7 +97,9 @@ def test_saved_forecasters_stand_for_those_of_the_same_name(
         **dict.fromkeys(("persistence", "boosting"), 160),
         **dict.fromkeys(("seasonal", "autoregression"), 0),
     }
-    assert isinstance(found["persistence"].by, Persistence)
+    by = found["persistence"].by
+    assert isinstance(by, TrainedForecaster)
+    assert isinstance(by.forecaster, Persistence)
     assert found["seasonal"].by is Seasonal
     # Of another store it has seen nothing.
     assert walks_of(load(path, "another", "cpu"))["persistence"].begin == 0

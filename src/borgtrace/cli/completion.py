@@ -118,9 +118,9 @@ def names_of_schedules() -> Iterable[str]:
 
 def names_of_forecasters() -> Iterable[str]:
     """Return the names of forecasters."""
-    from borgtrace.forecast import FORECASTERS
+    from borgtrace.forecast import FORECASTER_KINDS
 
-    return FORECASTERS
+    return FORECASTER_KINDS
 
 
 def names_of_columns() -> Iterable[str]:

@@ -7,7 +7,9 @@ from borgtrace.errors import UsageError
 from borgtrace.extensions import Registry
 
 
-def names_in_own_code(sources: Sequence[str] | None, *kinds: Registry[Any]) -> list[str]:
+def names_in_own_code(
+    sources: Sequence[str] | None, *kinds: Registry[Any], also: Sequence[Registry[Any]] = ()
+) -> list[str]:
     """Import what the user named, and return the names that it adds.
 
     Parameters
@@ -16,6 +18,8 @@ def names_in_own_code(sources: Sequence[str] | None, *kinds: Registry[Any]) -> l
         Values of ``--from``: files and modules.
     kinds
         What the command can use of them.
+    also
+        Kinds that it can use, too, but whose names are not returned.
 
     Raises
     ------
@@ -27,11 +31,15 @@ def names_in_own_code(sources: Sequence[str] | None, *kinds: Registry[Any]) -> l
         added: list[str] = []
         for registry in kinds:
             added += registry.add_from(source)
-        if not added:
+        added_beside: list[str] = []
+        for registry in also:
+            added_beside += registry.add_from(source)
+        if not added and not added_beside:
+            usable = [*kinds, *also]
             raise UsageError(
                 source,
-                f"no {' or '.join(registry.noun for registry in kinds)} in it",
-                expected=" or ".join(registry.wanted for registry in kinds),
+                f"no {' or '.join(registry.noun for registry in usable)} in it",
+                expected=" or ".join(registry.wanted for registry in usable),
                 way_out="borgtrace check lists what a file has",
             )
         names += added

@@ -10,13 +10,15 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.forecast.choice import (
     ForecasterChoice,
     check_choices,
+    check_device_is_used,
     default_forecasters,
-    forecaster_class,
     forecaster_name,
+    kind_of_choice,
+    untrained_choice,
 )
-from borgtrace.forecast.forecasters import Forecaster
 from borgtrace.forecast.saved import SavedForecasters, load, save
 from borgtrace.forecast.series import COLUMNS, HORIZONS, PAST, Examples, UsageSeries, examples
+from borgtrace.forecast.trained import TrainedForecaster, set_device, train
 from borgtrace.learning.devices import check_device, device_of
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.question.study_times import in_words, usage_span
@@ -35,7 +37,7 @@ class ForecastOptions:
     Attributes
     ----------
     forecasters
-        Their names; classes for those that you wrote.  By default those of
+        Their names; classes or objects for those that you wrote.  By default those of
         :func:`~borgtrace.forecast.choice.default_forecasters`.
     resources
         ``cpu``, ``memory`` or both.
@@ -77,6 +79,8 @@ class ForecastOptions:
                 got=", ".join(self.resources),
             )
         check_device("--device", self.device)
+        if not self.model:
+            check_device_is_used(self.device, [kind_of_choice(each) for each in self.forecasters])
         check_fields(self)
 
 
@@ -85,7 +89,7 @@ class ForecastBacktest(NamedTuple):
 
     later: Examples
     cut: int
-    trained: Mapping[str, Forecaster]
+    trained: Mapping[str, TrainedForecaster]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +143,12 @@ def backtests_of(
     saved = SavedForecasters(0, {})
     if options.model:
         saved = load(options.model, store_digest, resource)
+        check_device_is_used(
+            options.device, [each.forecaster for each in saved.forecasters.values()]
+        )
     trained = saved.forecasters
-    for forecaster in trained.values():
-        forecaster.device = options.device
+    for each in trained.values():
+        set_device(each.forecaster, options.device)
     for cut, next_cut in pairwise(cuts_of(series, options.folds)):
         if not options.model:
             known = examples(series, 0, cut, options.examples, options.seed)
@@ -204,16 +211,14 @@ def train_all(
     resource: str,
     options: ForecastOptions,
     report: Report,
-) -> dict[str, Forecaster]:
+) -> dict[str, TrainedForecaster]:
     """Train all forecasters on the same examples."""
-    trained: dict[str, Forecaster] = {}
+    trained: dict[str, TrainedForecaster] = {}
     total = len(known) * len(options.forecasters)
     for n_done, choice in enumerate(options.forecasters):
         name = forecaster_name(choice)
         step = f"{resource}: training {name}"
         report(step, n_done * len(known), total)
-        trained[name] = forecaster_class(choice)()
-        trained[name].device = options.device
-        trained[name].train(known, options.seed)
+        trained[name] = train(untrained_choice(choice), known, options.seed, options.device)
         report(step, (n_done + 1) * len(known), total)
     return trained

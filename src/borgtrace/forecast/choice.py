@@ -1,15 +1,24 @@
-"""Which forecasters to judge: ours by name, and classes that a user wrote."""
+"""Which forecasters to judge: by name, or classes and objects of a user."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.forecast.forecasters import FORECASTERS, Boosting, Forecaster, Recurrent
+from borgtrace.extensions import kind_of
+from borgtrace.forecast.forecaster import Forecaster
+from borgtrace.forecast.forecasters import FORECASTERS, Boosting, Recurrent
+from borgtrace.forecast.registry import (
+    FORECASTER_KINDS,
+    ForecasterKind,
+    check_needs_no_arguments,
+    is_forecaster,
+    untrained,
+)
 from borgtrace.kernels.scikit_learn import has_scikit_learn
 
-ForecasterChoice = str | type[Forecaster]
-"""A name of `FORECASTERS`, or a class of one's own."""
+ForecasterChoice = str | ForecasterKind
+"""A name of `FORECASTER_KINDS`, or a class or an object of one's own."""
 
 
 def default_forecasters() -> tuple[str, ...]:
@@ -23,21 +32,19 @@ def default_forecasters() -> tuple[str, ...]:
     return tuple(name for name in FORECASTERS if name not in left_out)
 
 
-def forecaster_class(choice: ForecasterChoice) -> type[Forecaster]:
-    """Return the class that a choice stands for."""
-    return FORECASTERS[choice] if isinstance(choice, str) else choice
+def kind_of_choice(choice: ForecasterChoice) -> ForecasterKind:
+    """Return the class or the object that a choice stands for."""
+    return FORECASTER_KINDS[choice] if isinstance(choice, str) else choice
+
+
+def untrained_choice(choice: ForecasterChoice) -> Forecaster:
+    """Return a new forecaster of a choice, which has learned nothing."""
+    return untrained(kind_of_choice(choice))
 
 
 def forecaster_name(choice: ForecasterChoice) -> str:
     """Return the name that a choice bears in answers."""
     return choice if isinstance(choice, str) else choice.name
-
-
-def own_classes(choices: Sequence[ForecasterChoice]) -> Iterator[type[Forecaster]]:
-    """Yield the choices that are classes of a user."""
-    for choice in choices:
-        if not isinstance(choice, str):
-            yield choice
 
 
 def check_choices(choices: Sequence[ForecasterChoice], save: str) -> None:
@@ -46,7 +53,7 @@ def check_choices(choices: Sequence[ForecasterChoice], save: str) -> None:
     Parameters
     ----------
     choices
-        Names and classes.
+        Names, classes and objects.
     save
         The file that keeps what is trained; empty for none.
 
@@ -56,30 +63,29 @@ def check_choices(choices: Sequence[ForecasterChoice], save: str) -> None:
         For the first of these mistakes.
     """
     names = [choice for choice in choices if isinstance(choice, str)]
-    check_names("--forecaster", names, FORECASTERS, "no such forecaster")
-    taken = set(FORECASTERS)
-    for choice in own_classes(choices):
+    check_names("--forecaster", names, FORECASTER_KINDS, "no such forecaster")
+    taken = {*FORECASTERS, *names}
+    for choice in choices:
+        if isinstance(choice, str):
+            continue
         check_is_forecaster(choice)
         name = getattr(choice, "name", None)
-        if not isinstance(name, str) or name in taken:
+        if not isinstance(name, str) or not name or name in taken:
             raise UsageError(
                 "forecasters",
-                f"name of the class {choice.__name__}",
+                f"name of {kind_of(choice)}",
                 expected=f"a text other than {', '.join(sorted(taken))}",
                 got=str(name or "none"),
             )
-        if save:
-            raise UsageError(
-                "--save",
-                "a file of forecasters holds numbers, and no code",
-                expected=f"some of {', '.join(FORECASTERS)}",
-                got=name,
-            )
+        if isinstance(choice, type):
+            check_needs_no_arguments(choice)
         taken.add(name)
+    if save:
+        _check_savable(choices)
 
 
 def check_is_forecaster(choice: object) -> None:
-    """Refuse what is not a class derived from `Forecaster`.
+    """Refuse what is not a forecaster.
 
     Parameters
     ----------
@@ -89,16 +95,60 @@ def check_is_forecaster(choice: object) -> None:
     Raises
     ------
     UsageError
-        It says whether an object stands in the place of its class.
+        It is another object or class, or a class without the method `predict`.
     """
-    if isinstance(choice, type) and issubclass(choice, Forecaster):
+    if not is_forecaster(choice):
+        raise UsageError(
+            "forecasters",
+            "not a forecaster",
+            expected=f"names, or {FORECASTER_KINDS.wanted}, or an object of one",
+            got=kind_of(choice),
+            way_out="borgtrace.forecast.adapters makes one of a function or a model",
+        )
+    missing = sorted(getattr(choice, "__abstractmethods__", ()))
+    if missing:
+        raise UsageError(
+            "forecasters",
+            f"{kind_of(choice)} is not complete",
+            expected="a method " + " and ".join(missing),
+        )
+
+
+def _check_savable(choices: Sequence[ForecasterChoice]) -> None:
+    """Refuse to save forecasters of others: to read one back would take their code."""
+    for choice in choices:
+        name = forecaster_name(choice)
+        if name not in FORECASTERS:
+            raise UsageError(
+                "--save",
+                "a file of forecasters holds numbers, and no code",
+                expected=f"some of {', '.join(FORECASTERS)}",
+                got=name,
+                way_out=f"leave out --save, or --forecaster {name}",
+            )
+
+
+def check_device_is_used(device: str, forecasters: Sequence[ForecasterKind]) -> None:
+    """Refuse a device where no forecaster computes on one.
+
+    Parameters
+    ----------
+    device
+        As of ``--device``; ``cpu`` is where all compute.
+    forecasters
+        Classes or objects.
+
+    Raises
+    ------
+    UsageError
+        None of them needs PyTorch.
+    """
+    if device == "cpu" or any(each.needs == Recurrent.needs for each in forecasters):
         return
-    is_class = isinstance(choice, type)
-    kind = choice.__name__ if isinstance(choice, type) else type(choice).__name__
     raise UsageError(
-        "forecasters",
-        "not a forecaster",
-        expected="names, and classes derived from borgtrace.forecast.Forecaster",
-        got=f"the class {kind}" if is_class else f"an object of the class {kind}",
-        way_out="name its class" if isinstance(choice, Forecaster) else None,
+        "--device",
+        "no forecaster here computes in PyTorch",
+        expected='lstm, or one of yours with needs = "torch"',
+        got=" and ".join(each.name for each in forecasters),
+        way_out="leave out --device, or name such a forecaster",
     )

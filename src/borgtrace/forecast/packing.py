@@ -139,13 +139,14 @@ def moments_at_cut(backtest: ForecastBacktest) -> dict[str, TaskMoments]:
     # A task that ended uses nothing any more.
     used = np.nan_to_num(seen.target)
     moments = {
-        "history": TaskMoments(seen.past.mean(axis=1), seen.past.var(axis=1), used),
+        "history": TaskMoments(seen.usage.mean(axis=1), seen.usage.var(axis=1), used),
         "future": TaskMoments(used.mean(axis=1), used.var(axis=1), used),
     }
     for name, forecaster in backtest.trained.items():
-        means = forecaster.forecast(seen)
-        within = (forecaster.deviation(seen) ** 2).mean(axis=1)
-        moments[name] = TaskMoments(means.mean(axis=1), within + means.var(axis=1), used)
+        forecasts = forecaster.forecast(seen)
+        within = (forecasts.deviation**2).mean(axis=1)
+        between = forecasts.mean.var(axis=1)
+        moments[name] = TaskMoments(forecasts.mean.mean(axis=1), within + between, used)
     return moments
 
 

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from borgtrace.errors import SourceError, check_names, first_line, shell_word
-from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
+from borgtrace.forecast.forecasters import FORECASTERS, OwnForecaster, array_of_shape
+from borgtrace.forecast.series import HORIZONS
+from borgtrace.forecast.trained import TrainedForecaster
 from borgtrace.storage import open_regular, refuse_shortage, replacing
 
 FORMAT = "borgtrace forecasters 1"
@@ -27,7 +29,7 @@ class SavedForecasters(NamedTuple):
     """Forecasters by name, and the slot from which on they may be judged."""
 
     begin: int
-    forecasters: dict[str, Forecaster]
+    forecasters: dict[str, TrainedForecaster]
 
 
 def save(
@@ -35,7 +37,7 @@ def save(
     store_digest: str,
     resource: str,
     cut: int,
-    trained: Mapping[str, Forecaster],
+    trained: Mapping[str, TrainedForecaster],
 ) -> None:
     """Write trained forecasters into a file.
 
@@ -46,7 +48,7 @@ def save(
     store_digest, resource, cut
         What they were trained on, and the slot before which they have seen all.
     trained
-        By name.
+        Ours, by name.
     """
     header = {
         "format": FORMAT,
@@ -57,7 +59,7 @@ def save(
     }
     arrays: dict[str, Any] = {_HEADER: np.array(json.dumps(header))}
     for name, forecaster in trained.items():
-        for part, values in forecaster.arrays().items():
+        for part, values in _arrays_of(forecaster).items():
             arrays[f"{name}/{part}"] = values
     with replacing(path) as draft, draft.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
@@ -128,12 +130,22 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return header, arrays
 
 
-def _restored(name: str, arrays: Mapping[str, Any]) -> Forecaster:
+def _arrays_of(trained: TrainedForecaster) -> dict[str, Any]:
+    """Return what a forecaster of ours learned, and how much it errs, as arrays by name."""
+    # Foreign ones are refused before anything is trained: a file holds no code that could read their arrays.
+    assert isinstance(trained.forecaster, OwnForecaster)
+    errors = {"factor": trained.factor, "floor": np.array(trained.floor)}
+    return {**errors, **trained.forecaster.arrays()}
+
+
+def _restored(name: str, arrays: Mapping[str, Any]) -> TrainedForecaster:
     """Return a forecaster of the program's own, with what it had learned."""
     forecaster = FORECASTERS[name]()
     prefix = f"{name}/"
     own_arrays = {
         key.removeprefix(prefix): values for key, values in arrays.items() if key.startswith(prefix)
     }
+    factor = array_of_shape(own_arrays["factor"], (HORIZONS,))
+    floor = float(array_of_shape(own_arrays["floor"], ()))
     forecaster.restore(own_arrays)
-    return forecaster
+    return TrainedForecaster(forecaster, factor, floor)

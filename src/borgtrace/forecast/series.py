@@ -7,7 +7,7 @@ the trace to compare a forecast with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -125,34 +125,57 @@ class UsageSeries:
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
-    """What is known at the end of some slots, and what came.
+class Past:
+    """What is known of tasks at the end of some slots, one row for each; nothing of it came later.
 
     Attributes
     ----------
     key
         int64 (n,): task and slot, as in :class:`UsageSeries`.
-    past
-        float64 (n, PAST): the last values, the newest last.
-    before
-        float64 (n, HORIZONS): the values of the same slots a day earlier; the newest value where there are none.
+    usage
+        float64 (n, PAST): the last values, the newest last, as fractions of the largest machine.
+    day_before
+        float64 (n, HORIZONS): the values a day before the slots to come; the newest value where there are none.
+    """
+
+    key: Index
+    usage: Numbers
+    day_before: Numbers
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.key)
+
+    @property
+    def task(self) -> Index:
+        """Number of the task of each row: int64 (n,)."""
+        return self.key // SLOTS
+
+    @property
+    def slot(self) -> Index:
+        """Slot of the newest value of each row: int64 (n,)."""
+        return self.key % SLOTS
+
+    def copied(self) -> Past:
+        """Return a copy that others may change, without what came later."""
+        return Past(self.key.copy(), self.usage.copy(), self.day_before.copy())
+
+    def past_of(self, chosen: Index) -> Past:
+        """Return a copy of some rows, without what came later."""
+        return Past(self.key[chosen], self.usage[chosen], self.day_before[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Examples(Past):
+    """What was known at the end of some slots, and what came.
+
+    Attributes
+    ----------
     target
         float64 (n, HORIZONS): the values to come; NaN where there are none.
     """
 
-    key: Index
-    past: Numbers
-    before: Numbers
     target: Numbers
-
-    def __len__(self) -> int:
-        """Return the number of examples."""
-        return len(self.key)
-
-    @property
-    def slot(self) -> Index:
-        """Slot of the newest value of each."""
-        return self.key % SLOTS
 
     @property
     def n_targets(self) -> int:
@@ -160,17 +183,13 @@ class Examples:
         return int((~np.isnan(self.target)).sum(axis=0).min())
 
     def take(self, chosen: Index) -> Examples:
-        """Return some of them."""
+        """Return a copy of some of them."""
         return Examples(
             key=self.key[chosen],
-            past=self.past[chosen],
-            before=self.before[chosen],
+            usage=self.usage[chosen],
+            day_before=self.day_before[chosen],
             target=self.target[chosen],
         )
-
-    def without_targets(self) -> Examples:
-        """Return the same examples as they stand before anything has come: all targets are NaN."""
-        return replace(self, target=np.full_like(self.target, np.nan))
 
 
 def examples(
@@ -201,13 +220,13 @@ def examples(
     newest = newest[is_whole & is_inside]
     newest = np.sort(np.random.default_rng(seed).permutation(newest)[:limit])
     key = series.key[newest]
-    past = series.value[newest[:, None] + np.arange(1 - PAST, 1)]
+    usage = series.value[newest[:, None] + np.arange(1 - PAST, 1)]
     future_keys = key[:, None] + np.arange(1, HORIZONS + 1)
     # In the first day of a trace these keys lie at the far end of another task's, where no slot is.
     day_before = series.at(future_keys - DAY)
     return Examples(
         key=key,
-        past=past,
-        before=np.where(np.isnan(day_before), past[:, -1:], day_before),
+        usage=usage,
+        day_before=np.where(np.isnan(day_before), usage[:, -1:], day_before),
         target=series.at(future_keys),
     )

@@ -2,16 +2,15 @@
 
 At the end of a slot of 300 s, forecasters see the last hour of a task, and the next hour as it was a day before. They
 are trained on the hours before a cut and judged on those after it, for several cuts; no example before a cut has a
-target after it. Deviations come from the last fifth of the training hours, and 90 % intervals from the deviations, as
-if errors were Gaussian. A task needs an hour of known slots, so short tasks are not judged. Skill is 1 − rmse ÷ rmse of
-persistence: below 0, a forecast that nothing changes is better.
+target after it. Deviations come from the last fifth of the training hours, and quantiles from the deviations, as if
+errors were Gaussian; a forecaster that gives quantiles is judged by its own, and by their mean as the forecast. The
+pinball loss of the quantile q of probability τ is τ·(y − q) where y came above it, and (1 − τ)·(q − y) below. A task
+needs an hour of known slots, so short tasks are not judged. Skill is 1 − rmse ÷ rmse of persistence: below 0, a
+forecast that nothing changes is better.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
 import pyarrow as pa
 
 from borgtrace.forecast.backtest import (
@@ -20,15 +19,13 @@ from borgtrace.forecast.backtest import (
     backtests,
     too_short_to_learn,
 )
-from borgtrace.forecast.forecasters import Forecaster
-from borgtrace.forecast.series import Examples
-from borgtrace.kernels.arrays import Flags, Numbers
+from borgtrace.forecast.scores import ForecastScores, score
 from borgtrace.notation import percent
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
 from borgtrace.question.answer_sizes import amounts_of
 from borgtrace.question.store_question import Report
 from borgtrace.question.study_times import in_words
-from borgtrace.schema.time import HOUR, WINDOW
+from borgtrace.schema.time import HOUR
 from borgtrace.store import Store
 
 ANSWER = Answer(
@@ -55,18 +52,27 @@ ANSWER = Answer(
             nullable=True,
         ),
         Column(
+            "crps",
+            "float64",
+            "fraction",
+            (
+                "Continuous ranked probability score: twice the mean pinball loss of the quantiles 5 %, "
+                "10 %, …, 95 %; the mean absolute error of a forecast that is sure."
+            ),
+        ),
+        Column(
             "coverage", "float64", "fraction", "Share of what came within the interval of 90 %."
         ),
         Column("width", "float64", "fraction", "Mean width of that interval."),
+        Column(
+            "coverage_80",
+            "float64",
+            "fraction",
+            "Share of what came between the quantiles of 10 % and 90 %.",
+        ),
     ],
-    most_important=["forecaster", "horizon", "rmse", "skill", "coverage", "resource", "mean_error"],
+    most_important=["forecaster", "horizon", "rmse", "skill", "crps", "coverage", "resource"],
 )
-
-
-REPORTED = (1, 3, 6, 12)
-"""Slots ahead that have a row."""
-QUANTILE_95 = 1.6448536269514722
-"""Of a normal distribution: bounds of an interval of 90 %, in standard deviations."""
 
 
 def compute(
@@ -95,90 +101,16 @@ def compute(
     """
     rows = []
     for resource in options.resources:
-        errors: dict[str, ForecastErrors] = {}
+        scores: dict[str, ForecastScores] = {}
         for later, _, trained in backtests(store, resource, options, report):
             for name, forecaster in trained.items():
-                added = errors_of(forecaster, later)
-                errors[name] = errors[name].plus(added) if name in errors else added
-        for name, sums in errors.items():
-            rows += rows_of(sums, name, resource)
+                added = score(forecaster.forecast(later), later)
+                scores[name] = scores[name].plus(added) if name in scores else added
+        for name, sums in scores.items():
+            for row in sums.rows():
+                rows.append({"resource": resource, "forecaster": name, **row})
     if not rows:
         raise NotApplicable(too_short_to_learn(store))
-    return rows
-
-
-class ForecastErrors(NamedTuple):
-    """Sums over forecasts by horizon: float64 (HORIZONS,).
-
-    Attributes
-    ----------
-    n
-        Forecasts.
-    absolute, squared
-        Errors.
-    inside
-        How often the interval held what came.
-    width
-        Of the interval.
-    still
-        Squared errors of a forecast that nothing changes.
-    """
-
-    n: Numbers
-    absolute: Numbers
-    squared: Numbers
-    inside: Numbers
-    width: Numbers
-    still: Numbers
-
-    def plus(self, other: ForecastErrors) -> ForecastErrors:
-        """Return the sums of both."""
-        return ForecastErrors(*(own + more for own, more in zip(self, other, strict=True)))
-
-
-def errors_of(forecaster: Forecaster, later: Examples) -> ForecastErrors:
-    """Judge a forecaster; targets that are not known do not count."""
-    error = np.abs(later.target - forecaster.forecast(later))
-    half_width = QUANTILE_95 * forecaster.deviation(later)
-    change = later.target - later.past[:, -1:]
-    is_known = ~np.isnan(error)
-
-    def total(values: Numbers | Flags) -> Numbers:
-        return np.where(is_known, values, 0.0).sum(axis=0)
-
-    return ForecastErrors(
-        n=total(is_known),
-        absolute=total(error),
-        squared=total(error**2),
-        inside=total(error <= half_width),
-        width=total(2 * half_width),
-        still=total(change**2),
-    )
-
-
-def rows_of(
-    sums: ForecastErrors,
-    name: str,
-    resource: str,
-) -> list[Row]:
-    """Return the rows of a forecaster, one for each reported horizon with a forecast."""
-    rows = []
-    for slots_ahead in REPORTED:
-        n, absolute, squared, inside, width, still = (values[slots_ahead - 1] for values in sums)
-        if n == 0:
-            continue
-        row: Row = {
-            "resource": resource,
-            "forecaster": name,
-            "horizon": slots_ahead * WINDOW / HOUR,
-            "forecasts": int(n),
-            "mean_error": absolute / n,
-            "rmse": np.sqrt(squared / n),
-            "skill": 1 - np.sqrt(squared / still) if still > 0 else None,
-            "coverage": inside / n,
-            "width": width / n,
-        }
-        rows.append(row)
     return rows
 
 
@@ -245,6 +177,6 @@ FORECAST = BacktestQuestion(
     compute=compute,
     chart=chart,
     sentence=least_error,
-    reference="Cortez et al., SOSP'17 (Resource Central); Janus & Rzadca, SoCC'17",
+    reference="Cortez et al., SOSP'17 (Resource Central); Janus & Rzadca, SoCC'17; Gneiting & Raftery, JASA'07",
 )
 """The errors of forecasters: ``FORECAST.run(store, forecasters=("seasonal",))``."""

@@ -14,14 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from borgtrace.forecast.backtest import MIN_TARGETS
-from borgtrace.forecast.forecasters import Autoregression, Forecaster, Persistence, Seasonal
+from borgtrace.forecast.forecasters import Autoregression, Persistence, Seasonal
+from borgtrace.forecast.registry import FORECASTER_KINDS, ForecasterKind, untrained
 from borgtrace.forecast.saved import SavedForecasters, load
 from borgtrace.forecast.series import HORIZONS, PAST, SLOTS, UsageSeries, examples
+from borgtrace.forecast.trained import TrainedForecaster, train
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.store import Store
 
 QUICK = (Persistence, Seasonal, Autoregression)
-"""Forecasters that are trained along the way; others come from a file."""
+"""Ours that are trained along the way; the others of ours come from a file."""
 MAX_EXAMPLES = 5_000
 """At most so many are learned from."""
 
@@ -31,7 +33,7 @@ class ForecastSpan(NamedTuple):
 
     begin: int
     end: int
-    forecaster: Forecaster
+    forecaster: TrainedForecaster
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Walk:
     Attributes
     ----------
     by
-        A kind of forecaster, which is trained along the way, or one that was trained before.
+        A kind of forecaster, or the name of one that a package offers, which are trained along the way, or one that was
+        trained before.
     begin
         Slot before which the latter forecasts nothing, for it was trained on what was there.
 
@@ -53,7 +56,7 @@ class Walk:
     ((300, 12), 47, 0.4)
     """
 
-    by: type[Forecaster] | Forecaster
+    by: ForecasterKind | TrainedForecaster | str
     begin: int = 0
 
     def __call__(
@@ -78,24 +81,25 @@ class Walk:
             is_inside = (all_examples.slot >= begin - 1) & (all_examples.slot < end - 1)
             inside = np.flatnonzero(is_inside)
             seen = all_examples.take(inside)
-            mean[place[inside]] = forecaster.forecast(seen)
-            deviation[place[inside]] = forecaster.deviation(seen)
+            forecasts = forecaster.forecast(seen)
+            mean[place[inside]] = forecasts.mean
+            deviation[place[inside]] = forecasts.deviation
         return mean, deviation
 
     def spans(self, series: UsageSeries) -> Iterator[ForecastSpan]:
         """Yield forecasters, each with the slots that it forecasts."""
-        if isinstance(self.by, Forecaster):
+        if isinstance(self.by, TrainedForecaster):
             yield ForecastSpan(self.begin, series.end + 1, self.by)
             return
+        kind = FORECASTER_KINDS[self.by] if isinstance(self.by, str) else self.by
         for doublings in count():
             cut = 2**doublings * (PAST + HORIZONS)
             if cut > series.end:
                 return
             known = examples(series, 0, cut, MAX_EXAMPLES, 0)
             if known.n_targets >= MIN_TARGETS:
-                forecaster = self.by()
-                forecaster.train(known, 0)
-                yield ForecastSpan(cut, 2 * cut, forecaster)
+                trained = train(untrained(kind), known)
+                yield ForecastSpan(cut, 2 * cut, trained)
 
 
 def walks(
@@ -122,6 +126,12 @@ def walks(
 def walks_of(saved: SavedForecasters) -> dict[str, Walk]:
     """Return the forecasters that are trained along the way, and saved ones, by name."""
     followers = {kind.name: Walk(kind) for kind in QUICK}
+    for name in FORECASTER_KINDS:
+        if name in FORECASTER_KINDS.own:
+            continue
+        # What a package offers is imported when it is asked; a worker has not seen the user's files.
+        is_of_file = name in FORECASTER_KINDS.named
+        followers[name] = Walk(FORECASTER_KINDS[name] if is_of_file else name)
     for name, forecaster in saved.forecasters.items():
         followers[name] = Walk(forecaster, saved.begin)
     return followers

@@ -5,6 +5,7 @@ everything that is wrong, one sentence each.  ``borgtrace check FILE`` runs them
 """
 
 from borgtrace.testing.estimators import check_estimator
+from borgtrace.testing.forecasters import check_forecaster
 from borgtrace.testing.policies import check_policy
 from borgtrace.testing.questions import check_question
 from borgtrace.testing.recommenders import check_recommender
@@ -13,6 +14,7 @@ from borgtrace.testing.trial import ContractError
 __all__ = [
     "ContractError",
     "check_estimator",
+    "check_forecaster",
     "check_policy",
     "check_question",
     "check_recommender",

@@ -16,10 +16,12 @@ from typing import Any
 from borgtrace.catalog import QUESTION_KINDS
 from borgtrace.errors import UsageError
 from borgtrace.extensions import Registry, import_source
+from borgtrace.forecast import FORECASTER_KINDS
 from borgtrace.overcommit.policies import POLICY_KINDS
 from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
 from borgtrace.placement import ESTIMATOR_KINDS
 from borgtrace.testing.estimators import check_estimator
+from borgtrace.testing.forecasters import check_forecaster
 from borgtrace.testing.policies import check_policy
 from borgtrace.testing.questions import check_question
 from borgtrace.testing.recommenders import check_recommender
@@ -59,6 +61,7 @@ def checks() -> list[CheckedKind]:
         (POLICY_KINDS, check_policy),
         (RECOMMENDER_KINDS, check_recommender),
         (ESTIMATOR_KINDS, check_estimator),
+        (FORECASTER_KINDS, check_forecaster),
     ]
 
 

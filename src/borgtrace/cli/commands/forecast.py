@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -11,6 +11,7 @@ from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_forecasters, complete_resources
 from borgtrace.cli.option_effects import NoEffectWith
 from borgtrace.cli.options import (
+    FromOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -21,9 +22,6 @@ from borgtrace.cli.options import (
     required_store,
 )
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE
-
-if TYPE_CHECKING:
-    from borgtrace.forecast import ForecastOptions
 
 ForecasterOption = Annotated[
     list[str] | None,
@@ -100,11 +98,12 @@ ListForecastersOption = Annotated[bool, Option("--list", help="List the forecast
 
 @command(
     writes_here=["save"],
-    effects=[NoEffectWith("model", ["forecaster", "save"])],
+    effects=[NoEffectWith("model", ["forecaster", "sources", "save"])],
 )
 def forecast(
     store: StoreOrListArgument = None,
     forecaster: ForecasterOption = None,
+    sources: FromOption = None,
     pack: PackOption = False,
     resource: ForecastResourceOption = None,
     tasks: ForecastTasksOption = 10_000,
@@ -127,14 +126,19 @@ def forecast(
     """
     import borgtrace
     from borgtrace.cli.answers import ask
-    from borgtrace.forecast import FORECAST, PACKED, ForecastOptions
+    from borgtrace.cli.own_code import names_in_own_code
+    from borgtrace.forecast import FORECAST, FORECASTER_KINDS, PACKED, ForecastOptions
     from borgtrace.report.answer_files import check_png
 
+    own_forecasters = names_in_own_code(sources, FORECASTER_KINDS)
     if list_names:
         print_forecasters()
         return
     check_png(png, out)
+    names = forecaster or names_by_default(own_forecasters, is_trained=model is None)
     options = ForecastOptions(
+        forecasters=tuple(names),
+        resources=tuple(resource or ("cpu",)),
         tasks=tasks,
         folds=folds,
         examples=examples,
@@ -143,43 +147,40 @@ def forecast(
         seed=seed,
         device=device,
     )
-    options = with_named(options, forecaster, resource)
     question = PACKED if pack else FORECAST
     opened = borgtrace.open(required_store(store), memory=memory)
     ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)
 
 
-def with_named(
-    options: ForecastOptions,
-    forecasters: list[str] | None,
-    resources: list[str] | None,
-) -> ForecastOptions:
-    """Return options with the forecasters and resources that are named; of the default ones, say what is left out."""
-    from dataclasses import replace
+def names_by_default(own_forecasters: list[str], *, is_trained: bool) -> list[str]:
+    """Return the forecasters that are judged where none is named; say what is left out.
 
-    if forecasters:
-        options = replace(options, forecasters=tuple(forecasters))
-    if resources:
-        options = replace(options, resources=tuple(resources))
-    if not forecasters and not options.model:
-        print_left_out(options)
-    return options
-
-
-def print_left_out(options: ForecastOptions) -> None:
-    """Say where boosting is not among the forecasters, since what it needs is missing."""
+    Parameters
+    ----------
+    own_forecasters
+        Of the user's code, which are judged beside ours.
+    is_trained
+        Whether forecasters are trained; otherwise a file says which they are.
+    """
     from borgtrace.cli.console import print_prose
+    from borgtrace.forecast.choice import default_forecasters
     from borgtrace.forecast.forecasters import Boosting
     from borgtrace.kernels.scikit_learn import WAY_OUT
 
-    if Boosting.name not in options.forecasters:
+    names = [*default_forecasters(), *own_forecasters]
+    if is_trained and Boosting.name not in names:
         print_prose(f"{Boosting.name} is left out: it needs {Boosting.needs}; {WAY_OUT}")
+    return names
 
 
 def print_forecasters() -> None:
-    """Print the forecasters with a sentence about each, and the package that some need."""
-    from borgtrace.forecast import FORECASTERS
+    """Print the forecasters with a sentence about each, what some need, and where those of others are from."""
+    from borgtrace.forecast import FORECASTER_KINDS
 
-    for name, kind in FORECASTERS.items():
-        condition = f" (needs the package {kind.needs})" if kind.needs else ""
-        print(f"{name:<16}{kind.about}{condition}")
+    for name in FORECASTER_KINDS:
+        forecaster = FORECASTER_KINDS[name]
+        notes = [f"needs the package {forecaster.needs}"] if forecaster.needs else []
+        if name not in FORECASTER_KINDS.own:
+            notes.append(f"from {FORECASTER_KINDS.origin(name)}")
+        suffix = f" ({'; '.join(notes)})" if notes else ""
+        print(f"{name:<16}{forecaster.about}{suffix}")

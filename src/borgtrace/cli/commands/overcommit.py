@@ -79,16 +79,17 @@ def overcommit(
     from borgtrace.cli.console import talk
     from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.errors import check_names, shell_word
+    from borgtrace.forecast import FORECASTER_KINDS
     from borgtrace.overcommit import REPLAY, ReplayOptions
     from borgtrace.overcommit.policies import POLICY_KINDS
     from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
     from borgtrace.report.answer_files import check_png
 
     if list_names:
-        names_in_own_code(sources, POLICY_KINDS, RECOMMENDER_KINDS)
+        names_in_own_code(sources, POLICY_KINDS, RECOMMENDER_KINDS, also=[FORECASTER_KINDS])
         replays.print_policies_and_recommenders()
         return
-    own_policies = names_in_own_code(sources, POLICY_KINDS)
+    own_policies = names_in_own_code(sources, POLICY_KINDS, also=[FORECASTER_KINDS])
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
     check_png(png, out)
     opened = borgtrace.open(required_store(store), memory=memory)

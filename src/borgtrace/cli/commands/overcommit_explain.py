@@ -54,10 +54,11 @@ def overcommit_explain(
     from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.cli.policy_terms import print_terms
     from borgtrace.cli.printing import print_json
+    from borgtrace.forecast import FORECASTER_KINDS
     from borgtrace.notation import WallClock
     from borgtrace.overcommit.policies import POLICY_KINDS
 
-    own_policies = names_in_own_code(sources, POLICY_KINDS)
+    own_policies = names_in_own_code(sources, POLICY_KINDS, also=[FORECASTER_KINDS])
     opened = borgtrace.open(store, memory=memory)
     time = WallClock.of(opened.manifest).parse(at, "--at")
     options = replays.values_of_replay(

@@ -78,11 +78,12 @@ def overcommit_target(
     from borgtrace.cli.answers import publish, say
     from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.errors import check_names
+    from borgtrace.forecast import FORECASTER_KINDS
     from borgtrace.overcommit import ADVICE
     from borgtrace.overcommit.policies import POLICY_KINDS
     from borgtrace.report.answer_files import check_png
 
-    own_policies = names_in_own_code(sources, POLICY_KINDS)
+    own_policies = names_in_own_code(sources, POLICY_KINDS, also=[FORECASTER_KINDS])
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
     check_png(png, out)
     opened = borgtrace.open(store, memory=memory)
