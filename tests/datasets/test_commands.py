@@ -156,7 +156,7 @@ def test_export_writes_jobs(
         (
             ("export", "STORE", "OUT", "--layout", "tasks"),
             "borgtrace: --layout: unknown layout: expected one of jobs, opendc, swf, cloudsim, omega, "
-            "planetlab, raw, got tasks",
+            "planetlab, batsim, alea, kwok, raw, got tasks",
         ),
         (("export", "STORE", "OUT", "--columns", "speed"), None),
     ],

@@ -11,7 +11,7 @@ from borgtrace.notation.numbers import number
 
 if TYPE_CHECKING:
     from borgtrace.datasets import BuildResult, Selection, Split
-    from borgtrace.export import ExportResult
+    from borgtrace.export import ExportResult, LedgerLine
     from borgtrace.store import Store
 
 # Criteria that leave traces out by their length.
@@ -91,4 +91,14 @@ def print_exported(exported: ExportResult, *, as_json: bool) -> None:
     else:
         contents = f"{exported.rows:,} rows"
     talk.print(f"{files}, {contents}")
+    for line in exported.ledger:
+        talk.print(f"  {describe_ledger(line)}")
     print(exported.path)
+
+
+def describe_ledger(line: LedgerLine) -> str:
+    """Return a sum such as ``machines: 41 = 40 written + 1 without a capacity``."""
+    total = line.written + sum(line.left_out.values())
+    left_out = "".join(f" + {rows:,} {reason}" for reason, rows in line.left_out.items())
+    cut = f" ({line.cut:,} of them cut at the end of the trace)" if line.cut else ""
+    return f"{line.what}: {total:,} = {line.written:,} written{cut}{left_out}"

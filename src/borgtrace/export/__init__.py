@@ -2,7 +2,7 @@
 
 from borgtrace.export.files import CLOCK, LAYOUTS, export_files
 from borgtrace.export.jobs import DEFAULT_COLUMNS, JobsLayout, export_jobs
-from borgtrace.export.result import ExportResult
+from borgtrace.export.result import ExportResult, LedgerLine
 
 __all__ = [
     "CLOCK",
@@ -10,6 +10,7 @@ __all__ = [
     "LAYOUTS",
     "ExportResult",
     "JobsLayout",
+    "LedgerLine",
     "export_files",
     "export_jobs",
 ]

@@ -40,7 +40,7 @@ LayoutOption = Annotated[
     Option(
         "--layout",
         metavar="LAYOUT",
-        help="How the files are laid out: jobs, opendc, swf, cloudsim, omega, planetlab or raw.",
+        help="How the files are laid out: jobs, opendc, swf, cloudsim, omega, planetlab, batsim, alea, kwok or raw.",
     ),
 ]
 FileFormatOption = Annotated[
@@ -72,7 +72,7 @@ SizeOfTraceOption = Annotated[
     Option(
         "--capacity",
         metavar="SIZE",
-        help="opendc, swf, omega: the largest machine, such as 64cores,256GiB.",
+        help="opendc, swf, omega, batsim, alea, kwok: the largest machine, such as 64cores,256GiB.",
     ),
 ]
 WorkersOption = Annotated[
@@ -89,7 +89,9 @@ WorkersOption = Annotated[
             ["output_format", "columns", "granularity", "key", "no_header", "workers"],
             ["jobs"],
         ),
-        NoEffectWithout(["layout"], ["capacity"], ["opendc", "swf", "omega"]),
+        NoEffectWithout(
+            ["layout"], ["capacity"], ["opendc", "swf", "omega", "batsim", "alea", "kwok"]
+        ),
         NoEffectWithout(["fraction"], ["seed"]),
     ]
 )
@@ -124,8 +126,9 @@ def export(
     The layout jobs has one CSV or SQLite file per job, and an index. opendc is a workload for OpenDC (tasks and
     fragments, Parquet). swf is a log in the Standard Workload Format. cloudsim has the files of 2011 as CloudSim Plus
     reads them. omega has distributions of jobs for Google's cluster-scheduler-simulator. planetlab has a file for each
-    task and day with 288 percentages of its request, as CloudSim reads them. raw has the files of the store's own trace
-    (2011 or 2019).
+    task and day with 288 percentages of its request, as CloudSim reads them. batsim has jobs and a platform for Batsim.
+    alea has jobs, machines and failures for Alea. kwok has priority classes, nodes and pods for KWOK and
+    kube-scheduler-simulator. raw has the files of the store's own trace (2011 or 2019).
 
     The layout jobs is that of google-cluster-data and google-cluster-prediction (2017), so that scripts written for
     them still work. The columns of its index.csv are path,user,app,job,task,length,maximum.

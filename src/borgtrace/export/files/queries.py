@@ -1,5 +1,6 @@
 """What a layout reads from a store: queries, and the files that their rows go to."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,19 @@ from borgtrace.store import Store
 
 FileName = Callable[[int], str]
 """Names the file of a part."""
+MACHINES_LEDGER = """
+SELECT reason, count(*) AS rows
+FROM (
+    SELECT CASE WHEN bool_or(cpu_capacity > 0 AND memory_capacity > 0) THEN NULL ELSE 'without a capacity' END AS reason
+    FROM machine_events
+    WHERE time < 9223372036854775807
+    GROUP BY machine_id
+)
+GROUP BY reason
+ORDER BY reason
+"""
+"""Machines that :file:`machines.sql` returns, and those that it leaves out."""
+_MACHINE_COUNT = "\nSELECT count(*) AS n FROM machines"
 _FOLDER = Path(__file__).parent
 
 
@@ -31,10 +45,13 @@ class ExportQuery:
         Names the file of each part; without parts that of part 0.
     n_files
         Files that are written even if they have no rows: those of parts 0, 1, ….
-    head
-        Text before the lines.
+    head, tail
+        Text before and after the lines.
     schema
         Columns of the Parquet file; None for text.
+    what, ledger
+        What the rows are of, and a query that counts them (``rows``) by the ``reason`` for which they were left out:
+        NULL where they were written.  Its column ``cut``, if there is one, counts those that end with the trace.
     """
 
     sql: str
@@ -42,7 +59,15 @@ class ExportQuery:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     n_files: int = 1
     head: str = ""
+    tail: str = ""
     schema: pa.Schema | None = None
+    what: str = ""
+    ledger: str = ""
+
+    def parameters_of(self, sql: str) -> dict[str, Any]:
+        """Return those of the parameters that a query has: more than these would be refused."""
+        names = re.findall(r"\$(\w+)", sql)
+        return {name: value for name, value in self.parameters.items() if name in names}
 
 
 class MachineSize(NamedTuple):
@@ -87,6 +112,34 @@ def _unknown_size() -> UsageError:
 def read_query(name: str) -> str:
     """Return the query in a file beside this module."""
     return (_FOLDER / f"{name}.sql").read_text("utf-8")
+
+
+def read_steps(*names: str) -> str:
+    """Return a query whose steps (tables of a WITH) are in files beside this module; the last ends it."""
+    return "WITH " + ",\n".join(read_query(name).rstrip() for name in names)
+
+
+RUNS_LEDGER = """
+SELECT reason, count(*) AS rows, count(*) FILTER (is_cut) AS cut FROM judged GROUP BY reason ORDER BY reason
+"""
+"""Attempts that :file:`runs.sql` returns after its own steps, and those that it leaves out."""
+
+
+def need_machines(store: Store, layout: str) -> None:
+    """Refuse a store without machines.
+
+    Raises
+    ------
+    UsageError
+        No machine has a capacity.
+    """
+    n_machines = store.sql(read_steps("machines") + _MACHINE_COUNT)
+    if not n_machines["n"][0].as_py():
+        raise UsageError(
+            f"--layout {layout}",
+            "the store has no machine with a capacity",
+            way_out="--layout swf and opendc need no machines",
+        )
 
 
 def tie_order(store: Store) -> list[str]:

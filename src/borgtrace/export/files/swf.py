@@ -1,6 +1,6 @@
 """A log in the Standard Workload Format: a line for each attempt of a task."""
 
-from borgtrace.export.files.queries import ExportQuery, MachineSize, read_query
+from borgtrace.export.files.queries import ExportQuery, MachineSize, read_steps
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import TRACE_START
 from borgtrace.store import Store
@@ -34,7 +34,7 @@ def swf_queries(store: Store, size: MachineSize) -> list[ExportQuery]:
         f"; Version: 2.2\n; MaxProcs: {processors:.0f}\n; UnixStartTime: {int(start.timestamp())}\n"
     )
     query = ExportQuery(
-        sql=read_query("swf"),
+        sql=read_steps("attempts", "swf"),
         parameters={
             "cores": cores,
             "zero": TRACE_START,

@@ -11,14 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from borgtrace.export.files.alea import alea_queries
+from borgtrace.export.files.batsim import batsim_queries
 from borgtrace.export.files.cloudsim import cloudsim_queries
+from borgtrace.export.files.kwok import kwok_queries
 from borgtrace.export.files.omega import omega_queries
 from borgtrace.export.files.opendc import opendc_queries
 from borgtrace.export.files.planetlab import planetlab_queries
 from borgtrace.export.files.queries import ExportQuery, MachineSize
 from borgtrace.export.files.raw import raw_queries
 from borgtrace.export.files.swf import swf_queries
-from borgtrace.export.result import ExportResult
+from borgtrace.export.result import ExportResult, LedgerLine
 from borgtrace.storage import as_path, check_free, new_folder
 from borgtrace.store import Store
 
@@ -28,6 +31,9 @@ LAYOUTS: Mapping[str, Callable[[Store, MachineSize], list[ExportQuery]]] = {
     "cloudsim": cloudsim_queries,
     "omega": omega_queries,
     "planetlab": planetlab_queries,
+    "batsim": batsim_queries,
+    "alea": alea_queries,
+    "kwok": kwok_queries,
     "raw": raw_queries,
 }
 """Layouts, and what each of them asks of a store."""
@@ -51,7 +57,9 @@ def export_files(
         ``"opendc"`` (tasks and fragments, Parquet), ``"swf"`` (a line for each attempt), ``"cloudsim"`` (CSV of
         2011, as the readers of CloudSim Plus take it), ``"omega"`` (distributions of jobs, as Google's
         cluster-scheduler-simulator takes them), ``"planetlab"`` (a file of percentages for each task and day, as
-        CloudSim takes them) or ``"raw"`` (the files of its trace: CSV of 2011, JSON lines of 2019).
+        CloudSim takes them), ``"batsim"`` (jobs as JSON, a platform as XML), ``"alea"`` (its SWF of 21 fields, machines
+        and failures), ``"kwok"`` (manifests of Kubernetes) or ``"raw"`` (the files of its trace: CSV of 2011, JSON
+        lines of 2019).
     capacity
         Cores and bytes of the largest machine, for a store that does not know them.
 
@@ -65,6 +73,7 @@ def export_files(
     queries = LAYOUTS[layout](store, _machine_size(store, capacity))
     with new_folder(out) as folder, store.expect_current():
         rows = [n_rows for query in queries for n_rows in _write_files(store, query, folder)]
+        ledger = [_count_rows(store, query) for query in queries if query.ledger]
         if store.manifest.synthetic:
             # What is made of these files must say so, too.
             (folder / "truth.json").write_text(json.dumps(store.manifest.synthetic))
@@ -73,6 +82,7 @@ def export_files(
         files=len(rows),
         tasks=0,
         rows=sum(rows),
+        ledger=tuple(ledger),
     )
 
 
@@ -85,6 +95,18 @@ def _machine_size(
     return MachineSize(cores or basis.get("cores"), n_bytes or basis.get("bytes"))
 
 
+def _count_rows(store: Store, query: ExportQuery) -> LedgerLine:
+    """Count what was written, and what was left out."""
+    counts = store.sql(query.ledger, query.parameters_of(query.ledger)).to_pylist()
+    rows_by_reason = {row["reason"]: row["rows"] for row in counts}
+    return LedgerLine(
+        what=query.what,
+        written=rows_by_reason.pop(None, 0),
+        left_out=rows_by_reason,
+        cut=sum(row.get("cut", 0) for row in counts if row["reason"] is None),
+    )
+
+
 def _write_files(
     store: Store,
     query: ExportQuery,
@@ -92,7 +114,7 @@ def _write_files(
 ) -> list[int]:
     """Write the files of a query; return the rows of each."""
     rows: dict[int, int] = {}
-    answer = store.stream(query.sql, query.parameters)
+    answer = store.stream(query.sql, query.parameters_of(query.sql))
     for part, batches in _batches_by_part(answer):
         rows[part] = _write_file(folder / query.file_name(part), query, batches)
     for part in range(query.n_files):
@@ -138,7 +160,7 @@ def _write_file(
     with pa.output_stream(path) as file:
         if query.schema:
             return _write_parquet(file, query.schema, batches)
-        return _write_lines(file, query.head, batches)
+        return _write_lines(file, query, batches)
 
 
 def _write_parquet(
@@ -156,12 +178,13 @@ def _write_parquet(
 
 def _write_lines(
     file: pa.NativeFile,
-    head: str,
+    query: ExportQuery,
     batches: Iterable[pa.RecordBatch],
 ) -> int:
     rows = 0
-    file.write(head.encode())
+    file.write(query.head.encode())
     for batch in batches:
         file.write("".join(batch["line"].to_pylist()).encode())
         rows += batch.num_rows
+    file.write(query.tail.encode())
     return rows
