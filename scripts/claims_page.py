@@ -12,33 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 from borgtrace.catalog import questions
-from borgtrace.question import Scope
-from borgtrace.schema.time import DAY, HOUR
+from borgtrace.question.scope_text import scope_words
 
 MEASURED = Path(__file__).parents[1] / "docs" / "measured"
-
-
-def scope_words(scope: Scope) -> str:
-    """Say on which stores a claim is judged.
-
-    Examples
-    --------
-    >>> scope_words(Scope(traces=("2011",), is_general=True))
-    'of 2011, compared on any trace; all parts; ≥ 24 h; ≥ 1,000 tasks'
-    """
-    traces = " and ".join(scope.traces)
-    words = [
-        f"of {traces}" + (", compared on any trace" if scope.is_general else "")
-        if traces
-        else "any trace"
-    ]
-    if scope.is_whole:
-        words.append("all parts" + (f" of {', '.join(scope.tables)}" if scope.tables else ""))
-    if scope.span:
-        words.append(
-            f"≥ {scope.span // HOUR} h" if scope.span <= 2 * DAY else f"≥ {scope.span // DAY} days"
-        )
-    return "; ".join(words + ([f"≥ {scope.tasks:,} tasks"] if scope.tasks else []))
 
 
 def outcomes(path: Path) -> dict[str, str]:

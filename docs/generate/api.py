@@ -14,6 +14,7 @@ PACKAGES = (
     "borgtrace.interactive.trace",
     "borgtrace.interactive.machine",
     "borgtrace.advice",
+    "borgtrace.assistants",
     "borgtrace.reproduction",
     "borgtrace.errors",
     "borgtrace.store",

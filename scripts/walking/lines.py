@@ -61,6 +61,7 @@ def lines_on(store: Path, out: Path) -> list[Line]:
         ("subset", store, out, "--fraction", 0.5),
         ("verify", store),
         ("explore", store, "--no-browser"),
+        ("mcp", store, "--config"),
         *(("dialect", "sniff", path) for path in tables_of(store)),
     ]
     return [*map(Line, every_line), merge_line(opened, out)]

@@ -24,6 +24,7 @@ NO_FOREIGN_TEXT = {
     "demo": "makes its own trace",
     "doctor": "looks at this machine",
     "explore": "prints its address; what its pages show is the browser's",
+    "mcp": "needs a client: see tests/assistants",
     "fetch": "needs a server; its lines go through the same streams",
     "fetch prometheus": "needs a server: see tests/fetch/test_live_refusals.py",
     "synth": "makes its own trace",

@@ -127,6 +127,7 @@ class Places:
             "export": ["--workers", "1"],
             "ingest": ["--jobs", "1"],
             "explore": ["--no-browser"],
+            "mcp": ["--config"],
             "fetch": ["--base-url", "http://127.0.0.1:9/", "--dry-run"],
             "forecast": ["--forecaster", "persistence"],
             "overcommit": ["--policy", "limit"],

@@ -42,6 +42,7 @@ WORDS = {
     "subset": ["--fraction", "1"],
     "dataset": ["--format", "npz", "--min-length", "1"],
     "explore": ["--no-browser"],
+    "mcp": ["--config"],
 }
 """What makes a command short, or is needed beside its arguments."""
 NEEDED = {

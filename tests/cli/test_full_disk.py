@@ -66,6 +66,7 @@ READERS = {
     "explore",
     "info",
     "machine",
+    "mcp",
     "overcommit explain",
     "sql",
     "verify",

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import pytest
 import typer
 
+from borgtrace.assistants import configuration
 from borgtrace.cli.app import COMMANDS, app
 from borgtrace.cli.commands import demo, doctor
 from borgtrace.cli.commands.doctor import MachineCheck
@@ -55,6 +56,7 @@ LINES = {
     "machine own": "machine own node-01",
     "machine own at": "machine own node-01 --at 2026-11-01T01:00",
     "explore": "explore own",
+    "mcp": "mcp own --config",
     "analyze": "analyze cell-2011 machine_shapes",
     "analyze own": "analyze own utilization",
     "analyze several": "analyze own machine_shapes queue_length task_totals --out out-analyze",
@@ -127,6 +129,8 @@ def no_work_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "run_step", lambda step, log: 2.0)
     monkeypatch.setattr(doctor, "checks", lambda: CHECKS)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: DISK)
+    program = ["/usr/bin/python3", "-m", "borgtrace", "mcp", "/data/own"]
+    monkeypatch.setattr(configuration, "whole_paths", lambda store: program)
     monkeypatch.setattr(webbrowser, "open", lambda url: signal.raise_signal(signal.SIGINT))
     # Somebody would be asked whether to look at the demo now.
     monkeypatch.setenv("CI", "true")

@@ -88,6 +88,7 @@ FAMILY: dict[str, tuple[list[str], list[str]]] = {
 ELSEWHERE = {
     "advise": "has tests of its own",
     "explore": "has pages",
+    "mcp": "answers an assistant, with stored names and units",
     "report": "has pages",
     "reproduce": "has pages",
     "demo": "makes a cell without names",

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
+from borgtrace.assistants.tools import StoreTools
 from borgtrace.cli import main
 from borgtrace.datasets import Selection
 from borgtrace.datasets.trace_index import query_tasks
@@ -125,6 +126,14 @@ def _select(store: Store, predicate: str) -> object:
     return query_tasks(store, Selection(min_length=1, where=predicate), "first_row")
 
 
+def _tool(store: borgtrace.Store, tool: str, text: str, predicate: str) -> object:
+    tools = StoreTools(store, seconds=20)
+    sql = text.replace("SQL", predicate)
+    if tool == "run_sql":
+        return tools.run_sql(sql)
+    return tools.ask_question("data_quality", where=sql)
+
+
 ENTRANCES: dict[str, Callable[[Path], Run]] = {
     "Store.sql": lambda store: partial(_query, borgtrace.open(store)),
     "Store.sql, explained": lambda store: partial(
@@ -138,6 +147,8 @@ ENTRANCES: dict[str, Callable[[Path], Run]] = {
     "EngineTables.filter": lambda store: EngineTables.of(store).filter("true").filter,
     "tables without a store": lambda store: tiny(tasks=[{"collection_id": 1}]).filter,
     "datasets.Selection": lambda store: partial(_select, borgtrace.open(store)),
+    "assistants": lambda store: partial(_tool, borgtrace.open(store), "run_sql", f"{QUERY}SQL"),
+    "assistants, where": lambda store: partial(_tool, borgtrace.open(store), "ask_question", "SQL"),
     "borgtrace sql": lambda store: _command("sql", str(store), f"{QUERY}SQL"),
     "borgtrace analyze": lambda store: _command(
         "analyze",
@@ -158,7 +169,8 @@ ENTRANCES: dict[str, Callable[[Path], Run]] = {
 PREDICATES = [
     name
     for name in ENTRANCES
-    if name not in ("Store.sql", "Store.sql, explained", "Store.stream", "borgtrace sql")
+    if name
+    not in ("Store.sql", "Store.sql, explained", "Store.stream", "assistants", "borgtrace sql")
 ]
 
 

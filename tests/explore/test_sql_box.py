@@ -11,10 +11,11 @@ import pytest
 from starlette.testclient import TestClient
 
 import borgtrace
+from borgtrace.engine.first_rows import take_rows
 from borgtrace.engine.query_process import prepare
 from borgtrace.errors import EngineError
 from borgtrace.explore import sql_box
-from borgtrace.explore.sql_box import SqlBox, take_rows
+from borgtrace.explore.sql_box import MOST_BYTES, SqlBox
 from tests.cli.test_answer_types import cells_of
 from tests.engine.test_query_process import SLOW
 from tests.engine.test_stoppable import ENDLESS
@@ -44,7 +45,7 @@ def test_of_an_answer_so_much_is_computed_as_is_shown(
             read.append(size)
             yield pa.RecordBatch.from_pydict({"n": list(range(size))}, SCHEMA)
 
-    first_rows = take_rows(pa.RecordBatchReader.from_batches(SCHEMA, batches()), 5)
+    first_rows = take_rows(pa.RecordBatchReader.from_batches(SCHEMA, batches()), 5, MOST_BYTES)
     assert first_rows.table.num_rows == rows
     assert first_rows.is_cut == is_cut
     assert len(read) == n_read
@@ -100,7 +101,7 @@ def test_queries_wait_for_one_another(cell_store: Path, monkeypatch: pytest.Monk
         (
             "/data/sql.json",
             "SELECT repeat('x', 20000000) FROM range(3)",
-            "query: the answer is too large for a page: expected at most 50 MB; "
+            "query: the answer is too large to show: expected at most 50 MB; "
             "ask for less, or for CSV",
         ),
     ],

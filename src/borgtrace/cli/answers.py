@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from borgtrace.cli.terminal import data_stream
 from borgtrace.engine.csv_text import write_csv
 from borgtrace.notation.numbers import with_commas
 from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
-from borgtrace.question.answer_sizes import with_size
 from borgtrace.question.claims import UNMEASURED
+from borgtrace.question.facts import facts_of, sentence_of
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.report.answer_files import claim_rows, claims_csv, write_result
 from borgtrace.storage import write_file
@@ -167,26 +167,6 @@ def print_files(results: Sequence[Result], out: Path) -> None:
         print(f"Files of {len(answered):,} answers: {out}", file=sys.stderr)
 
 
-def facts_of(result: Result) -> dict[str, Any]:
-    """Return a result as plain data, for JSON."""
-    return {
-        "recipe": result.question.name,
-        "question": result.question.title,
-        "not_applicable": result.not_applicable,
-        "sentence": sentence(result),
-        "rows": result.table.to_pylist(),
-        "claims": [asdict(finding) for finding in result.findings],
-        "provenance": asdict(result.provenance),
-    }
-
-
-def sentence(result: Result) -> str | None:
-    """Return the answer in words; None where it has none."""
-    if result.question.sentence is None or result.not_applicable is not None:
-        return None
-    return result.question.sentence(with_size(result.table, result.amounts))
-
-
 def print_result(result: Result, *, raw: bool = False) -> None:
     """Print the claims on stderr, the table, for people or as data (`raw` as for `publish`), and the answer in words.
 
@@ -205,7 +185,7 @@ def print_result(result: Result, *, raw: bool = False) -> None:
         print_rows(result)
     else:
         write_csv(result.table, data_stream(), raw=raw)
-    words = sentence(result) if result.table.num_rows else None
+    words = sentence_of(result) if result.table.num_rows else None
     if words:
         print_prose(words)
 

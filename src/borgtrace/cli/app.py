@@ -17,6 +17,7 @@ PANELS = {
         "trace",
         "machine",
         "explore",
+        "mcp",
         "analyze",
         "compare",
         "reproduce",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace import catalog
-from borgtrace.cli.answers import publish, run, sentence
+from borgtrace.cli.answers import publish, run
 from borgtrace.cli.console import print_prose
 from borgtrace.cli.guesses import confirm_guess
 from borgtrace.cli.printing import print_json
@@ -30,6 +30,7 @@ from borgtrace.ingest import IngestOptions, prepare_ingest
 from borgtrace.notation import ResourceAmounts
 from borgtrace.placement import ESTIMATOR_KINDS, packers
 from borgtrace.question import EngineTables, NotApplicable, Tables
+from borgtrace.question.facts import sentence_of
 from borgtrace.schema.bounds import CAPACITY, check_number
 from borgtrace.storage import as_path, scratch_folder
 from borgtrace.store.manifest import read_manifest
@@ -317,7 +318,7 @@ def run_experiments(
         as_json=as_json,
         raw=raw,
     )
-    advices = [advice for advice in map(sentence, results) if advice]
+    advices = [advice for advice in map(sentence_of, results) if advice]
     # A single answer is printed with its sentence.
     if len(results) > 1 or out is not None or as_json:
         for advice in advices:

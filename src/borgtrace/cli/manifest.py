@@ -1,9 +1,7 @@
 """What ``borgtrace info`` prints: a manifest, or the schema."""
 
 from collections import defaultdict
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table as Grid
 from rich.text import Text
@@ -15,8 +13,8 @@ from borgtrace.cli.printing import print_json
 from borgtrace.notation import ResourceAmounts
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import instant
-from borgtrace.schema import TABLES, Absent, Table
-from borgtrace.schema.dialects import PUBLISHED
+from borgtrace.schema import TABLES
+from borgtrace.schema.description import describe_table
 from borgtrace.store.manifest import Manifest
 from borgtrace.store.parts import describe_numbers
 from borgtrace.store.refusals import lines_of_refusals
@@ -98,16 +96,3 @@ def print_schema(*, as_json: bool) -> None:
         for column in table.columns:
             null = "" if column.nullable else ", never NULL"
             out.print(f"  {column.name} ({column.type}, {column.unit}{null}): {column.doc}")
-
-
-def describe_table(table: Table) -> dict[str, Any]:
-    """Return a table as plain data, with where each published trace has each column."""
-    described = asdict(table)
-    for column in described["columns"]:
-        # A column itself does not know where it comes from: its dialects do.
-        column["source"] = {}
-        for dialect in PUBLISHED:
-            source = dialect.source(table.name, column["name"])
-            plain = asdict(source) if isinstance(source, Absent) else source
-            column["source"][dialect.name] = plain
-    return described

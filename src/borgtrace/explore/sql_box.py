@@ -4,12 +4,12 @@ import json
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import pyarrow as pa
 
-from borgtrace.engine.answer_text import browser_value, short_floats
+from borgtrace.engine.answer_text import browser_value
 from borgtrace.engine.csv_text import csv_pieces
+from borgtrace.engine.first_rows import FirstRows, take_rows
 from borgtrace.engine.identifiers import quoted
 from borgtrace.errors import EngineError
 from borgtrace.schema import TABLES
@@ -29,13 +29,6 @@ PATIENCE_SECONDS = 10.0
 EXAMPLE = "SELECT type, count(*) AS n\nFROM instance_events\nGROUP BY type\nORDER BY n DESC"
 WORDS = {name: list(table.names) for name, table in TABLES.items()}
 """Tables and columns, for completion."""
-
-
-class FirstRows(NamedTuple):
-    """The first rows of an answer, and whether there are more."""
-
-    table: pa.Table
-    is_cut: bool
 
 
 class SqlBox:
@@ -70,7 +63,7 @@ class SqlBox:
             `MOST_BYTES`.
         """
         # One more tells that there are more.
-        return take_rows(self._stream(query, limit + 1), limit)
+        return take_rows(self._stream(query, limit + 1), limit, MOST_BYTES)
 
     def stream_csv(self, query: str) -> Iterator[bytes]:
         """Return a whole answer as CSV, batch by batch; refuses what `answer` refuses."""
@@ -132,34 +125,6 @@ def in_order(query: str, sort: str) -> str:
     # Brackets on lines of their own: the query may end with a comment.
     inner_sql = query.rstrip().rstrip(";")
     return f"SELECT *\nFROM (\n{inner_sql}\n)\nORDER BY {column_sql} {direction_sql} NULLS LAST"
-
-
-def take_rows(reader: pa.RecordBatchReader, limit: int) -> FirstRows:
-    """Read batches until there are more rows than the limit, and return the first rows.
-
-    Raises
-    ------
-    EngineError
-        Where they are larger than `MOST_BYTES`.
-    """
-    batches = []
-    n_rows = 0
-    n_bytes = 0
-    for batch in reader:
-        batches.append(short_floats(batch))
-        n_rows += batch.num_rows
-        n_bytes += batch.nbytes
-        if n_bytes > MOST_BYTES:
-            raise EngineError(
-                "query",
-                "the answer is too large for a page",
-                expected=f"at most {MOST_BYTES / 1e6:.0f} MB",
-                way_out="ask for less, or for CSV",
-            )
-        if n_rows > limit:
-            break
-    table = pa.Table.from_batches(batches) if batches else reader.schema.empty_table()
-    return FirstRows(table.slice(0, limit), is_cut=n_rows > limit)
 
 
 def to_browser_json(rows: FirstRows) -> bytes:

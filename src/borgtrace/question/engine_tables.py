@@ -130,7 +130,7 @@ class EngineTables(Tables):
         manifest = opened.manifest
         made = cls(
             tables,
-            _origin(opened, url),
+            provenance_of_store(opened, url),
             # The manifest has counted the rows already: asking whether a table has any costs no scan.
             n_rows=manifest.tables,
             cache=Cache(keeper),
@@ -318,8 +318,16 @@ def _read_tables(store: Store, connection: SQLBackend, *, is_spark: bool) -> dic
     return tables
 
 
-def _origin(store: Store, engine: str) -> Provenance:
-    """Return what a store says of itself."""
+def provenance_of_store(store: Store, engine: str) -> Provenance:
+    """Return what an answer about a store is computed from, before anything is asked.
+
+    Parameters
+    ----------
+    store
+        The store.
+    engine
+        What computes it.
+    """
     manifest = store.manifest
     return Provenance(
         store=str(store.path),
