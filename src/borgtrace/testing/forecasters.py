@@ -57,11 +57,15 @@ def check_forecaster(forecaster: ForecasterKind) -> None:
     check_words(trials, forecaster)
     _check_kind(trials, forecaster)
     if not trials.failures:
-        ordinary, *others = [_check_tasks(trials, forecaster, *each) for each in tasks()]
+        ordinary, *others = tasks()
+        trained = _check_tasks(trials, forecaster, *ordinary)
+        alone = None if trained is None else forecast_first_slot(trials, trained, *ordinary)
+        for where, usage in others:
+            _check_tasks(trials, forecaster, where, usage)
         # Whatever is wrong of some tasks shows here, too.
-        if not trials.failures and ordinary is not None and None not in others:
-            _check_order(trials, forecaster, ordinary)
-            _check_future(trials, ordinary)
+        if not trials.failures and trained is not None and alone is not None:
+            _check_order(trials, forecaster, trained, alone)
+            _check_future(trials, trained)
     trials.raise_all(str(getattr(forecaster, "name", None) or forecaster))
 
 
@@ -108,25 +112,25 @@ def _check_unit(trials: Trials, forecasts: Numbers, past: Past) -> None:
         )
 
 
-def _check_order(trials: Trials, forecaster: ForecasterKind, trained: Forecaster) -> None:
-    """Check that forecasts do not depend on what was asked or learned before, but on the seed."""
-    (where, usage), (_, other_usage), *_ = tasks()
-    known, later = before_and_after(usage)
-    past = first_slot(later)
-    _, other_later = before_and_after(other_usage)
-    alone = forecast(trials, trained, where, past)
-    forecast(trials, trained, where, first_slot(other_later))
-    after_another = forecast(trials, trained, where, past)
-    if alone is None or after_another is None:
+def _check_order(
+    trials: Trials, forecaster: ForecasterKind, trained: Forecaster, alone: Numbers
+) -> None:
+    """Check that forecasts do not depend on what was asked or learned since, but on the seed."""
+    ordinary, others, *_ = tasks()
+    forecast_first_slot(trials, trained, *others)
+    after_others = forecast_first_slot(trials, trained, *ordinary)
+    if after_others is None:
         return
-    if not same_bytes(alone, after_another):
+    if not same_bytes(alone, after_others):
         trials.add("what it forecasts depends on what it was asked before: keep no state")
         return
     # Meanwhile others of its class have learned from other tasks.
+    where, usage = ordinary
+    known, _ = before_and_after(usage)
     trained_again = trained_on(trials, forecaster, where, known)
     if trained_again is None:
         return
-    retrained = forecast(trials, trained_again, where, past)
+    retrained = forecast_first_slot(trials, trained_again, where, usage)
     if retrained is not None and not same_bytes(alone, retrained):
         trials.add(
             "trained again on the same tasks, it forecasts something else: use self.seed, and keep "
@@ -189,9 +193,13 @@ def before_and_after(usage: UsageSeries) -> tuple[Examples, Examples]:
     )
 
 
-def first_slot(later: Examples) -> Past:
-    """Return what is known at the end of the first slot."""
-    return later.past_of(np.flatnonzero(later.slot == later.slot.min()))
+def forecast_first_slot(
+    trials: Trials, trained: Forecaster, where: str, usage: UsageSeries
+) -> Numbers | None:
+    """Return what a forecaster says at the end of the first slot after the cut; None where that fails."""
+    _, later = before_and_after(usage)
+    past = later.past_of(np.flatnonzero(later.slot == later.slot.min()))
+    return forecast(trials, trained, where, past)
 
 
 def tasks() -> Iterator[tuple[str, UsageSeries]]:
