@@ -35,6 +35,7 @@ OWN_FILES = {
     "explore/windows.py": "an aggregate, whose digest was compared",
     "export/files/queries.py": "a file of the package",
     "export/jobs/files.py": "a part of the store, whose digest was compared",
+    "extensions/origins.py": "code of the user, which was imported",
     "extensions/sources.py": "code of the user, which was just run",
     "fetch/transfer.py": "what it has just fetched",
     "fetch/whole.py": "what it has just fetched",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from borgtrace.cli.app import COMMANDS, command_function, load_command
 
-MIXED = {"dialect": "NAME|FILE.toml"}
+MIXED = {"dialect": "NAME|FILE.toml|FILE.py"}
 """Parameters that are a place or a name."""
 ARGUMENTS = {
     "store": "{store}",

@@ -39,3 +39,32 @@ def test_one_that_ends_the_process_is_named(tmp_path: Path, run: Run) -> None:
     code, _, err = run("check", file)
     assert code == 2
     assert err == f"borgtrace: {file}: the process that ran it ended: got exit code 3\n"
+
+
+def test_each_mistake_of_a_format_is_named(tmp_path: Path, name: str, run: Run) -> None:
+    text = f"""from borgtrace import Dialect
+from borgtrace.schema import RawField, RawTable
+LOG = RawTable("log", "power_measurements", (RawField("ts", "tme"), RawField("pdu", "pdu")))
+DIALECT = Dialect(name="{name}", title="Own", tables={{"log": LOG}})
+"""
+    code, out, err = run("check", write(tmp_path, "own.py", text))
+    assert (code, out) == (1, "")
+    assert err.splitlines() == [
+        f"trace format {name}: log.ts fills tme, which power_measurements does not have "
+        "(did you mean time?)",
+        f"trace format {name}: no field of log fills cell, which power_measurements must have",
+        f"trace format {name}: no field of log fills time, which power_measurements must have",
+    ]
+
+
+def test_a_file_that_never_ends_when_it_is_imported_is_stopped_at_its_line(
+    tmp_path: Path, run: Run
+) -> None:
+    file = write(tmp_path, "own.py", "import borgtrace\nwhile True:\n    pass\n")
+    code, _, err = run("check", file, "--timeout", "5s")
+    assert code == 2
+    assert err in {
+        f"borgtrace: {file}:{line}: not done after 5 s; does this line repeat for ever? "
+        "--timeout allows more time\n"
+        for line in (2, 3)
+    }

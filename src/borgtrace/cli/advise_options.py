@@ -113,7 +113,7 @@ FormatOfFilesOption = Annotated[
     str,
     Option(
         "--dialect",
-        metavar="NAME|FILE.toml",
+        metavar="NAME|FILE.toml|FILE.py",
         help="Files: their format, as for borgtrace ingest.",
         rich_help_panel=FILES_PANEL,
     ),

@@ -139,9 +139,9 @@ def names_of_tables() -> Iterable[str]:
 
 def names_of_formats() -> Iterable[str]:
     """Return the formats of traces."""
-    from borgtrace.schema.dialects import DIALECTS
+    from borgtrace.schema.dialects import DIALECT_KINDS
 
-    return DIALECTS
+    return DIALECT_KINDS
 
 
 def names_of_styles() -> Iterable[str]:

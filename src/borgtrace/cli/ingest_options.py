@@ -57,8 +57,8 @@ TraceFormatOption = Annotated[
     str,
     Option(
         "--dialect",
-        metavar="NAME|FILE.toml",
-        help="Trace format: name, file or its URL; by default recognized from the files.",
+        metavar="NAME|FILE.toml|FILE.py",
+        help="Trace format: name, file (Python is run) or URL; by default recognized from the files.",
         autocompletion=complete_formats,
     ),
 ]

@@ -53,8 +53,8 @@ UsageFormatOption = Annotated[
     str,
     Option(
         "--dialect",
-        metavar="FILE.toml",
-        help="With --usage: a file that declares its format.",
+        metavar="FILE.toml|FILE.py",
+        help="With --usage: a file that says its format.",
         rich_help_panel=SOURCE_PANEL,
     ),
 ]

@@ -4,6 +4,7 @@ Code runs only where a user names it, by ``--from``, by its name among those of 
 """
 
 from borgtrace.extensions.failures import failure_of_extension, quiet_output
+from borgtrace.extensions.origins import source_of_code
 from borgtrace.extensions.registry import Registry, kind_of
 from borgtrace.extensions.sources import import_source
 from borgtrace.extensions.workers import guarded
@@ -15,4 +16,5 @@ __all__ = [
     "import_source",
     "kind_of",
     "quiet_output",
+    "source_of_code",
 ]

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from borgtrace.errors import UsageError
+from borgtrace.extensions.origins import source_of_module
 from borgtrace.extensions.sources import import_source
 
 Extension = TypeVar("Extension")
@@ -58,6 +59,8 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         self._is_extension = is_extension
         self._of_files: dict[str, Extension] = {}
         self._origins: dict[str, str] = {}
+        self._loaded: dict[str, Extension] = {}
+        self._sources: dict[str, dict[str, str]] = {}
 
     @cached_property
     def _installed(self) -> dict[str, EntryPoint]:
@@ -117,23 +120,39 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         """Return where one comes from: ``borgtrace``, a package with its version, or what the user named."""
         return OURS if name in self._own else self._origins[name]
 
-    def add_from(self, source: str) -> list[str]:
+    def source(self, extension: Extension) -> dict[str, str]:
+        """Return ``source`` and ``sha256`` of the code that an object of others came from; nothing for one of ours.
+
+        Parameters
+        ----------
+        extension
+            As the registry returned it; nothing is known of another one of its name.
+        """
+        name = name_of(extension)
+        if name in self._own or self._loaded.get(name) is not extension:
+            return {}
+        return self._sources[name]
+
+    def add_from(self, source: str, option: str = "--from") -> list[str]:
         """Import a file or module, add what it has of this kind, and return the names of these.
 
         Parameters
         ----------
         source
             What the user wrote after ``--from``.
+        option
+            The option, where it is another one.
 
         Raises
         ------
         UsageError
             It cannot be imported, or has one whose name is taken.
         """
-        module = import_source(source)
+        module = import_source(source, option)
         names = []
         for extension in self._extensions_of(module):
             self._add(extension, source)
+            self._remember(name_of(extension), extension, module)
             names.append(name_of(extension))
         return names
 
@@ -171,6 +190,11 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         self._of_files[name] = extension
         self._origins[name] = source
 
+    def _remember(self, name: str, extension: Extension, module: ModuleType) -> None:
+        """Remember which code one came from."""
+        self._loaded[name] = extension
+        self._sources[name] = source_of_module(module)
+
     def _load(self, entry: EntryPoint) -> Extension:
         package = _package_of(entry)
         module = import_source(entry.module)
@@ -193,6 +217,7 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
                 got=str(name_of(value)),
             )
         extension: Extension = value
+        self._remember(entry.name, extension, module)
         return extension
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 from dataclasses import dataclass
@@ -11,8 +12,6 @@ from types import ModuleType
 
 from borgtrace.errors import UsageError, did_you_mean
 from borgtrace.extensions.failures import add_root, failure_of_extension, quiet_output
-
-_OPTION = "--from"
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,15 @@ class SourceFile:
         Absolute, and what the user called it.
     text
         What it held when it was imported.
+    sha256
+        Digest of its bytes.
     """
 
     name: str
     path: str
     shown: str
     text: str
+    sha256: str
 
 
 _MODULES: dict[Path, ModuleType] = {}
@@ -40,7 +42,7 @@ _SOURCES: dict[Path, SourceFile] = {}
 """Modules of files, and the files, by path: a file runs once, however often it is named."""
 
 
-def import_source(source: str) -> ModuleType:
+def import_source(source: str, option: str = "--from") -> ModuleType:
     """Return the module that a user names: a Python file, or a module that can be imported.
 
     A file may import others of its folder, and a module may lie in the working directory.  Both come last in the
@@ -50,6 +52,8 @@ def import_source(source: str) -> ModuleType:
     ----------
     source
         ``my_policy.py``, ``ideas/my_policy.py``, or ``my_package.policies``.
+    option
+        Where the user named it, for errors.
 
     Raises
     ------
@@ -57,26 +61,26 @@ def import_source(source: str) -> ModuleType:
         It is not there, or its code fails; the message has its line.
     """
     if source.endswith(".py"):
-        return _import_file(Path(source))
+        return _import_file(Path(source), option)
     if not all(part.isidentifier() for part in source.split(".")):
         raise UsageError(
-            _OPTION,
+            option,
             "neither a file nor a module",
             expected="FILE.py, or the name of a module such as my_package.policies",
             got=source,
         )
-    return _import_named(source)
+    return _import_named(source, option)
 
 
-def _import_file(file: Path) -> ModuleType:
+def _import_file(file: Path, option: str) -> ModuleType:
     path = file.resolve()
     if path in _MODULES:
         return _MODULES[path]
     if not path.is_file():
-        raise _no_such_file(file)
+        raise _no_such_file(file, option)
     spec = spec_from_file_location(_free_name(path.stem), path)
     if spec is None or spec.loader is None:
-        raise UsageError(_OPTION, "no Python file", got=str(file))
+        raise UsageError(option, "no Python file", got=str(file))
     module = module_from_spec(spec)
     add_root(path, shown=str(file))
     _search_also(path.parent)
@@ -87,19 +91,21 @@ def _import_file(file: Path) -> ModuleType:
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
-        raise _failure(error, str(file)) from error
+        raise _failure(error, str(file), option) from error
     _MODULES[path] = module
-    text = path.read_text(encoding="utf-8")
-    _SOURCES[path] = SourceFile(spec.name, str(path), str(file), text)
+    content = path.read_bytes()
+    text = content.decode("utf-8")
+    digest = hashlib.sha256(content).hexdigest()
+    _SOURCES[path] = SourceFile(spec.name, str(path), str(file), text, digest)
     return module
 
 
-def _no_such_file(file: Path) -> UsageError:
+def _no_such_file(file: Path, option: str) -> UsageError:
     beside: list[str] = []
     if file.parent.is_dir():
         beside = [str(file.parent / path.name) for path in file.parent.glob("*.py")]
     return UsageError(
-        _OPTION,
+        option,
         "no such file",
         got=str(file),
         way_out=did_you_mean(str(file), beside) or "check the path",
@@ -122,14 +128,14 @@ def _search_also(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def _import_named(name: str) -> ModuleType:
+def _import_named(name: str, option: str) -> ModuleType:
     _search_also(Path.cwd())
     _remember_code_of(name.partition(".")[0])
     try:
         with quiet_output():
             return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise _failure(error, name) from error
+        raise _failure(error, name, option) from error
 
 
 def _remember_code_of(top_module: str) -> None:
@@ -143,7 +149,7 @@ def _remember_code_of(top_module: str) -> None:
         add_root(Path(spec.origin).resolve(), shown="")
 
 
-def _failure(error: BaseException, shown: str) -> UsageError:
+def _failure(error: BaseException, shown: str, option: str) -> UsageError:
     """Return the error of a module that cannot be imported."""
     if isinstance(error, UsageError):
         return error
@@ -151,7 +157,7 @@ def _failure(error: BaseException, shown: str) -> UsageError:
     if located is not None:
         return located
     cause = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return UsageError(f"{_OPTION} {shown}", "it cannot be imported", got=cause)
+    return UsageError(f"{option} {shown}", "it cannot be imported", got=cause)
 
 
 def source_files() -> tuple[SourceFile, ...]:

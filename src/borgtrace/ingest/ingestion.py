@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.memory import parse_memory
@@ -34,6 +35,7 @@ from borgtrace.ingest.ingest_plan import IngestPlan, estimate, require_disk
 from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import dialect
+from borgtrace.schema.dialects.described import DESCRIPTION
 from borgtrace.schema.time import check_time_zone
 from borgtrace.storage import RemotePath, as_path, locked, remove, upload, user_cache
 from borgtrace.store.coverage import DECLARED_WHOLE
@@ -153,8 +155,19 @@ def prepare_ingest(
         options.cell,
         options.dialect,
         time_zone=options.time_zone,
+        declaration=None if options.dialect or options.rebuild else _described_format(target),
     )
     return PreparedIngest(raw_files, target, options, tuple(notes))
+
+
+def _described_format(store: Path) -> dict[str, Any] | None:
+    """Return what a store says of its format, where Python code described it: no later file has to name that code."""
+    try:
+        declaration = read_manifest(store).declaration
+    except StoreError:
+        # Said, or mended, when the store is built.
+        return None
+    return declaration if DESCRIPTION in declaration else None
 
 
 @dataclass(frozen=True)

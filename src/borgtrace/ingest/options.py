@@ -5,6 +5,7 @@ from typing import Annotated
 
 from borgtrace.engine import SparkTasks, tasks_on
 from borgtrace.schema.bounds import PROCESSES, check_fields
+from borgtrace.schema.dialects import Dialect
 
 
 @dataclass(
@@ -34,7 +35,8 @@ class IngestOptions:
     whole
         The store then holds all of its trace: declared where the number of files of a table is not published.
     dialect
-        Name of a trace format, or path of a file that declares one; the files tell where it is empty.
+        A trace format, its name, or path of a file that says one (TOML, or Python that is run); the files tell where it
+        is empty.
     capacity
         Size of the largest machine, such as ``8cores,32GiB``, for converted formats without a table of machines.
     time_zone
@@ -52,7 +54,7 @@ class IngestOptions:
     stage_only: bool = False
     rebuild: bool = False
     whole: bool = False
-    dialect: str = ""
+    dialect: str | Dialect = ""
     capacity: str = ""
     time_zone: str = ""
     engine: str = "duckdb"

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar, get_type_hints
 
-from borgtrace.errors import StoreError, UsageError, first_line, shell_word
+from borgtrace.errors import SchemaError, StoreError, UsageError, first_line, shell_word
 from borgtrace.schema import TABLES, Dialect, dialect
-from borgtrace.schema.dialects import declare
+from borgtrace.schema.dialects import declare_stored
 from borgtrace.storage import as_path, read_text, refuse_shortage, write_file
 from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.json_types import has_type
@@ -255,9 +255,9 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     manifest = _from_fields(Manifest, data)
     try:
         if manifest.declaration:
-            declare(manifest.declaration, str(root))
+            declare_stored(manifest.declaration, str(root))
         dialect(manifest.generation)
-    except UsageError as error:
+    except (UsageError, SchemaError) as error:
         what = "store of an unknown trace format"
         raise unreadable(root, what, error.got or "", error.expected) from error
     # Refuses what cannot be read.

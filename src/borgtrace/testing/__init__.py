@@ -4,6 +4,7 @@ Each takes one extension, runs it on tiny, empty, incomplete and hostile input, 
 everything that is wrong, one sentence each.  ``borgtrace check FILE`` runs them from the command line.
 """
 
+from borgtrace.testing.dialects import check_dialect
 from borgtrace.testing.estimators import check_estimator
 from borgtrace.testing.forecasters import check_forecaster
 from borgtrace.testing.policies import check_policy
@@ -13,6 +14,7 @@ from borgtrace.testing.trial import ContractError
 
 __all__ = [
     "ContractError",
+    "check_dialect",
     "check_estimator",
     "check_forecaster",
     "check_policy",

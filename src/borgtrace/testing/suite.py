@@ -20,6 +20,8 @@ from borgtrace.forecast import FORECASTER_KINDS
 from borgtrace.overcommit.policies import POLICY_KINDS
 from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
 from borgtrace.placement import ESTIMATOR_KINDS
+from borgtrace.schema.dialects import DIALECT_KINDS
+from borgtrace.testing.dialects import check_dialect
 from borgtrace.testing.estimators import check_estimator
 from borgtrace.testing.forecasters import check_forecaster
 from borgtrace.testing.policies import check_policy
@@ -58,6 +60,7 @@ def checks() -> list[CheckedKind]:
     """Return every kind of extension with the check of its contract."""
     return [
         (QUESTION_KINDS, check_question),
+        (DIALECT_KINDS, check_dialect),
         (POLICY_KINDS, check_policy),
         (RECOMMENDER_KINDS, check_recommender),
         (ESTIMATOR_KINDS, check_estimator),

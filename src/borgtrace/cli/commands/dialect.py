@@ -1,13 +1,13 @@
 """``borgtrace dialect``: draft a declaration for data of your own, and list the known formats."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from typer import Argument
 
 from borgtrace.cli.command import command
-from borgtrace.cli.options import JsonOption
+from borgtrace.cli.options import FromOption, JsonOption
 
 ActionArgument = Annotated[
     Literal["sniff", "list"],
@@ -26,9 +26,10 @@ OwnFilesArgument = Annotated[
 def dialect(
     action: ActionArgument,
     files: OwnFilesArgument = None,
+    sources: FromOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draft the format of files, or list the known formats.
+    """Draft the format of files, or list the known formats, those of installed packages and of --from included.
 
     The draft says what was guessed. Correct the draft, then: borgtrace ingest FILE --dialect own.toml --store STORE.
     Several files are of one cluster: usage, the requests and lives of its tasks, and its machines.
@@ -44,15 +45,9 @@ def dialect(
     from borgtrace.errors import SourceError, UsageError, shell_word
     from borgtrace.ingest.find.guessed_values import columns_with_values
     from borgtrace.ingest.find.joint_drafts import sniff_all
-    from borgtrace.schema.dialects import DIALECTS
 
     if action == "list":
-        titles = {name: known.title for name, known in DIALECTS.items()}
-        if as_json:
-            print_json(titles, indent=1)
-            return
-        for name, title in titles.items():
-            print(f"{name}: {title}")
+        print_formats(sources, as_json=as_json)
         return
     if not files:
         raise UsageError("FILE", "no file named", way_out="borgtrace dialect sniff FILE > own.toml")
@@ -77,6 +72,30 @@ def dialect(
         condition = f", with the size of your largest machine in place of {sizes}" if sizes else ""
         talk.print(f"Then{condition}:")
         talk.print(f"borgtrace ingest {names} --dialect own.toml{capacity} --store own.store")
+
+
+def print_formats(sources: Sequence[str] | None, *, as_json: bool) -> None:
+    """Print the name and title of each format, and where those of others come from.
+
+    Parameters
+    ----------
+    sources
+        Values of ``--from``.
+    as_json
+        Print the titles by name as JSON instead.
+    """
+    from borgtrace.cli.own_code import names_in_own_code
+    from borgtrace.cli.printing import print_json
+    from borgtrace.schema.dialects import DIALECT_KINDS
+
+    names_in_own_code(sources, DIALECT_KINDS)
+    if as_json:
+        print_json({name: known.title for name, known in DIALECT_KINDS.items()}, indent=1)
+        return
+    for name, known in DIALECT_KINDS.items():
+        is_ours = name in DIALECT_KINDS.own
+        origin = "" if is_ours else f" (from {DIALECT_KINDS.origin(name)})"
+        print(f"{name}: {known.title}{origin}")
 
 
 def sizes_to_state(draft: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ from borgtrace.cli.ingest_options import (
 )
 from borgtrace.cli.options import (
     EngineOption,
+    FromOption,
     JsonOption,
     MemoryOption,
     SelectorOption,
@@ -51,6 +52,7 @@ def ingest(
     dialect: TraceFormatOption = "",
     capacity: LargestMachineOption = "",
     time_zone: TimeZoneOption = "",
+    own_code: FromOption = None,
     since: SinceOption = "",
     until: UntilOption = "",
     selector: SelectorOption = "",
@@ -69,7 +71,8 @@ def ingest(
     answers are kept in STORE.answers. For passwords and other options: borgtrace fetch prometheus.
 
     Your own usage is read too, as CSV, Parquet, JSON and more: borgtrace ingest own.csv --capacity 8cores --store own.
-    On a terminal you see what was guessed about its columns, and nothing is stored before you agree.
+    On a terminal you see what was guessed about its columns, and nothing is stored before you agree. What Python code
+    of your own says of a format is kept in the store, which is then read, and added to, without that code.
 
     Example: borgtrace ingest clusterdata-2011-2 --store cell-2011, or --store /shared/cell --engine spark://host:7077
     """
@@ -83,9 +86,12 @@ def ingest(
         notes_on_missing,
         print_query_plans,
     )
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.errors import SchemaError
     from borgtrace.ingest import IngestOptions, prepare_ingest
+    from borgtrace.schema.dialects import DIALECT_KINDS
 
+    own_formats = names_in_own_code(own_code, DIALECT_KINDS)
     options = IngestOptions(
         jobs=jobs,
         memory=memory,
@@ -95,7 +101,8 @@ def ingest(
         stage_only=stage_only,
         rebuild=rebuild,
         whole=whole,
-        dialect=dialect,
+        # Code that offers one format is named for it.
+        dialect=dialect or (own_formats[0] if len(own_formats) == 1 else ""),
         capacity=capacity,
         time_zone=time_zone,
         engine=engine,

@@ -10,6 +10,7 @@ from borgtrace.errors import SourceError, StoreError, shell_word
 from borgtrace.ingest.build.pending import staged_entries
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.find.discovery import Discovery, origin
+from borgtrace.schema.dialects import declare_stored
 from borgtrace.storage import read_text, write_file
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
@@ -28,7 +29,7 @@ class Identity:
     synthetic
         Seed, version and parameters of a synthetic trace; None for a real one.
     declaration
-        What a file for ``--dialect`` declares, where the format is one of own data.
+        What a file for ``--dialect`` says, where the format is one of own data.
     capacity
         Size of the largest machine, as far as the user gave it.
     time_zone
@@ -182,6 +183,9 @@ def _known_identity(present: Manifest | None, layout: Layout) -> Identity | None
     fields = json.loads(read_text(path))
     # Earlier versions wrote no capacity.
     capacity = Capacity(*fields.pop("capacity", ()))
+    if fields.get("declaration"):
+        # Its rows may have been staged by another process.
+        declare_stored(fields["declaration"], str(path))
     return Identity(**fields, capacity=capacity)
 
 

@@ -224,6 +224,7 @@ class StoreBuild:
             cell=identity.cell,
             time_zone=identity.time_zone or trace.time_zone(identity.cell),
             synthetic=identity.synthetic,
+            declaration=identity.declaration or {},
             **facts,
         )
 
@@ -285,7 +286,6 @@ class StoreBuild:
             **facts,
             "notes": (*converted.notes, *_notes_on_time(trace, identity, converted.basis.zero)),
             "sources": converted.entries,
-            "declaration": identity.declaration or {},
             "basis": {name: value for name, value in basis.items() if value is not None},
             "quality": _merged_counters(facts["quality"], converted.quality),
         }

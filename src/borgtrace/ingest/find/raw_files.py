@@ -18,7 +18,15 @@ from borgtrace.ingest.find.guessed_values import columns_with_values
 from borgtrace.ingest.find.joint_drafts import sniff_all
 from borgtrace.ingest.find.known_columns import NOT_A_TRACE
 from borgtrace.ingest.find.sniffed_table import NoTableError
-from borgtrace.schema.dialects import Dialect, declare, dialect
+from borgtrace.schema.dialects import (
+    DIALECT_KINDS,
+    DIALECTS,
+    Dialect,
+    declare,
+    declare_python,
+    declare_stored,
+    dialect,
+)
 from borgtrace.storage import as_path
 
 _MOST_SNIFFED = 20
@@ -34,7 +42,7 @@ class RawFiles:
     discovery
         The files, each with its format and table.
     declaration
-        What a file declares of their format, or what was guessed of it; None for a known format.
+        What a file says of their format, or what was guessed of it; None for a known format.
     guesses
         What was guessed, in sentences.
     columns
@@ -50,10 +58,11 @@ class RawFiles:
 def find_raw_files(
     places: Sequence[Path],
     cell: str = "",
-    format: str = "",
+    format: str | Dialect = "",
     *,
     time_zone: str = "",
     may_guess: bool = True,
+    declaration: Mapping[str, Any] | None = None,
 ) -> RawFiles:
     """Find raw files, and recognize, read or guess their format.
 
@@ -64,11 +73,13 @@ def find_raw_files(
     cell
         As for `discover`.
     format
-        Name of a format, or path or URL of a file that declares one; the files tell where it is empty.
+        A format, its name, or a file that says one: TOML (also a URL) or Python; the files tell where it is empty.
     time_zone
         As for `discover`.
     may_guess
         Whether files of no known format may be taken for usage by their columns.
+    declaration
+        What the store that they join says of its format, for files of no known one.
 
     Raises
     ------
@@ -76,20 +87,59 @@ def find_raw_files(
         As `discover`.
     UsageError
         The format is unknown or its declaration wrong.
+    SchemaError
+        Python code describes a format that does not fit the tables of a store.
     """
-    if format.endswith(".toml"):
-        declaration = read_declaration(as_path(format))
-        declared_dialect = declare(declaration, format)
-        discovery = discover(places, cell, declared_dialect, time_zone)
-        return RawFiles(discovery, declaration, _remarks(discovery))
-    if format:
-        return RawFiles(discover(places, cell, dialect(format), time_zone))
+    said = _said_format(format) if format else None
+    if said is None and declaration is not None:
+        said = declare_stored(declaration, "the store"), dict(declaration)
+    if said is not None:
+        said_dialect, said_declaration = said
+        discovery = discover(places, cell, said_dialect, time_zone)
+        # Of a known format nothing is to be said.
+        remarks = _remarks(discovery) if said_declaration else ()
+        return RawFiles(discovery, said_declaration, remarks)
     try:
         return RawFiles(discover(places, cell, time_zone=time_zone))
     except SourceError as not_a_trace:
         if not may_guess:
             raise
         return _guess_format(places, cell, time_zone, not_a_trace)
+
+
+def _said_format(format: str | Dialect) -> tuple[Dialect, dict[str, Any] | None]:
+    """Return the format that the user says, with what a store has to keep of it; None for a known one."""
+    if isinstance(format, Dialect):
+        is_ours = DIALECTS.get(format.name) is format
+        return (format, None) if is_ours else declare_python(format, format.name)
+    if format.endswith(".toml"):
+        declaration = read_declaration(as_path(format))
+        return declare(declaration, format), declaration
+    if format.endswith(".py"):
+        return declare_python(DIALECT_KINDS[_only_name(format)], format)
+    if format in DIALECT_KINDS and format not in DIALECTS:
+        return declare_python(DIALECT_KINDS[format], DIALECT_KINDS.origin(format))
+    return dialect(format), None
+
+
+def _only_name(file: str) -> str:
+    """Return the name of the one format that a Python file describes."""
+    names = DIALECT_KINDS.add_from(file, "--dialect")
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise UsageError(
+            file,
+            "no trace format in it",
+            expected=DIALECT_KINDS.wanted,
+            way_out="borgtrace check lists what a file has",
+        )
+    raise UsageError(
+        file,
+        "several trace formats in it",
+        got=", ".join(names),
+        way_out=f"say which: --from {shell_word(file)} --dialect {names[0]}",
+    )
 
 
 def _guess_format(

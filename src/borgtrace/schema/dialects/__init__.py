@@ -6,7 +6,8 @@ import copyreg
 from collections.abc import Mapping
 from typing import Any
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
+from borgtrace.extensions import Registry
 from borgtrace.schema.dialects import (
     alea,
     alibaba2017,
@@ -37,6 +38,7 @@ from borgtrace.schema.dialects import (
 )
 from borgtrace.schema.dialects.contract import check_dialect
 from borgtrace.schema.dialects.declaration import declared_dialect
+from borgtrace.schema.dialects.described import DESCRIPTION, describe, described_dialect
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable
 from borgtrace.schema.dialects.trace_format import (
     EVENTS_FROM_TIMES,
@@ -101,6 +103,21 @@ DECLARED: dict[str, Dialect] = {}
 """Formats of own data that were declared in this process: by files, or by stores that were made with them."""
 
 
+def is_dialect(value: Any) -> bool:
+    """Whether an object is a trace format."""
+    return isinstance(value, Dialect)
+
+
+DIALECT_KINDS = Registry[Dialect](
+    "trace format",
+    "borgtrace.dialects",
+    DIALECTS,
+    is_dialect,
+    "DIALECT = borgtrace.Dialect(…)",
+)
+"""Formats by name, those of others included; files are recognized as ours alone, so that no package changes a store."""
+
+
 def declare(declaration: Mapping[str, Any], where: str) -> Dialect:
     """Make the format that a file for ``--dialect`` declares, and know it by its name from now on.
 
@@ -113,6 +130,52 @@ def declare(declaration: Mapping[str, Any], where: str) -> Dialect:
     """
     new_dialect = declared_dialect(declaration, where)
     # The first one made stays: raw layouts are cached by the identity of their format.
+    return DECLARED.setdefault(new_dialect.name, new_dialect)
+
+
+def declare_python(own: Dialect, where: str) -> tuple[Dialect, dict[str, Any]]:
+    """Know a format that Python code describes, and return it with what a store keeps of it.
+
+    Parameters
+    ----------
+    own
+        As the code made it.
+    where
+        The file or the package, for errors.
+
+    Raises
+    ------
+    UsageError
+        Something in it is no data, or not what a format has there.
+    SchemaError
+        The format does not fit the tables of a store.
+    """
+    description = describe(own, DIALECT_KINDS.source(own))
+    return declare_stored(description, where), description
+
+
+def declare_stored(declaration: Mapping[str, Any], where: str) -> Dialect:
+    """Know the format that a store was made with: declared by a TOML file, or described by Python code.
+
+    Parameters
+    ----------
+    declaration
+        What the manifest says; data, of which nothing is run.
+    where
+        The store, for errors.
+
+    Raises
+    ------
+    UsageError, SchemaError
+        It is no format.
+    """
+    if DESCRIPTION not in declaration:
+        return declare(declaration, where)
+    new_dialect = described_dialect(declaration, where)
+    if new_dialect.trace != new_dialect.name:
+        # A store of a converted trace is read as that trace was converted.
+        unconverted = [name for name, known in DIALECTS.items() if not known.conversion]
+        check_names(f"{where}: DIALECT.trace", [new_dialect.trace], unconverted, "no such trace")
     return DECLARED.setdefault(new_dialect.name, new_dialect)
 
 
@@ -144,6 +207,7 @@ def dialect(name: str) -> Dialect:
 __all__ = [
     "DECLARED",
     "DIALECTS",
+    "DIALECT_KINDS",
     "EVENTS_FROM_TIMES",
     "GOOGLE_2011",
     "GOOGLE_2019",
@@ -162,5 +226,7 @@ __all__ = [
     "RawTable",
     "check_dialect",
     "declare",
+    "declare_python",
+    "declare_stored",
     "dialect",
 ]

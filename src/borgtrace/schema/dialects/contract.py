@@ -1,5 +1,6 @@
 """Check that a trace format fits the declared tables and enumerations, for its author to run."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,6 +13,8 @@ from borgtrace.schema.records import RECORDS, USAGE_ROWS, row_of
 from borgtrace.schema.tables import TABLES
 from borgtrace.schema.time import is_time_zone
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
+_RAW_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_:-]{0,99}")
 _NEEDS_NO_FIELD = frozenset(
     {
         "collection_type",
@@ -48,21 +51,63 @@ def check_dialect(dialect: Dialect) -> None:
     borgtrace.errors.SchemaError: own: not a sound trace format: got load.ts fills tme, which power_measurements does \
 not have (did you mean time?); no field of load fills time, which power_measurements must have
     """
-    faults = [
+    faults = faults_of(dialect)
+    if faults:
+        raise SchemaError(dialect.name, "not a sound trace format", got="; ".join(faults))
+
+
+def faults_of(dialect: Dialect) -> list[str]:
+    """Return what keeps a trace format from fitting the declared tables, one sentence each.
+
+    Parameters
+    ----------
+    dialect
+        The format.
+    """
+    return [
+        *_faults_of_names(dialect),
         *_faults_of_tables(dialect),
         *_faults_of_missing_fields(dialect),
         *_faults_of_codes(dialect),
         *_faults_of_tiers(dialect),
+        *_faults_of_patterns(dialect),
         *_faults_of_time_zones(dialect),
     ]
-    if faults:
-        raise SchemaError(dialect.name, "not a sound trace format", got="; ".join(faults))
 
 
 def _raw_tables(dialect: Dialect) -> Iterator[RawTable]:
     for raw in dialect.tables.values():
         yield raw
         yield from raw.lists
+
+
+def _faults_of_names(dialect: Dialect) -> Iterator[str]:
+    """Find names that could not be those of options, folders and files."""
+    if not _NAME.fullmatch(dialect.name):
+        yield f"its name is {dialect.name!r}: small letters, digits and hyphens"
+    if not dialect.tables:
+        yield "it has no tables"
+    for key, raw in dialect.tables.items():
+        if key != raw.name:
+            yield f"the table {raw.name} is listed as {key}"
+    for raw in _raw_tables(dialect):
+        if not _RAW_NAME.fullmatch(raw.name):
+            yield f"the name of a table is {raw.name!r}: letters, digits, _ and -"
+
+
+def _faults_of_patterns(dialect: Dialect) -> Iterator[str]:
+    patterns = {
+        f"{raw.name}.{field.name}": field.pattern
+        for raw in _raw_tables(dialect)
+        for field in raw.fields
+    }
+    if dialect.conversion is not None:
+        patterns["conversion.dependency_pattern"] = dialect.conversion.dependency_pattern
+    for where, pattern in patterns.items():
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            yield f"{where} has a pattern that is no regular expression ({error}): {pattern}"
 
 
 def _faults_of_tables(dialect: Dialect) -> Iterator[str]:
