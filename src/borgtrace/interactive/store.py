@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from borgtrace.interactive.question_list import QuestionList
     from borgtrace.question import Question, Result
     from borgtrace.report import Summary
+    from borgtrace.store.arrow_tables import ArrowTable
 
 
 class Store(StoredTables):
@@ -56,6 +57,29 @@ class Store(StoredTables):
 
         check_names("name", (name,), TABLES, "no such table")
         return getattr(self.tables, name)
+
+    def arrow(self, name: str, columns: Sequence[str] = ()) -> ArrowTable:
+        """Return a table for libraries that read Arrow's C stream: ``polars.DataFrame(store.arrow("tasks"))``.
+
+        Parameters
+        ----------
+        name
+            The table.
+        columns
+            Columns of it, in order; all where empty.
+
+        Raises
+        ------
+        UsageError
+            For an unknown table or column; the message names the nearest.
+
+        Notes
+        -----
+        Rows come in batches, in key order; a library that works batch by batch never holds the whole table.
+        """
+        from borgtrace.store.arrow_tables import ArrowTable
+
+        return ArrowTable.of(self, name, columns)
 
     def questions(self, about: str = "") -> QuestionList:
         """List what can be asked: each question with its title, and what this store lacks to answer it.

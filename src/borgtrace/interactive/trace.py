@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from borgtrace.engine.frames import import_pandas
+from borgtrace.interactive.arrow_traces import tasks_with_windows, windows_of_task
 from borgtrace.kernels.arrays import Index, ShortIndex
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.schema import PERCENTILES, TABLES
@@ -19,6 +20,7 @@ from borgtrace.store.traces import Traces
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
+    import pyarrow as pa
 
     from borgtrace.question.charts import Chart
     from borgtrace.store.store import Store
@@ -102,6 +104,15 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
         """Return the columns as a frame of pandas, one row per window."""
         return import_pandas().DataFrame(dict(self.columns))
 
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        """Hand the columns, a row per window, to a library that reads Arrow; NaN stays NaN, and nothing is copied."""
+        return windows_of_task(self.columns).__arrow_c_array__(requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Do the same for libraries that take streams alone."""
+        batch = windows_of_task(self.columns)
+        return batch.__arrow_c_stream__(requested_schema)
+
     def plot(self) -> Chart:
         """Draw CPU usage over time: the mean of each window and its one sampled second."""
         import altair as alt
@@ -166,6 +177,19 @@ class TaskTraces(Traces):
     def __iter__(self) -> Iterator[Trace]:
         """Iterate over the tasks."""
         return (self[i] for i in range(len(self)))
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        """Hand a row per task, with its usage as lists, to a library that reads Arrow; values are not copied."""
+        return self._batch().__arrow_c_array__(requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Do the same for libraries that take streams alone."""
+        return self._batch().__arrow_c_stream__(requested_schema)
+
+    def _batch(self) -> pa.RecordBatch:
+        return tasks_with_windows(
+            self.collection_ids, self.instance_indexes, self.offsets, self.columns
+        )
 
     def __repr__(self) -> str:
         return f"<Traces of {len(self):,} tasks: {self.offsets[-1]:,} windows>"

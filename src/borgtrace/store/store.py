@@ -269,6 +269,18 @@ class Store:
                 reader = stream(self._connection, query, parameters=parameters, carrier=carrier)
         return checked_batches(reader, self.expect_current)
 
+    def attach_sql(self) -> str:
+        """Return the statements that make the tables views in any DuckDB: ``borgtrace sql STORE --attach``.
+
+        Raises
+        ------
+        UsageError
+            The store is in a bucket.
+        """
+        from borgtrace.engine.attached import attach_sql
+
+        return attach_sql({TABLES[name]: parts for name, parts in self._parts().items()})
+
     @cached_property
     def _reader(self) -> TraceReader:
         with self.expect_current():

@@ -1,5 +1,6 @@
 """``borgtrace sql``: questions in SQL over the tables of a store."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
@@ -30,6 +31,13 @@ ParameterOption = Annotated[
     list[str] | None,
     Option("--param", metavar="NAME=VALUE", help="Value of $NAME in the query; repeatable."),
 ]
+AttachOption = Annotated[
+    bool,
+    Option(
+        "--attach",
+        help="Print the statements that make the tables views in a DuckDB of your own, and end.",
+    ),
+]
 ShownRowsOption = Annotated[
     int,
     SHOWN_ROWS,
@@ -40,6 +48,7 @@ ShownRowsOption = Annotated[
 @command(
     on_interrupt="the store is as it was",
     effects=[
+        NoEffectWith("attach", ["query", "format", "param", "memory", "timeout", "rows", "raw"]),
         NoEffectWith("as_json", ["format", "rows", "raw"]),
         NoEffectWithout(["format"], ["rows"], ["table"]),
     ],
@@ -53,6 +62,7 @@ def sql(
     timeout: TimeoutOption = "",
     rows: ShownRowsOption = 40,
     raw: RawOption = False,
+    attach: AttachOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.
@@ -62,10 +72,15 @@ def sql(
 
     Example: borgtrace sql cell-2011 "select type, count(*) from instance_events group by type"
 
+    With --attach, any DuckDB can read the tables: borgtrace sql cell-2011 --attach | duckdb cell.db
+
     Example: borgtrace sql cell-2011 'select * from tasks where collection_id = $job' --param job=3418309
     """
     import sys
 
+    if attach:
+        print_views(store, as_json=as_json)
+        return
     from borgtrace.cli.options import seconds_of
     from borgtrace.engine.query_process import prepare
 
@@ -100,3 +115,16 @@ def sql(
         from borgtrace.cli.prompt import run_prompt
 
         run_prompt(answer)
+
+
+def print_views(store: Path, *, as_json: bool) -> None:
+    """Print the statements that make the tables of a store views in another DuckDB."""
+    from borgtrace.cli.printing import print_json
+    from borgtrace.cli.terminal import data_stream
+    from borgtrace.store import open as open_store
+
+    script = open_store(store).attach_sql()
+    if as_json:
+        print_json({"sql": script})
+    else:
+        data_stream().write(script.encode())
