@@ -62,6 +62,14 @@ def test_the_list_says_where_it_comes_from(newest: Path, name: str, run: Run) ->
     assert f"{name:<16}the newest value stays (from {newest})" in out.splitlines()
 
 
+def test_the_list_of_policies_names_it_too(newest: Path, name: str, run: Run) -> None:
+    code, out, _ = run("overcommit", "--list", "--from", newest)
+    assert code == 0
+    lines = out.splitlines()
+    heading = lines.index("forecasters (borgtrace overcommit --policy forecast:by=NAME):")
+    assert f"{name:<27}the newest value stays (from {newest})" in lines[heading:]
+
+
 def test_tasks_are_packed_by_it(cell: Path, newest: Path, name: str, run: Run) -> None:
     words = ("forecast", cell, "--pack", "--from", newest, "--forecaster", name, "--json")
     code, out, err = run(*words)

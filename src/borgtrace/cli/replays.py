@@ -166,10 +166,16 @@ def print_kinds(kinds: Registry[Any]) -> None:
 
 
 def print_policies_and_recommenders() -> None:
-    """Print the policies and the recommenders, each with a sentence and its parameters."""
+    """Print the policies and the recommenders, each with a sentence and its parameters; and forecasters of others."""
+    from borgtrace.forecast import FORECASTER_KINDS
     from borgtrace.overcommit.policies import POLICY_KINDS
     from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
 
     print_kinds(POLICY_KINDS)
     print("\nrecommenders (borgtrace overcommit recommend):")
     print_kinds(RECOMMENDER_KINDS)
+    foreign_forecasters = [name for name in FORECASTER_KINDS if name not in FORECASTER_KINDS.own]
+    if foreign_forecasters:
+        print("\nforecasters (borgtrace overcommit --policy forecast:by=NAME):")
+    for name in foreign_forecasters:
+        print(f"{name:<27}{FORECASTER_KINDS[name].about} (from {FORECASTER_KINDS.origin(name)})")

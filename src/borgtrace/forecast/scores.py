@@ -18,7 +18,7 @@ LOW_80, HIGH_80 = LEVELS.index(0.1), LEVELS.index(0.9)
 
 
 class ForecastScores(NamedTuple):
-    """Sums over forecasts by horizon: float64 (HORIZONS,).
+    """Sums over forecasts by reported horizon: float64 (4,).
 
     Attributes
     ----------
@@ -52,8 +52,8 @@ class ForecastScores(NamedTuple):
     def rows(self) -> list[Row]:
         """Return a row for each reported horizon with a forecast."""
         rows = []
-        for slots_ahead in REPORTED:
-            sums = ForecastScores(*(values[slots_ahead - 1] for values in self))
+        for number, slots_ahead in enumerate(REPORTED):
+            sums = ForecastScores(*(values[number] for values in self))
             if sums.n == 0:
                 continue
             row: Row = {
@@ -72,7 +72,7 @@ class ForecastScores(NamedTuple):
 
 
 def score(forecasts: Forecasts, later: Examples) -> ForecastScores:
-    """Judge forecasts by what came; targets that are not known do not count.
+    """Judge forecasts of the reported horizons by what came; targets that are not known do not count.
 
     Parameters
     ----------
@@ -81,8 +81,11 @@ def score(forecasts: Forecasts, later: Examples) -> ForecastScores:
     later
         With what came.
     """
-    error = np.abs(later.target - forecasts.mean)
-    change = later.target - later.usage[:, -1:]
+    ahead = np.array(REPORTED) - 1
+    target = later.target[:, ahead]
+    forecasts = forecasts.at(ahead)
+    error = np.abs(target - forecasts.mean)
+    change = target - later.usage[:, -1:]
     is_known = ~np.isnan(error)
 
     def total(values: Numbers | Flags) -> Numbers:
@@ -90,7 +93,7 @@ def score(forecasts: Forecasts, later: Examples) -> ForecastScores:
 
     pinball = np.zeros_like(error)
     for number, level in enumerate(LEVELS):
-        pinball += pinball_loss(later.target, forecasts.quantile(number), level)
+        pinball += pinball_loss(target, forecasts.quantile(number), level)
     low, high = forecasts.quantile(LOW), forecasts.quantile(HIGH)
     low_80, high_80 = forecasts.quantile(LOW_80), forecasts.quantile(HIGH_80)
     return ForecastScores(
@@ -99,9 +102,9 @@ def score(forecasts: Forecasts, later: Examples) -> ForecastScores:
         squared=total(error**2),
         still=total(change**2),
         pinball=total(pinball),
-        inside=total((low <= later.target) & (later.target <= high)),
+        inside=total((low <= target) & (target <= high)),
         width=total(high - low),
-        inside_80=total((low_80 <= later.target) & (later.target <= high_80)),
+        inside_80=total((low_80 <= target) & (target <= high_80)),
     )
 
 

@@ -31,14 +31,14 @@ _SAME = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """What is forecast of some rows.
+    """What is forecast of some rows, in each slot to come.
 
     Attributes
     ----------
     mean, deviation
-        float64 (n, HORIZONS): of each slot to come.
+        float64 (n, horizons).
     own_quantiles
-        float64 (n, HORIZONS, levels): of `LEVELS`, where the forecaster gives them.
+        float64 (n, horizons, levels): of `LEVELS`, where the forecaster gives them.
     """
 
     mean: Numbers
@@ -46,10 +46,21 @@ class Forecasts:
     own_quantiles: Numbers | None = None
 
     def quantile(self, number: int) -> Numbers:
-        """Return the quantile of ``LEVELS[number]``, float64 (n, HORIZONS); as if Gaussian where none are given."""
+        """Return the quantile of ``LEVELS[number]``, float64 (n, horizons); as if Gaussian where none are given."""
         if self.own_quantiles is not None:
             return self.own_quantiles[:, :, number]
         return self.mean + _STANDARD.inv_cdf(LEVELS[number]) * self.deviation
+
+    def at(self, ahead: Index) -> Forecasts:
+        """Return what is forecast of some of the slots to come.
+
+        Parameters
+        ----------
+        ahead
+            Their places: 0 for the next one.
+        """
+        quantiles = None if self.own_quantiles is None else self.own_quantiles[:, ahead]
+        return Forecasts(self.mean[:, ahead], self.deviation[:, ahead], quantiles)
 
 
 @dataclass(frozen=True, eq=False)
