@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from borgtrace import colocation, datasets, ingest, overcommit, synth
     from borgtrace.advice import advise
     from borgtrace.forecast import Forecaster
+    from borgtrace.experiments import experiment
     from borgtrace.interactive import Store, Trace, compare, open
     from borgtrace.kernels.compiled import compiled
     from borgtrace.overcommit.policies import PeakPolicy
@@ -57,6 +58,7 @@ __all__ = [
     "compare",
     "compiled",
     "datasets",
+    "experiment",
     "ingest",
     "open",
     "overcommit",
@@ -76,6 +78,7 @@ MODULES = {
     "advise": "borgtrace.advice",
     "compare": "borgtrace.interactive",
     "compiled": "borgtrace.kernels.compiled",
+    "experiment": "borgtrace.experiments",
     "open": "borgtrace.interactive",
 }
 """Where each public name is, that is imported on its first use."""

@@ -59,6 +59,13 @@ def own_toml(folder: Path) -> Path:
     return path
 
 
+def own_experiment(folder: Path) -> Path:
+    """Write an experiment on a store of a hostile name."""
+    path = folder / f"{FOLDER}-experiment.toml"
+    path.write_text(f'policies = ["limit"]\nstores = {{ "{harmless(ONE_LINE)}" = "nowhere" }}\n')
+    return path
+
+
 def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandLine]]:
     """Return the command lines of each command that meets foreign text, by its name.
 
@@ -100,6 +107,7 @@ def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandL
             ["overcommit", "recommend", nowhere, "--cores-per-unit=64", "--gib-per-unit=256"]
         ],
         "overcommit explain": [["overcommit", "explain", nowhere, TEXT, "--at=20m"]],
+        "experiment": [["experiment", own_experiment(work), "--out", work / "lab"]],
         "reproduce": [
             ["reproduce", "reiss2012", store, "--only=table-1", "--out", work / "paper"],
             ["reproduce", TEXT, store],

@@ -112,6 +112,7 @@ class Places:
             "JOB": ["10"],
             "MACHINE": ["5"],
             "PAPER": ["zhu2015"],
+            "FILE.toml": [str(written_experiment(moments.parent, store))],
             "[PAPER]": ["zhu2015"],
             "sniff|list": ["list"],
         }
@@ -160,6 +161,13 @@ class Places:
             for source in sources
         }
         """Options that stand in the place of another one."""
+
+
+def written_experiment(folder: Path, store: Path) -> Path:
+    """Write an experiment of one policy on a store, and return its file."""
+    file = folder / "experiment.toml"
+    file.write_text(f'policies = ["limit"]\nstores = {{ tiny = "{store.absolute()}" }}\n')
+    return file
 
 
 def command_cases(places: Places) -> Iterator[Case]:

@@ -26,6 +26,7 @@ ARGUMENTS = {
     "action": "sniff",
     "dataset": "project.dataset",
     "url": "{server}",
+    "plan": "{experiment}",
 }
 """Arguments that a command needs beside the place that is looked at."""
 WORDS = {
@@ -58,6 +59,7 @@ NEEDED = {
     ("overcommit target", "model"): ["--policy", "forecast"],
     ("overcommit explain", "model"): ["--policy", "forecast"],
     ("merge", "out"): ["{store}", "{other}"],
+    ("experiment", "plan"): ["--out", "{out}"],
 }
 """What one parameter needs."""
 

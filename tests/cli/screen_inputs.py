@@ -44,6 +44,21 @@ web-4,0.25,0.04,0.4,0.5
 """
 
 
+EXPERIMENT = """\
+resources = ["cpu"]
+horizon = "10m"
+
+[stores]
+cluster = "own"
+
+[policies.borg]
+phi = [0.5, 0.9]
+
+[policies.nsigma]
+n = [2, 5]
+"""
+
+
 def write_inputs(folder: Path) -> None:
     """Write everything that command lines name, relative to a folder.
 
@@ -72,6 +87,7 @@ def write_inputs(folder: Path) -> None:
         ingest([folder / source], folder / name, IngestOptions(jobs=1))
     (folder / "guessed.csv").write_text(GUESSED)
     (folder / "moments.csv").write_text(MOMENTS)
+    (folder / "experiment.toml").write_text(EXPERIMENT)
     write_own_cluster(folder)
 
 

@@ -36,6 +36,7 @@ WRITERS = {
     "dataset tfrecord": "dataset {store} {out} --min-length 1",
     "dataset parquet": "dataset {store} {out} --format parquet --min-length 1",
     "demo": "demo {out} --machines 10 --hours 1",
+    "experiment": "experiment {experiment} --out {out}",
     "export": "export {store} {out}",
     "export sqlite": "export {store} {out} --format sqlite",
     "export opendc": "export {store} {out} --layout opendc --capacity 8cores,32GiB",
@@ -75,6 +76,7 @@ READERS = {
 """Commands that write nothing but what they print, or what may be computed again."""
 KEPT = {
     "demo": "folder of the demo",
+    "experiment": "cells that are finished",
     "fetch": "what has arrived",
     "fetch prometheus": "answers that have arrived",
     "ingest": "what was checked",
@@ -83,6 +85,11 @@ KEPT = {
 ROOMS = (0, 20_000, 300_000)
 """Bytes that are left on the disk."""
 DISK = 16 << 20
+EXPERIMENT = """\
+stores = ["store", "other"]
+policies = ["limit", "borg:phi=0.9"]
+horizon = "5m"
+"""
 Run = Callable[[str, Path], subprocess.CompletedProcess[str]]
 
 
@@ -111,7 +118,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     for name in ("store", "other"):
         ingest([write_cell(folder / f"raw-{name}")], folder / name, IngestOptions(jobs=1))
     (folder / "moments.csv").write_text("task,mean,std\na,0.1,0.01\nb,0.2,0.05\n")
+    (folder / "experiment.toml").write_text(EXPERIMENT)
     return {
+        "experiment": folder / "experiment.toml",
         "store": folder / "store",
         "other": folder / "other",
         "moments": folder / "moments.csv",
@@ -128,6 +137,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
         ingest([raw], folder / name, IngestOptions(jobs=1))
     ingest([folder / "raw-store" / "job_events"], folder / "part", IngestOptions(jobs=1))
     (folder / "moments.csv").write_text("task,mean,std\na,0.1,0.01\nb,0.2,0.05\n")
+    (folder / "experiment.toml").write_text(EXPERIMENT)
     ids = borgtrace.open(folder / "store").sql(
         "select min(collection_id) as id from instance_usage"
     )
@@ -138,6 +148,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
         serving_prometheus(usage) as prometheus,
     ):
         yield {
+            "experiment": folder / "experiment.toml",
             "store": folder / "store",
             "other": folder / "other",
             "part": folder / "part",

@@ -76,6 +76,8 @@ LINES = {
     "overcommit reclaim": "overcommit reclaim cell-2011 --resource cpu",
     "overcommit recommend": "overcommit recommend cell-2011 --resource cpu --cores-per-unit 64",
     "overcommit explain": "overcommit explain cell-2011 7 --at 100s --resource cpu --policy limit",
+    "experiment": "experiment experiment.toml --out out-experiment",
+    "experiment dry run": "experiment experiment.toml --out out-experiment --dry-run",
     "colocate": "colocate cell-2011 --experiment packing_base",
     "colocate own": f"colocate own --experiment packing_advice {PACKING}",
     "colocate place": "colocate place --moments moments.csv",

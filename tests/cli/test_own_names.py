@@ -106,6 +106,7 @@ NO_STORE = {
     "check",
     "dialect",
     "doctor",
+    "experiment",
     "fetch",
     "ingest",
     "merge",

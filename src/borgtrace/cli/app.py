@@ -31,6 +31,7 @@ PANELS = {
         "overcommit reclaim",
         "overcommit recommend",
         "overcommit explain",
+        "experiment",
         "colocate",
         "colocate place",
         "colocate pool",

@@ -130,6 +130,7 @@ def not_applicable() -> type[Exception]:
 COMPILING_S = {
     "colocate": 30,
     "compact": 10,
+    "experiment": 25,
     "overcommit": 25,
     "overcommit_explain": 20,
     "overcommit_reclaim": 15,

@@ -101,10 +101,10 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
     def __iter__(self) -> Iterator[str]:
         yield from self._own
         yield from self._installed
-        yield from self._of_files
+        yield from (name for name in self._of_files if name not in self._installed)
 
     def __len__(self) -> int:
-        return len(self._own) + len(self._installed) + len(self._of_files)
+        return len(set(self._installed) | set(self._of_files)) + len(self._own)
 
     @property
     def own(self) -> Mapping[str, Extension]:
@@ -132,6 +132,16 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         if name in self._own or self._loaded.get(name) is not extension:
             return {}
         return self._sources[name]
+
+    def module_of(self, name: str) -> str:
+        """Return the module in which an installed package has what it offers under a name.
+
+        Raises
+        ------
+        KeyError
+            No package offers it.
+        """
+        return self._installed[name].module
 
     def add_from(self, source: str, option: str = "--from") -> list[str]:
         """Import a file or module, add what it has of this kind, and return the names of these.
@@ -179,6 +189,11 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
                 expected=f'name = "…" in {_shown(extension)}',
             )
         if self._of_files.get(name) is extension:
+            return
+        # The module of a package that offers it may be named, too: then a file of others may use it.
+        entry = self._installed.get(name)
+        if entry is not None and entry.module == source and self[name] is extension:
+            self._of_files[name] = extension
             return
         if name in self:
             raise UsageError(

@@ -1,0 +1,242 @@
+"""A cell of an experiment: one policy on one sample of one store, as sums by machine and day.
+
+What a cell is computed from makes its key; its file has the key as its name. So a cell that is there need not be
+computed again, whatever stopped the experiment, and a cell of another store, policy or version is another file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
+
+import borgtrace
+from borgtrace.errors import UsageError
+from borgtrace.experiments.plan import ExperimentPlan
+from borgtrace.overcommit import PeakPolicy, ReplayInput, ReplayOptions
+from borgtrace.overcommit.options import policies_by_tasks
+from borgtrace.overcommit.policies.policy import Maximum
+from borgtrace.overcommit.replay import ReplayPart
+from borgtrace.overcommit.replay_question import sample_machines
+from borgtrace.overcommit.walk_forward import sum_by_period
+from borgtrace.question.store_question import no_report
+from borgtrace.schema.time import DAY, WINDOW
+from borgtrace.storage import replacing
+from borgtrace.store.kept_folders import code_digest
+
+SLOTS_PER_DAY = DAY // WINDOW
+SUMMED = ("instants", "violations", "limit", "peak")
+SCHEMA = pa.schema(
+    [
+        ("resource", pa.string()),
+        ("tasks", pa.string()),
+        ("machine", pa.int64()),
+        ("day", pa.int32()),
+        *((name, pa.float64()) for name in SUMMED),
+    ]
+)
+"""Of a cell: judged instants, violations, Σ limits and Σ predictions of a machine on a day of the trace, from 0."""
+_CODE = (
+    "experiments",
+    "kernels",
+    "lifecycle",
+    "lifecycle/by_machine",
+    "overcommit",
+    "overcommit/policies",
+    "placement/estimators",
+)
+"""Folders whose modules decide what a cell holds."""
+
+
+class Cell(NamedTuple):
+    """A combination of an experiment.
+
+    Attributes
+    ----------
+    store, family
+        Their labels.
+    policy
+        With its parameters, as it was named.
+    seed
+        Of the sample of machines.
+    key
+        Digest of all that it is computed from, in hexadecimal digits.
+    """
+
+    store: str
+    family: str
+    policy: str
+    seed: int
+    key: str
+
+
+@dataclass(frozen=True, eq=False)
+class CellRunner:
+    """Computes cells: what all of them share, so that a cell alone travels to a worker.
+
+    Attributes
+    ----------
+    inputs
+        What replays read, by store.
+    policies
+        By store and policy, as cells name them.
+    options
+        By store: horizon, resources, tasks.
+    machines
+        Size of a sample; 0 takes all.
+    """
+
+    inputs: Mapping[str, ReplayInput]
+    policies: Mapping[tuple[str, str], PeakPolicy]
+    options: Mapping[str, ReplayOptions]
+    machines: int
+
+    def __call__(self, cell: Cell) -> tuple[Cell, pa.Table]:
+        """Replay the policy of a cell, and return the cell with its sums."""
+        policy = self.policies[cell.store, cell.policy]
+        replay_input = self.inputs[cell.store]
+        options = self.options[cell.store]
+        n_machines = len(replay_input.usage.machines)
+        places = sample_machines(n_machines, self.machines, cell.seed)
+        tables = [SCHEMA.empty_table()]
+        for resource in options.resources:
+            for tasks, policies in policies_by_tasks(options).items():
+                if policy not in policies:
+                    continue
+                part = ReplayPart(
+                    input=replay_input,
+                    tasks=tasks,
+                    resource=resource,
+                    places=places,
+                    jobs=1,
+                    report=no_report,
+                )
+                sums = part.replay([policy], options.horizon_slots, sum_by_day)
+                tables.append(table_of(part, sums[:, 0]))
+        return cell, pa.concat_tables(tables).combine_chunks()
+
+
+def sum_by_day(block: Any, horizon: int, predictions: Any) -> npt.NDArray[np.void]:
+    """Return the sums of predictions on one machine by day, as a replay asks for them."""
+    return sum_by_period(block, horizon, predictions, slots_per_period=SLOTS_PER_DAY)
+
+
+def table_of(part: ReplayPart, sums: npt.NDArray[np.void]) -> pa.Table:
+    """Return sums of shape (machines, days) as a table; days on which nothing was judged are left out."""
+    place, day = np.nonzero(sums["instants"] > 0)
+    machines = part.input.usage.machines[np.asarray(part.places)]
+    columns: dict[str, Any] = {
+        "resource": [part.resource] * len(place),
+        "tasks": [part.tasks] * len(place),
+        "machine": machines[place],
+        "day": day.astype(np.int32),
+    }
+    for name in SUMMED:
+        columns[name] = sums[name][place, day]
+    return pa.table(columns, SCHEMA)
+
+
+def key_of(
+    plan: ExperimentPlan,
+    options: ReplayOptions,
+    policy: PeakPolicy,
+    seed: int,
+    store_digest: str,
+) -> str:
+    """Return the key of a cell: a digest of all that its sums depend on.
+
+    Parameters
+    ----------
+    plan
+        The experiment.
+    options
+        Of the replay of the store.
+    policy, seed
+        Of the cell.
+    store_digest
+        Content digest of the store.
+    """
+    facts = {
+        "borgtrace": borgtrace.__version__,
+        "code": own_code(),
+        "store": store_digest,
+        "policy": policy.label,
+        "policy_code": code_of(policy),
+        "seed": seed if plan.machines else 0,
+        "machines": plan.machines,
+        "horizon": options.horizon,
+        "resources": list(options.resources),
+        "tasks": list(options.tasks),
+        "metrics": list(options.metrics),
+    }
+    text = json.dumps(facts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+@cache
+def own_code() -> str:
+    """Return a digest of the code of borgtrace that computes cells."""
+    package = Path(borgtrace.__file__).parent
+    return code_digest([package / folder for folder in _CODE])
+
+
+def code_of(policy: PeakPolicy) -> str:
+    """Return a digest of the code of a policy that is not borgtrace's: of the module that defines its class.
+
+    Raises
+    ------
+    UsageError
+        Nobody can read its code: then cells of other code could be taken for its own.
+    """
+    parts = policy.policies if isinstance(policy, Maximum) else (policy,)
+    digests = []
+    for part in parts:
+        kind = type(part)
+        if kind.__module__.partition(".")[0] == "borgtrace":
+            continue
+        digests.append(_digest_of_module(kind))
+    return "+".join(digests)
+
+
+@cache
+def _digest_of_module(kind: type) -> str:
+    try:
+        file = inspect.getsourcefile(kind)
+        source = Path(file).read_bytes() if file and Path(file).is_file() else None
+        if source is None:
+            source = inspect.getsource(kind).encode()
+    except (OSError, TypeError) as error:
+        raise UsageError(
+            "policies",
+            f"the code of {kind.__name__} cannot be read, which tells finished cells from those of other code",
+            way_out="put the class into a file",
+        ) from error
+    return hashlib.sha256(source).hexdigest()[:16]
+
+
+def write_cell(folder: Path, cell: Cell, sums: pa.Table) -> None:
+    """Write the sums of a cell; the file is there whole, or not at all."""
+    with replacing(folder / f"{cell.key}.parquet") as draft:
+        pa.parquet.write_table(sums, draft, compression="zstd", write_page_checksum=True)
+
+
+def read_cell(folder: Path, cell: Cell) -> pa.Table | None:
+    """Return the sums of a cell that was computed before; None where it was not, or its file is damaged."""
+    path = folder / f"{cell.key}.parquet"
+    if not path.is_file():
+        return None
+    try:
+        sums = pa.parquet.read_table(path, page_checksum_verification=True)
+    except (OSError, pa.ArrowInvalid):
+        return None
+    return sums if sums.schema.equals(SCHEMA) else None

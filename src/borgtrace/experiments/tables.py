@@ -1,0 +1,144 @@
+"""The three tables of an experiment: its cells, its policies over all stores, and pairs of families at one risk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from borgtrace.experiments.chart import draw_differences, draw_tradeoffs
+from borgtrace.question import Answer, Column, Question
+
+RESOURCE = Column("resource", "string", "id", "Resource: cpu or memory.")
+TASKS = Column("tasks", "string", "id", "Tasks that are predicted and judged.")
+FAMILY = Column("family", "string", "id", "Family of policies.")
+POLICY = Column("policy", "string", "id", "Policy of the family, as the experiment names it.")
+
+
+def estimate(name: str, doc: str) -> list[Column]:
+    """Return the columns of a share and the ends of its 95 % interval."""
+    ends = "end of its 95 % interval over blocks of machines and days; NULL for one machine."
+    return [
+        Column(name, "float64", "fraction", doc, nullable=True),
+        Column(f"{name}_low", "float64", "fraction", f"Lower {ends}", nullable=True),
+        Column(f"{name}_high", "float64", "fraction", f"Upper {ends}", nullable=True),
+    ]
+
+
+RATE = estimate(
+    "rate", "Violation rate: share of the instants whose prediction is below the peak to come."
+)
+SAVINGS = estimate("savings", "Share of the limits that is not promised; NULL without limits.")
+INSTANTS = Column("instants", "int64", "count", "Judged slots of machines.")
+
+
+def not_asked(tables: Any) -> Any:
+    """Refuse to be computed from a store: rows come from the cells of an experiment.
+
+    Raises
+    ------
+    NotImplementedError
+        Always.
+    """
+    raise NotImplementedError("computed by borgtrace.experiment")
+
+
+RUNS = Question(
+    name="cells",
+    doc="""What did each policy save and risk, on each store and sample of machines?
+
+    A row for each cell of the experiment, resource and group of tasks.
+    """,
+    answer=Answer(
+        grain="store, resource, tasks, family, policy and seed",
+        key=[
+            Column("store", "string", "id", "Store, as the experiment names it."),
+            RESOURCE,
+            TASKS,
+            FAMILY,
+            POLICY,
+            Column("seed", "int64", "id", "Seed of the sample of machines."),
+        ],
+        columns=[
+            Column("parameters", "string", "id", "The policy with all of its parameters."),
+            Column("machines", "int64", "count", "Machines with judged slots."),
+            Column("days", "int64", "count", "Days with judged slots."),
+            INSTANTS,
+            *RATE,
+            *SAVINGS,
+        ],
+    ),
+    compute=not_asked,
+    chart=draw_tradeoffs,
+)
+POLICIES = Question(
+    name="policies",
+    doc="""Which policy saves how much at which risk, over all stores?
+
+    Means over the stores, each of which counts as much as another. A machine that several seeds have drawn counts once.
+    """,
+    answer=Answer(
+        grain="resource, tasks, family and policy",
+        key=[RESOURCE, TASKS, FAMILY, POLICY],
+        columns=[
+            Column("stores", "int64", "count", "Stores."),
+            Column("machines", "int64", "count", "Machines with judged slots, in all stores."),
+            INSTANTS,
+            *RATE,
+            *SAVINGS,
+            Column(
+                "is_on_front",
+                "bool",
+                "1",
+                "Whether no other policy saves as much with fewer violations, or more with as few.",
+            ),
+        ],
+        most_important=["policy", "rate", "savings", "resource", "tasks", "rate_high", "family"],
+    ),
+    compute=not_asked,
+    chart=draw_tradeoffs,
+)
+COMPARISONS = Question(
+    name="comparisons",
+    doc="""How much more does one family of policies save than another, at the same risk?
+
+    Each family is mixed of its policies so that the violation rate is the target. Intervals are 95 % for all pairs
+    together (the largest |t|, drawn from the covariance over blocks of machines and days).
+    """,
+    answer=Answer(
+        grain="resource, tasks and two families",
+        key=[
+            RESOURCE,
+            TASKS,
+            Column("family", "string", "id", "Family that saves more."),
+            Column("other", "string", "id", "Family that it is compared with."),
+        ],
+        columns=[
+            Column("savings", "float64", "fraction", "Savings of the family at the target."),
+            Column("other_savings", "float64", "fraction", "Savings of the other at the target."),
+            Column("difference", "float64", "fraction", "What it saves more."),
+            Column(
+                "low",
+                "float64",
+                "fraction",
+                "Lower end of the simultaneous interval; NULL for one machine.",
+                nullable=True,
+            ),
+            Column(
+                "high",
+                "float64",
+                "fraction",
+                "Upper end of the simultaneous interval; NULL for one machine.",
+                nullable=True,
+            ),
+            Column(
+                "p",
+                "float64",
+                "fraction",
+                "Adjusted p value: how often some pair looks so different if none is.",
+                nullable=True,
+            ),
+            Column("is_shown", "bool", "1", "Whether the interval is above 0."),
+        ],
+    ),
+    compute=not_asked,
+    chart=draw_differences,
+)
