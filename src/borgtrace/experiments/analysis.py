@@ -280,7 +280,8 @@ def group_numbers(families: Sequence[FamilyPart]) -> Index:
 def family_covariance(families: Sequence[FamilyPart]) -> Covariance:
     """Return how the savings of families at the target vary together."""
     if not families:
-        return Covariance(np.empty((0, 0)), 0)
+        nothing = np.empty((0, 0))
+        return Covariance(nothing, nothing, nothing, 0)
     of_stores = []
     for store in range(len(families[0].blocks)):
         blocks = [part.blocks[store] for part in families]

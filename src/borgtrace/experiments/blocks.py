@@ -25,18 +25,55 @@ LEAST_DAYS = 5
 
 
 class Covariance(NamedTuple):
-    """How estimates vary together.
+    """How estimates vary together: by machines, by days, and by blocks of both.
 
     Attributes
     ----------
-    matrix
-        float64 (k, k).
+    by_machine, by_day, by_block
+        float64 (k, k); zeros for days and blocks where too few days tell nothing.
     freedom
-        Degrees of freedom for Student's t; 0 where a single block cannot tell.
+        Degrees of freedom for Student's t; 0 where a single machine cannot tell.
     """
 
-    matrix: Numbers
+    by_machine: Numbers
+    by_day: Numbers
+    by_block: Numbers
     freedom: int
+
+    def of_contrasts(self, contrasts: Numbers) -> Covariance:
+        """Return the covariance of sums of the estimates.
+
+        Parameters
+        ----------
+        contrasts
+            float64 (sums, k): the weights of the estimates.
+        """
+        return Covariance(
+            by_machine=contrasts @ self.by_machine @ contrasts.T,
+            by_day=contrasts @ self.by_day @ contrasts.T,
+            by_block=contrasts @ self.by_block @ contrasts.T,
+            freedom=self.freedom,
+        )
+
+    @property
+    def matrix(self) -> Numbers:
+        """The covariance, float64 (k, k).
+
+        Where what both clusterings count twice leaves a matrix with negative variances, these are set to 0; then each
+        variance is raised to the larger one of machines and of days, correlations kept.
+        """
+        values, vectors = np.linalg.eigh(self.by_machine + self.by_day - self.by_block)
+        both = (vectors * np.maximum(values, 0)) @ vectors.T
+        least = np.maximum(np.diag(self.by_machine), np.diag(self.by_day))
+        own = np.maximum(np.diag(both), 0)
+        is_raised = (own < least) & (own > 0)
+        factor = np.ones(len(own))
+        np.sqrt(least / np.where(own > 0, own, 1), out=factor, where=is_raised)
+        scaled = both * np.outer(factor, factor)
+        # What was cancelled to nothing keeps the larger variance, on its own.
+        lacking = own <= 0
+        scaled[lacking, lacking] = least[lacking]
+        return np.asarray(scaled)
 
     @property
     def errors(self) -> Numbers:
@@ -132,35 +169,20 @@ def covariance(influences: Numbers, machine: Index, day: Index) -> Covariance:
         float64 (blocks, k): sums over the blocks are 0.
     machine, day
         Of each block.
-
-    Notes
-    -----
-    Where what both clusterings count twice leaves a matrix with negative variances, these are set to 0; then each
-    variance is raised to the larger one of machines and of days, correlations kept.
     """
+    k = influences.shape[1]
+    nothing = np.zeros((k, k))
     of_machines = _sums_by(machine, influences)
     n_machines = len(of_machines)
-    k = influences.shape[1]
     if n_machines < 2:
-        return Covariance(np.full((k, k), np.nan), 0)
+        return Covariance(nothing, nothing, nothing, 0)
     by_machine = _scatter(of_machines)
     of_days = _sums_by(day, influences)
     n_days = len(of_days)
     if n_days < LEAST_DAYS:
-        return Covariance(by_machine, n_machines - 1)
-    by_day = _scatter(of_days)
-    both = by_machine + by_day - _scatter(influences)
-    values, vectors = np.linalg.eigh(both)
-    both = (vectors * np.maximum(values, 0)) @ vectors.T
-    least = np.maximum(np.diag(by_machine), np.diag(by_day))
-    own = np.maximum(np.diag(both), 0)
-    factor = np.ones(k)
-    np.sqrt(least / np.where(own > 0, own, 1), out=factor, where=(own < least) & (own > 0))
-    scaled = both * np.outer(factor, factor)
-    # What was cancelled to nothing keeps the larger variance, on its own.
-    lacking = own <= 0
-    scaled[lacking, lacking] = least[lacking]
-    return Covariance(scaled, min(n_machines, n_days) - 1)
+        return Covariance(by_machine, nothing, nothing, n_machines - 1)
+    freedom = min(n_machines, n_days) - 1
+    return Covariance(by_machine, _scatter(of_days), _scatter(influences), freedom)
 
 
 def _sums_by(label: Index, values: Numbers) -> Numbers:
@@ -178,13 +200,17 @@ def _scatter(values: Numbers) -> Numbers:
 
 def mean_covariance(of_stores: Sequence[Covariance]) -> Covariance:
     """Return the covariance of the means over stores, which are independent; the freedom is the least of any."""
-    n = len(of_stores)
-    total = sum((one.matrix for one in of_stores), np.zeros_like(of_stores[0].matrix))
-    return Covariance(np.asarray(total / n**2), min(one.freedom for one in of_stores))
+    squared = len(of_stores) ** 2
+    return Covariance(
+        by_machine=np.sum([one.by_machine for one in of_stores], axis=0) / squared,
+        by_day=np.sum([one.by_day for one in of_stores], axis=0) / squared,
+        by_block=np.sum([one.by_block for one in of_stores], axis=0) / squared,
+        freedom=min(one.freedom for one in of_stores),
+    )
 
 
 def margins(of: Covariance) -> Numbers:
     """Return half the widths of 95 % intervals, one for each estimate by itself: (k,); NaN where nothing tells."""
     if of.freedom < 1:
-        return np.full(len(of.matrix), np.nan)
+        return np.full(len(of.by_machine), np.nan)
     return np.asarray(student_quantile(of.freedom, 0.975) * of.errors)
