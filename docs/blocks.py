@@ -1,8 +1,8 @@
 """Runs the code blocks of the documentation, and compares or writes down what they print.
 
 - A ``console`` block holds commands behind ``$ `` and, below each, what a terminal shows.
-- A ``python`` block is a script, and is kept under the name that its ``title`` says; a ``sql`` block is a query
-  for ``borgtrace sql store``.  A ``text`` block that follows directly is what it prints.
+- A ``python`` block is a script, and is kept under the name that its ``title`` says, as a ``toml`` block is; a
+  ``sql`` block is a query for ``borgtrace sql store``.  A ``text`` block that follows directly is what it prints.
 
 In what is expected, ``…`` stands for anything.  ``python docs/blocks.py --write PAGE…`` runs pages in a
 fresh folder and writes the real output into them, with times, rates and sizes of disks as ``…``.
@@ -119,6 +119,9 @@ def steps(page: Path) -> list[Step]:
             if following and following.language == "text" and _adjacent(text, block, following):
                 expected = following.text
             result.append(Step(block, _script(block), expected))
+        elif block.language == "toml" and block.title:
+            # Kept under its name, for the commands that follow.
+            result.append(Step(block, "true", None))
     return result
 
 

@@ -31,6 +31,7 @@ PACKAGES = (
     "borgtrace.export",
     "borgtrace.colocation",
     "borgtrace.overcommit",
+    "borgtrace.experiments",
     "borgtrace.forecast",
     "borgtrace.forecast.adapters",
     "borgtrace.scheduling",

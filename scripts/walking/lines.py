@@ -56,6 +56,7 @@ def lines_on(store: Path, out: Path) -> list[Line]:
         ("colocate", "place", store),
         ("colocate", "pool", store, "--out", out),
         ("advise", store, "--out", out / "advice.html"),
+        ("experiment", experiment_on(store, out), "--out", out / "experiment"),
         ("compact", store),
         ("simulate", store),
         ("subset", store, out, "--fraction", 0.5),
@@ -65,6 +66,14 @@ def lines_on(store: Path, out: Path) -> list[Line]:
         *(("dialect", "sniff", path) for path in tables_of(store)),
     ]
     return [*map(Line, every_line), merge_line(opened, out)]
+
+
+def experiment_on(store: Path, out: Path) -> Path:
+    """Write an experiment of two policies on a store, and return its file."""
+    file = out.with_name("experiment.toml")
+    policies = '["limit", "borg:phi=0.9"]'
+    file.write_text(f"policies = {policies}\nstores = {{ cell = '{store.absolute()}' }}\n")
+    return file
 
 
 def merge_line(store: borgtrace.Store, out: Path) -> Line:

@@ -26,8 +26,8 @@ from borgtrace.version import __version__
 if TYPE_CHECKING:
     from borgtrace import colocation, datasets, ingest, overcommit, synth
     from borgtrace.advice import advise
-    from borgtrace.forecast import Forecaster
     from borgtrace.experiments import experiment
+    from borgtrace.forecast import Forecaster
     from borgtrace.interactive import Store, Trace, compare, open
     from borgtrace.kernels.compiled import compiled
     from borgtrace.overcommit.policies import PeakPolicy

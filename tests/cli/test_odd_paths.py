@@ -41,6 +41,8 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Things]:
         lines.append(f"a,2026-01-01T00:{minute:02}:00Z,0.5")
     (folder / "own.csv").write_text("\n".join(lines) + "\n")
     (folder / "moments.csv").write_text("task,mean,std\na,0.1,0.01\nb,0.2,0.05\n")
+    experiment = f'policies = ["limit"]\nstores = {{ a = "{folder / "store"}" }}\n'
+    (folder / "experiment.toml").write_text(experiment)
     archive = gzip.compress(b"")
     with serving(Bucket({"instance_usage-000000000000.json.gz": archive})) as server:
         yield {
@@ -49,6 +51,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Things]:
             "raw": folder / "raw-store",
             "usage": folder / "own.csv",
             "moments": folder / "moments.csv",
+            "experiment": folder / "experiment.toml",
             "server": server.url,
         }
 

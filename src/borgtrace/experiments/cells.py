@@ -10,7 +10,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,14 +105,13 @@ class CellRunner:
         """Replay the policy of a cell, and return the cell with its sums."""
         policy = self.policies[cell.store, cell.policy]
         replay_input = self.inputs[cell.store]
-        options = self.options[cell.store]
+        # As an object: a worker knows the names of borgtrace's policies alone.
+        options = replace(self.options[cell.store], policies=(policy,))
         n_machines = len(replay_input.usage.machines)
         places = sample_machines(n_machines, self.machines, cell.seed)
         tables = [SCHEMA.empty_table()]
         for resource in options.resources:
-            for tasks, policies in policies_by_tasks(options).items():
-                if policy not in policies:
-                    continue
+            for tasks in policies_by_tasks(options):
                 part = ReplayPart(
                     input=replay_input,
                     tasks=tasks,

@@ -95,11 +95,12 @@ def prepare(plan: ExperimentPlan, memory: str = "4GB") -> PreparedExperiment:
     policies: dict[tuple[str, str], PeakPolicy] = {}
     cells = []
     for label, store in stores.items():
-        options[label] = with_stored_sizes(_options_of(plan, times), store.manifest)
+        of_store = with_stored_sizes(_options_of(plan, times), store.manifest)
+        options[label] = replace(of_store, policies=tuple(of_store.parsed()))
         for family, members in plan.policies.items():
             for member in members:
                 name = name_of(member)
-                (policy,) = replace(options[label], policies=(member,)).parsed()
+                (policy,) = replace(of_store, policies=(member,)).parsed()
                 policies[label, name] = policy
                 for seed in plan.seeds:
                     key = key_of(plan, options[label], policy, seed, store.digest)
