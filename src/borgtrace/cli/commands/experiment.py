@@ -63,12 +63,13 @@ def experiment(
 
     Example: borgtrace experiment nsigma-or-gpa.toml --out results --jobs 4
     """
-    from borgtrace.cli.answers import facts_of, print_result
+    from borgtrace.cli.answers import print_result
     from borgtrace.cli.console import counted, steps, talk
     from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.cli.printing import print_json
     from borgtrace.experiments import prepare, read_plan, run_prepared
     from borgtrace.overcommit.policies import POLICY_KINDS
+    from borgtrace.question.facts import facts_of
 
     names_in_own_code(sources, POLICY_KINDS)
     prepared = prepare(read_plan(plan), memory)
