@@ -20,7 +20,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
-import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.experiments.plan import ExperimentPlan
 from borgtrace.overcommit import PeakPolicy, ReplayInput, ReplayOptions
@@ -33,6 +32,7 @@ from borgtrace.question.store_question import no_report
 from borgtrace.schema.time import DAY, WINDOW
 from borgtrace.storage import replacing
 from borgtrace.store.kept_folders import code_digest
+from borgtrace.version import __version__
 
 SLOTS_PER_DAY = DAY // WINDOW
 SUMMED = ("instants", "violations", "limit", "peak")
@@ -166,7 +166,7 @@ def key_of(
         Content digest of the store.
     """
     facts = {
-        "borgtrace": borgtrace.__version__,
+        "borgtrace": __version__,
         "code": own_code(),
         "store": store_digest,
         "policy": policy.label,
@@ -185,7 +185,7 @@ def key_of(
 @cache
 def own_code() -> str:
     """Return a digest of the code of borgtrace that computes cells."""
-    package = Path(borgtrace.__file__).parent
+    package = Path(__file__).parents[1]
     return code_digest([package / folder for folder in _CODE])
 
 
