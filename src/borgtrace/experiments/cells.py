@@ -7,7 +7,6 @@ computed again, whatever stopped the experiment, and a cell of another store, po
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,8 +21,10 @@ import pyarrow.parquet
 
 from borgtrace.errors import UsageError
 from borgtrace.experiments.plan import ExperimentPlan
+from borgtrace.extensions import source_of_code
 from borgtrace.overcommit import PeakPolicy, ReplayInput, ReplayOptions
 from borgtrace.overcommit.options import policies_by_tasks
+from borgtrace.overcommit.policies import POLICY_KINDS
 from borgtrace.overcommit.policies.policy import Maximum
 from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.overcommit.replay_question import sample_machines
@@ -190,37 +191,25 @@ def own_code() -> str:
 
 
 def code_of(policy: PeakPolicy) -> str:
-    """Return a digest of the code of a policy that is not borgtrace's: of the module that defines its class.
+    """Return the digest of the code of a policy that is not borgtrace's: of the file that defines its class.
 
     Raises
     ------
     UsageError
-        Nobody can read its code: then cells of other code could be taken for its own.
+        It has no file: then cells of other code could be taken for its own.
     """
-    parts = policy.policies if isinstance(policy, Maximum) else (policy,)
-    digests = []
-    for part in parts:
-        kind = type(part)
-        if kind.__module__.partition(".")[0] == "borgtrace":
-            continue
-        digests.append(_digest_of_module(kind))
-    return "+".join(digests)
-
-
-@cache
-def _digest_of_module(kind: type) -> str:
-    try:
-        file = inspect.getsourcefile(kind)
-        source = Path(file).read_bytes() if file and Path(file).is_file() else None
-        if source is None:
-            source = inspect.getsource(kind).encode()
-    except (OSError, TypeError) as error:
+    if isinstance(policy, Maximum):
+        return "+".join(code_of(part) for part in policy.policies)
+    if POLICY_KINDS.own.get(policy.name) is type(policy):
+        return ""
+    source = source_of_code(policy)
+    if not source:
         raise UsageError(
             "policies",
-            f"the code of {kind.__name__} cannot be read, which tells finished cells from those of other code",
-            way_out="put the class into a file",
-        ) from error
-    return hashlib.sha256(source).hexdigest()[:16]
+            f"the code of {policy.name} is in no file, which tells finished cells from those of other code",
+            way_out="put the class into a file, and import it",
+        )
+    return source["sha256"]
 
 
 def write_cell(folder: Path, cell: Cell, sums: pa.Table) -> None:
