@@ -171,7 +171,7 @@ def test_a_dataset_of_alloc_instances_counts_only_them_and_says_so(tmp_path: Pat
     assert (built.n_matched, built.windows) == (3, 21)
     assert built.removed == {"all": (4, 26), "--min-length": (1, 5)}
     card = (tmp_path / "d" / "README.md").read_text()
-    assert card.startswith(
+    assert card.partition("\n---\n")[2].startswith(
         "# Traces of alloc instances for learning\n\nUsage of alloc instances over time"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from borgtrace.datasets import card, metadata
+from borgtrace.datasets import card, metadata, publishing
 from borgtrace.datasets.buffers import reused_array
 from borgtrace.datasets.features import check_series, static_features
 from borgtrace.datasets.formats import FORMATS, suffix_of
@@ -177,7 +178,10 @@ def build(
         is_shared = isinstance(threads, SparkTasks) and isinstance(out, RemotePath)
         about = write_sets(store, dataset, out if is_shared else folder.absolute())
         metadata.write(folder, about)
-        (folder / card.FILE).write_text(card.card(about, store.manifest.dialect))
+        dialect = store.manifest.dialect
+        (folder / card.FILE).write_text(card.card(about, dialect))
+        described = json.dumps(publishing.croissant(about, dialect), indent=1, ensure_ascii=False)
+        (folder / publishing.CROISSANT_FILE).write_text(f"{described}\n")
         if options.is_original:
             metadata.write_original(folder, about)
     return BuildResult.of(out, True, about)

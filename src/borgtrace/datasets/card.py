@@ -5,6 +5,7 @@ from pathlib import Path
 
 from borgtrace.datasets.features import series_unit
 from borgtrace.datasets.metadata import Metadata
+from borgtrace.datasets.publishing import front_matter
 from borgtrace.datasets.selection import INSTANCE_NAMES
 from borgtrace.datasets.trace_index import ALL, Counts
 from borgtrace.schema import Dialect
@@ -33,7 +34,8 @@ def card(about: Metadata, dialect: Dialect) -> str:
         series.append((scaling.feature, series_unit(scaling.feature), formula))
     removed = left_out(about.counts, about.windows, about.removed)
     instances = INSTANCE_NAMES[raw["options"]["selection"].get("instances", "tasks")]
-    return TEMPLATE.format(
+    head = front_matter(about, dialect)
+    return head + TEMPLATE.format(
         instances=f"{instances}s",
         trace=dialect.title + (f", cell {store['cell']}" if store["cell"] else ""),
         synthetic=SYNTHETIC if store["synthetic"] else "",

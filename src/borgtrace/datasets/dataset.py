@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -69,6 +69,26 @@ class Dataset(Mapping[str, "TraceSet"]):
     def features(self) -> tuple[str, ...]:
         """Names of the series, in the order of the last axis."""
         return self.metadata.names.series
+
+    def datacite(self, *, creators: Sequence[str], publisher: str, year: int) -> dict[str, Any]:
+        """Return what DataCite asks for when a dataset gets a DOI, in the terms of its metadata schema 4.
+
+        Parameters
+        ----------
+        creators
+            Who made it, as ``"Family, Given"``.
+        publisher
+            Who publishes it, such as ``"Zenodo"``.
+        year
+            When it is published.
+        """
+        from borgtrace.datasets.citation import datacite
+        from borgtrace.schema.dialects import dialect
+
+        trace_format = dialect(self.metadata.raw["store"]["generation"])
+        return datacite(
+            self.metadata, trace_format, creators=creators, publisher=publisher, year=year
+        )
 
     def inverse_transform(self, values: ArrayLike) -> NDArray[np.float64]:
         """Bring scaled values (last axis: features) back to the unit of the trace."""
