@@ -36,17 +36,26 @@ class Kernel(CPUDispatcher):
 
     Parameters
     ----------
-    function
+    py_func
         What is compiled.
-    options
+    locals
+        Types of its variables, by name.
+    targetoptions
         Numba's options of ``njit``.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        super().__init__(py_func=function, targetoptions=options)
+    # As of its base, which unpickles by these arguments: machine code of a generator refers to its functions.
+    def __init__(
+        self,
+        py_func: Callable[..., Any],
+        locals: dict[str, Any] | None = None,
+        targetoptions: dict[str, Any] | None = None,
+    ) -> None:
+        options = targetoptions or {}
+        super().__init__(py_func=py_func, locals=locals or {}, targetoptions=options)
         options_inside = options | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         # Types refer to their functions weakly: it is kept alive here.
-        self._inside = CalledKernel(py_func=function, targetoptions=options_inside)
+        self._inside = CalledKernel(py_func=py_func, targetoptions=options_inside)
 
     def compile(self, sig: Any) -> Any:
         """Compile the function for a signature, or take its machine code from disk; one process at a time."""
@@ -105,7 +114,7 @@ def compiled(
             "_nrt": makes_arrays,
         }
         if signature is None:
-            dispatcher: Any = Kernel(function, options)
+            dispatcher: Any = Kernel(function, targetoptions=options)
         else:
             dispatcher = CPUDispatcher(py_func=function, targetoptions=options)
         if cached:
