@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
@@ -165,6 +167,31 @@ def test_an_object_stands_in_the_place_of_a_name(store: Path, half: Path, name: 
     label = f"{name}:share=0.25"
     assert savings == pytest.approx({label: 0.75, "limit": 0.0})
     assert label in str(answer.provenance)
+
+
+def test_the_answer_says_which_code_it_was_made_with(store: Path, half: Path, name: str) -> None:
+    half_of_limits = import_source(str(half)).HalfOfLimits
+    opened = borgtrace.open(store)
+    digest = hashlib.sha256(half.read_bytes()).hexdigest()
+    answer = opened.overcommit(policies=["limit", half_of_limits(share=0.25)], horizon="5m")
+    savings = {row["policy"]: row["savings"] for row in answer.table.to_pylist()}
+    assert savings == pytest.approx({f"{name}:share=0.25": 0.75, "limit": 0.0})
+    assert answer.provenance.extensions == {name: {"source": "half.py", "sha256": digest}}
+    assert f", {name} from half.py ({digest[:12]})," in str(answer.provenance)
+    ours = opened.overcommit(policies=["limit"], horizon="5m")
+    assert ours.provenance.extensions == {}
+
+
+def test_files_of_an_answer_say_which_code_it_was_made_with(
+    store: Path, half: Path, name: str, run: Run, tmp_path: Path
+) -> None:
+    words = ("--from", half, "--policy", f"limit+{name}", *HORIZON, "--out", tmp_path / "out")
+    code, _, err = run("overcommit", store, *words)
+    assert code == 0, err
+    (file,) = (tmp_path / "out").glob("*.parquet")
+    facts = json.loads(pq.read_schema(file).metadata[b"borgtrace"])
+    digest = hashlib.sha256(half.read_bytes()).hexdigest()
+    assert facts["extensions"] == {name: {"source": "half.py", "sha256": digest}}
 
 
 def test_a_class_in_the_place_of_its_object_is_refused(store: Path, half: Path) -> None:

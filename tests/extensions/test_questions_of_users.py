@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -58,6 +59,16 @@ def test_it_is_asked_where_no_name_is_given(store: Path, question: Path, run: Ru
     assert code == 0, err
     # The cell of the tests has three tasks, all of jobs.
     assert sum(row["n_tasks"] for row in json.loads(out)["rows"]) == 3
+
+
+def test_its_answer_says_which_file_it_was_made_with(
+    store: Path, question: Path, identifier: str, run: Run
+) -> None:
+    code, out, err = run("analyze", store, "--from", question, "--json")
+    assert code == 0, err
+    digest = hashlib.sha256(question.read_bytes()).hexdigest()
+    source = {"source": "own.py", "sha256": digest}
+    assert json.loads(out)["provenance"]["extensions"] == {identifier: source}
 
 
 def test_the_list_has_it(question: Path, identifier: str, run: Run) -> None:

@@ -13,6 +13,7 @@ from borgtrace.colocation.study import Study
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.preparation import stages
 from borgtrace.engine.memory import return_large_arrays
+from borgtrace.placement import ESTIMATOR_KINDS
 from borgtrace.question import Question, Result
 from borgtrace.schema.bounds import Declaration, declarations_of
 
@@ -102,6 +103,8 @@ class Experiment(Question):
             values,
             partial(self.compute, study, options),
             partial(study.coverage, options),
+            # An experiment may try all of those that the user named.
+            code={name: ESTIMATOR_KINDS[name] for name in ESTIMATOR_KINDS.named},
         )
 
     def stages(self, generation: str = "2011", /, **parameters: Any) -> dict[str, Any]:

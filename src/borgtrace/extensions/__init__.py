@@ -4,7 +4,7 @@ Code runs only where a user names it, by ``--from``, by its name among those of 
 """
 
 from borgtrace.extensions.failures import failure_of_extension, quiet_output
-from borgtrace.extensions.origins import source_of_code
+from borgtrace.extensions.origins import source_of_code, sources_of
 from borgtrace.extensions.registry import Registry, kind_of
 from borgtrace.extensions.sources import import_source
 from borgtrace.extensions.workers import guarded
@@ -17,4 +17,5 @@ __all__ = [
     "kind_of",
     "quiet_output",
     "source_of_code",
+    "sources_of",
 ]

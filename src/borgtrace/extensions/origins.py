@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,6 +52,22 @@ def source_of_code(code: Any) -> dict[str, str]:
     >>> source_of_code(source_of_module)
     {}
     """
+    if isinstance(code, partial):
+        return source_of_code(code.func)
+    # What Numba compiles keeps the function that was written.
+    code = getattr(code, "py_func", code)
     is_named = inspect.isclass(code) or inspect.isroutine(code)
     module = inspect.getmodule(code if is_named else type(code))
     return source_of_module(module) if module else {}
+
+
+def sources_of(code: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return ``source`` and ``sha256`` of what is of others, by name; ours is left out.
+
+    Parameters
+    ----------
+    code
+        Classes, functions or objects by what users call them.
+    """
+    sources = {name: source_of_code(each) for name, each in code.items()}
+    return {name: source for name, source in sources.items() if source}

@@ -16,11 +16,12 @@ from borgtrace.forecast.choice import (
     kind_of_choice,
     untrained_choice,
 )
+from borgtrace.forecast.registry import FORECASTER_KINDS, ForecasterKind
 from borgtrace.forecast.saved import SavedForecasters, load, save
 from borgtrace.forecast.series import COLUMNS, HORIZONS, PAST, Examples, UsageSeries, examples
 from borgtrace.forecast.trained import TrainedForecaster, set_device, train
 from borgtrace.learning.devices import check_device, device_of
-from borgtrace.question.store_question import Report, StoreQuestion
+from borgtrace.question.store_question import NamedCode, Report, StoreQuestion
 from borgtrace.question.study_times import in_words, usage_span
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE, SEED, check_fields
 from borgtrace.schema.time import WINDOW
@@ -92,11 +93,27 @@ class ForecastBacktest(NamedTuple):
     trained: Mapping[str, TrainedForecaster]
 
 
+def named_forecasters(options: ForecastOptions) -> dict[str, ForecasterKind]:
+    """Return the forecasters of a back-test by name.
+
+    Parameters
+    ----------
+    options
+        Of the back-test.
+    """
+    named = {}
+    for choice in options.forecasters:
+        kind = FORECASTER_KINDS[choice] if isinstance(choice, str) else choice
+        named[forecaster_name(choice)] = kind
+    return named
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestQuestion(StoreQuestion):
     """A question that trains forecasters: ``compute(store, tables, options, report)``."""
 
     options: type[Any] = ForecastOptions
+    code: NamedCode = field(default=named_forecasters, compare=False)
     reads: Sequence[str] = ("instance_usage",)
     unit: str = "rows"
 

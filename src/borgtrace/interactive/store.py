@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from borgtrace.advice import Advice
     from borgtrace.interactive.answer import StoreAnswer
     from borgtrace.interactive.question_list import QuestionList
+    from borgtrace.overcommit import PeakPolicy
     from borgtrace.question import Question, Result
     from borgtrace.report import Summary
     from borgtrace.store.arrow_tables import ArrowTable
@@ -40,6 +41,7 @@ class Store(StoredTables):
         store.table("tasks").group_by("priority").count().to_pandas()
         store.questions()
         store.ask("queue_length", step="1h").plot()
+        store.overcommit(policies=["nsigma", MyPolicy()], horizon="1h")
         store.trace(3418309, 0).plot()
         store.machine("node-01").plot()
         store.report("report.html")
@@ -147,6 +149,26 @@ class Store(StoredTables):
             return asked_question.run(tables, **parameters, curve="full")
 
         return drawn(result, full_curve)
+
+    def overcommit(self, policies: Sequence[str | PeakPolicy] = (), **options: Any) -> StoreAnswer:
+        """Judge peak policies on every machine: what they save, and how often usage exceeds what they predict.
+
+        Parameters
+        ----------
+        policies
+            Names with parameters such as ``"nsigma:n=3"``, and objects of classes of your own; a choice of ours where
+            empty.
+        options
+            Fields of :class:`borgtrace.overcommit.ReplayOptions`, such as ``horizon="1h"`` and ``resources=("cpu",)``.
+
+        Raises
+        ------
+        UsageError
+            For an unknown policy or option, or a value that makes no sense.
+        """
+        from borgtrace.overcommit import DEFAULTS, REPLAY
+
+        return self.ask(REPLAY, policies=tuple(policies) or DEFAULTS, **options)
 
     def advise(self, **options: Any) -> Advice:
         """Return how far to overcommit, what that saves and risks, and what to set for each workload.

@@ -12,10 +12,11 @@ from borgtrace.lifecycle.by_machine import machine_usage
 from borgtrace.notation import with_stored_sizes
 from borgtrace.overcommit.options import ReplayOptions, policies_by_tasks
 from borgtrace.overcommit.policies import PeakPolicy
+from borgtrace.overcommit.policies.policy import Maximum
 from borgtrace.overcommit.pools import POOLS
 from borgtrace.overcommit.replay import Capacities, ReplayInput, ReplayPart
 from borgtrace.question import EngineTables, NotApplicable, Row, Tables
-from borgtrace.question.store_question import Report, StoreQuestion
+from borgtrace.question.store_question import NamedCode, Report, StoreQuestion
 from borgtrace.question.study_times import in_words, study_times
 from borgtrace.schema.time import TRACE_START, WINDOW, write_time
 from borgtrace.store import Store
@@ -24,6 +25,21 @@ from borgtrace.store.manifest import Manifest
 Forecasts = Callable[[Store, str, str], Mapping[str, Any]]
 """From a store, a resource and a file of trained forecasters (empty for none) to forecasters by name, which make means
 and deviations of the next slots from the tasks, slots and usage of samples: :func:`borgtrace.forecast.walks`."""
+
+
+def named_policies(options: ReplayOptions) -> dict[str, PeakPolicy]:
+    """Return the policies of a replay by name, those of a maximum one by one.
+
+    Parameters
+    ----------
+    options
+        Of the replay.
+    """
+    named = {}
+    for policy in options.parsed():
+        parts = policy.policies if isinstance(policy, Maximum) else (policy,)
+        named.update({part.name: part for part in parts})
+    return named
 
 
 def no_forecasts(
@@ -151,6 +167,7 @@ class ReplayQuestion(StoreQuestion):
     """
 
     options: type[Any] = ReplayOptions
+    code: NamedCode = field(default=named_policies, compare=False)
     reads: Sequence[str] = ("instance_usage", "instance_events")
     too_short: str = "no slot has a whole horizon before the trace ends"
     forecasts: Forecasts = field(default=no_forecasts, compare=False)

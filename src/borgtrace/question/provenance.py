@@ -23,6 +23,8 @@ class Provenance:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     is_simulated: bool = False
+    extensions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Code of others by name: where it came from (``source``), and the digest of its file (``sha256``)."""
 
     def __str__(self) -> str:
         origin = ""
@@ -34,4 +36,8 @@ class Provenance:
         parameters = f", parameters {json.dumps(dict(self.parameters))}" if self.parameters else ""
         store = f"{self.store} ({self.generation}{self.cell}{origin}, {self.digest[:12]}){where}"
         engine = f"engine {self.engine}, {self.seconds:.2f} s{parameters}"
-        return f"store {store}, borgtrace {self.code_version}, {engine}"
+        extensions = "".join(
+            f", {name} from {code['source']} ({code['sha256'][:12]})"
+            for name, code in self.extensions.items()
+        )
+        return f"store {store}, borgtrace {self.code_version}{extensions}, {engine}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import ibis.expr.types as ir
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from borgtrace.engine.frames import import_pandas
 from borgtrace.errors import UsageError
+from borgtrace.extensions import sources_of
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.notation.amounts import IN_LARGEST_MACHINES
 from borgtrace.question.answer import Answer, Rows
@@ -222,6 +224,7 @@ class Question:
         parameters: Mapping[str, Any],
         compute: Callable[[], Rows],
         coverage: Callable[[], StoreCoverage] | None = None,
+        code: Mapping[str, Any] = MappingProxyType({}),
     ) -> Result:
         """Compute an answer, check it, and judge the claims; where it is not applicable, no claim is judged.
 
@@ -236,18 +239,27 @@ class Question:
         coverage
             Says how much of the whole trace the answer was computed from, where that is not all that `tables` hold.
             Called after the computation, for a study knows its tasks only then.
+        code
+            Classes and functions that took part, by name: the provenance names those of others.
         """
         start = time.perf_counter()
+        extensions = sources_of({self.name: self.compute, **code})
+
+        def provenance_now() -> Provenance:
+            seconds = time.perf_counter() - start
+            provenance: Provenance = tables.provenance(parameters, seconds)
+            return replace(provenance, extensions=extensions) if extensions else provenance
+
         try:
             # Before anything is computed: an empty table is a reason, not an empty answer.
             tables.require(*self.reads)
             answer = conform(compute(), self.schema)
         except NotApplicable as reason:
             refused = tuple(claim.not_applicable(str(reason)) for claim in self.claims)
-            provenance = tables.provenance(parameters, time.perf_counter() - start)
+            provenance = provenance_now()
             # The declared columns without rows: files and pages need no case of their own.
             return Result(self, self.answer.empty(), provenance, refused, str(reason))
-        provenance = tables.provenance(parameters, time.perf_counter() - start)
+        provenance = provenance_now()
         covered = coverage() if coverage else tables.coverage
         findings = self.judge(answer, covered, provenance)
         amounts = getattr(tables, "amounts", IN_LARGEST_MACHINES)

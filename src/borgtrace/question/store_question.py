@@ -12,12 +12,19 @@ from borgtrace.schema.bounds import Declaration, declarations_of
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
+NamedCode = Callable[[Any], Mapping[str, Any]]
+"""From options to the classes and objects that they name, by name: those of others stand in the provenance."""
 Report = Callable[[str, int, int], None]
 """Told the step, how much of it is done, and how much there is."""
 
 
 def no_report(step: str, done: int, total: int) -> None:
     """Tell nobody how far an answer is."""
+
+
+def no_code(options: Any) -> Mapping[str, Any]:
+    """Return nothing: the options of most questions are numbers and words."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +37,15 @@ class StoreQuestion(Question):
         Dataclass of its parameters, which all have defaults.
     report
         Told how far the answer is.
+    code
+        Says which classes and objects its options name.
     unit
         What it is told numbers of, for a rate; empty where that is not one thing.
     """
 
     options: type[Any]
     report: Report = field(default=no_report, compare=False)
+    code: NamedCode = field(default=no_code, compare=False)
     unit: str = ""
 
     @property
@@ -84,7 +94,12 @@ class StoreQuestion(Question):
         opened = open_store(store) if isinstance(store, str | Path) else store
         tables = EngineTables.of(opened, engine, memory=opened.memory)
         recorded = self.recorded_parameters(values)
-        return self.result(tables, recorded, lambda: self.rows_of_store(opened, tables, options))
+        return self.result(
+            tables,
+            recorded,
+            lambda: self.rows_of_store(opened, tables, options),
+            code=self.code(options),
+        )
 
     def stages(self, generation: str = "2011", /, **parameters: Any) -> dict[str, Any]:
         """Return no stages: what is asked of a store is no query over its tables."""

@@ -327,12 +327,18 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
 
 
+def named_recommenders(options: RecommenderOptions) -> dict[str, Recommender]:
+    """Return the recommenders of a back-test by name."""
+    return {recommender.name: recommender for recommender in options.parsed()}
+
+
 RECOMMENDERS = StoreQuestion(
     name="recommenders",
     doc=__doc__,
     answer=ANSWER,
     compute=compute,
     options=RecommenderOptions,
+    code=named_recommenders,
     chart=chart,
     sentence=least_slack,
     reads=["instance_usage", "tasks"],
