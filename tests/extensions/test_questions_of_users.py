@@ -74,7 +74,8 @@ def test_its_answer_says_which_file_it_was_made_with(
 def test_the_list_has_it(question: Path, identifier: str, run: Run) -> None:
     code, out, _ = run("analyze", "--list", "--from", question)
     assert code == 0
-    assert any(line.split()[:1] == [identifier] for line in out.splitlines())
+    (line,) = [line for line in out.splitlines() if line.startswith(f"{identifier} ")]
+    assert line.endswith(f"How many tasks are there? (from {question})")
 
 
 def test_the_page_has_it(

@@ -118,10 +118,22 @@ def own_parameters(question: Question, parameters: Mapping[str, Any]) -> dict[st
 
 
 def print_list(questions: Sequence[Question], *, has_set: bool) -> None:
-    """Print names and questions, and where the command has ``--set`` the parameters with their defaults."""
+    """Print names and questions, and where the command has ``--set`` the parameters with their defaults.
+
+    Parameters
+    ----------
+    questions
+        Those of others are followed by where they come from.
+    has_set
+        Whether the command has ``--set``.
+    """
+    from borgtrace.catalog import QUESTION_KINDS
+
     width = max(len(question.name) for question in questions)
     for question in questions:
-        print(f"{question.name:<{width}}  {question.title}")
+        is_of_others = question.name in QUESTION_KINDS and question.name not in QUESTION_KINDS.own
+        origin = f" (from {QUESTION_KINDS.origin(question.name)})" if is_of_others else ""
+        print(f"{question.name:<{width}}  {question.title}{origin}")
         if has_set and question.parameters:
             settings = []
             for name, default in question.parameters.items():

@@ -27,7 +27,7 @@ from borgtrace.cli.options import (
 from borgtrace.errors import UsageError, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from borgtrace.question import Question
 
@@ -93,9 +93,10 @@ def analyze(
 
     needs_store = not list_names and show_sql is None
     own_names = names_in_own_code(sources, QUESTION_KINDS)
-    # Beside --list every question is listed; else those of the user's code are asked.
+    # Beside --list every question is listed, those of packages too; else those of the user's code are asked.
     wanted = names or ([] if list_names else own_names)
-    chosen = chosen_questions(store, wanted, needs_store=needs_store)
+    every_name = QUESTION_KINDS if list_names else QUESTION_KINDS.named
+    chosen = chosen_questions(store, wanted, every_name, needs_store=needs_store)
     if list_names:
         print_list(chosen, has_set=True)
         return
@@ -118,12 +119,14 @@ def analyze(
             print(f"The answers with their charts: {page}, or add --out DIR.", file=sys.stderr)
 
 
-def chosen_questions(store: Path | None, names: list[str], *, needs_store: bool) -> list[Question]:
+def chosen_questions(
+    store: Path | None, names: list[str], every_name: Iterable[str], *, needs_store: bool
+) -> list[Question]:
     """Return the questions that are named, each once; all where none is.
 
     A name given twice would write the same files twice.
     """
-    from borgtrace.catalog import find, questions
+    from borgtrace.catalog import find
 
     if needs_store:
         check_store_comes_first(store)
@@ -131,7 +134,7 @@ def chosen_questions(store: Path | None, names: list[str], *, needs_store: bool)
     if store is not None and not needs_store and not store.is_dir():
         # Without a store, the first name stands in its place.
         wanted.insert(0, str(store))
-    return [find(name) for name in dict.fromkeys(wanted or questions())]
+    return [find(name) for name in dict.fromkeys(wanted or every_name)]
 
 
 def without_store() -> UsageError:
