@@ -1,0 +1,1 @@
+"""Ideas that borgtrace finds by the entry points of this package."""
