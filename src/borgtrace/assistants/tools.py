@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from borgtrace.assistants.answers import (
     units_of,
 )
 from borgtrace.assistants.questions import content_of, parameters_of, values_of
+from borgtrace.assistants.units import LOAD_UNITS, RUNNING_UNITS, units_named_in
 from borgtrace.catalog import find
 from borgtrace.engine.first_rows import take_rows
 from borgtrace.interactive import Store
@@ -33,23 +33,6 @@ MOST_BYTES = 10_000_000
 """Of the rows of a query, before they are cut to what fits into an answer."""
 DETAILED_QUESTIONS = 12
 """Questions of a list up to which their parameters are described, too."""
-SQL_UNITS = (
-    "Units of the stored columns that the query names. A column that the query computes has the unit of its "
-    "expression, which nobody checks."
-)
-LOAD_UNITS = {
-    "hour": "hours since the start of the trace",
-    "n_tasks": "count: tasks with usage in the hour",
-    "cpu": "fraction: mean over the hour of what its tasks used; what was not measured counts as 0",
-    "memory": "fraction: mean over the hour of what its tasks used; what was not measured counts as 0",
-}
-RUNNING_UNITS = {
-    **units_of(TABLES["tasks"].columns),
-    **units_of(TABLES["instance_usage"].columns),
-    "task": "name",
-    "since": "us: when it was scheduled here",
-}
-"""Of the tasks that run on a machine; usage is that of the window that covers the time."""
 TASK_QUERIES = {
     "summary": """
         SELECT *
@@ -197,7 +180,7 @@ class StoreTools:
         return answer_about(
             self._store,
             {"columns": first.table.column_names, "rows": shown},
-            units={"note": SQL_UNITS, **_units_named_in(query, first.table.column_names)},
+            units=units_named_in(query, first.table.column_names),
             provenance=self._provenance({"query": query, "parameters": parameters}, seconds()),
             notices=notices,
         )
@@ -314,17 +297,6 @@ class StoreTools:
     def _provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
         origin = provenance_of_store(self._store, "duckdb")
         return replace(origin, parameters=parameters, seconds=seconds)
-
-
-def _units_named_in(query: str, columns: list[str]) -> dict[str, str]:
-    """Return the units of all stored columns that a query names, or that its answer has."""
-    words = {word.lower() for word in re.findall(r"\w+", query)} | set(columns)
-    units: dict[str, str] = {}
-    for table in TABLES.values():
-        for column in table.columns:
-            if column.name in words:
-                units.setdefault(column.name, column.unit)
-    return units
 
 
 @contextmanager
