@@ -85,8 +85,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         scenario = Scenario.of(given.store or made_cell(Path(folder)))
     env = PlacementEnv(scenario, candidates=CANDIDATES)
-    # A placement is judged at once, so that later rewards say little about it.
-    model = MaskablePPO("MlpPolicy", env, gamma=0.5, n_steps=1024, seed=given.seed, device="cpu")
+    # The reward judges one placement, so that later ones say nothing about it: gamma is 0.
+    model = MaskablePPO(
+        "MlpPolicy",
+        env,
+        gamma=0.0,
+        n_steps=512,
+        batch_size=128,
+        learning_rate=1e-3,
+        seed=given.seed,
+        device="cpu",
+    )
     model.learn(given.steps)
 
     def learned(observation: np.ndarray, mask: np.ndarray) -> int:
