@@ -20,7 +20,7 @@ from borgtrace.synth.model.machines import (
 )
 from borgtrace.synth.model.profile import MachineShape
 from borgtrace.synth.simulate import simulation
-from borgtrace.synth.simulate.scheduler import CPU_LIMIT, EVICTION_TRIES, TRIES, Scheduler
+from borgtrace.synth.simulate.scheduler import CPU_LIMIT, EVICTION_TRIES, TRIES, SyntheticScheduler
 from tests.synth.scripted import GOOGLE_2011, ScriptedRandom, job_of
 
 SHAPES = (
@@ -90,7 +90,7 @@ def test_a_part_has_the_attributes_that_change_before_its_end(
     assert second.attributes == changes[2:]
 
 
-def scheduler(count: int, *numbers: float) -> Scheduler:
+def scheduler(count: int, *numbers: float) -> SyntheticScheduler:
     """A scheduler of equal machines, which looks at those that the numbers choose."""
     machines = CellMachines(
         ids=np.arange(count),
@@ -100,7 +100,7 @@ def scheduler(count: int, *numbers: float) -> Scheduler:
         switch=np.arange(count),
         attributes=np.ones((count, 8), int),
     )
-    return Scheduler(machines, ScriptedRandom(*numbers))
+    return SyntheticScheduler(machines, ScriptedRandom(*numbers))
 
 
 def test_the_least_loaded_of_three_with_room_is_taken() -> None:

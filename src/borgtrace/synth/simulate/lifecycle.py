@@ -16,7 +16,7 @@ from borgtrace.synth.model.outcomes import Outcomes
 from borgtrace.synth.model.profile import Profile
 from borgtrace.synth.simulate.clock import Clock
 from borgtrace.synth.simulate.event_log import EventLog
-from borgtrace.synth.simulate.scheduler import Scheduler
+from borgtrace.synth.simulate.scheduler import SyntheticScheduler
 
 _ENDS = ("FINISH", "EVICT", "LOST", "FAIL", "KILL")
 """From good to bad: a job ends like the worst of its tasks."""
@@ -54,7 +54,7 @@ class Lifecycle:
         self.profile = profile
         self.clock = Clock(bounds[-1])
         self.log = EventLog(self.clock, bounds)
-        self.scheduler = Scheduler(machines, rng)
+        self.scheduler = SyntheticScheduler(machines, rng)
         self.outcomes = Outcomes(profile, rng)
         self.succeed: Callable[[Job], None] | None = None
         self.n_new = 0

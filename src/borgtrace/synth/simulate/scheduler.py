@@ -17,7 +17,7 @@ EVICTION_TRIES = 50
 """Random machines it looks at to find one where evicting tasks makes room."""
 
 
-class Scheduler:
+class SyntheticScheduler:
     """Requested resources per machine, and the search for room.
 
     Parameters
