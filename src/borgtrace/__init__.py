@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from borgtrace.overcommit.recommenders import Recommender
     from borgtrace.placement import Estimator
     from borgtrace.question import Question
+    from borgtrace.scheduling.scheduler import Scheduler
     from borgtrace.schema import Dialect
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "QualityError",
     "Question",
     "Recommender",
+    "Scheduler",
     "SchemaError",
     "SourceError",
     "Store",
@@ -73,6 +75,7 @@ MODULES = {
     "PeakPolicy": "borgtrace.overcommit.policies",
     "Question": "borgtrace.question",
     "Recommender": "borgtrace.overcommit.recommenders",
+    "Scheduler": "borgtrace.scheduling.scheduler",
     "Store": "borgtrace.interactive",
     "Trace": "borgtrace.interactive",
     "advise": "borgtrace.advice",

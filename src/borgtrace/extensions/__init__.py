@@ -3,7 +3,12 @@
 Code runs only where a user names it, by ``--from``, by its name among those of an installed package, or in Python.
 """
 
-from borgtrace.extensions.failures import failure_of_extension, quiet_output
+from borgtrace.extensions.failures import (
+    failure_of_extension,
+    line_of_function,
+    quiet_output,
+    words_of,
+)
 from borgtrace.extensions.origins import source_of_code, sources_of
 from borgtrace.extensions.registry import Registry, kind_of
 from borgtrace.extensions.sources import import_source
@@ -15,7 +20,9 @@ __all__ = [
     "guarded",
     "import_source",
     "kind_of",
+    "line_of_function",
     "quiet_output",
     "source_of_code",
     "sources_of",
+    "words_of",
 ]

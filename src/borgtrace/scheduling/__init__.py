@@ -3,18 +3,28 @@
 from borgtrace.scheduling.busiest import busiest_moment
 from borgtrace.scheduling.compact import COMPACT, CompactOptions
 from borgtrace.scheduling.hours import SIMULATE_HOURS
-from borgtrace.scheduling.policies import POLICIES, PlacementPolicy, parse_policy
+from borgtrace.scheduling.policies import (
+    POLICIES,
+    SCHEDULER_KINDS,
+    PlacementPolicy,
+    parse_policy,
+)
 from borgtrace.scheduling.schedule_question import SimulateOptions
+from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
 from borgtrace.scheduling.simulate import SIMULATE
 
 __all__ = [
     "COMPACT",
     "POLICIES",
+    "SCHEDULER_KINDS",
     "SIMULATE",
     "SIMULATE_HOURS",
     "CompactOptions",
+    "MachineView",
     "PlacementPolicy",
+    "Scheduler",
     "SimulateOptions",
+    "TaskView",
     "busiest_moment",
     "parse_policy",
 ]

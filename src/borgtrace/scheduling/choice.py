@@ -20,7 +20,8 @@ from borgtrace.scheduling.machines import (
     lowest,
 )
 
-LEAST_STRANDED, BEST_FIT, WORST_FIT, FIRST_FIT, DOT_PRODUCT = range(5)
+LEAST_STRANDED, BEST_FIT, WORST_FIT, FIRST_FIT, DOT_PRODUCT, OWN = range(6)
+"""Scorers; the last stands for that of a scheduler of one's own, which :mod:`borgtrace.scheduling.own_scores` asks."""
 STRIDE = 1_000_003
 """A prime above any number of machines: steps of it visit all of them, each once."""
 ROUNDING = 1e-9

@@ -6,10 +6,10 @@ Borg's score); ties go to the lowest machine id. The result is the 90th percenti
 result, beside what was published of Google's cells of 2014, which are not in any public trace.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,8 @@ from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.scheduling.compaction import CellWorkload, bound, needed
 from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.plan import parse_plan, plan_of
-from borgtrace.scheduling.policies import PlacementPolicy, parse_policy
+from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of
+from borgtrace.scheduling.scheduler import Scheduler
 from borgtrace.scheduling.whatifs import LIMITS, WHAT_IFS, Moment, WhatIf
 from borgtrace.scheduling.workload import (
     KnownMachines,
@@ -152,7 +153,7 @@ class CompactOptions:
     what_ifs
         Rows of the table; `ALL` by default.
     policy
-        Which machine a task goes to.
+        Which machine a task goes to: its name, or an object of :class:`borgtrace.Scheduler`.
     margin
         Share by which reservations exceed the usage.
     plan
@@ -170,7 +171,7 @@ class CompactOptions:
 
     at: Annotated[Microseconds, TIME] = 0
     what_ifs: Sequence[str] = ALL
-    policy: str = "least-stranded"
+    policy: str | Scheduler | PlacementPolicy = "least-stranded"
     margin: Annotated[float, MARGIN] = 0.25
     plan: str = ""
     cores: Annotated[float, UNIT_SIZE] = 0.0
@@ -189,7 +190,7 @@ class CompactOptions:
                 way_out="try --what-if reclaimed with --margin",
             )
         check_fields(self, UNIT_OPTIONS)
-        parse_policy(self.policy)
+        as_policy(self.policy)
 
 
 def compute(
@@ -323,6 +324,7 @@ def moment_of(
         sets=tasks.sets,
         allowed=eligible(tables, tasks, machines, options.at).allowed,
         extended=tasks.extended,
+        priority=tasks.priority,
     )
     plan = None
     if options.plan:
@@ -394,7 +396,7 @@ def machines_of_seeds(
     count = partial(
         count_machines,
         capacity=machines.capacity,
-        policy=parse_policy(options.policy),
+        policy=as_policy(options.policy),
         store=place,
     )
     seeded_cells = zip(seeds, cells_of_seeds, strict=True)
@@ -536,7 +538,16 @@ CLAIMS = [
     ),
 ]
 
-COMPACT = StoreQuestion(
+
+class CompactQuestion(StoreQuestion):
+    """The question of cell compaction, whose policy may be an object."""
+
+    def recorded_parameters(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Name a scheduler that was given as an object by its label."""
+        return {**parameters, "policy": label_of(parameters["policy"])}
+
+
+COMPACT = CompactQuestion(
     name="compaction",
     doc=__doc__,
     answer=ANSWER,

@@ -16,10 +16,11 @@ from borgtrace.scheduling.candidates import (
     update_candidates,
 )
 from borgtrace.scheduling.changes import CHANGE_TIME
-from borgtrace.scheduling.choice import choose, choose_of_k, has_room
+from borgtrace.scheduling.choice import OWN, choose, choose_of_k, has_room
 from borgtrace.scheduling.gangs import is_ready, kind_of, measure_room, place_all
 from borgtrace.scheduling.heap import Heap, make_heap, pop
 from borgtrace.scheduling.machines import release
+from borgtrace.scheduling.own_scores import choose_by_score
 from borgtrace.scheduling.precedence import machine_to_preempt, next_kind_for, victim_on
 from borgtrace.scheduling.queue import dequeue, enqueue
 from borgtrace.scheduling.state import (
@@ -69,7 +70,7 @@ def evict_for(
     time: int,
 ) -> int:
     """Evict lower tiers from a machine until a task fits, and return the machine; −1: there is none."""
-    machine = machine_to_preempt(replay, attempt)
+    machine = machine_to_preempt(replay, rule, attempt)
     while machine >= 0 and not has_room(replay.cell, machine, attempt):
         victim = victim_on(replay, rows, machine, replay.jobs.tier[attempt])
         stop(replay, rows, victim, time, PREEMPTED)
@@ -89,7 +90,7 @@ def start_gang(
 ) -> bool:
     """Start all tasks of a gang, or none; return whether they start."""
     gangs = replay.gangs
-    if not place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw):
+    if not place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw, rule.own):
         return False
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
     # The room that it takes from other waiting gangs is counted task by task, from a state without any of its own.
@@ -143,6 +144,8 @@ def choose_machine(
     # Where another of its kind waits, nothing has room.
     if replay.queue.heads[replay.jobs.kinds[attempt]] >= 0:
         return -1
+    if rule.kind == OWN:
+        return choose_by_score(rule.own, replay.cell, attempt)
     if rule.k > 0:
         return choose_of_k(replay.cell, rule.kind, rule.k, draw, attempt)
     if is_known:
@@ -193,7 +196,7 @@ def refill(
     queue = replay.queue
     closed = replay.gangs.closed
     has_failed = False
-    kind = next_kind_for(replay, machine)
+    kind = next_kind_for(replay, rule, machine)
     while kind >= 0:
         head = queue.heads[kind]
         gang = kind - kind_of(queue, replay.gangs, 0)
@@ -204,7 +207,7 @@ def refill(
             dequeue(queue, kind, head)
         else:
             has_failed = True
-        kind = next_kind_for(replay, machine)
+        kind = next_kind_for(replay, rule, machine)
     if has_failed:
         for gang in range(closed.size):
             closed[gang] = 0
@@ -259,7 +262,8 @@ def replay_arrival(
         progress[NEXT_FIRST] += 1
         model = progress[MODEL]
         is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[attempt]
-        if progress[ALIKE] >= ALIKE_ARRIVALS and rule.k == 0 and not is_known:
+        has_bounds = rule.k == 0 and rule.kind != OWN
+        if progress[ALIKE] >= ALIKE_ARRIVALS and has_bounds and not is_known:
             progress[MODEL] = attempt
             find_candidates(candidates, replay.cell, rule.kind, attempt)
     progress[DRAW] = (progress[DRAW] * FACTOR + 1) & MASK

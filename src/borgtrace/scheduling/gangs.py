@@ -12,8 +12,9 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.choice import choose, choose_of_k, is_open
+from borgtrace.scheduling.choice import OWN, choose, choose_of_k, is_open
 from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, CellState, Demand, place, release
+from borgtrace.scheduling.own_scores import OwnScores, choose_by_score
 from borgtrace.scheduling.queue import Queue
 
 TOGETHER = 1_000_000
@@ -300,6 +301,7 @@ def place_all(
     kind: int,
     k: int,
     draw: int,
+    own: OwnScores,
 ) -> bool:
     """Place all tasks of a gang, or none; return whether they are placed.
 
@@ -309,13 +311,20 @@ def place_all(
         The machines, and who comes.
     kind, k, draw
         The scorer, how many machines are looked at (0: all), and where a random order of them begins.
+    own
+        Scores, where the scorer is `OWN`.
     """
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
     placed = 0
     for task in members:
         if gangs.of[task] != gang:
             continue
-        machine = choose_of_k(cell, kind, k, draw, task) if k > 0 else choose(cell, kind, task)
+        if kind == OWN:
+            machine = choose_by_score(own, cell, task)
+        elif k > 0:
+            machine = choose_of_k(cell, kind, k, draw, task)
+        else:
+            machine = choose(cell, kind, task)
         if machine < 0:
             break
         place(cell, task, machine)

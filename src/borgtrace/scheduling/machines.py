@@ -24,6 +24,8 @@ SIDE = 32
 """Rows and columns of the grid of a class."""
 BLOCK = 64
 """Machines in a row whose empty ones are counted together, so that full stretches are skipped."""
+CHANGES = 2**14
+"""Changes of machines that are remembered for a scheduler of one's own: a power of two."""
 CPU, MEMORY, EXTENDED = range(3)
 """Columns of resources: from the third on those that no score looks at."""
 
@@ -65,6 +67,8 @@ class CellState(NamedTuple):
         Shapes (tasks, 2) and (machines, 2): variance of what a task takes, and their sums, in squared units.
     safety
         Square of how many standard deviations of its tasks stay free on a machine; 0: nothing is asked of variances.
+    changes
+        Shape (1 + a power of two,): how often machines have changed; in a circle, the machines of the last changes.
     """
 
     capacity: Index
@@ -86,6 +90,7 @@ class CellState(NamedTuple):
     spread: Index
     allowed: Flags
     safety: float
+    changes: Index
 
 
 CLASS, SQUARE, NEXT, PREVIOUS = range(4)
@@ -97,6 +102,8 @@ MACHINE, NEXT_TASK, PREVIOUS_TASK = range(3)
 
 NOTHING: Index = np.empty((0, 2), np.int64)
 """No variances, of tasks that take what they are planned with; no extended resources."""
+UNKNOWN: Index = np.empty(0, np.int64)
+"""No priorities: no scheduler asks for them."""
 ANYWHERE: Flags = np.empty((0, 0), np.bool_)
 """No line of `allowed`: no task has constraints."""
 
@@ -119,6 +126,8 @@ class Demand:
         As of :class:`CellState`.
     extended
         int64 (n, extended): what else they take, in units of their own: GPUs, or room that is promised to them.
+    priority
+        int64 (n,), for schedulers of one's own; none where it is not known.
     """
 
     sizes: Index
@@ -128,6 +137,7 @@ class Demand:
     variances: Index = field(default_factory=lambda: NOTHING)
     safety: float = 0.0
     extended: Index = field(default_factory=lambda: NOTHING)
+    priority: Index = field(default_factory=lambda: UNKNOWN)
 
     def of(self, chosen: Flags) -> "Demand":
         """Return some of the tasks."""
@@ -139,6 +149,7 @@ class Demand:
             variances=self.variances[chosen] if len(self.variances) else NOTHING,
             safety=self.safety,
             extended=self.extended[chosen] if len(self.extended) else NOTHING,
+            priority=self.priority[chosen] if len(self.priority) else UNKNOWN,
         )
 
     @property
@@ -153,6 +164,8 @@ def make_cell(
     capacity: Index,
     rank: Index,
     demand: Demand,
+    *,
+    keeps_changes: bool = False,
 ) -> tuple[CellState, Index]:
     """Return an empty cell, and the line of `capacity` behind each of its machines.
 
@@ -164,6 +177,8 @@ def make_cell(
         Shape (machines,): the order of ties, each number once.
     demand
         The tasks.
+    keeps_changes
+        Whether the last `CHANGES` are remembered, and not only the last.
     """
     order = np.lexsort((rank, *capacity.T[::-1]))
     sorted_capacity = capacity[order]
@@ -197,6 +212,7 @@ def make_cell(
         spread=np.zeros((n, 2), np.int64),
         allowed=allowed,
         safety=demand.safety,
+        changes=np.zeros(1 + (CHANGES if keeps_changes else 1), np.int64),
     )
     return cell, order
 
@@ -287,9 +303,19 @@ def enter_square(cell: CellState, machine: int, square: int) -> None:
     cell.filled[kind, row] |= 1 << column
 
 
+@compiled(inline=True, makes_arrays=False)
+def note_change(cell: CellState, machine: int) -> None:
+    """Remember that a machine is not what it was."""
+    # The size is a power of two; a division takes longer than all of this.
+    place = cell.changes[0] & (cell.changes.size - 2)
+    cell.changes[1 + place] = machine
+    cell.changes[0] += 1
+
+
 @compiled(makes_arrays=False)
 def settle(cell: CellState, machine: int) -> None:
-    """Bring the place of a machine in the grid up to date."""
+    """Bring the place of a machine that has changed in the grid up to date."""
+    note_change(cell, machine)
     old = cell.places[machine, SQUARE]
     new = square_of(cell, machine)
     if new == old:

@@ -12,7 +12,7 @@ from borgtrace.scheduling.candidates import (
     make_candidates,
     update_candidates,
 )
-from borgtrace.scheduling.choice import choose, choose_of_k
+from borgtrace.scheduling.choice import OWN, choose, choose_of_k
 from borgtrace.scheduling.heap import Heap
 from borgtrace.scheduling.machines import (
     EXTENDED,
@@ -23,6 +23,8 @@ from borgtrace.scheduling.machines import (
     release,
     settle,
 )
+from borgtrace.scheduling.own_scheduler import own_scores_of, raise_failure
+from borgtrace.scheduling.own_scores import OwnScores, choose_by_score
 from borgtrace.scheduling.policies import POLICIES, PlacementPolicy
 
 
@@ -90,7 +92,9 @@ def pack(
         Job of each task, int64 (n,): tasks of one that follow each other are placed all or none; None: each by itself.
     """
     n = len(demand.sizes)
-    cell, lines = make_cell(capacity, rank, demand)
+    cell, lines = make_cell(capacity, rank, demand, keeps_changes=policy.scheduler is not None)
+    has_gpus = len(demand.extended) > 0 and demand.extended.shape[1] > 0
+    own = own_scores_of(policy.scheduler, cell, demand, has_gpus=has_gpus)
     heap = make_candidates(cell)
     rng = np.random.default_rng(seed)
     starts = rng.integers(max(len(rank), 1), size=n if policy.k else 0)
@@ -100,7 +104,7 @@ def pack(
 
     def place_part(part: Index) -> int:
         most_left = limit - n_pending
-        shared = (cell, heap, policy.kind, policy.k, starts, part, most_left, machines)
+        shared = (cell, heap, policy.kind, policy.k, starts, part, most_left, machines, own)
         if jobs is None:
             return pack_tasks(*shared)
         return pack_jobs(*shared, jobs)
@@ -111,6 +115,7 @@ def pack(
         n_pending = place_part(order[: reserved.n_first])
         resize(cell, machines, reserved.sizes)
         n_pending += place_part(order[reserved.n_first :])
+    raise_failure(policy.scheduler, own)
     return CellPacking(to_lines(machines, lines), n_pending)
 
 
@@ -154,6 +159,7 @@ def pack_tasks(
     order: Index,
     most: int,
     out: Index,
+    own: OwnScores,
 ) -> int:
     """Place tasks in order; stop where more than `most` stay pending; return how many do."""
     n_pending = 0
@@ -162,7 +168,9 @@ def pack_tasks(
         if n_pending > most:
             break
         is_known = model >= 0 and are_alike(cell, model, task)
-        if k > 0:
+        if kind == OWN:
+            machine = choose_by_score(own, cell, task)
+        elif k > 0:
             machine = choose_of_k(cell, kind, k, starts[task], task)
         elif is_known or (at + 1 < order.size and are_alike(cell, task, order[at + 1])):
             # Alike tasks that follow choose among the same candidates.
@@ -194,6 +202,7 @@ def pack_jobs(
     order: Index,
     most: int,
     out: Index,
+    own: OwnScores,
     jobs: Index,
 ) -> int:
     """Place jobs in order, each whole or not at all; the other parameters are those of :func:`pack_tasks`."""
@@ -204,7 +213,7 @@ def pack_jobs(
         while end < order.size and jobs[order[end]] == jobs[order[begin]]:
             end += 1
         job = order[begin:end]
-        if pack_tasks(cell, heap, kind, k, starts, job, 0, out):
+        if pack_tasks(cell, heap, kind, k, starts, job, 0, out, own):
             for task in job:
                 if out[task] >= 0:
                     release(cell, task)

@@ -1,10 +1,22 @@
 """Schedulers by name: how each chooses among the machines that take a task."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 from borgtrace.errors import UsageError
-from borgtrace.scheduling.choice import BEST_FIT, DOT_PRODUCT, FIRST_FIT, LEAST_STRANDED, WORST_FIT
+from borgtrace.extensions import Registry, kind_of
+from borgtrace.scheduling.choice import (
+    BEST_FIT,
+    DOT_PRODUCT,
+    FIRST_FIT,
+    LEAST_STRANDED,
+    OWN,
+    WORST_FIT,
+)
+from borgtrace.scheduling.scheduler import Scheduler
 from borgtrace.schema.bounds import Bounds
 
 CANDIDATES = Bounds(1, 1_000_000)
@@ -25,6 +37,8 @@ class PlacementPolicy:
         Look at machines in random order until so many take the task; 0 looks at all.
     preempts
         Whether tasks evict those of lower tiers where nothing takes them.
+    scheduler
+        The scheduler of one's own that chooses; None where the scorer is one of ours.
     """
 
     name: str
@@ -32,6 +46,7 @@ class PlacementPolicy:
     kind: int = LEAST_STRANDED
     k: int = 0
     preempts: bool = False
+    scheduler: Scheduler | None = None
 
     @property
     def label(self) -> str:
@@ -39,6 +54,19 @@ class PlacementPolicy:
         number = f":k={self.k}" if self.k else ""
         suffix = "+preempt" if self.preempts else ""
         return f"{self.name}{number}{suffix}"
+
+    @classmethod
+    def of(cls, scheduler: Scheduler, *, preempts: bool = False) -> PlacementPolicy:
+        """Return the policy of a scheduler of one's own.
+
+        Parameters
+        ----------
+        scheduler
+            Who chooses.
+        preempts
+            Whether tasks evict those of lower tiers where nothing takes them.
+        """
+        return cls(scheduler.name, scheduler.about, OWN, preempts=preempts, scheduler=scheduler)
 
 
 POLICIES = {
@@ -59,7 +87,22 @@ POLICIES = {
         ),
     )
 }
-"""Policies by name."""
+"""Our policies by name."""
+
+
+def is_scheduler(value: Any) -> bool:
+    """Whether an object is a scheduler of one's own."""
+    return isinstance(value, Scheduler)
+
+
+SCHEDULER_KINDS = Registry[Any](
+    "scheduler",
+    "borgtrace.schedulers",
+    POLICIES,
+    is_scheduler,
+    "a value borgtrace.Scheduler(…)",
+)
+"""Our policies and schedulers of others by name."""
 
 
 def parse_policy(text: str) -> PlacementPolicy:
@@ -77,14 +120,14 @@ def parse_policy(text: str) -> PlacementPolicy:
     """
     body, plus, suffix = text.partition("+")
     name, colon, parameter = body.partition(":")
-    if name not in POLICIES or (plus and suffix != "preempt"):
+    if name not in SCHEDULER_KINDS or (plus and suffix != "preempt"):
         raise UsageError(
             "--policy",
             "no such policy",
-            expected=f"{', '.join(POLICIES)}, with +preempt or without",
+            expected=f"{', '.join(SCHEDULER_KINDS)}, with +preempt or without",
             got=text,
         )
-    policy = replace(POLICIES[name], preempts=bool(plus))
+    policy = replace(as_policy(SCHEDULER_KINDS[name]), preempts=bool(plus))
     if not colon:
         return policy
     digits = parameter.removeprefix("k=")
@@ -97,3 +140,36 @@ def parse_policy(text: str) -> PlacementPolicy:
             got=text,
         )
     return replace(policy, k=int(digits))
+
+
+def as_policy(value: str | Scheduler | PlacementPolicy) -> PlacementPolicy:
+    """Return the policy that a text names, or an object in its place.
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+    """
+    if isinstance(value, PlacementPolicy):
+        return value
+    if isinstance(value, Scheduler):
+        return PlacementPolicy.of(value)
+    if isinstance(value, str):
+        return parse_policy(value)
+    raise UsageError(
+        "policies",
+        "not a policy",
+        expected="names, and objects of borgtrace.Scheduler",
+        got=kind_of(value),
+    )
+
+
+def label_of(value: str | Scheduler | PlacementPolicy) -> str:
+    """Return the name of a policy as tables and records show it.
+
+    Raises
+    ------
+    UsageError
+        It is no policy.
+    """
+    return value if isinstance(value, str) else as_policy(value).label

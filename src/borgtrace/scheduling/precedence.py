@@ -4,24 +4,25 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.choice import is_apart, is_better, is_open, is_safe
+from borgtrace.scheduling.choice import OWN, is_apart, is_better, is_open, is_safe
 from borgtrace.scheduling.gangs import is_ready, kind_of
 from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, NEXT_TASK
-from borgtrace.scheduling.state import STARTED, VARIED, ReplayState
+from borgtrace.scheduling.own_scores import is_accepted
+from borgtrace.scheduling.state import STARTED, VARIED, ReplayRule, ReplayState
 
 
 @compiled(inline=True, makes_arrays=False)
 def is_ahead(replay: ReplayState, attempt: int, other: int) -> bool:
-    """Whether an attempt is asked before another: it has the higher priority, or came first."""
-    difference = replay.jobs.priority[attempt] - replay.jobs.priority[other]
+    """Whether an attempt is asked before another: its turn is earlier, or it came first."""
+    difference = replay.jobs.turn[attempt] - replay.jobs.turn[other]
     if difference != 0:
-        return difference > 0
+        return difference < 0
     return replay.row_of[attempt] <= replay.row_of[other]
 
 
 @compiled(makes_arrays=False)
-def next_kind_for(replay: ReplayState, machine: int) -> int:
-    """Return the kind of who waits and fits a machine: the highest priority, of these who came first; −1: nobody."""
+def next_kind_for(replay: ReplayState, rule: ReplayRule, machine: int) -> int:
+    """Return the kind of who waits and fits a machine: whose turn it is, of these who came first; −1: nobody."""
     best = -1
     best_kind = -1
     cell = replay.cell
@@ -40,9 +41,13 @@ def next_kind_for(replay: ReplayState, machine: int) -> int:
             continue
         if best >= 0 and not is_ahead(replay, head, best):
             continue
-        if gang >= 0 or is_open(cell, machine, head):
-            best = head
-            best_kind = kind
+        if gang < 0:
+            if not is_open(cell, machine, head):
+                continue
+            if rule.kind == OWN and not is_accepted(rule.own, cell, machine, head):
+                continue
+        best = head
+        best_kind = kind
     return best_kind
 
 
@@ -78,7 +83,7 @@ def fits_without_lower_tiers(
 
 
 @compiled(makes_arrays=False)
-def machine_to_preempt(replay: ReplayState, attempt: int) -> int:
+def machine_to_preempt(replay: ReplayState, rule: ReplayRule, attempt: int) -> int:
     """Return the machine where a task fits once lower tiers are evicted and least is missing now; −1: none."""
     best = -1
     least = np.inf
@@ -94,6 +99,7 @@ def machine_to_preempt(replay: ReplayState, attempt: int) -> int:
             fits_without_lower_tiers(replay, machine, attempt)
             and is_better(cell, missing, machine, least, best)
             and is_apart(cell, machine, cell.groups[attempt])
+            and (rule.kind != OWN or is_accepted(rule.own, cell, machine, attempt))
         ):
             best = machine
             least = missing
@@ -107,7 +113,7 @@ def victim_on(
     machine: int,
     tier: int,
 ) -> int:
-    """Return who is evicted first: of the tiers below, the lowest priority, of these who started last."""
+    """Return who is evicted first: of the tiers below, who is worth least, of these who started last."""
     jobs = replay.jobs
     row_of = replay.row_of
     victim = -1
@@ -116,7 +122,7 @@ def victim_on(
         if jobs.tier[task] < tier:
             difference = -1
             if victim >= 0:
-                difference = jobs.priority[task] - jobs.priority[victim]
+                difference = jobs.worth[task] - jobs.worth[victim]
             if difference == 0 and rows[row_of[task], STARTED] > rows[row_of[victim], STARTED]:
                 difference = -1
             if difference < 0:

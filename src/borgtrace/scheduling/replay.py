@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.lifecycle.order import SOURCE_ORDER
@@ -18,6 +17,7 @@ from borgtrace.scheduling.changes import (
 from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.events import run
 from borgtrace.scheduling.gangs import Gangs, gangs_of, no_gangs, with_stand_ins
+from borgtrace.scheduling.kinds import count_alike, kinds_of
 from borgtrace.scheduling.machines import (
     ANYWHERE,
     EXTENDED,
@@ -25,6 +25,12 @@ from borgtrace.scheduling.machines import (
     Demand,
     make_cell,
     settle,
+)
+from borgtrace.scheduling.own_scheduler import (
+    fields_of,
+    own_scores_of,
+    places_of_kinds,
+    raise_failure,
 )
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import TaskPlan
@@ -300,17 +306,22 @@ def replayed(
     if plan and plan.is_decaying:
         reserved = np.stack([demand.sizes, plan.lasting], axis=1)
     jobs = arrivals_of(trace, demand)
+    jobs = with_own_precedence(jobs, policy, demand, has_gpus=has_gpus(trace.tasks))
+    tasks = demand
     gangs = no_gangs(len(trace.tasks))
     if whole_jobs:
         jobs, gangs = gather_gangs(trace, jobs)
         demand = with_stand_ins(demand, gangs)
-    cell, lines = make_cell(capacity, np.arange(len(capacity)), demand)
+    is_own = policy.scheduler is not None
+    cell, lines = make_cell(capacity, np.arange(len(capacity)), demand, keeps_changes=is_own)
     cell.is_up[:] = False
     for machine in range(len(lines)):
         settle(cell, machine)
     state = make_state(trace, cell, lines, jobs, gangs, reserved)
-    rule = ReplayRule(policy.kind, policy.k, policy.preempts, PAUSE)
+    own = own_scores_of(policy.scheduler, cell, tasks, has_gpus=has_gpus(trace.tasks))
+    rule = ReplayRule(policy.kind, policy.k, policy.preempts, PAUSE, own)
     rows = run(state, rule, trace.until, seed)
+    raise_failure(policy.scheduler, own)
     set_first_arrivals(rows, gangs, trace.arrivals)
     ran_on = rows[:, RAN_ON]
     rows[:, RAN_ON] = np.where(ran_on >= 0, lines[ran_on], NEVER)
@@ -326,7 +337,28 @@ def demand_of(trace: ScheduleInput, factor: float) -> Demand:
         sets=tasks.sets,
         allowed=trace.allowed,
         extended=tasks.extended,
+        priority=tasks.priority,
     )
+
+
+def has_gpus(tasks: TaskAttempts) -> bool:
+    """Whether the trace says how many GPUs tasks request and machines have."""
+    return tasks.extended.shape[1] > 0
+
+
+def with_own_precedence(
+    jobs: ReplayArrivals, policy: PlacementPolicy, demand: Demand, *, has_gpus: bool
+) -> ReplayArrivals:
+    """Return arrivals with the queue order and the choice of victims of a scheduler of one's own, where it has them."""
+    scheduler = policy.scheduler
+    if scheduler is None:
+        return jobs
+    fields = fields_of(demand, has_gpus=has_gpus)
+    if scheduler.order is not None:
+        jobs = jobs._replace(turn=places_of_kinds(scheduler, "order", fields, jobs.kinds))
+    if scheduler.victim is not None:
+        jobs = jobs._replace(worth=places_of_kinds(scheduler, "victim", fields, jobs.kinds))
+    return jobs
 
 
 def make_state(
@@ -412,7 +444,7 @@ def arrivals_of(trace: ScheduleInput, demand: Demand) -> ReplayArrivals:
     is_first[after[is_lost]] = True
     firsts = np.flatnonzero(is_first)
     firsts = firsts[np.argsort(trace.arrivals[firsts], kind="stable")]
-    kinds = kinds_of(tasks, demand)
+    kinds = kinds_of(demand)
     return ReplayArrivals(
         time=trace.arrivals,
         duration=np.where(start >= 0, duration, NEVER_RAN),
@@ -423,7 +455,8 @@ def arrivals_of(trace: ScheduleInput, demand: Demand) -> ReplayArrivals:
         firsts=firsts,
         alike=count_alike(kinds[firsts]),
         tier=tiers_of(tasks),
-        priority=tasks.priority,
+        turn=-tasks.priority,
+        worth=tasks.priority,
         kinds=kinds,
     )
 
@@ -446,37 +479,3 @@ def tiers_of(tasks: TaskAttempts) -> Index:
     if "production" in tasks.tiers:
         highest = tasks.tiers.index("production")
     return np.minimum(tasks.tier, highest) + 1
-
-
-def kinds_of(tasks: TaskAttempts, demand: Demand) -> Index:
-    """Return the kind of each attempt: those of one are alike to a scheduler."""
-    columns = list(demand.sizes.T)
-    for amounts in (demand.variances, demand.extended):
-        if len(amounts):
-            columns += list(amounts.T)
-    columns += [demand.sets, demand.groups, tasks.priority]
-    n = len(tasks)
-    kinds = np.zeros(n, np.int64)
-    for column in columns:
-        kinds = encode(kinds * n + encode(column))
-    return kinds
-
-
-def encode(values: Index) -> Index:
-    """Number equal values alike, by a table of hashes: they are too many to be sorted."""
-    return np.asarray(pa.array(values).dictionary_encode().indices, np.int64)
-
-
-def count_alike(kinds: Index) -> Index:
-    """Return how many neighbors from each on are of one kind.
-
-    Examples
-    --------
-    >>> count_alike(np.array([4, 4, 2])).tolist()
-    [2, 1, 1]
-    """
-    n = len(kinds)
-    is_last = np.append(np.diff(kinds) != 0, True)[:n]
-    ends = np.flatnonzero(is_last) + 1
-    places = np.arange(n)
-    return ends[np.searchsorted(ends, places, side="right")] - places

@@ -1,6 +1,6 @@
 """Questions that schedule a trace again: their options, the schedules to make, and notes about the trace."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -13,7 +13,7 @@ from borgtrace.question import EngineTables, Row
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
-from borgtrace.scheduling.policies import PlacementPolicy, parse_policy
+from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of
 from borgtrace.scheduling.replay import (
     RECORDED,
     ScheduleInput,
@@ -23,6 +23,7 @@ from borgtrace.scheduling.replay import (
     replayed,
     with_factor,
 )
+from borgtrace.scheduling.scheduler import Scheduler
 from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
 from borgtrace.schema.bounds import PROCESSES, SEED, SHARE, check_fields
 from borgtrace.store import Store
@@ -37,7 +38,7 @@ class SimulateOptions:
     Attributes
     ----------
     policies
-        Policies as text; `DEFAULTS` by default.
+        Policies as text, or objects of :class:`borgtrace.Scheduler`; `DEFAULTS` by default.
     factor
         Share of their requests that tasks below production take; 0 calibrates it.
     plan
@@ -58,7 +59,7 @@ class SimulateOptions:
         Processes: each replays one policy at a time.
     """
 
-    policies: Sequence[str] = DEFAULTS
+    policies: Sequence[str | Scheduler | PlacementPolicy] = DEFAULTS
     factor: Annotated[float, SHARE] = 0.0
     plan: str = ""
     whole_jobs: bool = False
@@ -75,7 +76,7 @@ class SimulateOptions:
                 "--event-log",
                 "not one schedule",
                 expected="one --policy, not recorded",
-                got=", ".join(self.policies),
+                got=", ".join(label_of(policy) for policy in self.policies),
             )
         for text in self.add_machines:
             parse_machines(text)
@@ -95,7 +96,11 @@ class SimulateOptions:
 
     def parsed_policies(self) -> dict[str, PlacementPolicy | None]:
         """Return the policies by name, None for the trace itself; refuse unknown ones."""
-        return {text: None if text == RECORDED else parse_policy(text) for text in self.policies}
+        parsed: dict[str, PlacementPolicy | None] = {}
+        for value in self.policies:
+            policy = None if value == RECORDED else as_policy(value)
+            parsed[label_of(value)] = policy
+        return parsed
 
 
 class PolicyRun(NamedTuple):
@@ -141,6 +146,11 @@ class ScheduleQuestion(StoreQuestion):
     options: type[Any] = SimulateOptions
     reads: Sequence[str] = ("machine_events", "instance_events")
     note: Callable[[str], None] = field(default=lambda text: None, compare=False)
+
+    def recorded_parameters(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Name schedulers that were given as objects by their labels."""
+        policies = [label_of(policy) for policy in parameters["policies"]]
+        return {**parameters, "policies": policies}
 
     def rows_of_store(
         self,
@@ -199,7 +209,7 @@ def log_schedule(
         store,
         trace,
         submissions,
-        policy=options.policies[0],
+        policy=label_of(options.policies[0]),
         seed=options.seed,
         out=options.event_log,
     )

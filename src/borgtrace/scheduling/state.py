@@ -5,6 +5,7 @@ from typing import NamedTuple
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.gangs import Gangs
 from borgtrace.scheduling.machines import CellState
+from borgtrace.scheduling.own_scores import OwnScores
 from borgtrace.scheduling.queue import Queue
 
 ATTEMPT, SUBMITTED, STARTED, ENDED, RAN_ON, OUTCOME = range(6)
@@ -40,8 +41,10 @@ class ReplayArrivals(NamedTuple):
         Attempts that follow no other, by time: shape (firsts,).
     alike
         How many of `firsts` from each on are of one kind: shape (firsts,).
-    tier, priority
-        Who may evict whom, and who is asked first.
+    tier
+        Who may evict whom.
+    turn, worth
+        Of those that wait the smallest is asked first; of those that may be evicted the smallest goes first.
     kinds
         Attempts of one kind are alike to a scheduler.
     """
@@ -54,7 +57,8 @@ class ReplayArrivals(NamedTuple):
     firsts: Index
     alike: Index
     tier: Index
-    priority: Index
+    turn: Index
+    worth: Index
     kinds: Index
 
 
@@ -89,9 +93,13 @@ class ReplayState(NamedTuple):
 
 
 class ReplayRule(NamedTuple):
-    """The policy: scorer, machines that are looked at (0: all), whether it evicts, and the pause after that, µs."""
+    """The policy: scorer, machines that are looked at (0: all), whether it evicts, and the pause after that, µs.
+
+    `own` has the scores of a scheduler of one's own.
+    """
 
     kind: int
     k: int
     preempts: bool
     pause: int
+    own: OwnScores

@@ -12,7 +12,16 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.changes import CHANGE_TIME, CHANGED_MACHINE, CHANGED_SET, IS_THERE
 from borgtrace.scheduling.gangs import count_room, kind_of
 from borgtrace.scheduling.heap import Heap, push
-from borgtrace.scheduling.machines import CPU, EXTENDED, MACHINE, MEMORY, place, release, settle
+from borgtrace.scheduling.machines import (
+    CPU,
+    EXTENDED,
+    MACHINE,
+    MEMORY,
+    note_change,
+    place,
+    release,
+    settle,
+)
 from borgtrace.scheduling.queue import dequeue
 from borgtrace.scheduling.state import (
     ALIVE,
@@ -189,6 +198,7 @@ def change_machine(
     count_room(cell, replay.queue, replay.gangs, machine, -1)
     if constraint_set > 0:
         cell.allowed[constraint_set, machine] = is_there
+        note_change(cell, machine)
     else:
         cell.is_up[machine] = is_there
         settle(cell, machine)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.extensions import failure_of_extension
+from borgtrace.extensions import failure_of_extension, words_of
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 _NUMBER = re.compile(r"[0-9][0-9,.]*")
@@ -86,8 +86,7 @@ class Trials:
         except Exception as error:
             located = failure_of_extension(error)
             line = f" in {located.where}" if located else ""
-            text = str(error).split("\n", 1)[0]
-            self.add(f"it raises {type(error).__name__}{line}: {text}", where)
+            self.add(f"it raises {type(error).__name__}{line}: {words_of(error)}", where)
         if printed.getvalue():
             text = printed.getvalue().strip()[:_QUOTED]
             self.add(f"it prints to stdout ({text!r}), which is for data: print to stderr")

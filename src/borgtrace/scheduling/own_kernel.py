@@ -1,0 +1,113 @@
+"""The compiled form of a scheduler of one's own: one function that scores a list of machines for a task.
+
+The replay is compiled once, whatever the scheduler: it calls this function by its address, once for a task and not for
+each machine, so that the call costs little and the author's functions are inlined into the loop.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import cfunc, types
+from numba.core.ccallback import CFunc
+from numba.core.types import FunctionType, WrapperAddressProtocol
+
+from borgtrace.kernels.compiled import compiled
+from borgtrace.placement.types import is_compiled
+from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT
+from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
+
+GPU_PARTS = 1000
+"""GPUs are counted in thousandths of a device."""
+
+SCORE_MACHINES = types.boolean(
+    types.float64[::1],
+    types.boolean,
+    types.int64[:, ::1],
+    types.int64[:, ::1],
+    types.int64[::1],
+    types.int64[::1],
+    types.int64,
+    types.float64[::1],
+    types.int64[::1],
+)
+"""The task; whether there are GPUs; what machines have, what is free of it, their tasks; machines, how many of these;
+room for their scores, and for the place of the one that is asked.  Returned: whether no function raised an error."""
+
+
+class NoKernel(WrapperAddressProtocol):
+    """Stands for the function where the scheduler is one of ours: it is never called."""
+
+    def __wrapper_address__(self) -> int:
+        return 1
+
+    def signature(self) -> Any:
+        """Return the type of the function."""
+        return SCORE_MACHINES
+
+
+NO_KERNEL = NoKernel()
+
+
+@cache
+def kernel_of(scheduler: Scheduler) -> CFunc:
+    """Compile the score and the filter of a scheduler; about a second, once in a process.
+
+    Raises
+    ------
+    numba.core.errors.NumbaError
+        Numba cannot compile them; the message names the line.
+    """
+    score = as_compiled(scheduler.score)
+    accepts = as_compiled(scheduler.accepts)
+
+    def score_each(  # type: ignore[no-untyped-def]
+        fields, has_gpus, capacity, free, n_tasks, machines, n, scores, asked
+    ):
+        task = TaskView(fields[0], fields[1], fields[2], int(fields[3]))
+        for place in range(n):
+            asked[0] = place
+            machine = machines[place]
+            gpu_capacity = 0.0
+            gpu_free = 0.0
+            if has_gpus:
+                gpu_capacity = capacity[machine, EXTENDED] / GPU_PARTS
+                gpu_free = free[machine, EXTENDED] / GPU_PARTS
+            view = MachineView(
+                capacity[machine, CPU] / UNIT,
+                capacity[machine, MEMORY] / UNIT,
+                gpu_capacity,
+                free[machine, CPU] / UNIT,
+                free[machine, MEMORY] / UNIT,
+                gpu_free,
+                n_tasks[machine],
+            )
+            if accepts(task, view):
+                scores[place] = score(task, view)
+            else:
+                scores[place] = np.inf
+
+    compiled_loop = as_compiled(score_each)
+
+    def score_machines(  # type: ignore[no-untyped-def]
+        fields, has_gpus, capacity, free, n_tasks, machines, n, scores, asked
+    ):
+        # Around the loop and not in it: there it took four times as long to compile.
+        try:
+            compiled_loop(fields, has_gpus, capacity, free, n_tasks, machines, n, scores, asked)
+        except Exception:
+            return False
+        return True
+
+    return cfunc(SCORE_MACHINES)(score_machines)
+
+
+def as_compiled(function: Any) -> Any:
+    """Return a function as compiled ones call it; a division by zero raises an error there as it does in Python."""
+    if is_compiled(function):
+        return function
+    return compiled(cached=False)(function)
+
+
+KERNEL_TYPE = FunctionType(SCORE_MACHINES)
+"""Numba's type of what :func:`kernel_of` returns."""

@@ -1,0 +1,194 @@
+"""A scheduler of one's own at work: compiled, asked about tasks, and what is said where its functions fail."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from borgtrace.errors import UsageError
+from borgtrace.extensions import failure_of_extension, line_of_function, words_of
+from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.scheduling.kinds import kinds_of
+from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT, CellState, Demand
+from borgtrace.scheduling.own_kernel import GPU_PARTS, kernel_of
+from borgtrace.scheduling.own_scores import (
+    COMMON,
+    FAILURE,
+    TASK,
+    OwnScores,
+    make_own_scores,
+    no_own_scores,
+)
+from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
+
+
+def fields_of(demand: Demand, *, has_gpus: bool) -> Numbers:
+    """Return what a scheduler knows of each task: float64 (n, fields of a TaskView)."""
+    n = len(demand.sizes)
+    fields = np.zeros((n, len(TaskView._fields)))
+    fields[:, :EXTENDED] = demand.sizes / UNIT
+    if has_gpus:
+        fields[:, 2] = demand.extended[:, 0] / GPU_PARTS
+    if len(demand.priority):
+        fields[:, 3] = demand.priority
+    return fields
+
+
+def task_view(fields: Numbers) -> TaskView:
+    """Return a task as a scheduler sees it, from its line of :func:`fields_of`."""
+    cpu, memory, gpu, priority = fields.tolist()
+    return TaskView(cpu, memory, gpu, int(priority))
+
+
+def own_scores_of(
+    scheduler: Scheduler | None,
+    cell: CellState,
+    demand: Demand,
+    *,
+    has_gpus: bool,
+) -> OwnScores:
+    """Return the scores of a scheduler of one's own, none of which is known; nothing where there is none.
+
+    Parameters
+    ----------
+    scheduler
+        Who chooses.
+    cell, demand
+        Machines and tasks.
+    has_gpus
+        Whether the first extended resource is GPUs.
+
+    Raises
+    ------
+    UsageError
+        Numba cannot compile it.
+    """
+    if scheduler is None:
+        return no_own_scores()
+    sets = np.where(is_common(cell)[demand.sets], 0, demand.sets)
+    return make_own_scores(
+        compiled_or_refused(scheduler),
+        cell,
+        fields_of(demand, has_gpus=has_gpus),
+        kinds_of(replace(demand, sets=sets)),
+        sets,
+        has_gpus=has_gpus,
+    )
+
+
+def is_common(cell: CellState) -> Flags:
+    """Whether many machines meet each set of constraints."""
+    n_allowed = cell.allowed.sum(axis=1)
+    return np.asarray(n_allowed * COMMON >= cell.allowed.shape[1])
+
+
+def compiled_or_refused(scheduler: Scheduler) -> Any:
+    """Compile a scheduler.
+
+    Raises
+    ------
+    UsageError
+        Numba cannot; the message has the line, and what Numba refuses.
+    """
+    try:
+        return kernel_of(scheduler)
+    # Numba raises many kinds of errors, some of them Python's own.
+    except Exception as error:
+        located = failure_of_extension(error)
+        raise UsageError(
+            located.where if located else line_of_function(scheduler.score),
+            "Numba cannot compile this",
+            got=words_of(error),
+            way_out="use numbers, conditions and loops alone, and put @borgtrace.compiled() above functions it calls",
+        ) from error
+
+
+def places_of_kinds(scheduler: Scheduler, role: str, fields: Numbers, kinds: Index) -> Index:
+    """Return for each task the place of its kind when kinds are sorted by a function of the scheduler: int64 (n,).
+
+    Parameters
+    ----------
+    scheduler
+        Whose function it is.
+    role
+        ``order`` or ``victim``.
+    fields, kinds
+        Of each task.
+
+    Raises
+    ------
+    UsageError
+        It returns what is no number.
+    """
+    function = getattr(scheduler, role)
+    _, first = np.unique(kinds, return_index=True)
+    values = np.empty(len(first))
+    # In plain Python: kinds are few, and nothing has to be compiled.
+    for place, task in enumerate(first.tolist()):
+        view = task_view(fields[task])
+        value = function(view)
+        if not is_number(value):
+            raise UsageError(
+                line_of_function(function),
+                f"`{role}` of {scheduler.name} returns no number",
+                got=f"{value!r} for {shown(view)}",
+            )
+        values[place] = value
+    ranks = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return ranks[kinds]
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value can be compared as a number."""
+    return isinstance(value, float | int | np.floating | np.integer) and not math.isnan(value)
+
+
+def raise_failure(scheduler: Scheduler | None, own: OwnScores) -> None:
+    """Raise the error of the first score with which something is wrong.
+
+    Raises
+    ------
+    UsageError
+        A score is NaN.
+    Exception
+        What the function itself raises: it is called again, in plain Python, so that the error has its line.
+    """
+    if scheduler is None or not own.marks[FAILURE]:
+        return
+    task = task_view(own.fields[own.marks[TASK]])
+    machine = machine_view(own.failed, has_gpus=own.has_gpus)
+    for function in (scheduler.accepts, scheduler.score):
+        # What was compiled hides its lines.
+        getattr(function, "py_func", function)(task, machine)
+    raise UsageError(
+        line_of_function(scheduler.score),
+        f"the score of {scheduler.name} is not a number",
+        got=f"NaN for {shown(task)} and {shown(machine)}",
+        way_out="return infinity for a machine that should not be used",
+    )
+
+
+def machine_view(failed: Index, *, has_gpus: bool) -> MachineView:
+    """Return a machine as a scheduler sees it, from what :class:`OwnScores` has of the one that failed."""
+    width = len(failed) // 2
+    capacity = failed[:width]
+    free = failed[width : 2 * width]
+    return MachineView(
+        cpu_capacity=float(capacity[CPU] / UNIT),
+        memory_capacity=float(capacity[MEMORY] / UNIT),
+        gpu_capacity=float(capacity[EXTENDED] / GPU_PARTS) if has_gpus else 0.0,
+        cpu_free=float(free[CPU] / UNIT),
+        memory_free=float(free[MEMORY] / UNIT),
+        gpu_free=float(free[EXTENDED] / GPU_PARTS) if has_gpus else 0.0,
+        n_tasks=int(failed[-1]),
+    )
+
+
+def shown(view: TaskView | MachineView) -> str:
+    """Return a task or a machine for a message: ``task(cpu=0.25, memory=0.5, gpu=0, priority=9)``."""
+    noun = "task" if isinstance(view, TaskView) else "machine"
+    values = [f"{name}={value:.4g}" for name, value in view._asdict().items()]
+    return f"{noun}({', '.join(values)})"
