@@ -104,9 +104,9 @@ def names_of_what_ifs() -> Iterable[str]:
 
 def names_of_placements() -> Iterable[str]:
     """Return the names of policies that place tasks."""
-    from borgtrace.scheduling import POLICIES
+    from borgtrace.scheduling import SCHEDULER_KINDS
 
-    return POLICIES
+    return SCHEDULER_KINDS
 
 
 def names_of_schedules() -> Iterable[str]:

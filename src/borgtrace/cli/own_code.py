@@ -44,3 +44,16 @@ def names_in_own_code(
             )
         names += added
     return names
+
+
+def print_names_of(kinds: Registry[Any]) -> None:
+    """Print the names of one kind, each with a few words, and where it comes from unless it is ours.
+
+    Parameters
+    ----------
+    kinds
+        What is listed; those of packages are imported.
+    """
+    for name, extension in kinds.items():
+        origin = "" if name in kinds.own else f" (from {kinds.origin(name)})"
+        print(f"{name:<22}{extension.about}{origin}")

@@ -10,6 +10,7 @@ from borgtrace.testing.forecasters import check_forecaster
 from borgtrace.testing.policies import check_policy
 from borgtrace.testing.questions import check_question
 from borgtrace.testing.recommenders import check_recommender
+from borgtrace.testing.schedulers import check_scheduler
 from borgtrace.testing.trial import ContractError
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "check_policy",
     "check_question",
     "check_recommender",
+    "check_scheduler",
 ]

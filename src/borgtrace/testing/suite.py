@@ -20,6 +20,7 @@ from borgtrace.forecast import FORECASTER_KINDS
 from borgtrace.overcommit.policies import POLICY_KINDS
 from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
 from borgtrace.placement import ESTIMATOR_KINDS
+from borgtrace.scheduling import SCHEDULER_KINDS
 from borgtrace.schema.dialects import DIALECT_KINDS
 from borgtrace.testing.dialects import check_dialect
 from borgtrace.testing.estimators import check_estimator
@@ -27,6 +28,7 @@ from borgtrace.testing.forecasters import check_forecaster
 from borgtrace.testing.policies import check_policy
 from borgtrace.testing.questions import check_question
 from borgtrace.testing.recommenders import check_recommender
+from borgtrace.testing.schedulers import check_scheduler
 from borgtrace.testing.trial import ContractError
 
 _POLL_S = 0.1
@@ -64,6 +66,7 @@ def checks() -> list[CheckedKind]:
         (POLICY_KINDS, check_policy),
         (RECOMMENDER_KINDS, check_recommender),
         (ESTIMATOR_KINDS, check_estimator),
+        (SCHEDULER_KINDS, check_scheduler),
         (FORECASTER_KINDS, check_forecaster),
     ]
 

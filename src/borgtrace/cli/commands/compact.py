@@ -9,6 +9,7 @@ from borgtrace.cli.completion import complete_placements, complete_what_ifs
 from borgtrace.cli.options import (
     MOMENTS,
     EngineOption,
+    FromOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -94,6 +95,7 @@ def compact(
     at: MomentOption = "",
     what_if: WhatIfOption = None,
     policy: PlacementPolicyOption = "least-stranded",
+    sources: FromOption = None,
     margin: MarginOption = 0.25,
     plan: PlannedRowOption = "",
     cores_per_unit: CoresPerUnitOption = 0.0,
@@ -120,11 +122,14 @@ def compact(
     import borgtrace
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import print_prose
+    from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.notation import WallClock
     from borgtrace.report.answer_files import check_png
     from borgtrace.scheduling import COMPACT, CompactOptions, busiest_moment
     from borgtrace.scheduling.compact import ALL
+    from borgtrace.scheduling.policies import SCHEDULER_KINDS
 
+    names_in_own_code(sources, SCHEDULER_KINDS)
     if list_names:
         print_what_ifs()
         return
@@ -163,10 +168,10 @@ def compact(
 
 def print_what_ifs() -> None:
     """Print the what-ifs and the policies with a sentence about each."""
-    from borgtrace.scheduling import POLICIES
+    from borgtrace.cli.own_code import print_names_of
+    from borgtrace.scheduling.policies import SCHEDULER_KINDS
     from borgtrace.scheduling.whatifs import WHAT_IFS
 
     for what_if in WHAT_IFS:
         print(f"{what_if.name:<22}{what_if.note or what_if.published}".rstrip())
-    for policy in POLICIES.values():
-        print(f"{policy.name:<22}{policy.about}")
+    print_names_of(SCHEDULER_KINDS)

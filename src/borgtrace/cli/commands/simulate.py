@@ -3,6 +3,7 @@
 from borgtrace.cli.command import command
 from borgtrace.cli.options import (
     EngineOption,
+    FromOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -31,6 +32,7 @@ from borgtrace.cli.simulate_options import (
 def simulate(
     store: StoreOrListArgument = None,
     policy: ScheduleOption = None,
+    sources: FromOption = None,
     factor: FactorOption = 0.0,
     plan: PlanOfAllTasksOption = "",
     whole_jobs: WholeJobsOption = False,
@@ -60,16 +62,19 @@ def simulate(
     import borgtrace
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import print_prose
+    from borgtrace.cli.own_code import names_in_own_code, print_names_of
     from borgtrace.report.answer_files import check_png
     from borgtrace.scheduling import SIMULATE, SIMULATE_HOURS, SimulateOptions
+    from borgtrace.scheduling.policies import SCHEDULER_KINDS
     from borgtrace.scheduling.schedule_question import DEFAULTS
 
+    own_schedulers = names_in_own_code(sources, SCHEDULER_KINDS)
     if list_names:
-        print_schedulers()
+        print_names_of(SCHEDULER_KINDS)
         return
     check_png(png, out)
     options = SimulateOptions(
-        policies=tuple(policy or DEFAULTS),
+        policies=tuple(policy or (*DEFAULTS, *own_schedulers)),
         factor=factor,
         plan=plan,
         whole_jobs=whole_jobs,
@@ -92,11 +97,3 @@ def simulate(
         raw=raw,
         engine=engine,
     )
-
-
-def print_schedulers() -> None:
-    """Print the policies with a sentence about each."""
-    from borgtrace.scheduling import POLICIES
-
-    for policy in POLICIES.values():
-        print(f"{policy.name:<22}{policy.about}")

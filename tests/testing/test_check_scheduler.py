@@ -1,0 +1,140 @@
+"""The contract check of schedulers names each fault in one sentence; what restates ours keeps the contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from borgtrace import Scheduler
+from borgtrace.extensions import import_source
+from borgtrace.testing import ContractError, check_scheduler
+from tests.extensions.own_code import write
+
+FEW = "on a machine with a few tasks"
+KNOWN_OF_TASK = "a task has cpu, memory, gpu, priority"
+FAULTS = {
+    "text": ('return "low"', f"{FEW}, score returns 'low': expected a number"),
+    "nothing": ("machine.n_tasks", f"{FEW}, score returns None: is there a return at its end?"),
+    "NaN": (
+        "return float('nan')",
+        f"{FEW}, score returns NaN: return infinity for what should not be used",
+    ),
+    "an exception": (
+        "return 1 / (machine.cpu_free - task.cpu)",
+        "on a machine that becomes full, it raises ZeroDivisionError in {file}:6: float division by zero",
+    ),
+    "an oracle": (
+        "return task.duration",
+        f"it asks for task.duration, which a scheduler does not know: {KNOWN_OF_TASK}",
+    ),
+    "a change of its input": (
+        "task.cpu = 0\n    return 0",
+        "it changes its input: a task and a machine stay as they are",
+    ),
+    "memory": (
+        "SEEN.append(task)\n    return len(SEEN)",
+        "score returns another value when it is asked again: it may depend on its arguments alone",
+    ),
+    "chance": (
+        "return random.random()",
+        "score returns another value when it is asked again: it may depend on its arguments alone",
+    ),
+    "no machine": (
+        "return math.inf",
+        "it takes none of 6 machines that have room for the task",
+    ),
+    "printing": (
+        "print('asked')\n    return 0",
+        "it prints to stdout ('asked'), which is for data: print to stderr",
+    ),
+}
+TEXT = """import math
+import random
+from borgtrace import Scheduler
+SEEN = []
+def score(task, machine):
+    {body}
+
+
+SCHEDULER = Scheduler(name="own", about="a scheduler of a test", score=score)
+"""
+
+
+def failures_of(tmp_path: Path, text: str) -> tuple[Path, tuple[str, ...]]:
+    file = write(tmp_path, "own.py", text)
+    with pytest.raises(ContractError) as raised:
+        check_scheduler(import_source(str(file)).SCHEDULER)
+    return file, raised.value.failures
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_named(tmp_path: Path, fault: str) -> None:
+    body, sentence = FAULTS[fault]
+    file, failures = failures_of(tmp_path, TEXT.format(body=body))
+    assert sentence.format(file=file) in failures
+
+
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [
+        (
+            "return len(open('scores').read()) if machine.n_tasks > 99 else 0",
+            "Untyped global name 'open': Cannot determine Numba type of <class 'builtin_function_or_method'>",
+        ),
+        ("import math\n    return 0.0", "Use of unsupported opcode (IMPORT_NAME) found."),
+    ],
+)
+def test_what_numba_refuses_is_named_by_its_line(tmp_path: Path, body: str, refused: str) -> None:
+    file, failures = failures_of(tmp_path, TEXT.format(body=body))
+    assert failures == (f"Numba cannot compile {file}:6: {refused}",)
+
+
+def test_an_order_and_a_victim_are_checked(tmp_path: Path) -> None:
+    text = """from borgtrace import Scheduler
+
+
+def order(task):
+    return task.user
+
+
+SCHEDULER = Scheduler(name="own", about="a scheduler of a test", order=order, victim=lambda task: None)
+"""
+    _, failures = failures_of(tmp_path, text)
+    assert failures == (
+        f"it asks for task.user, which a scheduler does not know: {KNOWN_OF_TASK}",
+        f"{FEW}, victim returns None: is there a return at its end?",
+    )
+
+
+def test_a_filter_answers_yes_or_no(tmp_path: Path) -> None:
+    text = """from borgtrace import Scheduler
+
+
+def accepts(task, machine):
+    return machine.n_tasks
+
+
+SCHEDULER = Scheduler(name="own", about="a scheduler of a test", accepts=accepts)
+"""
+    _, failures = failures_of(tmp_path, text)
+    assert failures == (f"{FEW}, accepts returns 7: expected True or False",)
+
+
+def test_what_has_no_words(tmp_path: Path) -> None:
+    text = 'from borgtrace import Scheduler\n\nSCHEDULER = Scheduler(name="My own", about="")\n'
+    _, failures = failures_of(tmp_path, text)
+    assert failures == (
+        "its name is 'My own': write small letters and hyphens, such as peak-of-hour",
+        "it has no attribute `about`: a few words on what it does, for lists",
+    )
+
+
+def test_what_is_no_scheduler() -> None:
+    with pytest.raises(ContractError) as raised:
+        check_scheduler(len)  # type: ignore[arg-type]
+    assert raised.value.failures == ("it is not a value borgtrace.Scheduler(…)",)
+
+
+def test_defaults_keep_the_contract() -> None:
+    check_scheduler(Scheduler(name="tight", about="least is left"))
