@@ -8,9 +8,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import cfunc, types
+from numba.core import cgutils
 from numba.core.ccallback import CFunc
-from numba.core.types import FunctionType, WrapperAddressProtocol
+from numba.extending import intrinsic
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.placement.types import is_compiled
@@ -35,18 +37,28 @@ SCORE_MACHINES = types.boolean(
 room for their scores, and for the place of the one that is asked.  Returned: whether no function raised an error."""
 
 
-class NoKernel(WrapperAddressProtocol):
-    """Stands for the function where the scheduler is one of ours: it is never called."""
-
-    def __wrapper_address__(self) -> int:
-        return 1
-
-    def signature(self) -> Any:
-        """Return the type of the function."""
-        return SCORE_MACHINES
+NO_KERNEL = 0
+"""Stands for the address where the scheduler is one of ours: it is never called."""
 
 
-NO_KERNEL = NoKernel()
+@intrinsic
+def score_machines_at(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+    """Call what :func:`kernel_of` returns by its address, with a tuple of arguments.
+
+    Numba's own type of functions would do the same, but of every kernel that is handed a function, Numba then works out
+    the types of all arguments anew at each call from Python: half a millisecond, of a state with many arrays.
+    """
+    signature = types.boolean(types.int64, types.Tuple(SCORE_MACHINES.args))
+
+    def generate(context, builder, _, values):  # type: ignore[no-untyped-def]
+        pointer, packed = values
+        of_arguments = [context.get_value_type(kind) for kind in SCORE_MACHINES.args]
+        returned = context.get_value_type(SCORE_MACHINES.return_type)
+        function_type = ir.FunctionType(returned, of_arguments)
+        function = builder.inttoptr(pointer, function_type.as_pointer())
+        return builder.call(function, cgutils.unpack_tuple(builder, packed))
+
+    return signature, generate
 
 
 @cache
@@ -107,7 +119,3 @@ def as_compiled(function: Any) -> Any:
     if is_compiled(function):
         return function
     return compiled(cached=False)(function)
-
-
-KERNEL_TYPE = FunctionType(SCORE_MACHINES)
-"""Numba's type of what :func:`kernel_of` returns."""

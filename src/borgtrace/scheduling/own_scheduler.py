@@ -70,7 +70,7 @@ def own_scores_of(
         return no_own_scores()
     sets = np.where(is_common(cell)[demand.sets], 0, demand.sets)
     return make_own_scores(
-        compiled_or_refused(scheduler),
+        compiled_or_refused(scheduler).address,
         cell,
         fields_of(demand, has_gpus=has_gpus),
         kinds_of(replace(demand, sets=sets)),

@@ -7,7 +7,7 @@ better, it is the choice of a plain scan, and once none is, all are asked anew. 
 the processor's cache when it is needed again: with the scores of all machines a replay took half as long again.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import has_room, is_apart
 from borgtrace.scheduling.heap import Heap, make_heap, pop, push, replace_top
 from borgtrace.scheduling.machines import CHANGES, CPU, EXTENDED, MEMORY, CellState
-from borgtrace.scheduling.own_kernel import NO_KERNEL
+from borgtrace.scheduling.own_kernel import NO_KERNEL, score_machines_at
 
 LISTED = 96
 """Machines in a new list."""
@@ -40,7 +40,7 @@ class OwnScores(NamedTuple):
     Attributes
     ----------
     kernel
-        Its compiled form: see :mod:`borgtrace.scheduling.own_kernel`.
+        Address of its compiled form: see :mod:`borgtrace.scheduling.own_kernel`.
     has_gpus
         Whether the first extended resource is GPUs.
     fields
@@ -70,7 +70,7 @@ class OwnScores(NamedTuple):
         Capacity, what is free, and number of tasks of the machine with that score.
     """
 
-    kernel: Any
+    kernel: int
     has_gpus: bool
     fields: Numbers
     kinds: Index
@@ -89,14 +89,14 @@ class OwnScores(NamedTuple):
 
 
 def make_own_scores(
-    kernel: Any, cell: CellState, fields: Numbers, kinds: Index, sets: Index, *, has_gpus: bool
+    kernel: int, cell: CellState, fields: Numbers, kinds: Index, sets: Index, *, has_gpus: bool
 ) -> OwnScores:
     """Return lists of which none is known.
 
     Parameters
     ----------
     kernel
-        As :func:`borgtrace.scheduling.own_kernel.kernel_of` returns it.
+        Address of what :func:`borgtrace.scheduling.own_kernel.kernel_of` returns.
     cell
         The machines.
     fields, kinds, sets, has_gpus
@@ -153,16 +153,19 @@ def ask(own: OwnScores, cell: CellState, task: int, n: int) -> None:
     """Score the first `n` machines of `asked`; what is no number becomes infinity, and is noted."""
     is_done = True
     if n > 0 and own.marks[FAILURE] == 0:
-        is_done = own.kernel(
-            own.fields[task],
-            own.has_gpus,
-            cell.capacity,
-            cell.free,
-            cell.n_tasks,
-            own.asked,
-            n,
-            own.answers,
-            own.marks[AT:],
+        is_done = score_machines_at(
+            own.kernel,
+            (
+                own.fields[task],
+                own.has_gpus,
+                cell.capacity,
+                cell.free,
+                cell.n_tasks,
+                own.asked,
+                n,
+                own.answers,
+                own.marks[AT:],
+            ),
         )
     if not is_done:
         note_failure(own, cell, task, own.marks[AT], RAISED)
