@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from borgtrace.advice import Advice
     from borgtrace.interactive.answer import StoreAnswer
     from borgtrace.interactive.question_list import QuestionList
-    from borgtrace.overcommit import PeakPolicy
+    from borgtrace.overcommit import MachineBlocks, PeakPolicy
     from borgtrace.question import Question, Result
     from borgtrace.report import Summary
+    from borgtrace.scheduling import ScheduleInput
     from borgtrace.store.arrow_tables import ArrowTable
 
 
@@ -273,6 +274,54 @@ class Store(StoredTables):
             The store has no such machine.
         """
         return Machine.of(self, machine)
+
+    def machine_blocks(
+        self, resource: str = "cpu", *, tasks: str = "all", metric: str = ""
+    ) -> MachineBlocks:
+        """Return usage and limits by machine, as replays of overcommit policies use them, for a loop of your own.
+
+        Parameters
+        ----------
+        resource
+            ``"cpu"`` or ``"memory"``.
+        tasks
+            ``"all"``, ``"high"`` (high priority) or a tier.
+        metric
+            What is taken as usage, such as ``"maximum_cpu"``; the default of the trace's format where empty.
+
+        Raises
+        ------
+        UsageError
+            For an unknown resource, tier or metric.
+
+        Notes
+        -----
+        Usage is sorted by machine once, and kept beside the store; then this takes milliseconds.
+        """
+        from borgtrace.overcommit import machine_blocks
+
+        return machine_blocks(self, resource, tasks=tasks, metric=metric)
+
+    def workload(self) -> ScheduleInput:
+        """Return the attempts to run tasks, the machines and their changes, as the scheduler simulation uses them.
+
+        Raises
+        ------
+        NotApplicable
+            No attempt has a beginning, or no machine a capacity.
+
+        Notes
+        -----
+        Of ``workload.tasks`` and ``workload.machines`` all sizes are int64 in parts of 2²⁰ of the largest machine,
+        times int64 µs on the trace's clock, −1 where there is none.
+        """
+        from borgtrace.question import EngineTables, NotApplicable
+        from borgtrace.scheduling import ScheduleInput
+
+        span = self.manifest.time_range.get("instance_events")
+        NotApplicable.unless(span, "no event of a task is in the store (instance_events)")
+        tables = EngineTables.of(self, None, memory=self.memory)
+        return ScheduleInput.of(tables, self.manifest.time_range["instance_events"][1])
 
 
 def check_no_predicate(question: Question, where: str) -> None:

@@ -9,6 +9,7 @@ from borgtrace.scheduling.policies import (
     PlacementPolicy,
     parse_policy,
 )
+from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.schedule_question import SimulateOptions
 from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
 from borgtrace.scheduling.simulate import SIMULATE
@@ -23,6 +24,7 @@ __all__ = [
     "MachineView",
     "PlacementPolicy",
     "Scheduler",
+    "ScheduleInput",
     "SimulateOptions",
     "TaskView",
     "busiest_moment",
