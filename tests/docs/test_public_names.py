@@ -28,7 +28,8 @@ def test_help_dir_and_the_reference_show_the_same_names(name, generated):
     package = importlib.import_module(name)
     names = set(package.__all__) - {"__version__"}
     assert set(dir(package)) - {"__version__"} == names
-    assert len(names) <= 24
+    # As many as one remembers: what users name, and a base class for each kind of their ideas.
+    assert len(names) <= 28
     text = pydoc.plain(pydoc.render_doc(package))
     shown = set(re.findall(r"^ {4}class (\w+)", section(text, "CLASSES"), re.M))
     shown |= set(re.findall(r"^ {4}(\w+)\(", section(text, "FUNCTIONS"), re.M))
