@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -87,6 +88,31 @@ def test_an_object_stands_in_the_place_of_a_name(store: Path, tight: Path, name:
     assert "Scheduler(" not in str(answer.provenance)
     answer = opened.ask(COMPACT, policy=scheduler, what_ifs=("limits",), at=300_000_000)
     assert name in str(answer.provenance)
+
+
+def test_an_answer_says_whose_code_it_was_made_with(store: Path, tight: Path, name: str) -> None:
+    scheduler = import_source(str(tight)).SCHEDULER
+    source = {"source": "tight.py", "sha256": hashlib.sha256(tight.read_bytes()).hexdigest()}
+    opened = borgtrace.open(store)
+    simulated = opened.ask(SIMULATE, policies=(scheduler, "best-fit"))
+    assert simulated.provenance.extensions == {name: source}
+    compacted = opened.ask(COMPACT, policy=scheduler, what_ifs=("limits",), at=300_000_000)
+    assert compacted.provenance.extensions == {name: source}
+    assert opened.ask(SIMULATE, policies=("best-fit",)).provenance.extensions == {}
+
+
+def test_one_that_never_ends_is_stopped_at_its_line(tmp_path: Path, name: str, run: Run) -> None:
+    text = TIGHT.format(name=name, score="0.0").replace(
+        "    return", "    while True:\n        pass\n    return"
+    )
+    file = write(tmp_path, "own.py", text)
+    code, _, err = run("check", file, "--timeout", "8s")
+    assert code == 2
+    assert err in {
+        f"borgtrace: {file}:{line}: not done after 8 s; does this line repeat for ever? "
+        "--timeout allows more time\n"
+        for line in (7, 8)
+    }
 
 
 def test_what_is_no_scheduler_is_refused(store: Path) -> None:

@@ -20,6 +20,7 @@ LISTS = {
     "share-of-limits": ["overcommit", "--list"],
     "last-sample": ["overcommit", "--list"],
     "scaled-means": ["colocate", "--estimators"],
+    "roomiest": ["simulate", "--list"],
     "last-mean": ["forecast", "--list"],
 }
 """The list that has each idea of the package."""
@@ -146,6 +147,13 @@ def test_its_recommender_is_judged(environment: Environment, store: Path) -> Non
 def test_its_estimator_places_tasks(environment: Environment) -> None:
     words = ("--synthetic", 30, "--estimator", "scaled-means:1.5", "--json")
     assert "scaled-means" in environment.borgtrace("colocate", "place", *words)
+
+
+def test_its_scheduler_places_tasks(environment: Environment, store: Path) -> None:
+    answer = json.loads(environment.borgtrace("simulate", store, "--policy", "roomiest", "--json"))
+    assert {row["policy"] for row in answer["rows"]} == {"roomiest"}
+    source = answer["provenance"]["extensions"]["roomiest"]
+    assert source["source"] == "borg_ideas.roomiest"
 
 
 def test_its_forecaster_is_judged(environment: Environment, store: Path) -> None:

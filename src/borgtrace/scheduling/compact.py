@@ -6,7 +6,7 @@ Borg's score); ties go to the lowest machine id. The result is the 90th percenti
 result, beside what was published of Google's cells of 2014, which are not in any public trace.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -35,7 +35,7 @@ from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.scheduling.compaction import CellWorkload, bound, needed
 from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.plan import parse_plan, plan_of
-from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of
+from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of, scores_of
 from borgtrace.scheduling.scheduler import Scheduler
 from borgtrace.scheduling.whatifs import LIMITS, WHAT_IFS, Moment, WhatIf
 from borgtrace.scheduling.workload import (
@@ -539,6 +539,17 @@ CLAIMS = [
 ]
 
 
+def named_scheduler(options: CompactOptions) -> dict[str, Callable[..., Any]]:
+    """Return the score of a scheduler that is not ours, by its name.
+
+    Parameters
+    ----------
+    options
+        Of the compaction.
+    """
+    return scores_of([as_policy(options.policy)])
+
+
 class CompactQuestion(StoreQuestion):
     """The question of cell compaction, whose policy may be an object."""
 
@@ -553,6 +564,7 @@ COMPACT = CompactQuestion(
     answer=ANSWER,
     compute=compute,
     options=CompactOptions,
+    code=named_scheduler,
     chart=chart,
     claims=CLAIMS,
     sentence=machines_in_words,

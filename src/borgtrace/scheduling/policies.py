@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -162,6 +163,21 @@ def as_policy(value: str | Scheduler | PlacementPolicy) -> PlacementPolicy:
         expected="names, and objects of borgtrace.Scheduler",
         got=kind_of(value),
     )
+
+
+def scores_of(policies: Iterable[PlacementPolicy]) -> dict[str, Callable[..., Any]]:
+    """Return the scores of the schedulers among policies, by name: an answer says whose code it was made with.
+
+    Parameters
+    ----------
+    policies
+        Ours have no scheduler, and are left out.
+    """
+    scores = {}
+    for policy in policies:
+        if policy.scheduler is not None:
+            scores[policy.name] = policy.scheduler.score
+    return scores
 
 
 def label_of(value: str | Scheduler | PlacementPolicy) -> str:

@@ -10,10 +10,10 @@ from borgtrace.engine.workers import map_workers
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index
 from borgtrace.question import EngineTables, Row
-from borgtrace.question.store_question import StoreQuestion
+from borgtrace.question.store_question import NamedCode, StoreQuestion
 from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
-from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of
+from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of, scores_of
 from borgtrace.scheduling.replay import (
     RECORDED,
     ScheduleInput,
@@ -103,6 +103,17 @@ class SimulateOptions:
         return parsed
 
 
+def named_schedulers(options: SimulateOptions) -> dict[str, Callable[..., Any]]:
+    """Return the scores of schedulers that are not ours, by their names.
+
+    Parameters
+    ----------
+    options
+        Of the simulation.
+    """
+    return scores_of(policy for policy in options.parsed_policies().values() if policy)
+
+
 class PolicyRun(NamedTuple):
     """One schedule to make.
 
@@ -144,6 +155,7 @@ class ScheduleQuestion(StoreQuestion):
     """
 
     options: type[Any] = SimulateOptions
+    code: NamedCode = field(default=named_schedulers, compare=False)
     reads: Sequence[str] = ("machine_events", "instance_events")
     note: Callable[[str], None] = field(default=lambda text: None, compare=False)
 
