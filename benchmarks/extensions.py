@@ -36,7 +36,7 @@ from overcommit import machine
 
 MACHINES = 60
 SLOTS = 2016
-STEPS = 50_000
+STEPS = 300_000
 
 
 def left_over(task: Any, machine: Any) -> float:

@@ -7,6 +7,7 @@ import fcntl
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -91,6 +92,37 @@ def _needs_spark(item: pytest.Item) -> bool:
     # A test of all engines gets the session by its parameter.
     call = getattr(item, "callspec", None)
     return call is not None and call.params.get("con") == SPARK
+
+
+_REGISTRIES = (
+    ("borgtrace.catalog", "QUESTION_KINDS"),
+    ("borgtrace.schema.dialects", "DIALECT_KINDS"),
+    ("borgtrace.overcommit.policies.registry", "POLICY_KINDS"),
+    ("borgtrace.overcommit.recommenders.registry", "RECOMMENDER_KINDS"),
+    ("borgtrace.placement.estimators.registry", "ESTIMATOR_KINDS"),
+    ("borgtrace.scheduling.policies", "SCHEDULER_KINDS"),
+    ("borgtrace.forecast.registry", "FORECASTER_KINDS"),
+)
+"""Where ideas of users are remembered as long as a process lives."""
+
+
+@pytest.fixture(autouse=True)
+def forget_extensions() -> Iterator[None]:
+    """Let nothing that a test adds with ``--from`` be listed in the tests after it."""
+    before = {name: dict(files) for name, files in _extensions_of_files().items()}
+    yield
+    for name, files in _extensions_of_files().items():
+        files.clear()
+        files.update(before.get(name, {}))
+
+
+def _extensions_of_files() -> dict[str, dict[str, Any]]:
+    """Return what the registries that are imported remember of files."""
+    loaded = {}
+    for module, name in _REGISTRIES:
+        if module in sys.modules:
+            loaded[name] = getattr(sys.modules[module], name)._of_files
+    return loaded
 
 
 _LONGEST_TEST = 900

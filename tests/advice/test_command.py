@@ -73,6 +73,7 @@ def test_one_screen_and_the_files(shop: Store, run: Runner, tmp_path: Path) -> N
     assert "http://" not in re.sub(r'xmlns="[^"]*"', "", html).replace("data:", "")
 
 
+@pytest.mark.wide
 def test_the_same_store_gives_the_same_files(shop: Store, run: Runner, tmp_path: Path) -> None:
     pages = []
     for place in ("one", "other"):
@@ -87,6 +88,7 @@ def test_the_same_store_gives_the_same_files(shop: Store, run: Runner, tmp_path:
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
+@pytest.mark.wide
 def test_files_of_an_earlier_advice_do_not_stay(shop: Store, run: Runner, tmp_path: Path) -> None:
     page = tmp_path / "advice.html"
     assert run("advise", str(shop.path), "--out", str(page)).exit_code == 0
@@ -97,6 +99,7 @@ def test_files_of_an_earlier_advice_do_not_stay(shop: Store, run: Runner, tmp_pa
     assert not (tmp_path / "advice" / "vpa.yaml").exists()
 
 
+@pytest.mark.wide
 def test_files_become_a_store_first(run: Runner, tmp_path: Path) -> None:
     answers = write_answers(tmp_path / "answers", TWO_HOURS)
     store = tmp_path / "made"

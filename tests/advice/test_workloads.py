@@ -63,6 +63,7 @@ def test_limits_keep_their_ratio_and_their_distance_from_the_peak(advice: Advice
     assert (db["cpu_limit"], db["cpu_limit_recommended"]) == (None, None)
 
 
+@pytest.mark.wide
 def test_memory_may_be_recommended_below_its_peak_when_that_is_asked_for(shop: Store) -> None:
     options = AdviceOptions(recommender="koordinator", below_peak=True)
     asked = rows_of(advise(shop, options))["shop/db/db"]

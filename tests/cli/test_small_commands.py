@@ -298,6 +298,7 @@ def test_a_question_that_was_refused_is_named(
         store,
         n_questions=2,
         n_charts=1,
+        n_kept=0,
         size=10**6,
         refused=refused,
     )

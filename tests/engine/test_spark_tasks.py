@@ -282,7 +282,7 @@ def test_a_dataset_made_on_spark_is_that_of_this_machine(
         for path in (tmp_path / "here").rglob("*")
         if path.is_file()
     )
-    assert len(files) == 8
+    assert len(files) == 9
     for file in files:
         assert (tmp_path / "here" / file).read_bytes() == (
             tmp_path / "there" / file

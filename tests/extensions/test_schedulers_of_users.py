@@ -37,6 +37,7 @@ def without_name(rows: list[dict]) -> list[dict]:
     return [{**row, "policy": ""} for row in rows]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_scheduler_of_a_file_is_replayed_beside_ours(
     store: Path, tight: Path, name: str, run: Run, jobs: int

@@ -23,6 +23,8 @@ from tests.browser import axe_violations, chromium, shape
 
 from .faults import faults, leave_out_what_is_alike, wait_until_drawn
 
+pytestmark = pytest.mark.wide
+
 COMPARED = ("utilization", "transitions", "data_quality")
 QUESTIONS = (*COMPARED, "machine_shapes", "run_times", "reservation")
 """Lines, areas, bars, points, heat maps and a diagram; in panels, in rows and columns of panels, and alone."""

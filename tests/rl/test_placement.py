@@ -20,6 +20,9 @@ from borgtrace.rl import PlacementEnv, Scenario
 from borgtrace.synth import generate
 from tests.ingest.raw import write_part
 
+# The kernels of an episode are compiled first, which takes a minute.
+pytestmark = pytest.mark.wide
+
 SUBMIT, SCHEDULE, EVICT, FAIL, FINISH = range(5)
 SECOND = 1_000_000
 

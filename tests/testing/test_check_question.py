@@ -11,6 +11,7 @@ import pytest
 from borgtrace.catalog import names, questions
 from borgtrace.question import Answer, Claim, Column, NotApplicable, Question, Tables, above, sql
 from borgtrace.testing import check_question
+from borgtrace.testing.questions import check_question_on_a_cell
 
 ANSWER = Answer(
     grain="type",
@@ -127,3 +128,38 @@ def test_a_question_that_answers_from_nothing() -> None:
         "events_by_type: on a 2011 store without rows it answers 1 rows; "
         "on a 2019 store without rows it answers 1 rows"
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "failure"),
+    [
+        (
+            {"answer": replace(ANSWER, columns=[Column("n", "string", "count", "Events.")])},
+            "column n is int64, declared string",
+        ),
+        (
+            {"answer": replace(ANSWER, columns=[Column("m", "int64", "count", "Events.")])},
+            "column m is missing; column n is not declared",
+        ),
+        (
+            {"compute": lambda tables: tables.instance_events.mutate(n=1).select("type", "n")},
+            "rows repeat the key (type)",
+        ),
+    ],
+)
+def test_an_answer_that_is_not_what_is_declared_is_found_on_a_made_cell(
+    changes: dict[str, Any], failure: str
+) -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_question_on_a_cell(replace(QUESTION, claims=[], **changes))
+    message = str(caught.value)
+    assert message.startswith(
+        "events_by_type: on a made cell: events_by_type: the answer is not what its question declares: "
+    )
+    assert message.endswith(failure)
+
+
+def test_a_chart_that_fails_is_found_on_a_made_cell() -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_question_on_a_cell(replace(QUESTION, chart=lambda answer: answer["nothing"]))
+    assert "on a made cell it raises KeyError" in str(caught.value)

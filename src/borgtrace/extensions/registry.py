@@ -185,7 +185,7 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         if not isinstance(name, str) or not name:
             raise UsageError(
                 source,
-                f"a {self.noun} without a name",
+                f"{with_article(self.noun)} without a name",
                 expected=f'name = "…" in {_shown(extension)}',
             )
         if self._of_files.get(name) is extension:
@@ -198,7 +198,7 @@ class Registry(Mapping[str, Extension], Generic[Extension]):
         if name in self:
             raise UsageError(
                 source,
-                f"{self.origin(name)} has a {self.noun} of this name",
+                f"{self.origin(name)} has {with_article(self.noun)} of this name",
                 got=name,
                 way_out="give it another name",
             )
@@ -252,6 +252,17 @@ def kind_of(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     return f"an object of the class {type(value).__name__}"
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its indefinite article.
+
+    Examples
+    --------
+    >>> with_article("question"), with_article("estimator")
+    ('a question', 'an estimator')
+    """
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def _shown(extension: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from numba.core import types
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 from numba.core.types.misc import unliteral
 
@@ -126,3 +127,8 @@ def compiled(
         return dispatcher
 
     return compile_
+
+
+def is_compiled(function: object) -> bool:
+    """Whether Numba has compiled a function."""
+    return isinstance(function, Dispatcher)

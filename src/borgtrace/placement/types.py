@@ -18,10 +18,9 @@ from functools import cache
 from typing import Any, Protocol, cast
 
 from numba import types
-from numba.core.dispatcher import Dispatcher
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.compiled import compiled, is_compiled
 
 Row = Numbers
 
@@ -87,11 +86,6 @@ def as_slack_kernel(function: Any) -> Slack:
 def as_add_kernel(function: Any) -> Add:
     """Return how an item joins, compiled: as it is where it has been, else compiled now, once in a process."""
     return cast(Add, function if is_compiled(function) else _compiled(ADD_TYPE, function, False))
-
-
-def is_compiled(function: object) -> bool:
-    """Whether Numba has compiled a function."""
-    return isinstance(function, Dispatcher)
 
 
 def score_kernel(function: Score) -> Score:

@@ -17,7 +17,6 @@ from borgtrace.scheduling.events import DRAW, MODEL
 from borgtrace.scheduling.gangs import no_gangs
 from borgtrace.scheduling.heap import Heap, make_heap
 from borgtrace.scheduling.machines import make_cell, settle
-from borgtrace.scheduling.own_scores import no_own_scores
 from borgtrace.scheduling.policies import parse_policy
 from borgtrace.scheduling.replay import (
     PAUSE,
@@ -106,7 +105,7 @@ class Scenario:
         policy = parse_policy("best-fit")
         return Episode(
             replay=replay,
-            rule=ReplayRule(policy.kind, policy.k, False, PAUSE, no_own_scores()),
+            rule=ReplayRule(policy.kind, policy.k, False, PAUSE, None),
             agenda=make_heap(3 * n + 1024),
             known=make_candidates(replay.cell),
             rows=np.full((n + n // 8 + 1024, COLUMNS), NEVER),

@@ -301,7 +301,7 @@ def place_all(
     kind: int,
     k: int,
     draw: int,
-    own: OwnScores,
+    own: OwnScores | None,
 ) -> bool:
     """Place all tasks of a gang, or none; return whether they are placed.
 

@@ -14,8 +14,7 @@ from numba.core import cgutils
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
-from borgtrace.kernels.compiled import compiled
-from borgtrace.placement.types import is_compiled
+from borgtrace.kernels.compiled import compiled, is_compiled
 from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT
 from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
 
@@ -35,10 +34,6 @@ SCORE_MACHINES = types.boolean(
 )
 """The task; whether there are GPUs; what machines have, what is free of it, their tasks; machines, how many of these;
 room for their scores, and for the place of the one that is asked.  Returned: whether no function raised an error."""
-
-
-NO_KERNEL = 0
-"""Stands for the address where the scheduler is one of ours: it is never called."""
 
 
 @intrinsic

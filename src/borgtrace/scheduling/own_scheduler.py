@@ -20,7 +20,6 @@ from borgtrace.scheduling.own_scores import (
     TASK,
     OwnScores,
     make_own_scores,
-    no_own_scores,
 )
 from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
 
@@ -49,8 +48,8 @@ def own_scores_of(
     demand: Demand,
     *,
     has_gpus: bool,
-) -> OwnScores:
-    """Return the scores of a scheduler of one's own, none of which is known; nothing where there is none.
+) -> OwnScores | None:
+    """Return the scores of a scheduler of one's own, none of which is known; None where there is none.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ def own_scores_of(
         Numba cannot compile it.
     """
     if scheduler is None:
-        return no_own_scores()
+        return None
     sets = np.where(is_common(cell)[demand.sets], 0, demand.sets)
     return make_own_scores(
         compiled_or_refused(scheduler).address,
@@ -146,7 +145,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, float | int | np.floating | np.integer) and not math.isnan(value)
 
 
-def raise_failure(scheduler: Scheduler | None, own: OwnScores) -> None:
+def raise_failure(scheduler: Scheduler | None, own: OwnScores | None) -> None:
     """Raise the error of the first score with which something is wrong.
 
     Raises
@@ -156,7 +155,7 @@ def raise_failure(scheduler: Scheduler | None, own: OwnScores) -> None:
     Exception
         What the function itself raises: it is called again, in plain Python, so that the error has its line.
     """
-    if scheduler is None or not own.marks[FAILURE]:
+    if scheduler is None or own is None or not own.marks[FAILURE]:
         return
     task = task_view(own.fields[own.marks[TASK]])
     machine = machine_view(own.failed, has_gpus=own.has_gpus)

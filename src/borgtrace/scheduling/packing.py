@@ -159,7 +159,7 @@ def pack_tasks(
     order: Index,
     most: int,
     out: Index,
-    own: OwnScores,
+    own: OwnScores | None,
 ) -> int:
     """Place tasks in order; stop where more than `most` stay pending; return how many do."""
     n_pending = 0
@@ -202,7 +202,7 @@ def pack_jobs(
     order: Index,
     most: int,
     out: Index,
-    own: OwnScores,
+    own: OwnScores | None,
     jobs: Index,
 ) -> int:
     """Place jobs in order, each whole or not at all; the other parameters are those of :func:`pack_tasks`."""

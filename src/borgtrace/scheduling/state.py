@@ -102,4 +102,4 @@ class ReplayRule(NamedTuple):
     k: int
     preempts: bool
     pause: int
-    own: OwnScores
+    own: OwnScores | None

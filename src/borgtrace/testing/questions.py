@@ -1,14 +1,19 @@
-"""The contract of a question, which needs no store."""
+"""The contract of a question: what it declares, and what it answers without rows and on a small made cell."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 from borgtrace.errors import BorgtraceError
 from borgtrace.extensions import failure_of_extension
+from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.question import EngineTables, Provenance, Question
 from borgtrace.question.claims import KINDS
+from borgtrace.storage import new_scratch
+from borgtrace.synth import generate
 from borgtrace.testing.trial import ContractError
 
 _GENERATIONS = ("2011", "2019")
@@ -35,14 +40,37 @@ def check_question(question: Question) -> None:
     >>> from borgtrace.catalog import find
     >>> check_question(find("queue_length"))
     """
-    failures = [
-        *_failures_of_the_text(question),
-        *_failures_of_the_columns(question),
-        *_failures_of_the_claims(question),
-        *_failures_without_rows(question),
-    ]
+    failures = [*_failures_of_the_value(question), *_failures_without_rows(question)]
     if failures:
         raise ContractError(question.name, failures)
+
+
+def check_question_on_a_cell(question: Question) -> None:
+    """Check a question as :func:`check_question` does, and its answer about a made cell as well.
+
+    The cell has two machines and one hour; making it takes a few seconds, once in a process.
+
+    Parameters
+    ----------
+    question
+        The question.
+
+    Raises
+    ------
+    ContractError
+        An AssertionError with every failure at once, one sentence each.
+    """
+    failures = [*_failures_of_the_value(question), *_failures_without_rows(question)]
+    # What fails without rows fails with some, too: once is enough.
+    failures = failures or [*_failures_on_a_cell(question)]
+    if failures:
+        raise ContractError(question.name, failures)
+
+
+def _failures_of_the_value(question: Question) -> Iterator[str]:
+    yield from _failures_of_the_text(question)
+    yield from _failures_of_the_columns(question)
+    yield from _failures_of_the_claims(question)
 
 
 def _failures_of_the_text(question: Question) -> Iterator[str]:
@@ -102,3 +130,25 @@ def _failures_without_rows(question: Question) -> Iterator[str]:
         else:
             if result.not_applicable is None:
                 yield f"on a {generation} store without rows it answers {result.table.num_rows} rows"
+
+
+def _failures_on_a_cell(question: Question) -> Iterator[str]:
+    """Ask it about a made cell: the answer has the columns, types and keys that are declared, and can be drawn."""
+    try:
+        question.run(_made_cell()).plot()
+    except BorgtraceError as error:
+        yield f"on a made cell: {error}"
+    except Exception as error:
+        located = failure_of_extension(error)
+        line = f" in {located.where}" if located else ""
+        yield f"on a made cell it raises {type(error).__name__}{line}: {error}"
+
+
+@cache
+def _made_cell() -> Path:
+    """Return a store of two machines and one hour."""
+    folder = new_scratch("cell")
+    folder.mkdir()
+    generate(folder / "raw", "2011", 2, 1.0, 1)
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"

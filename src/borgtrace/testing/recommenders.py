@@ -85,7 +85,8 @@ def _check_unit(trials: Trials, recommender: Recommender, resource: str) -> None
     limits = recommended(trials, recommender, ORDINARY, samples)
     if limits is None or np.isnan(limits).all():
         return
-    ratio = float(np.nanmedian(limits)) / float(np.median(samples.value))
+    # Those of the samples as they were made: the recommender may have written over its own.
+    ratio = float(np.nanmedian(limits)) / float(np.median(two_jobs(resource).value))
     if not 1 / _FAR_FROM_USAGE < ratio < _FAR_FROM_USAGE:
         trials.add(
             f"it recommends {ratio:.3g} times the {resource} that is used: limits are cores, or bytes, as values are"

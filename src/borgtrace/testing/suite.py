@@ -26,7 +26,7 @@ from borgtrace.testing.dialects import check_dialect
 from borgtrace.testing.estimators import check_estimator
 from borgtrace.testing.forecasters import check_forecaster
 from borgtrace.testing.policies import check_policy
-from borgtrace.testing.questions import check_question
+from borgtrace.testing.questions import check_question_on_a_cell
 from borgtrace.testing.recommenders import check_recommender
 from borgtrace.testing.schedulers import check_scheduler
 from borgtrace.testing.trial import ContractError
@@ -61,7 +61,7 @@ class CheckedExtension:
 def checks() -> list[CheckedKind]:
     """Return every kind of extension with the check of its contract."""
     return [
-        (QUESTION_KINDS, check_question),
+        (QUESTION_KINDS, check_question_on_a_cell),
         (DIALECT_KINDS, check_dialect),
         (POLICY_KINDS, check_policy),
         (RECOMMENDER_KINDS, check_recommender),
