@@ -6,7 +6,9 @@
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
+from numba import cfunc
 from numba.core import types
+from numba.core.ccallback import CFunc
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
@@ -127,6 +129,19 @@ def compiled(
         return dispatcher
 
     return compile_
+
+
+def callback(signature: Any, function: Callable[..., Any]) -> CFunc:
+    """Compile a function that other code calls by its address; it is not kept on disk.
+
+    Parameters
+    ----------
+    signature
+        Types of the arguments and of what is returned.
+    function
+        What is compiled.
+    """
+    return cfunc(signature)(function)
 
 
 def is_compiled(function: object) -> bool:

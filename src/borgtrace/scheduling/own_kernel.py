@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import cfunc, types
+from numba import types
 from numba.core import cgutils
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
-from borgtrace.kernels.compiled import compiled, is_compiled
+from borgtrace.kernels.compiled import callback, compiled, is_compiled
 from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT
 from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
 
@@ -106,7 +106,7 @@ def kernel_of(scheduler: Scheduler) -> CFunc:
             return False
         return True
 
-    return cfunc(SCORE_MACHINES)(score_machines)
+    return callback(SCORE_MACHINES, score_machines)
 
 
 def as_compiled(function: Any) -> Any:
