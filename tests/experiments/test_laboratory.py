@@ -222,3 +222,14 @@ def test_code_that_changed_is_computed_again(stores: Path, tmp_path: Path) -> No
         result = run(stores, tmp_path / "out", policies={"own": [policy]})
         n_computed.append(result.n_computed)
     assert n_computed == [2, 0, 2]
+
+
+def test_its_tables_cannot_be_asked_of_a_store(stores: Path) -> None:
+    result = run(stores)
+    for table in (result.cells, result.policies, result.comparisons):
+        with pytest.raises(UsageError) as caught:
+            table.question.run(stores / "a")
+        assert str(caught.value) == (
+            "QUESTION: this table is the result of an experiment, and cannot be asked of a store; "
+            "write an experiment: borgtrace experiment FILE.toml --out DIR"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from borgtrace.errors import UsageError
 from borgtrace.experiments.chart import draw_differences, draw_tradeoffs
 from borgtrace.question import Answer, Column, Question
 
@@ -35,10 +36,14 @@ def not_asked(tables: Any) -> Any:
 
     Raises
     ------
-    NotImplementedError
+    UsageError
         Always.
     """
-    raise NotImplementedError("computed by borgtrace.experiment")
+    raise UsageError(
+        "QUESTION",
+        "this table is the result of an experiment, and cannot be asked of a store",
+        way_out="write an experiment: borgtrace experiment FILE.toml --out DIR",
+    )
 
 
 RUNS = Question(

@@ -30,6 +30,8 @@ from borgtrace.storage.user_key import user_key
 from borgtrace.store.digest import file_digests
 from borgtrace.store.file_changes import changed_files
 
+_COMPUTES = (".py", ".sql", ".csv")
+"""Files that decide what is computed."""
 SEAL = "seal.json"
 """Name of the seal in a kept folder."""
 _READERS = 4
@@ -240,13 +242,13 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def code_digest(packages: Iterable[Path]) -> str:
-    """Return a digest of the modules of some packages, given by their folders.
+    """Return a digest of the modules of some packages, given by their folders, and of the SQL and tables beside them.
 
     Read as files: importing them takes longer than a first page may.
     """
     digest = hashlib.sha256()
     for package in packages:
         for path in sorted(package.iterdir()):
-            if path.suffix == ".py":
+            if path.suffix in _COMPUTES:
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
