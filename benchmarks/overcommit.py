@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +34,15 @@ import numpy as np
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle.by_machine import METRICS, machine_usage
-from borgtrace.overcommit import DEFAULTS, REPLAY, MachineBlock, Samples, oracle, parse_policy
+from borgtrace.overcommit import (
+    DEFAULTS,
+    REPLAY,
+    SWEEP,
+    MachineBlock,
+    Samples,
+    oracle,
+    parse_policy,
+)
 from borgtrace.overcommit.metrics import scores
 from borgtrace.question import EngineTables
 from explore import make_raw
@@ -211,7 +220,8 @@ def compare(blocks: Sequence[MachineBlock]) -> None:
     policy = parse_policy("nsigma:warmup=2h")
 
     def our_n_sigma() -> list[np.ndarray]:
-        return [policy.predict(block).peak for block in blocks]
+        # A block keeps what policies have in common: each run has blocks of its own.
+        return [policy.predict(replace(block)).peak for block in blocks]
 
     def loop_n_sigma() -> list[np.ndarray]:
         peaks = []
@@ -260,7 +270,7 @@ def compare(blocks: Sequence[MachineBlock]) -> None:
     contenders = (
         (
             "nsigma",
-            policy.predict,
+            lambda block: policy.predict(replace(block)),
             our_n_sigma,
             loop_n_sigma,
             lambda: python_n_sigma(blocks[0], 5.0, 24, 24),
@@ -302,6 +312,33 @@ def compare(blocks: Sequence[MachineBlock]) -> None:
     print(
         f"  nsigma       as Google's simulator, Python {n / python_seconds / 1e3:.1f} k/s: "
         f"× {python_seconds / our_seconds:,.0f}"
+    )
+
+
+def compare_sweep(blocks: Sequence[MachineBlock]) -> None:
+    """Print the rate of the N-sigmas of the sweep, replayed together, beside Python's one by one."""
+    n = sum(len(block.all) for block in blocks)
+    share_of_first = len(blocks[0].all) / n
+    policies = [parse_policy(text) for text in SWEEP if text.startswith("nsigma")]
+    python_seconds = 0.0
+    for history in {policy.history for policy in policies}:
+        alike = [policy for policy in policies if policy.history == history]
+        # However many deviations: they take the same time.
+        of_one = partial(python_n_sigma, blocks[0], alike[0].n, history, alike[0].warmup)
+        python_seconds += seconds(of_one, 1) / share_of_first * len(alike)
+
+    def ours(block: MachineBlock) -> None:
+        own = replace(block)
+        for policy in policies:
+            policy.predict(own)
+
+    n_predicted = n * len(policies)
+    our_seconds = seconds(partial(run_all, ours, blocks))
+    seconds_of_cores = clock_seconds(ours, blocks)
+    print(
+        f"  {len(policies)} nsigmas of the sweep: {n_predicted / our_seconds / 1e6:.1f} M/s, "
+        f"lean Python {n_predicted / python_seconds / 1e3:.1f} k/s: × {python_seconds / our_seconds:,.0f}; "
+        f"{CORES} cores × {python_seconds / seconds_of_cores:,.0f}"
     )
 
 
@@ -392,6 +429,7 @@ def main() -> None:
         lives = "half of the tasks in a slot under an hour" if is_short else "long lives"
         print(f"{len(blocks)} machines × {options.slots} slots, {n:,} samples, {lives}")
         compare(blocks)
+        compare_sweep(blocks)
         table(blocks)
 
 

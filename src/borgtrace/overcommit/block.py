@@ -168,6 +168,12 @@ class MachineBlock:
         repr=False,
     )
     """Predictions by policy, each computed once: some policies are parts of others."""
+    statistics: dict[Any, Any] = field(
+        init=False,
+        default_factory=dict,
+        repr=False,
+    )
+    """What policies with the same history have in common, each computed once: a sweep names six N-sigmas for each."""
 
     @property
     def slots(self) -> Index:

@@ -9,7 +9,7 @@ import numpy as np
 from borgtrace.kernels.arrays import Index, Numbers, ShortIndex
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.prefetch import prefetch
-from borgtrace.overcommit.block import MachineBlock, SampleColumns
+from borgtrace.overcommit.block import MachineBlock, SampleColumns, Samples
 from borgtrace.overcommit.policies.policy import (
     HISTORY,
     WARMUP,
@@ -21,10 +21,35 @@ from borgtrace.overcommit.rule import Amount, Percentile, Slots
 
 
 class Statistic(NamedTuple):
-    """A percentile with its share, or mean + n standard deviations with n."""
+    """A percentile with its share, or mean and standard deviation."""
 
     is_percentile: bool
-    level: float
+    share: float
+
+
+MOMENTS = Statistic(is_percentile=False, share=0.0)
+
+
+class MachineStatistics(NamedTuple):
+    """What the past of a machine says in each slot that has samples: float64 (m,) each.
+
+    Attributes
+    ----------
+    center
+        A percentile of usage ÷ limit, or their mean; 0 where no task is warm.
+    deviation
+        Their standard deviation beside a mean; 0 beside a percentile.
+    warm_limits, cold_limits
+        Sums of the limits of the tasks of which enough is known, and of the others.
+    n_cold
+        Samples of whose task too little is known.
+    """
+
+    center: Numbers
+    deviation: Numbers
+    warm_limits: Numbers
+    cold_limits: Numbers
+    n_cold: int
 
 
 class MachinePolicy(HistoryPolicy):
@@ -36,8 +61,8 @@ class MachinePolicy(HistoryPolicy):
 
     literal = MappingProxyType({"warmup": HISTORY})
 
-    def predict_by_statistic(self, block: MachineBlock, statistic: Statistic) -> Prediction:
-        """Return the prediction of each slot by a statistic of the ratios.
+    def statistics(self, block: MachineBlock, statistic: Statistic) -> MachineStatistics:
+        """Return what the past of a machine says, computed once for all policies of the same history and warm-up.
 
         Parameters
         ----------
@@ -46,21 +71,48 @@ class MachinePolicy(HistoryPolicy):
         statistic
             What is taken of the ratios.
         """
-        known = block.known.columns
-        low = block.known.low(self.history)
+        key = (statistic, self.history, self.warmup)
+        if key not in block.statistics:
+            block.statistics[key] = self._statistics_of(block.known, statistic)
+        return block.statistics[key]
+
+    def _statistics_of(self, samples: Samples, statistic: Statistic) -> MachineStatistics:
+        known = samples.columns
+        low = samples.low(self.history)
         state = np.empty(len(low), np.int32)
         write_states(known.slot, known.run_ends, low, self.warmup, state)
-        peaks = np.zeros(len(known.slots))
-        machine_peaks(
+        n_slots = len(known.slots)
+        found = MachineStatistics(
+            center=np.zeros(n_slots),
+            deviation=np.zeros(n_slots),
+            warm_limits=np.zeros(n_slots),
+            cold_limits=np.zeros(n_slots),
+            n_cold=int(np.count_nonzero(state == COLD)),
+        )
+        write_statistics(
             known,
             state,
             self.history,
             statistic,
             make_warm_sums(known.slots.max(initial=-1) + 1),
-            peaks,
+            found,
         )
-        n_cold = int(np.count_nonzero(state == COLD))
-        return Prediction(block.spread(peaks) + block.unmeasured, n_cold)
+        return found
+
+    def peaks_of(self, block: MachineBlock, found: MachineStatistics, ratio: Numbers) -> Prediction:
+        """Return the prediction of each slot where warm tasks use so much of their limits, at most all.
+
+        Parameters
+        ----------
+        block
+            A machine.
+        found
+            What its past says.
+        ratio
+            Of each slot that has samples: usage ÷ limit that the warm tasks are predicted to reach together.
+        """
+        peaks = found.cold_limits + np.minimum(1.0, ratio) * found.warm_limits
+        return Prediction(block.spread(peaks) + block.unmeasured, found.n_cold)
 
 
 @dataclass(frozen=True)
@@ -86,7 +138,8 @@ class NSigma(MachinePolicy):
 
     def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
-        return self.predict_by_statistic(block, Statistic(False, self.n))
+        found = self.statistics(block, MOMENTS)
+        return self.peaks_of(block, found, found.center + self.n * found.deviation)
 
 
 @dataclass(frozen=True)
@@ -110,7 +163,8 @@ class MachinePercentile(MachinePolicy):
 
     def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
-        return self.predict_by_statistic(block, Statistic(True, self.q / 100))
+        found = self.statistics(block, Statistic(is_percentile=True, share=self.q / 100))
+        return self.peaks_of(block, found, found.center)
 
 
 COLD = 0
@@ -191,15 +245,15 @@ def write_states(
 
 
 @compiled(makes_arrays=False)
-def machine_peaks(
+def write_statistics(
     known: SampleColumns,
     state: ShortIndex,
     history: int,
     statistic: Statistic,
     sums: WarmSums,
-    peaks: Numbers,
+    found: MachineStatistics,
 ) -> None:
-    """Write the predicted peak of each slot that has samples.
+    """Write what the past says in each slot that has samples.
 
     Parameters
     ----------
@@ -213,8 +267,8 @@ def machine_peaks(
         What is taken of the ratios.
     sums
         From :func:`make_warm_sums`, changed in place.
-    peaks
-        Written to: (m,).
+    found
+        Its arrays are written to.
     """
     n_warm = 0
     for j in range(known.slots.size):
@@ -249,10 +303,13 @@ def machine_peaks(
                 _add_past(known, state[i], i, end - 1, sums)
         sums.usage[end - 1] = usage_now
         sums.limit[end - 1] = limit_now
-        peaks[j] = cold_limits
+        found.cold_limits[j] = cold_limits
+        found.warm_limits[j] = warm_limits
         if n_warm:
             n = _write_ratios(sums, begin, end)
-            peaks[j] += min(1.0, _evaluate(statistic, sums.ratio[:n])) * warm_limits
+            center, deviation = _evaluate(statistic, sums.ratio[:n])
+            found.center[j] = center
+            found.deviation[j] = deviation
 
 
 @compiled(makes_arrays=False)
@@ -322,11 +379,12 @@ def _divide(usage: Numbers, limit: Numbers, limit_bits: Index, ratio: Numbers) -
 
 
 @compiled()
-def _evaluate(statistic: Statistic, ratios: Numbers) -> float:
+def _evaluate(statistic: Statistic, ratios: Numbers) -> tuple[float, float]:
+    """Return a percentile and 0, or mean and standard deviation."""
     if statistic.is_percentile:
-        return percentile_of(ratios, statistic.level)
+        return percentile_of(ratios, statistic.share), 0.0
     mean = ratios.sum() / ratios.size
     squares = 0.0
     for ratio in ratios:
         squares += (ratio - mean) ** 2
-    return mean + statistic.level * np.sqrt(squares / max(ratios.size - 1, 1))
+    return mean, np.sqrt(squares / max(ratios.size - 1, 1))
