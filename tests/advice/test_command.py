@@ -48,6 +48,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Runner:
     return runner
 
 
+@pytest.mark.wide
 def test_one_screen_and_the_files(shop: Store, run: Runner, tmp_path: Path) -> None:
     """The numbers are those of the invented cluster, which the tests of the library work out by hand."""
     page = tmp_path / "advice.html"

@@ -161,6 +161,7 @@ def walked(advice: Advice, samples: pd.DataFrame) -> dict[float, Walked]:
     return sums
 
 
+@pytest.mark.wide
 def test_the_walk(advice: Advice, walked: dict[float, Walked]) -> None:
     (row,) = advice.value.table.to_pylist()
     horizon = round(row["horizon"] * 12)

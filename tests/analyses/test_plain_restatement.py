@@ -147,6 +147,7 @@ def kaplan_meier(ended: list[int], lost: list[int]) -> tuple[list[int], list[flo
     return seconds, shares
 
 
+@pytest.mark.wide
 def test_loads_and_mean_times(followed: Followed, tables: Tables) -> None:
     (row,) = answer("load_and_times", tables)
     pending = running = last = 0

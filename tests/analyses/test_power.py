@@ -88,6 +88,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> PowerCell:
     return PowerCell(tmp_path_factory.mktemp("power"))
 
 
+@pytest.mark.wide
 def test_every_row_is_stored_and_no_machine_of_another_cell_is_called_unknown(
     cell: PowerCell,
 ) -> None:

@@ -39,6 +39,7 @@ def test_one_experiment_prints_its_table(capsys):
     assert "S1-rebalancing" in err
 
 
+@pytest.mark.wide
 def test_several_write_their_files_and_end_in_advice(tmp_path: Path, capsys):
     names = ("packing_base", "packing_averages", "packing_advice")
     chosen = [word for name in names for word in ("--experiment", name)]

@@ -154,6 +154,7 @@ def test_the_family_is_whole() -> None:
     assert len(PLACES) >= 45
 
 
+@pytest.mark.wide
 def test_no_odd_path_hangs_or_harms(run: Run, things: Things, tmp_path: Path) -> None:
     """A sample of the product below."""
     cases = random.Random(37).sample(all_cases(), 14)

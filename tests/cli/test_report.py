@@ -32,6 +32,7 @@ def run(*arguments: str | Path) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.wide
 def test_report_of_some_questions(
     store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

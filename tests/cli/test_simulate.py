@@ -492,6 +492,7 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
             assert np.array_equal(values, expected[name].to_numpy()), name
 
 
+@pytest.mark.wide
 def test_policies_side_by_side_are_as_one_after_the_other(tmp_path: Path) -> None:
     cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
     options = {"policies": ("recorded", "best-fit", "random:k=1"), "add_machines": ("1:1:1",)}

@@ -141,6 +141,7 @@ def test_one_thread_draws_what_two_draw() -> None:
     assert one.tobytes() == two.tobytes()
 
 
+@pytest.mark.wide
 def test_percentiles_replace_the_sampled_second() -> None:
     """A window whose usage is uniform on (0, 1), though its one sampled second was 0.5."""
     pool = make([[0.5]], quantiles=np.float32([LEVELS]))

@@ -23,6 +23,7 @@ def realizations() -> np.ndarray:
     return pool.draw(np.arange(len(pool)), REALIZATIONS, SEED)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("size", SIZES)
 def test_verdicts_and_percentile_errors(realizations: np.ndarray, size: int) -> None:
     (found,) = judge_samples(realizations, (size,), SAMPLES, SEED)

@@ -102,6 +102,7 @@ def test_a_trace_that_ends_when_the_next_set_begins_runs_on_into_nothing(tmp_pat
     assert ": 1 traces" in leaking
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("output_format", list(FORMATS))
 def test_files_without_a_trace_are_read_as_nothing(tmp_path: Path, output_format: str) -> None:
     """Three traces in sixteen files: thirteen are empty or more."""

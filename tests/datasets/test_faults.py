@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import borgtrace
 from borgtrace.datasets import DatasetOptions, build
 from tests.forked import CLEAN
@@ -55,6 +57,7 @@ def killed(work: Callable[..., None], delay: float | None, *arguments: object) -
     return process.exitcode
 
 
+@pytest.mark.wide
 def test_a_killed_build_is_built_again(synthetic_store: Path, tmp_path: Path) -> None:
     store = borgtrace.open(synthetic_store)
     build(store, tmp_path / "whole", DatasetOptions(shards=64))

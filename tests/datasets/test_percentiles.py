@@ -113,6 +113,7 @@ def test_one_task_has_them_beside_the_columns_of_all(store: Store) -> None:
         store.trace(7, 3, ["p980"])
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning"
 )

@@ -46,6 +46,7 @@ def check(page, folder, env):
             )
 
 
+@pytest.mark.wide
 def test_the_quickstart_runs_as_shown(ready):
     folder, _ = ready
     assert (folder / "store" / "manifest.json").exists()

@@ -255,6 +255,7 @@ def test_a_store_made_on_spark_is_that_of_this_machine(
     assert all(check.holds for check in verify(store))
 
 
+@pytest.mark.wide
 @on_spark
 def test_a_dataset_made_on_spark_is_that_of_this_machine(
     tasks: SparkTasks,

@@ -111,6 +111,7 @@ def test_code_of_the_user_is_used_where_the_user_names_it(
     assert [row["savings"] for row in policies] == pytest.approx([0.8, 0.6])
 
 
+@pytest.mark.wide
 def test_a_file_may_not_choose_code_of_an_installed_package(stores: Path, tmp_path: Path) -> None:
     text = OWN.format(name="installed-share", share="self.share")
     entry_points = "[borgtrace.policies]\ninstalled-share = acme_lab:Own\n"

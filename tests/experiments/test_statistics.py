@@ -41,6 +41,7 @@ KINDS = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_cover_the_truth_in_95_of_100_simulations(kind: str) -> None:
     shape, deviations, least = KINDS[kind]
@@ -54,6 +55,7 @@ def test_intervals_cover_the_truth_in_95_of_100_simulations(kind: str) -> None:
     assert least <= np.mean(covered) <= 0.995
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_among_equal_families_a_difference_is_found_in_one_experiment_of_20(kind: str) -> None:
     shape, deviations, _ = KINDS[kind]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.extensions.conftest import Run
 from tests.extensions.own_code import HALF, policy_with, write
 
@@ -23,6 +25,7 @@ def test_a_class_that_forgot_the_decorator(tmp_path: Path, run: Run) -> None:
     )
 
 
+@pytest.mark.wide
 def test_one_that_never_ends_is_stopped_at_its_line(tmp_path: Path, run: Run) -> None:
     file = write(tmp_path, "own.py", policy_with("while True:\n    pass"))
     code, _, err = run("check", file, "--timeout", "8s")
@@ -57,6 +60,7 @@ DIALECT = Dialect(name="{name}", title="Own", tables={{"log": LOG}})
     ]
 
 
+@pytest.mark.wide
 def test_a_file_that_never_ends_when_it_is_imported_is_stopped_at_its_line(
     tmp_path: Path, run: Run
 ) -> None:

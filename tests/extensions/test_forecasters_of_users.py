@@ -144,6 +144,7 @@ level = from_function("{name}", lambda past, horizon, _: 0 * past.usage + 0.25)
     assert code == 0, err
 
 
+@pytest.mark.wide
 def test_one_that_never_ends_is_stopped_at_its_line(tmp_path: Path, run: Run) -> None:
     text = NEWEST.replace("NAME", "own").replace(
         "        return", "        while True:\n            pass\n        return"
@@ -158,6 +159,7 @@ def test_one_that_never_ends_is_stopped_at_its_line(tmp_path: Path, run: Run) ->
     }
 
 
+@pytest.mark.wide
 def test_a_package_offers_one(tmp_path: Path) -> None:
     install(
         tmp_path,

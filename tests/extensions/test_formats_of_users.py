@@ -116,6 +116,7 @@ def test_the_store_says_which_code_described_it(raw: Path, acme: Path, tmp_path:
     assert kept["sha256"] == hashlib.sha256(acme.read_bytes()).hexdigest()
 
 
+@pytest.mark.wide
 def test_others_read_the_store_and_add_to_it_without_the_file(
     raw: Path, acme: Path, tmp_path: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_stores_of_one_format_are_merged(raw: Path, acme: Path, tmp_path: Path) 
     assert both.tables["instance_usage"] == 3
 
 
+@pytest.mark.wide
 def test_rows_staged_by_another_process_are_sorted_without_the_file(
     raw: Path, acme: Path, tmp_path: Path
 ) -> None:
@@ -338,6 +340,7 @@ def test_what_a_store_of_others_says_is_data_that_is_checked(
 OFFERED = "[borgtrace.dialects]\nacme-log = acme_formats:DIALECT\n"
 
 
+@pytest.mark.wide
 def test_a_format_of_a_package_is_listed_and_named(raw: Path, tmp_path: Path) -> None:
     install(tmp_path, "acme_formats", EXAMPLE.read_text(encoding="utf-8"), OFFERED)
     store = tmp_path / "store"
@@ -353,6 +356,7 @@ def test_a_format_of_a_package_is_listed_and_named(raw: Path, tmp_path: Path) ->
     assert borgtrace.open(store).manifest.declaration["source"] == "acme_formats"
 
 
+@pytest.mark.wide
 def test_a_package_is_imported_only_when_its_format_is_named(raw: Path, tmp_path: Path) -> None:
     install(tmp_path, "acme_formats", "raise ValueError", OFFERED)
     own = write(tmp_path, "own.csv", "task,time,cpu\nweb-1,1700000000,0.5\nweb-1,1700000300,0.25\n")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.extensions.own_code import HALF, install
 
 LIST = "from borgtrace.cli import main; import sys; sys.argv[1:] = ['overcommit', '--list']; main()"
@@ -17,6 +19,7 @@ def run_with(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.wide
 def test_the_list_names_the_package(tmp_path: Path) -> None:
     install(tmp_path, "acme_borg", HALF, "[borgtrace.policies]\nhalf = acme_borg:HalfOfLimits\n")
     result = run_with(tmp_path, LIST)
@@ -24,12 +27,14 @@ def test_the_list_names_the_package(tmp_path: Path) -> None:
     assert f"{'half':<27}a share of the limits (share; from package acme_borg 1.2)" in result.stdout
 
 
+@pytest.mark.wide
 def test_without_the_package_nothing_is_left(tmp_path: Path) -> None:
     names = [line.partition(" ")[0] for line in run_with(tmp_path, LIST).stdout.splitlines()]
     assert "limit" in names
     assert "half" not in names
 
 
+@pytest.mark.wide
 def test_a_package_is_not_imported_for_another_name(tmp_path: Path) -> None:
     install(
         tmp_path, "acme_borg", "raise ValueError", "[borgtrace.policies]\nhalf = acme_borg:Half\n"

@@ -53,6 +53,7 @@ def test_a_scheduler_of_a_file_is_replayed_beside_ours(
     assert without_name(own) == without_name(ours)
 
 
+@pytest.mark.wide
 def test_where_none_is_named_it_stands_beside_the_defaults(
     store: Path, tight: Path, name: str, run: Run
 ) -> None:
@@ -102,6 +103,7 @@ def test_an_answer_says_whose_code_it_was_made_with(store: Path, tight: Path, na
     assert opened.ask(SIMULATE, policies=("best-fit",)).provenance.extensions == {}
 
 
+@pytest.mark.wide
 def test_one_that_never_ends_is_stopped_at_its_line(tmp_path: Path, name: str, run: Run) -> None:
     text = TIGHT.format(name=name, score="0.0").replace(
         "    return", "    while True:\n        pass\n    return"

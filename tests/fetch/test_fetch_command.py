@@ -168,6 +168,7 @@ def test_deleting_raw_files_needs_a_store(run, tmp_path):
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, kill):
     files = archives(PATHS, size=400_000)

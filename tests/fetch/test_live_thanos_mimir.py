@@ -51,6 +51,7 @@ SERVERS = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("server", "words"), SERVERS.values(), ids=SERVERS)
 def test_the_same_store_comes_of_each(
     command: Callable[..., list[str]], tmp_path: Path, server: FakePrometheus, words: list[str]

@@ -43,6 +43,7 @@ def fetch(fake: FakePrometheus, folder: Path, period: Stretch) -> None:
             pass
 
 
+@pytest.mark.wide
 def test_an_ingest_says_what_a_fetch_left_and_how_to_complete_it(
     command: Callable[..., list[str]], tmp_path: Path
 ) -> None:

@@ -144,6 +144,7 @@ def _compare_2011(
     return sum(len(lines) for parts in files.values() for lines in parts), found, seen
 
 
+@pytest.mark.wide
 def test_lines_of_2011_are_judged_as_declared(tmp_path: Path) -> None:
     _, found, seen = _compare_2011(tmp_path, 1, 200, 10)
     assert not found, "\n".join(found[:20])

@@ -83,6 +83,7 @@ def test_files_of_one_name_in_two_folders_are_two_sources(raw: Path, tmp_path: P
     assert _digest(tmp_path / "other") == _digest(tmp_path / "store")
 
 
+@pytest.mark.wide
 def test_folders_that_come_one_after_the_other_give_what_all_give_at_once(
     raw: Path,
     tmp_path: Path,
@@ -111,6 +112,7 @@ def test_folders_that_come_one_after_the_other_give_what_all_give_at_once(
     assert "task_usage/day3/part-00000" in _names(tmp_path / "all")
 
 
+@pytest.mark.wide
 def test_a_changed_file_is_told_by_its_folder(raw: Path, tmp_path: Path) -> None:
     ingest([raw / "day1"], tmp_path / "grown", ONE)
     for store in ("grown", "store"):

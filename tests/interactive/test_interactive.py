@@ -292,6 +292,7 @@ def test_amounts_of_own_machines_are_drawn_in_cores_and_by_name(tmp_path: Path) 
     assert task["data"]["values"][0]["cpu"] == pytest.approx(2.0)
 
 
+@pytest.mark.wide
 def test_a_question_itself_is_asked_like_its_name(store: borgtrace.Store) -> None:
     from borgtrace.scheduling import COMPACT
 

@@ -90,6 +90,7 @@ def test_a_warmup_that_no_history_holds_is_refused(name: str) -> None:
     parse_policy(f"{name}:history=1h50m")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", HISTORY_POLICIES)
 def test_a_history_survives_one_missing_window(name: str) -> None:
     """A task of 60 slots, of which slot 40 is missing: 21 samples are too few, and none is cold after that."""

@@ -67,6 +67,7 @@ def test_a_page_that_is_written_again_computes_nothing(
     assert first.path.read_bytes() == second.path.read_bytes()
 
 
+@pytest.mark.wide
 def test_what_is_not_kept_is_computed_beside_what_is(store: Store, tmp_path: Path) -> None:
     report.write(store, tmp_path / "some.html", ["queue_length", "usage_shapes"])
     partly = report.write(store, tmp_path / "partly.html", ASKED)

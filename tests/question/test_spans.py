@@ -114,6 +114,7 @@ def test_every_claim_asks_for_the_span_at_which_it_was_measured_to_settle() -> N
     assert n_compared > 100
 
 
+@pytest.mark.wide
 def test_verdicts_stay_on_a_small_cell(tmp_path: Path) -> None:
     """A sample of the measurement: two days of a small cell, and some claims about events."""
     store = generate_store(tmp_path, 60, 48, 12, tables=EVENTS)

@@ -112,6 +112,7 @@ def test_all_charts_are_drawn(question: Question) -> None:
     _draw(question)
 
 
+@pytest.mark.wide
 def test_all_marks_that_end_a_renderer_are_drawn_and_stay_different() -> None:
     marks = [*map(chr, range(0x20)), "\x7f", "\x85", "\ud800", "\udfff", "\ufffe", "\uffff"]
     marks += ["\u2028", "\u202e", "\U0001fffe", "x" * 10_000]
@@ -176,6 +177,7 @@ def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
+@pytest.mark.wide
 def test_commands_draw_a_store_of_such_names(
     command: Callable[..., list[str]],
     hostile_store: Path,

@@ -53,6 +53,7 @@ def starts(
     ]
 
 
+@pytest.mark.wide
 def test_a_task_of_two_does_not_go_where_one_is_left() -> None:
     # Best fit would fill the first machine, of which half is taken.
     attempts = [

@@ -44,6 +44,7 @@ SCHEDULERS = {name: scheduler_of(score) for name, score in RESTATED.items()}
 """Ours, written as a foreigner would; each is compiled once."""
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("policy", RESTATED)
 @pytest.mark.parametrize("seed", range(3))
 def test_packing_is_that_of_a_plain_scan(seed: int, policy: str) -> None:
@@ -96,6 +97,7 @@ def random_trace(seed: int) -> ScheduleInput:
     return trace
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("preempts", [False, True])
 @pytest.mark.parametrize("policy", RESTATED)
 def test_a_replay_is_that_of_ours(policy: str, preempts: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import borgtrace
 from borgtrace.lifecycle.occupancy import occupancy
@@ -107,6 +108,7 @@ def test_tasks_on_machines_that_are_unknown_or_go(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.wide
 def test_the_real_parts(real_store: Path) -> None:
     # A few of them ran on machines that no event names.
     assert check(real_store).unknown_machine > 0

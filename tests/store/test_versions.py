@@ -117,6 +117,7 @@ def test_a_column_that_a_store_lacks_reads_as_null_with_one_notice(old):
     assert store.traces(columns=["maximum_cpu"]).maximum_cpu.size == 281
 
 
+@pytest.mark.wide
 def test_a_column_that_the_index_lacks_is_null_where_the_index_is_read(old):
     store = borgtrace.open(old)
     tasks = store.task_columns(["n_windows", "namespace", "owner_kind"])

@@ -57,6 +57,7 @@ def looks_normal(sums: np.ndarray) -> bool:
     return bool(statistic <= 0.787)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("n", "rate"), [(20, 0.965), (100, 0.493)])
 def test_sums_look_as_normal_as_in_table_1(
     large: LongTasks,
