@@ -1,0 +1,256 @@
+"""The files of FGD's experiments: the nodes, the pods of each workload, and in which order pods arrived in each run.
+
+They are CSV with a header, plain or packed by gzip, as Alibaba and the authors of FGD publish them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from borgtrace.errors import SourceError
+from borgtrace.kernels.arrays import Index
+from borgtrace.scheduling.gpus.arrivals import PodArrivals
+from borgtrace.scheduling.gpus.cell import MOST_DEVICES, WHOLE
+from borgtrace.scheduling.gpus.nodes import GpuNodes
+from borgtrace.scheduling.gpus.pods import GpuPods
+from borgtrace.storage import NotRegularError, as_path, open_regular
+
+NODES = "openb_node_list_gpu_node"
+PODS = "openb_pod_list_"
+ARRIVALS = "openb_arrivals"
+ENDINGS = (".csv", ".csv.gz")
+LARGEST = 2**40
+"""No request or capacity is larger: what is added up stays far below 2⁶³."""
+
+NODE_COLUMNS = {
+    "sn": pa.string(),
+    "cpu_milli": pa.int64(),
+    "memory_mib": pa.int64(),
+    "gpu": pa.int64(),
+    "model": pa.string(),
+}
+POD_COLUMNS = {
+    "name": pa.string(),
+    "cpu_milli": pa.int64(),
+    "memory_mib": pa.int64(),
+    "num_gpu": pa.int64(),
+    "gpu_milli": pa.int64(),
+    "gpu_spec": pa.string(),
+    "creation_time": pa.int64(),
+    "deletion_time": pa.int64(),
+}
+NOT_IN_ALL = ("gpu_spec", "creation_time", "deletion_time")
+"""Columns that some lists of pods lack."""
+ARRIVAL_COLUMNS = {
+    "workload": pa.string(),
+    "seed": pa.int64(),
+    "kind": pa.string(),
+    "indices": pa.string(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFolder:
+    """A folder with the files.
+
+    Attributes
+    ----------
+    path
+        Where it is.
+    nodes
+        The list of nodes.
+    pods
+        The list of pods of each workload, by its name.
+    arrivals
+        The file with the arrivals of published runs; None where there is none.
+    """
+
+    path: Path
+    nodes: Path
+    pods: Mapping[str, Path]
+    arrivals: Path | None
+
+
+def open_folder(path: str | Path) -> GpuFolder:
+    """Find the files in a folder.
+
+    Raises
+    ------
+    SourceError
+        It is no folder, or has no list of nodes or of pods.
+    """
+    folder = as_path(path)
+    if not folder.is_dir():
+        raise SourceError(str(folder), "no such folder")
+    files = {entry.name: entry for entry in sorted(folder.iterdir())}
+    pods = {}
+    for name, file in files.items():
+        stem = name.removesuffix(".gz").removesuffix(".csv")
+        if name.startswith(PODS) and name.endswith(ENDINGS):
+            pods[stem.removeprefix(PODS)] = file
+    nodes = [files[NODES + ending] for ending in ENDINGS if NODES + ending in files]
+    arrivals = [files[ARRIVALS + ending] for ending in ENDINGS if ARRIVALS + ending in files]
+    if not nodes or not pods:
+        raise SourceError(
+            str(folder),
+            "no files of FGD's experiments",
+            expected=f"{NODES}.csv and {PODS}default.csv, packed by gzip or not",
+            way_out="they are in data/csv of hkust-adsl/kubernetes-scheduler-simulator on GitHub",
+        )
+    return GpuFolder(folder, nodes[0], pods, arrivals[0] if arrivals else None)
+
+
+def read_nodes(path: Path) -> GpuNodes:
+    """Read a list of nodes, in the order of the file.
+
+    Raises
+    ------
+    SourceError
+        It cannot be read, or a value is out of range.
+    """
+    table = read_columns(path, NODE_COLUMNS)
+    n_devices = integers(path, table, "gpu", MOST_DEVICES)
+    names, model = np.unique(texts(table, "model"), return_inverse=True)
+    return GpuNodes(
+        names=texts(table, "sn"),
+        cpu=integers(path, table, "cpu_milli", LARGEST),
+        memory=integers(path, table, "memory_mib", LARGEST),
+        n_devices=n_devices,
+        model=model.astype(np.int64),
+        models=names.tolist(),
+    )
+
+
+def read_pods(path: Path) -> GpuPods:
+    """Read a list of pods, sorted by name.
+
+    Raises
+    ------
+    SourceError
+        It cannot be read, or a value is out of range.
+    """
+    table = read_columns(path, POD_COLUMNS, optional=NOT_IN_ALL)
+    n_gpus = integers(path, table, "num_gpu", MOST_DEVICES)
+    gpu_milli = integers(path, table, "gpu_milli", WHOLE)
+    # A share of several devices would be a pod of a kind that neither the trace nor its simulator has.
+    is_odd = ((n_gpus != 1) & (gpu_milli % WHOLE > 0)) | ((n_gpus == 0) != (gpu_milli == 0))
+    if is_odd.any():
+        first = int(np.flatnonzero(is_odd)[0])
+        raise SourceError(
+            f"{path}: row {first + 1}",
+            "no request for GPUs",
+            expected="gpu_milli 0 without GPUs, up to 1000 of one, 1000 of each of several",
+            got=f"num_gpu {n_gpus[first]}, gpu_milli {gpu_milli[first]}",
+        )
+    times = None
+    if "creation_time" in table.column_names and "deletion_time" in table.column_names:
+        times = np.column_stack(
+            [integers(path, table, name, LARGEST) for name in ("creation_time", "deletion_time")]
+        )
+    pods = GpuPods(
+        names=texts(table, "name"),
+        cpu=integers(path, table, "cpu_milli", LARGEST),
+        memory=integers(path, table, "memory_mib", LARGEST),
+        n_gpus=n_gpus,
+        gpu_milli=gpu_milli,
+        spec=texts(table, "gpu_spec"),
+        times=times,
+    )
+    return pods.sorted_by_name()
+
+
+def read_arrivals(path: Path) -> dict[tuple[str, int], PodArrivals]:
+    """Read the arrivals of published runs, by workload and seed.
+
+    Raises
+    ------
+    SourceError
+        It cannot be read, or is no such file.
+    """
+    table = read_columns(path, ARRIVAL_COLUMNS)
+    lists: dict[tuple[str, int], dict[str, Index]] = {}
+    for row, line in enumerate(table.to_pylist(), start=1):
+        try:
+            numbers = np.array(line["indices"].split(), dtype=np.int64)
+        except ValueError:
+            numbers = np.array([-1])
+        if numbers.min(initial=0) < 0 or line["kind"] not in ("pods", "node_rank"):
+            raise SourceError(
+                f"{path}: row {row}",
+                "no arrivals",
+                expected="kind pods or node_rank, and places from 0",
+            )
+        lists.setdefault((line["workload"], line["seed"]), {})[line["kind"]] = numbers
+    arrivals = {}
+    for run, kinds in lists.items():
+        if len(kinds) < 2:
+            raise SourceError(
+                str(path), f"half of the run {run[0]}, seed {run[1]}", expected="pods and node_rank"
+            )
+        arrivals[run] = PodArrivals(pods=kinds["pods"], node_rank=kinds["node_rank"])
+    return arrivals
+
+
+def read_columns(
+    path: Path, types: Mapping[str, pa.DataType], optional: Sequence[str] = ()
+) -> pa.Table:
+    """Read columns of a CSV file with a header.
+
+    Parameters
+    ----------
+    path
+        The file; packed by gzip where its name ends so.
+    types
+        The columns, with their types.
+    optional
+        Those that it may lack.
+
+    Raises
+    ------
+    SourceError
+        It cannot be read, lacks a column, or a value has another type.
+    """
+    compression = "gzip" if path.suffix == ".gz" else None
+    convert = pa_csv.ConvertOptions(column_types=types, strings_can_be_null=False)
+    try:
+        with open_regular(path) as file, pa.input_stream(file, compression=compression) as stream:
+            table = pa_csv.read_csv(stream, convert_options=convert)
+    except (NotRegularError, OSError, pa.ArrowInvalid, EOFError) as error:
+        raise SourceError(str(path), f"cannot be read as CSV: {error}") from error
+    for name in types:
+        if name not in table.column_names and name not in optional:
+            raise SourceError(
+                str(path),
+                f"no column {name}",
+                got=", ".join(table.column_names[:8]),
+            )
+    return table.select([name for name in types if name in table.column_names])
+
+
+def integers(path: Path, table: pa.Table, name: str, most: int) -> Index:
+    """Return a column of whole numbers from 0 to `most`; raise SourceError where one is not."""
+    column = table[name]
+    values: Index = column.fill_null(-1).to_numpy().astype(np.int64)
+    is_wrong = (values < 0) | (values > most)
+    if is_wrong.any():
+        row = int(np.flatnonzero(is_wrong)[0])
+        raise SourceError(
+            f"{path}: row {row + 1}",
+            f"{name} is out of range",
+            expected=f"0 to {most}",
+            got=str(column[row].as_py()),
+        )
+    return values
+
+
+def texts(table: pa.Table, name: str) -> list[str]:
+    """Return a column of texts; empty ones where the table lacks it."""
+    if name not in table.column_names:
+        return [""] * table.num_rows
+    return [text or "" for text in table[name].to_pylist()]

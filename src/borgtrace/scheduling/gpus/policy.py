@@ -1,0 +1,78 @@
+"""What a policy for GPUs is made of: a score of nodes, and the choice of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.compiled import compiled
+from borgtrace.scheduling.gpus.cell import GpuCell, PodKinds, TypicalPods, best_device
+from borgtrace.scheduling.gpus.nodes import GpuNodes
+
+
+class NoStatistics(NamedTuple):
+    """What a policy knows that needs to know nothing of the workload."""
+
+    nothing: Index
+
+
+def no_statistics(nodes: GpuNodes, kinds: PodKinds, typical: TypicalPods) -> NoStatistics:
+    """Return nothing: most policies look at a node and a pod alone."""
+    return NoStatistics(np.zeros(1, np.int64))
+
+
+@compiled(makes_arrays=False)
+def least_left(cell: GpuCell, own: Any, node: int, kind: int) -> int:
+    """Choose the device on which least is left."""
+    return best_device(cell, node, kind)
+
+
+@compiled(makes_arrays=False)
+def nothing_changed(cell: GpuCell, own: Any, node: int) -> None:
+    """Note nothing: most policies keep nothing of a node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPolicy:
+    """How to choose among the nodes that take a pod, and among the devices of a node that take a sharing one.
+
+    Functions are compiled (:func:`borgtrace.compiled`); they get the nodes as they are before the pod is placed, what
+    `prepare` returned, a node and a kind of pods, and are asked only where the pod fits.  A score is kept until its
+    node changes, so that it must follow from these alone.
+
+    Parameters
+    ----------
+    name
+        How users call it.
+    title
+        What tables call it.
+    about
+        What it does, in a few words.
+    score
+        ``score(cell, own, node, kind)``: the highest is chosen.
+    device
+        ``device(cell, own, node, kind)``: for a pod that shares a device, which one.
+    prepare
+        ``prepare(nodes, kinds, typical)``: what the policy knows of a workload, as a named tuple of arrays; it sees
+        what pods are in the list, and not when they arrive.
+    changed
+        ``changed(cell, own, node)``: called for each node at the start, and after each change of it.
+    scored_by
+        What of a pod the score depends on: ``"shape"``, its CPU and GPUs, or ``"kind"``, the models it may use, too.
+    draws_ties
+        Whether equal nodes are drawn, whatever the rule for ties.
+    """
+
+    name: str
+    title: str
+    about: str
+    score: Callable[..., float]
+    device: Callable[..., int] = least_left
+    prepare: Callable[[GpuNodes, PodKinds, TypicalPods], Any] = no_statistics
+    changed: Callable[..., None] = nothing_changed
+    scored_by: Literal["shape", "kind"] = "shape"
+    draws_ties: bool = False
