@@ -35,6 +35,7 @@ PACKAGES = (
     "borgtrace.forecast",
     "borgtrace.forecast.adapters",
     "borgtrace.scheduling",
+    "borgtrace.scheduling.gpus",
     "borgtrace.rl",
     "borgtrace.placement",
     "borgtrace.engine",

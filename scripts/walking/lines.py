@@ -59,6 +59,7 @@ def lines_on(store: Path, out: Path) -> list[Line]:
         ("experiment", experiment_on(store, out), "--out", out / "experiment"),
         ("compact", store),
         ("simulate", store),
+        ("simulate", "gpus", store),
         ("subset", store, out, "--fraction", 0.5),
         ("verify", store),
         ("explore", store, "--no-browser"),

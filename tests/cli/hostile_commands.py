@@ -10,6 +10,7 @@ from typing import Any
 
 from borgtrace.errors import harmless
 from borgtrace.schema import TABLES
+from tests.gpu_files import write_gpu_files
 from tests.hostile import TEXT
 
 FOLDER = "=1+1\x1b[31m\u202e'\";--"
@@ -66,6 +67,16 @@ def own_experiment(folder: Path) -> Path:
     return path
 
 
+def hostile_gpu_files(folder: Path) -> Path:
+    """Write a list of pods of a hostile name, and a list of nodes with such names and a model of one."""
+    files = write_gpu_files(folder / f"{FOLDER}-gpus")
+    nodes = files / "openb_node_list_gpu_node.csv"
+    nodes.write_text(nodes.read_text().replace("T4", ONE_LINE.replace(",", "").replace('"', "")))
+    pods = files / "openb_pod_list_default.csv"
+    pods.rename(files / f"openb_pod_list_{FOLDER}.csv")
+    return files
+
+
 def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandLine]]:
     """Return the command lines of each command that meets foreign text, by its name.
 
@@ -95,6 +106,11 @@ def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandL
         "export": [["export", store, work / FOLDER]],
         "forecast": [["forecast", store, "--forecaster=persistence", "--folds=1"]],
         "simulate": [["simulate", store, "--policy=recorded"]],
+        "simulate gpus": [
+            ["simulate", "gpus", store],
+            ["simulate", "gpus", nowhere],
+            ["simulate", "gpus", hostile_gpu_files(work), "--runs=1"],
+        ],
         "subset": [["subset", store, work / FOLDER, "--jobs=1"]],
         "merge": [["merge", store, twin, work / FOLDER]],
         "verify": [["verify", store]],

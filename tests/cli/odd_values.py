@@ -139,6 +139,7 @@ class Places:
             "colocate pool": ["--synthetic", "30"],
             "reproduce": ["--only", "method-3"],
             "simulate": ["--policy", "recorded"],
+            "simulate gpus": ["--policy", "best-fit", "--runs", "1"],
             "compact": ["--what-if", "limits", "--seeds", "1"],
             "subset": ["--time", "0s..9d"],
             "synth": ["--machines", "1", "--hours", "0.1"],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from borgtrace.ingest import IngestOptions, ingest
 from tests.extensions.own_code import HALF
+from tests.gpu_files import write_gpu_files
 from tests.ingest.raw import write_cell, write_part
 from tests.lifecycle.test_by_machine import CELL
 
@@ -89,6 +90,7 @@ def write_inputs(folder: Path) -> None:
     (folder / "moments.csv").write_text(MOMENTS)
     (folder / "experiment.toml").write_text(EXPERIMENT)
     write_own_cluster(folder)
+    write_gpu_files(folder / "gpus")
 
 
 def write_own_cluster(folder: Path) -> None:

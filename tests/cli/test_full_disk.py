@@ -22,6 +22,7 @@ from tests.fetch.conftest import Bucket, serving
 from tests.fetch.fake_prometheus import FakePrometheus
 from tests.fetch.fake_prometheus import serving as serving_prometheus
 from tests.fetch.small_cluster import cluster
+from tests.gpu_files import write_gpu_files
 from tests.ingest.raw import write_cell
 
 WRITERS = {
@@ -54,6 +55,7 @@ WRITERS = {
     "reproduce": "reproduce zhu2015 {store} --only method-3 --out {out}",
     "report": "report {store} {out}/page.html job_durations",
     "simulate": "simulate {store} --policy recorded --out {out}",
+    "simulate gpus": "simulate gpus {gpus} --policy best-fit --runs 1 --out {out}",
     "simulate --event-log": "simulate {store} --policy best-fit --event-log {out}",
     "subset": "subset {store} {out} --fraction 1",
     "synth": "synth {out} --machines 10 --hours 1",
@@ -125,6 +127,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         "other": folder / "other",
         "moments": folder / "moments.csv",
         "job": 10,
+        "gpus": write_gpu_files(folder / "gpus"),
     }
 
 
@@ -154,6 +157,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
             "part": folder / "part",
             "raw": folder / "raw-store",
             "moments": folder / "moments.csv",
+            "gpus": write_gpu_files(folder / "gpus"),
             "job": ids["id"][0].as_py(),
             "server": server.url,
             "prometheus": prometheus.url,

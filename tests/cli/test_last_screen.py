@@ -84,6 +84,7 @@ LINES = {
     "colocate pool": "colocate pool own --out own.pool",
     "compact": "compact cell-2011 --what-if limits --what-if no-constraints --out out-compact",
     "simulate": "simulate cell-2011 --policy recorded --policy best-fit --out out-simulate",
+    "simulate gpus": "simulate gpus gpus --runs 2 --ties rank --ties drawn",
     "subset": "subset own part --machines node-01",
     "merge": "merge events usage merged",
     "verify": "verify cell-2011",

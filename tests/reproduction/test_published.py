@@ -13,13 +13,15 @@ from borgtrace.question import Question
 from borgtrace.report.papers import paper_of
 from borgtrace.reproduction import ItemAnswer, PublishedPaper, find_paper, papers
 from borgtrace.scheduling import COMPACT
+from borgtrace.scheduling.gpus import GPU_SCHEDULING
 
 PAPERS = papers()
 
 
 @pytest.fixture(scope="module")
 def questions() -> dict[str, Question]:
-    return {**catalog.questions(), "overcommit": REPLAY, "compaction": COMPACT}
+    beside = {"overcommit": REPLAY, "compaction": COMPACT, "gpu_scheduling": GPU_SCHEDULING}
+    return {**catalog.questions(), **beside}
 
 
 def answers_of(paper: PublishedPaper) -> list[ItemAnswer]:

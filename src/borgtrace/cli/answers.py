@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from borgtrace.cli.answer_table import print_rows
 from borgtrace.cli.console import counted, print_prose, steps, talk
@@ -21,6 +21,9 @@ from borgtrace.question.store_question import StoreQuestion
 from borgtrace.report.answer_files import claim_rows, claims_csv, write_result
 from borgtrace.storage import write_file
 from borgtrace.store import Store
+
+if TYPE_CHECKING:
+    from borgtrace.scheduling.gpus import GpuFolder
 
 _SHOWN_NAMES = 6
 """Of claims that are not judged for one reason; all of them are in the table of claims."""
@@ -50,7 +53,7 @@ def run(
 
 def ask(
     question: StoreQuestion,
-    store: Store,
+    store: "Store | GpuFolder",
     options: Any,
     *,
     out: Path | None,

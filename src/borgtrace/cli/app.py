@@ -36,7 +36,7 @@ PANELS = {
         "colocate place",
         "colocate pool",
     ),
-    "Simulate": ("compact", "simulate"),
+    "Simulate": ("compact", "simulate", "simulate gpus"),
     "Maintain": ("subset", "merge", "verify", "views", "check", "doctor"),
 }
 """Commands by what they are for, in the order a user meets them, one or two words each."""

@@ -151,6 +151,13 @@ def names_of_styles() -> Iterable[str]:
     return STYLES
 
 
+def names_of_gpu_policies() -> Iterable[str]:
+    """Return the names of policies for GPUs."""
+    from borgtrace.scheduling.gpus import GPU_POLICIES
+
+    return GPU_POLICIES
+
+
 def names_of_papers() -> Iterable[str]:
     """Return the names of papers that can be reproduced."""
     from borgtrace.reproduction.published import PAPERS
@@ -172,5 +179,6 @@ complete_columns = completing_last(names_of_columns, ",")
 complete_tables = completing_last(names_of_tables, ",")
 complete_formats = completing(names_of_formats)
 complete_resources = completing(lambda: ("cpu", "memory"))
+complete_gpu_policies = completing(names_of_gpu_policies)
 complete_papers = completing(names_of_papers)
 complete_styles = completing(names_of_styles)

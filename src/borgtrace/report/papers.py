@@ -49,6 +49,14 @@ PAPERS = (
         address="https://doi.org/10.1145/3447786.3456259",
         marks=("Bashir",),
     ),
+    Citation(
+        text=(
+            "Q. Weng, L. Yang, Y. Yu, W. Wang, X. Tang, G. Yang, L. Zhang: Beware of Fragmentation: "
+            "Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent. USENIX ATC 2023."
+        ),
+        address="https://www.usenix.org/conference/atc23/presentation/weng",
+        marks=("FGD",),
+    ),
     # Its text is known, its title page is not, and Google's bibliography of the traces does not list it.
     Citation(
         text=(

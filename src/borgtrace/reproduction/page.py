@@ -23,6 +23,13 @@ from borgtrace.version import __version__
 if TYPE_CHECKING:
     import jinja2
 
+COMMANDS = {
+    "overcommit": "overcommit",
+    "compaction": "compact",
+    "gpu_scheduling": "simulate gpus",
+}
+"""Of questions that `borgtrace analyze` does not ask."""
+
 
 def page_of(reproduction: Reproduction) -> str:
     """Return the page, which needs no network."""
@@ -73,8 +80,8 @@ def commands_of(reproduced: ReproducedItem, store: str) -> list[str]:
 
 def command_of(answer: ReproducedAnswer, store: str) -> str:
     """Return the command that answers the question alone."""
-    command = {"overcommit": "overcommit", "compaction": "compact"}.get(answer.question.name)
-    words = ["borgtrace", command or "analyze", store]
+    command = COMMANDS.get(answer.question.name)
+    words = ["borgtrace", *(command or "analyze").split(), store]
     if command is None:
         words.append(answer.question.name)
     for name in ("policies", "what_ifs"):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -13,7 +14,24 @@ import pyarrow as pa
 from borgtrace.errors import UsageError, did_you_mean
 from borgtrace.report.papers import papers_cited
 from borgtrace.reproduction.axes import Draw
+from borgtrace.scheduling.gpus import GpuFolder
 from borgtrace.schema.dialects import Citation
+from borgtrace.store import Store
+from borgtrace.store import open as open_store
+
+
+def open_trace(path: str | Path, memory: str) -> Store:
+    """Open the store that most papers are reproduced on.
+
+    Parameters
+    ----------
+    path
+        Its folder.
+    memory
+        Of the engine.
+    """
+    return open_store(path, memory=memory)
+
 
 Shape = Literal["figure", "table", "nothing"]
 """How an answer is shown; "nothing": only the claims on it belong to the item."""
@@ -103,6 +121,8 @@ class PublishedPaper:
         Its tables and figures.
     note
         What to know of the list.
+    opens
+        Opens what the paper is reproduced on: a store, or files that none has all of.
     """
 
     name: str
@@ -110,6 +130,7 @@ class PublishedPaper:
     trace: str
     items: tuple[PublishedItem, ...]
     note: str = ""
+    opens: Callable[[str | Path, str], Store | GpuFolder] = open_trace
 
     @cached_property
     def citation(self) -> Citation:

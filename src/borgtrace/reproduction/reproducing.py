@@ -20,6 +20,7 @@ from borgtrace.reproduction.reproduction import (
     Reproduction,
     missing_part,
 )
+from borgtrace.scheduling.gpus import GpuFolder
 from borgtrace.store import Store
 
 
@@ -52,7 +53,7 @@ class ReproductionOptions:
 
 def reproduce(
     paper: PublishedPaper,
-    store: Store,
+    store: Store | GpuFolder,
     options: ReproductionOptions | None = None,
     report: Report = no_report,
 ) -> Reproduction:
@@ -63,7 +64,7 @@ def reproduce(
     paper
         The paper.
     store
-        An open store.
+        An open store, or what else `paper.opens` returns.
     options
         See :class:`ReproductionOptions`.
     report
@@ -89,7 +90,7 @@ class Asking:
     """The questions of a paper, asked of a store: what several items share is computed once."""
 
     paper: PublishedPaper
-    store: Store
+    store: Store | GpuFolder
     options: ReproductionOptions
     _subjects: dict[type[Question], Any] = field(default_factory=dict)
     _results: dict[str, Result | BorgtraceError] = field(default_factory=dict)
@@ -129,7 +130,7 @@ class Asking:
 
     def _subject(self, question: Question) -> Any:
         """Return what a question is asked of; experiments share their tasks."""
-        if isinstance(question, StoreQuestion):
+        if isinstance(question, StoreQuestion) or not isinstance(self.store, Store):
             return self.store
         kind = type(question)
         if kind not in self._subjects:
@@ -142,6 +143,8 @@ class Asking:
         from borgtrace.colocation.experiment import Experiment
         from borgtrace.colocation.options import PAPER_SCALE
 
+        if not isinstance(self.store, Store):
+            return {}
         if question.name == "compaction":
             return moment_of(self.store)
         if question.name == "overcommit":
@@ -187,7 +190,7 @@ def moment_of(store: Store) -> dict[str, Any]:
 
 
 def question_of(name: str) -> Question:
-    """Return a question by its name: those of the catalog, and the two that are asked of a store itself."""
+    """Return a question by its name: those of the catalog, and the three that have commands of their own."""
     if name == "overcommit":
         from borgtrace.overcommit import REPLAY
 
@@ -196,6 +199,10 @@ def question_of(name: str) -> Question:
         from borgtrace.scheduling import COMPACT
 
         return COMPACT
+    if name == "gpu_scheduling":
+        from borgtrace.scheduling.gpus import GPU_SCHEDULING
+
+        return GPU_SCHEDULING
     return catalog.find(name)
 
 

@@ -87,6 +87,9 @@ UNIT_SIZE = Bounds(0, 10**6)
 """Cores or GiB of the largest machine; 0 where they are not known."""
 UNIT_OPTIONS = {"cores": "--cores-per-unit", "gib": "--gib-per-unit"}
 """What the fields of these sizes are called on the command line."""
+GPU_LOAD = Bounds(0, 130)
+"""Percent of all GPUs that pods have requested."""
+GPU_RUNS = Bounds(1, 1000)
 ID = Bounds(0, 2**63 - 1)
 """Ids of jobs, tasks and machines."""
 TIME = Bounds(0, AFTER_TRACE)

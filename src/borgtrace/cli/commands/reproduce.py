@@ -26,7 +26,11 @@ PaperArgument = Annotated[
     ),
 ]
 ReproducedStoreArgument = Annotated[
-    Path | None, Argument(metavar="STORE", help="The store; none with --list.")
+    Path | None,
+    Argument(
+        metavar="STORE",
+        help="The store; none with --list; of fgd2023 also a folder with its files.",
+    ),
 ]
 OnlyOption = Annotated[
     list[str] | None,
@@ -88,7 +92,6 @@ def reproduce(
 
     Example: borgtrace reproduce zhu2015 cell-2011 --only fig-8
     """
-    import borgtrace
     from borgtrace.cli.console import steps, talk
     from borgtrace.cli.printing import print_json
     from borgtrace.cli.reproduction_text import print_outcomes
@@ -105,7 +108,7 @@ def reproduce(
     # Before the store is opened: a wrong name costs no time.
     chosen.chosen(only or ())
     options = ReproductionOptions(tuple(only or ()), style, paper_scale)
-    opened = borgtrace.open(store, memory=memory)
+    opened = chosen.opens(store, memory)
     with steps() as report:
         reproduction = reproduce_paper(chosen, opened, options, report)
     files = write_reproduction(reproduction, out, raw=raw)

@@ -3,6 +3,7 @@
 from borgtrace.errors import UsageError, did_you_mean
 from borgtrace.reproduction.published import (
     bashir2021,
+    fgd2023,
     janus2017,
     reiss2012,
     tirmazi2020,
@@ -20,6 +21,7 @@ PAPERS = {
         janus2017.PAPER,
         tirmazi2020.PAPER,
         bashir2021.PAPER,
+        fgd2023.PAPER,
     )
 }
 """Papers by name, in the order of their years."""

@@ -1,1 +1,22 @@
-"""GPU scheduling: pods that share devices, whole devices, models, CPU and memory, as in FGD (ATC 2023)."""
+"""GPU scheduling: pods that share devices or take whole ones, beside CPU and memory, as in FGD (ATC 2023)."""
+
+from borgtrace.scheduling.gpus.files import GpuFolder, open_folder
+from borgtrace.scheduling.gpus.gpu_question import open_gpu_trace
+from borgtrace.scheduling.gpus.gpu_queue import GPU_QUEUE, GpuQueueOptions
+from borgtrace.scheduling.gpus.gpu_scheduling import GPU_SCHEDULING, GpuSchedulingOptions
+from borgtrace.scheduling.gpus.policies import GPU_POLICIES
+from borgtrace.scheduling.gpus.policy import GpuPolicy
+from borgtrace.scheduling.gpus.workload import GpuWorkload
+
+__all__ = [
+    "GPU_POLICIES",
+    "GPU_QUEUE",
+    "GPU_SCHEDULING",
+    "GpuFolder",
+    "GpuPolicy",
+    "GpuQueueOptions",
+    "GpuSchedulingOptions",
+    "GpuWorkload",
+    "open_folder",
+    "open_gpu_trace",
+]

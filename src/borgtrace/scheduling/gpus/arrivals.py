@@ -71,9 +71,7 @@ def more_pods(pods: GpuPods, missing: int, random: np.random.Generator) -> Index
         missing -= int(totals[pod])
 
 
-def without_some(
-    pods: GpuPods, order: Index, surplus: int, random: np.random.Generator
-) -> Index:
+def without_some(pods: GpuPods, order: Index, surplus: int, random: np.random.Generator) -> Index:
     """Leave out pods at random until the others request no more than they should."""
     leaving = random.permutation(len(order))
     removed = np.cumsum(pods.total[order[leaving]])

@@ -22,7 +22,6 @@ NO_NODE = -1
 CPU_ONLY, SHARING = 0, 1
 """Classes of pods; those after them take 1, 2, 4, 8 whole devices."""
 N_CLASSES = 6
-_ONE = np.uint64(1)
 
 
 class PodKinds(NamedTuple):
@@ -40,7 +39,7 @@ class PodKinds(NamedTuple):
         Shape (kinds, models): which models of GPUs it may use.
     shape
         Shape (kinds,): kinds of one shape request the same CPU and GPUs.
-    count
+    n_listed
         Shape (kinds,): pods in the list of the workload.
     """
 
@@ -52,7 +51,7 @@ class PodKinds(NamedTuple):
     pod_class: Index
     allowed: Flags
     shape: Index
-    count: Index
+    n_listed: Index
 
 
 class TypicalPods(NamedTuple):
@@ -118,7 +117,7 @@ class GpuCell(NamedTuple):
 def draw_below(random: Words, n: int) -> int:
     """Return a random number from 0 to `n` − 1; its bias is below `n` / 2⁶⁴."""
     random[0] += GOLDEN
-    return np.int64(finalized(random[0]) % np.uint64(n))
+    return int(finalized(random[0]) % np.uint64(n))
 
 
 @compiled(inline=True, makes_arrays=False)

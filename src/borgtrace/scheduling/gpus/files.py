@@ -5,6 +5,7 @@ They are CSV with a header, plain or packed by gzip, as Alibaba and the authors 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +14,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from borgtrace.errors import SourceError
+from borgtrace.errors import SourceError, check_names
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.gpus.arrivals import PodArrivals
 from borgtrace.scheduling.gpus.cell import MOST_DEVICES, WHOLE
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.pods import GpuPods
-from borgtrace.storage import NotRegularError, as_path, open_regular
+from borgtrace.scheduling.gpus.workload import GpuWorkload
+from borgtrace.storage import NotRegularError, as_path, open_regular, read_regular
+from borgtrace.store.manifest import Manifest
+from borgtrace.version import __version__
 
 NODES = "openb_node_list_gpu_node"
 PODS = "openb_pod_list_"
 ARRIVALS = "openb_arrivals"
 ENDINGS = (".csv", ".csv.gz")
+OF_PAPER = ("default", "cpu100", "gpushare60", "gpuspec33", "multigpu20")
+"""Workloads of the paper's tables."""
 LARGEST = 2**40
 """No request or capacity is larger: what is added up stays far below 2⁶³."""
 
@@ -44,8 +50,10 @@ POD_COLUMNS = {
     "gpu_spec": pa.string(),
     "creation_time": pa.int64(),
     "deletion_time": pa.int64(),
+    "scheduled_time": pa.int64(),
 }
-NOT_IN_ALL = ("gpu_spec", "creation_time", "deletion_time")
+TIMES = ("creation_time", "deletion_time", "scheduled_time")
+NOT_IN_ALL = ("gpu_spec", *TIMES)
 """Columns that some lists of pods lack."""
 ARRIVAL_COLUMNS = {
     "workload": pa.string(),
@@ -75,6 +83,55 @@ class GpuFolder:
     nodes: Path
     pods: Mapping[str, Path]
     arrivals: Path | None
+
+    @property
+    def manifest(self) -> Manifest:
+        """What a store of these files would say of them; nothing is ingested."""
+        return Manifest(
+            generation="openb",
+            cell="",
+            time_zone="",
+            code_version=__version__,
+            digest=self.digest,
+            tables={},
+            sources=(),
+        )
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the names and the bytes of all files."""
+        digest = hashlib.sha256()
+        for file in (self.nodes, *self.pods.values(), *filter(None, [self.arrivals])):
+            digest.update(f"{file.name} {hashlib.sha256(read_regular(file)).hexdigest()}".encode())
+        return digest.hexdigest()
+
+    def workloads(self, names: Sequence[str] = ()) -> list[GpuWorkload]:
+        """Read workloads.
+
+        Parameters
+        ----------
+        names
+            Of the lists of pods; where empty, those of FGD's paper, or all where none of these is there.
+
+        Raises
+        ------
+        UsageError
+            There is no such list.
+        SourceError
+            A file cannot be read.
+        """
+        check_names("--workload", names, self.pods, "no such list of pods")
+        of_paper = [name for name in OF_PAPER if name in self.pods]
+        nodes = read_nodes(self.nodes)
+        published = read_arrivals(self.arrivals) if self.arrivals else {}
+        workloads = []
+        for name in names or of_paper or self.pods:
+            pods = read_pods(self.pods[name])
+            own = {seed: run for (workload, seed), run in published.items() if workload == name}
+            for seed, run in own.items():
+                check_arrivals(self.arrivals, f"{name}, seed {seed}", run, len(pods), len(nodes))
+            workloads.append(GpuWorkload(name, nodes, pods, own))
+        return workloads
 
 
 def open_folder(path: str | Path) -> GpuFolder:
@@ -148,11 +205,7 @@ def read_pods(path: Path) -> GpuPods:
             expected="gpu_milli 0 without GPUs, up to 1000 of one, 1000 of each of several",
             got=f"num_gpu {n_gpus[first]}, gpu_milli {gpu_milli[first]}",
         )
-    times = None
-    if "creation_time" in table.column_names and "deletion_time" in table.column_names:
-        times = np.column_stack(
-            [integers(path, table, name, LARGEST) for name in ("creation_time", "deletion_time")]
-        )
+    has_times = set(TIMES) <= set(table.column_names)
     pods = GpuPods(
         names=texts(table, "name"),
         cpu=integers(path, table, "cpu_milli", LARGEST),
@@ -160,9 +213,32 @@ def read_pods(path: Path) -> GpuPods:
         n_gpus=n_gpus,
         gpu_milli=gpu_milli,
         spec=texts(table, "gpu_spec"),
-        times=times,
+        times=times_of(path, table) if has_times else None,
     )
     return pods.sorted_by_name()
+
+
+def times_of(path: Path, table: pa.Table) -> Index:
+    """Return when pods were submitted, and how long they ran; those that never started: until they were deleted.
+
+    Raises
+    ------
+    SourceError
+        A time is missing or negative, or a pod ends before it starts.
+    """
+    submitted = integers(path, table, "creation_time", LARGEST)
+    deleted = integers(path, table, "deletion_time", LARGEST)
+    scheduled = table["scheduled_time"].fill_null(-1).to_numpy().astype(np.int64)
+    started = np.where(scheduled < 0, submitted, scheduled)
+    is_wrong = deleted < started
+    if is_wrong.any():
+        row = int(np.flatnonzero(is_wrong)[0])
+        raise SourceError(
+            f"{path}: row {row + 1}",
+            "a pod ends before it starts",
+            got=f"scheduled_time {started[row]}, deletion_time {deleted[row]}",
+        )
+    return np.column_stack([submitted, deleted - started])
 
 
 def read_arrivals(path: Path) -> dict[tuple[str, int], PodArrivals]:
@@ -195,6 +271,26 @@ def read_arrivals(path: Path) -> dict[tuple[str, int], PodArrivals]:
             )
         arrivals[run] = PodArrivals(pods=kinds["pods"], node_rank=kinds["node_rank"])
     return arrivals
+
+
+def check_arrivals(
+    path: Path | None, run: str, arrivals: PodArrivals, n_pods: int, n_nodes: int
+) -> None:
+    """Refuse arrivals of pods or nodes that are not there.
+
+    Raises
+    ------
+    SourceError
+        A place is beyond the list, or ranks are not those of all nodes.
+    """
+    is_right = arrivals.pods.max(initial=-1) < n_pods and len(arrivals.node_rank) == n_nodes
+    if not is_right:
+        raise SourceError(
+            f"{path}: {run}",
+            "arrivals of other lists",
+            expected=f"places below {n_pods:,}, and ranks of {n_nodes:,} nodes",
+            got=f"place {arrivals.pods.max(initial=-1):,}, and {len(arrivals.node_rank):,} ranks",
+        )
 
 
 def read_columns(

@@ -29,7 +29,7 @@ class GpuPods:
     spec
         Which models they may use, joined by ``|``; all where empty.
     times
-        Shape (pods, 2): seconds at which each was submitted and deleted; None where nobody knows.
+        Shape (pods, 2): second at which each was submitted, and how many it runs; None where nobody knows.
     """
 
     names: Sequence[str]
@@ -72,7 +72,7 @@ class GpuPods:
         """
         specs, spec = np.unique(np.array(self.spec, dtype=np.str_), return_inverse=True)
         table = np.column_stack([self.cpu, self.memory, self.n_gpus, self.gpu_milli, spec])
-        rows, kind, count = np.unique(table, axis=0, return_inverse=True, return_counts=True)
+        rows, kind, n_listed = np.unique(table, axis=0, return_inverse=True, return_counts=True)
         cpu, memory, n_gpus, gpu_milli, spec_of_kind = np.ascontiguousarray(rows.T)
         shapes = np.column_stack([cpu, n_gpus, gpu_milli])
         shape = np.unique(shapes, axis=0, return_inverse=True)[1]
@@ -85,7 +85,7 @@ class GpuPods:
             pod_class=classes_of(n_gpus, gpu_milli),
             allowed=allowed_models(specs.tolist(), models)[spec_of_kind],
             shape=shape.reshape(-1),
-            count=count,
+            n_listed=n_listed,
         )
         return kinds, kind.reshape(-1)
 
@@ -115,9 +115,9 @@ class GpuPods:
             n_covered += n
             weights.append(n / len(self))
         chosen = [request for _, request in by_count[: len(weights)]]
-        cpu, gpu_milli, n_gpus = np.array(
-            [request[:3] for request in chosen], dtype=np.int64
-        ).reshape(-1, 3).T
+        cpu, gpu_milli, n_gpus = (
+            np.array([request[:3] for request in chosen], dtype=np.int64).reshape(-1, 3).T
+        )
         # Divided twice, as FGD does: the last bit of a weight may decide where a pod goes.
         weight = np.array(weights) / (n_covered / max(len(self), 1))
         return TypicalPods(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from borgtrace.scheduling.gpus.cell import (
 from borgtrace.scheduling.gpus.fragmentation import update_fragmentation
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.policy import GpuPolicy
-
-Ties = Literal["rank", "drawn", "file"]
-"""Which of equal nodes is taken: that of the lowest rank, any, or the first of the file."""
 
 
 class KeptScores(NamedTuple):

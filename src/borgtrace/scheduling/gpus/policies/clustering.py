@@ -3,7 +3,7 @@
 from typing import Any
 
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.gpus.cell import CPU_ONLY, SHARING, GpuCell, N_CLASSES
+from borgtrace.scheduling.gpus.cell import CPU_ONLY, N_CLASSES, SHARING, GpuCell
 from borgtrace.scheduling.gpus.policies.dot_product import LARGEST_GPU
 from borgtrace.scheduling.gpus.policy import GpuPolicy
 

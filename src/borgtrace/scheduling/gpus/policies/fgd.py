@@ -1,17 +1,24 @@
 """Fragmentation gradient descent: the node and device where fragmentation grows least, or falls most.
 
-Fragmentation is what typical pods cannot use (:mod:`borgtrace.scheduling.gpus.fragmentation`).  Scores are whole numbers
-from 0 to 100, so that many nodes are equal: near no change, one point is 40 thousandths of a device.
+Fragmentation is what typical pods cannot use (:mod:`borgtrace.scheduling.gpus.fragmentation`).  Scores are whole
+numbers from 0 to 100, so that many nodes are equal: near no change, one point is 40 thousandths of a device.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.gpus.cell import MOST_DEVICES, SHARING, WHOLE, GpuCell, PodKinds, TypicalPods
+from borgtrace.scheduling.gpus.cell import (
+    MOST_DEVICES,
+    SHARING,
+    WHOLE,
+    GpuCell,
+    PodKinds,
+    TypicalPods,
+)
 from borgtrace.scheduling.gpus.fragmentation import fragmentation_if
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.policy import GpuPolicy
