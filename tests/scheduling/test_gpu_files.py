@@ -14,6 +14,7 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.question import EngineTables
 from borgtrace.scheduling.gpus import GPU_SCHEDULING, open_folder, open_gpu_trace
 from borgtrace.scheduling.gpus.stored_workload import workload_of_store
+from borgtrace.store import Store
 from tests.gpu_files import write_gpu_files
 
 NODES = "openb_node_list_gpu_node.csv"
@@ -81,7 +82,7 @@ def test_a_store_of_the_same_files_is_the_same_workload(folder: Path, tmp_path: 
     assert row["workload"] == "cell"
     assert row["published_arrivals"] == 0
     assert 80 < row["allocation"] <= 100
-    assert isinstance(open_gpu_trace(tmp_path / "cell"), type(store))
+    assert isinstance(open_gpu_trace(tmp_path / "cell"), Store)
     with pytest.raises(UsageError) as caught:
         GPU_SCHEDULING.run(store, workloads=("cpu100",))
     message = "--workload: a store is one list of pods: expected default or cell, got cpu100"

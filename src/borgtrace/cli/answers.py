@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from borgtrace.cli.answer_table import print_rows
 from borgtrace.cli.console import counted, print_prose, steps, talk
@@ -20,10 +20,6 @@ from borgtrace.question.facts import facts_of, sentence_of
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.report.answer_files import claim_rows, claims_csv, write_result
 from borgtrace.storage import write_file
-from borgtrace.store import Store
-
-if TYPE_CHECKING:
-    from borgtrace.scheduling.gpus import GpuFolder
 
 _SHOWN_NAMES = 6
 """Of claims that are not judged for one reason; all of them are in the table of claims."""
@@ -53,7 +49,7 @@ def run(
 
 def ask(
     question: StoreQuestion,
-    store: "Store | GpuFolder",
+    store: Any,
     options: Any,
     *,
     out: Path | None,
@@ -67,7 +63,7 @@ def ask(
     Parameters
     ----------
     question, store
-        What is asked about which store.
+        What is asked about which open store, or what else the question takes.
     options
         The question's options, a dataclass of its package.
     out, png, as_json, raw

@@ -36,6 +36,12 @@ def nothing_changed(cell: GpuCell, own: Any, node: int) -> None:
     """Note nothing: most policies keep nothing of a node."""
 
 
+@compiled(makes_arrays=False)
+def nothing_arrived(cell: GpuCell, own: Any, kind: int) -> bool:
+    """Return False: what most policies know does not change."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPolicy:
     """How to choose among the nodes that take a pod, and among the devices of a node that take a sharing one.
@@ -61,6 +67,9 @@ class GpuPolicy:
         what pods are in the list, and not when they arrive.
     changed
         ``changed(cell, own, node)``: called for each node at the start, and after each change of it.
+    arrived
+        ``arrived(cell, own, kind)``: called for each pod before it is placed.  Returns whether what the policy knows
+        has changed, so that all scores are computed anew.
     scored_by
         What of a pod the score depends on: ``"shape"``, its CPU and GPUs, or ``"kind"``, the models it may use, too.
     draws_ties
@@ -74,5 +83,6 @@ class GpuPolicy:
     device: Callable[..., int] = least_left
     prepare: Callable[[GpuNodes, PodKinds, TypicalPods], Any] = no_statistics
     changed: Callable[..., None] = nothing_changed
+    arrived: Callable[..., bool] = nothing_arrived
     scored_by: Literal["shape", "kind"] = "shape"
     draws_ties: bool = False

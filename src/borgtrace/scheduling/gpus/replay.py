@@ -116,12 +116,22 @@ def make_scores(n_nodes: int, kinds: PodKinds, policy: GpuPolicy) -> KeptScores:
     )
 
 
+@compiled(makes_arrays=False)
+def forget(kept: KeptScores) -> None:
+    """Drop all scores."""
+    for node in range(len(kept.state)):
+        kept.state[node] += 1
+
+
 def choosing(policy: GpuPolicy) -> Callable[..., int]:
-    """Return the compiled search for the best node by a policy."""
+    """Return the compiled search for the best node by a policy, for a pod that arrives."""
     score = policy.score
+    arrived = policy.arrived
 
     @compiled(makes_arrays=False)
     def choose(cell: GpuCell, own: Any, kept: KeptScores, kind: int, draws: bool) -> int:
+        if arrived(cell, own, kind):
+            forget(kept)
         row = kept.scored_as[kind]
         best = -np.inf
         chosen = NO_NODE
