@@ -12,6 +12,7 @@ import borgtrace
 from borgtrace.errors import BorgtraceError, SourceError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.question import EngineTables
+from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.gpus import GPU_SCHEDULING, open_folder, open_gpu_trace
 from borgtrace.scheduling.gpus.stored_workload import workload_of_store
 from borgtrace.store import Store
@@ -222,3 +223,9 @@ def test_an_unknown_workload(folder: Path) -> None:
         open_folder(folder).workloads(["cpu100"])
     message = "--workload: no such list of pods: expected default, got cpu100"
     assert str(caught.value) == message
+
+
+def test_simulate_names_the_command_for_gpus() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_policy("fgd")
+    assert str(caught.value).endswith("got fgd; borgtrace simulate gpus STORE --policy fgd")

@@ -127,6 +127,7 @@ def parse_policy(text: str) -> PlacementPolicy:
             "no such policy",
             expected=f"{', '.join(SCHEDULER_KINDS)}, with +preempt or without",
             got=text,
+            way_out=way_to_gpu_policy(name),
         )
     policy = replace(as_policy(SCHEDULER_KINDS[name]), preempts=bool(plus))
     if not colon:
@@ -141,6 +142,14 @@ def parse_policy(text: str) -> PlacementPolicy:
             got=text,
         )
     return replace(policy, k=int(digits))
+
+
+def way_to_gpu_policy(name: str) -> str | None:
+    """Return the command that knows a policy, where it is one for GPUs."""
+    # Only a mistake leads here: no other command waits for what these import.
+    from borgtrace.scheduling.gpus.policies import GPU_POLICIES
+
+    return f"borgtrace simulate gpus STORE --policy {name}" if name in GPU_POLICIES else None
 
 
 def as_policy(value: str | Scheduler | PlacementPolicy) -> PlacementPolicy:

@@ -108,9 +108,10 @@ def simulate_gpus(
     as_json: JsonOption = False,
     list_names: ListGpuPoliciesOption = False,
 ) -> None:
-    """Place pods on shared GPUs until these are full, by other policies.
+    """Fill shared GPUs with the pods of a trace, by several policies.
 
-    Pods arrive one after the other and stay. Nodes, devices and requests are those of the trace.
+    Pods arrive in random order and stay until 130 % of the GPUs has been requested, as in the experiments of FGD, or
+    come and go as in the trace (--departures). Nodes, devices and requests are those of the trace.
 
     Example: borgtrace simulate gpus openb --workload default --policy fgd --policy best-fit
     """
