@@ -140,7 +140,7 @@ def test_the_order_of_ties_is_what_lifts_fgd(openb: Path) -> None:
         loads=(100,),
     )
     measured = {(row["policy"], row["ties"]): row["allocation"] for row in result.table.to_pylist()}
-    assert round(measured["fgd", "file"], 2) == 95.12
+    assert measured["fgd", "file"] == pytest.approx(95.12, abs=0.01)
     # Draws are of another generator: about 0.2 between runs, a third of that in the mean.
     assert measured["fgd", "drawn"] == pytest.approx(89.92, abs=0.3)
     assert measured["best-fit", "drawn"] == pytest.approx(92.89, abs=0.3)

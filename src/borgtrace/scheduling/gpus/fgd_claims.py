@@ -42,7 +42,9 @@ def value_at(workload: str, policy: str, load: int, column: str) -> Measure:
             & (pc.field("ties") == "rank")
         )
         if not chosen.num_rows:
-            raise NotApplicable(f"no run of {policy} on {workload}, ties by rank, up to {load} %")
+            raise NotApplicable(
+                "is not among the workloads, policies, ties and loads of the answer"
+            )
         row = chosen.to_pylist()[0]
         if row["published_arrivals"] < row["runs"]:
             raise NotApplicable("its runs have other arrivals than the published ones")
