@@ -70,19 +70,19 @@ def labelled_rows(answer: pa.Table | list[Row]) -> list[Row]:
 
 def best_in_words(answer: pa.Table) -> str:
     """Return which policy allocates most, by workload and rule for ties, at the load nearest to 100 %."""
-    nearest = min(answer["load"].to_pylist(), key=lambda load: abs(load - 100))
     rows = query_answer(
         answer,
-        f"""
+        """
         select
             workload,
             ties,
+            any_value(load) as load,
             max_by(policy, allocation) as best,
             max(allocation) as most,
             min_by(policy, allocation) as worst,
             min(allocation) as least
         from answer
-        where load = {nearest}
+        where load = (select min_by(load, abs(load - 100)) from answer)
         group by workload, ties
         order by workload, ties
         """,
@@ -93,6 +93,5 @@ def best_in_words(answer: pa.Table) -> str:
         if row["worst"] != row["best"]:
             part += f", {row['worst']} {row['least']:.2f} %"
         parts.append(part)
-    return (
-        f"GPUs that pods have when {nearest} % was requested, most and least: {'; '.join(parts)}."
-    )
+    load = rows[0]["load"]
+    return f"GPUs that pods have when {load} % was requested, most and least: {'; '.join(parts)}."

@@ -62,7 +62,7 @@ class Stays(NamedTuple):
     totals: Numbers
 
 
-class Clock(NamedTuple):
+class LevelClock(NamedTuple):
     """What is so now, and since when.
 
     Attributes
@@ -101,7 +101,7 @@ class StayReplay(NamedTuple):
     kept: KeptScores
     kinds: Index
     times: PodTimes
-    clock: Clock
+    clock: LevelClock
     ends: Heap
     queue: Index
     n_waiting: Index
@@ -271,7 +271,7 @@ def replay_stays(run: GpuRun, times: PodTimes, policy: GpuPolicy, step: int) -> 
         kept=make_scores(len(run.nodes), run.kinds, policy),
         kinds=run.arrivals,
         times=times,
-        clock=Clock(now=np.zeros(1, np.int64), levels=np.zeros(N_LEVELS)),
+        clock=LevelClock(now=np.zeros(1, np.int64), levels=np.zeros(N_LEVELS)),
         ends=make_heap(n + 1),
         queue=np.zeros(n, np.int64),
         n_waiting=np.zeros(1, np.int64),
