@@ -34,6 +34,7 @@ PACKAGES = (
     "borgtrace.experiments",
     "borgtrace.forecast",
     "borgtrace.forecast.adapters",
+    "borgtrace.forecast.board",
     "borgtrace.scheduling",
     "borgtrace.scheduling.gpus",
     "borgtrace.rl",

@@ -104,7 +104,10 @@ def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandL
         "compare": [["compare", store, twin]],
         "dataset": [["dataset", store, work / FOLDER, "--min-length=1", "--format=npz"]],
         "export": [["export", store, work / FOLDER]],
-        "forecast": [["forecast", store, "--forecaster=persistence", "--folds=1"]],
+        "forecast": [
+            ["forecast", store, "--forecaster=persistence", "--folds=1"],
+            ["forecast", nowhere, "--board=bitbrains_rnd/5T/short"],
+        ],
         "simulate": [["simulate", store, "--policy=recorded"]],
         "simulate gpus": [
             ["simulate", "gpus", store],

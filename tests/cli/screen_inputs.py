@@ -7,6 +7,7 @@ from pathlib import Path
 
 from borgtrace.ingest import IngestOptions, ingest
 from tests.extensions.own_code import HALF
+from tests.forecast.board_files import made_readings, write_parquet
 from tests.gpu_files import write_gpu_files
 from tests.ingest.raw import write_cell, write_part
 from tests.lifecycle.test_by_machine import CELL
@@ -69,6 +70,7 @@ def write_inputs(folder: Path) -> None:
         An empty one.
     """
     (folder / "half.py").write_text(HALF, encoding="utf-8")
+    write_parquet(folder / "vms.parquet", made_readings(2, 400))
     tables = {**CELL, "machine_events": ["0,7,0,PLATFORM,1,1"]}
     for table, lines in tables.items():
         write_part(folder / "raw", table, lines, compressed=False)

@@ -10,6 +10,7 @@ import pytest
 
 from borgtrace.catalog import questions
 from borgtrace.forecast import FORECASTERS
+from borgtrace.forecast.board import BASELINES, BOARDS
 from borgtrace.overcommit.policies import policies
 from borgtrace.overcommit.recommenders import recommenders
 from borgtrace.placement import estimators, packers
@@ -47,7 +48,8 @@ def completions(line: str) -> set[str]:
         ("borgtrace colocate place store --estimator ", set(estimators())),
         ("borgtrace colocate place store --packer ", set(packers())),
         ("borgtrace compact store --what-if ", {what_if.name for what_if in WHAT_IFS}),
-        ("borgtrace forecast store --forecaster ", set(FORECASTERS)),
+        ("borgtrace forecast store --forecaster ", {*FORECASTERS, *BASELINES}),
+        ("borgtrace forecast files --board ", set(BOARDS)),
         ("borgtrace analyze store queue_l", {"queue_length"}),
         ("borgtrace analyze store ", set(questions())),
         (

@@ -67,6 +67,7 @@ LINES = {
     "dataset": "dataset own traces --min-length 5 --max-length 40 --format npz",
     "dataset histogram": "dataset own --histogram",
     "forecast": "forecast cell-2011 --out out-forecast",
+    "forecast board": "forecast vms.parquet --board bitbrains_rnd/5T/short",
     "export": "export own exported --layout jobs",
     "advise": "advise own --out advice.html --policy borg:phi=0.9 --recommender vpa",
     "overcommit": "overcommit cell-2011",

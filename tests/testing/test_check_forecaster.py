@@ -141,7 +141,8 @@ def test_a_row_that_tells_of_the_future_of_another(tmp_path: Path) -> None:
 
 def test_training_by_chance(tmp_path: Path) -> None:
     text = text_of(
-        NEWEST + "return newest * self.factor", fit="self.factor = np.random.default_rng().random()"
+        NEWEST + "return newest * self.factor",
+        fit="self.factor = 0.5 + np.random.default_rng().random()",
     )
     failures, _ = failures_of(tmp_path, text)
     assert failures == (

@@ -119,8 +119,16 @@ def names_of_schedules() -> Iterable[str]:
 def names_of_forecasters() -> Iterable[str]:
     """Return the names of forecasters."""
     from borgtrace.forecast import FORECASTER_KINDS
+    from borgtrace.forecast.board import BASELINES
 
-    return FORECASTER_KINDS
+    return [*FORECASTER_KINDS, *BASELINES]
+
+
+def names_of_boards() -> Iterable[str]:
+    """Return the public boards of forecasts."""
+    from borgtrace.forecast.board import BOARDS
+
+    return BOARDS
 
 
 def names_of_columns() -> Iterable[str]:
@@ -175,6 +183,7 @@ complete_what_ifs = completing(names_of_what_ifs)
 complete_placements = completing_last(names_of_placements, "+")
 complete_schedules = completing_last(names_of_schedules, "+")
 complete_forecasters = completing(names_of_forecasters)
+complete_boards = completing(names_of_boards)
 complete_columns = completing_last(names_of_columns, ",")
 complete_tables = completing_last(names_of_tables, ",")
 complete_formats = completing(names_of_formats)

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from borgtrace.forecast.forecaster import Forecaster
-from borgtrace.forecast.series import HORIZONS, Examples, Past
+from borgtrace.forecast.series import Examples, Past
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.kernels.scikit_learn import check_scikit_learn
 from borgtrace.learning.devices import device_of, import_torch, one_thread, reproducible
@@ -153,7 +153,7 @@ class _ScikitLearnForecaster(Forecaster):
                 self.fitted = [self._copy().fit(train.usage[is_whole], train.target[is_whole])]
                 return
             self.fitted = []
-            for ahead in range(HORIZONS):
+            for ahead in range(train.target.shape[1]):
                 known: Flags = is_known[:, ahead]
                 self.fitted.append(self._copy().fit(train.usage[known], train.target[known, ahead]))
 

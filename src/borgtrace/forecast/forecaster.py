@@ -53,8 +53,8 @@ class Forecaster(ABC):
         Parameters
         ----------
         train
-            The first four fifths of the examples, by time: `usage` (n, 12), `day_before` and `target` (n, 12).  A
-            target is NaN where the task had ended.
+            The first four fifths of the examples, by time: `usage` (n, 12), `day_before` and `target` (n, 12), or
+            (n, 48) on a public board.  A target is NaN where the task had ended.
         """
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Forecaster(ABC):
         past
             What is known at the end of the newest slot of each row, of which there is at least one.
         horizon
-            How many slots are forecast, 12 at most.
+            How many slots are forecast: 12 at most, or 48 on a public board.
         quantiles
             Probabilities, ascending, of the quantiles that are judged.
 

@@ -137,7 +137,8 @@ class Boosting(OwnForecaster):
         check_scikit_learn("forecaster boosting")
         from sklearn.ensemble import HistGradientBoostingRegressor
 
-        horizon = np.random.default_rng(self.seed).integers(0, HORIZONS, len(train))
+        n_horizons = train.target.shape[1]
+        horizon = np.random.default_rng(self.seed).integers(0, n_horizons, len(train))
         target = train.target[np.arange(len(train)), horizon]
         change = target - train.usage[:, -1]
         is_known = ~np.isnan(target)
@@ -193,7 +194,7 @@ class Recurrent(OwnForecaster):
         changes = np.where(is_known, train.target - train.usage[:, -1:], 0.0) / scale
         table = ExampleArrays(usage, changes, is_known, device)
         with reproducible(self.seed) as generator:
-            self.layers = lstm.untrained_layers(HORIZONS).to(device)
+            self.layers = lstm.untrained_layers(train.target.shape[1]).to(device)
             lstm.train(
                 self.layers,
                 table,

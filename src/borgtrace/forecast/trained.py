@@ -72,7 +72,7 @@ class TrainedForecaster:
     forecaster
         It has been fitted.
     factor
-        float64 (HORIZONS,): deviation of its errors, in units of how much the task varied.
+        float64 (horizons,): deviation of its errors, in units of how much the task varied.
     floor
         Deviation that is added to that of each task.
     """
@@ -94,7 +94,7 @@ class TrainedForecaster:
         UsageError
             The forecaster returns another shape, what is no number, or quantiles that cross.
         """
-        predicted = _predicted(self.forecaster, seen)
+        predicted = _predicted(self.forecaster, seen, len(self.factor))
         if predicted.ndim == 2:
             return Forecasts(predicted, scale_of(seen, self.floor) * self.factor)
         spread = predicted[:, :, HIGH] - predicted[:, :, LOW]
@@ -133,7 +133,7 @@ def train(
     set_device(forecaster, device)
     with quiet_output():
         forecaster.fit(learned)
-    uncalibrated = TrainedForecaster(forecaster, np.ones(HORIZONS), floor)
+    uncalibrated = TrainedForecaster(forecaster, np.ones(known.target.shape[1]), floor)
     errors = (held_out.target - uncalibrated.forecast(held_out).mean) / scale_of(held_out, floor)
     n_errors = (~np.isnan(errors)).sum(axis=0)
     factor = np.sqrt(np.nansum(errors**2, axis=0) / np.maximum(n_errors, 1))
@@ -165,18 +165,18 @@ def scale_of(seen: Past, floor: float) -> Numbers:
     return np.sqrt(variance + 1e-12)[:, None]
 
 
-def _predicted(forecaster: Forecaster, seen: Past) -> Numbers:
+def _predicted(forecaster: Forecaster, seen: Past, horizon: int) -> Numbers:
     """Return what a forecaster says of rows, of which it never sees one together with an earlier one's future."""
     if not len(seen):
-        return np.empty((0, HORIZONS))
+        return np.empty((0, horizon))
     by_slot = np.argsort(seen.slot, kind="stable")
     starts = np.flatnonzero(np.diff(seen.slot[by_slot])) + 1
     slots = np.split(by_slot, starts)
     if not forecaster.is_row_by_row:
-        return _predicted_by_slot(forecaster, seen, slots)
-    predicted = ask(forecaster, seen.copied())
+        return _predicted_by_slot(forecaster, seen, slots, horizon)
+    predicted = ask(forecaster, seen.copied(), horizon)
     # What is said of the first slot must not depend on the later ones.
-    first = ask(forecaster, seen.past_of(slots[0]))
+    first = ask(forecaster, seen.past_of(slots[0]), horizon)
     among_others = predicted[slots[0]]
     tolerance = _SAME * float(seen.usage.max())
     if first.ndim != predicted.ndim or not np.allclose(first, among_others, _SAME, tolerance):
@@ -189,13 +189,15 @@ def _predicted(forecaster: Forecaster, seen: Past) -> Numbers:
     return predicted
 
 
-def _predicted_by_slot(forecaster: Forecaster, seen: Past, slots: list[Index]) -> Numbers:
+def _predicted_by_slot(
+    forecaster: Forecaster, seen: Past, slots: list[Index], horizon: int
+) -> Numbers:
     """Return what a forecaster says of rows, asked of one slot after the other."""
-    predicted = ask(forecaster, seen.past_of(slots[0]))
+    predicted = ask(forecaster, seen.past_of(slots[0]), horizon)
     all_predicted = np.empty((len(seen), *predicted.shape[1:]))
     all_predicted[slots[0]] = predicted
     for rows in slots[1:]:
-        predicted = ask(forecaster, seen.past_of(rows))
+        predicted = ask(forecaster, seen.past_of(rows), horizon)
         if predicted.ndim != all_predicted.ndim:
             raise UsageError(
                 f"forecaster {forecaster.name}",
@@ -207,8 +209,8 @@ def _predicted_by_slot(forecaster: Forecaster, seen: Past, slots: list[Index]) -
     return all_predicted
 
 
-def ask(forecaster: Forecaster, past: Past) -> Numbers:
-    """Return what a forecaster says of rows: (n, HORIZONS), or with a third axis its quantiles.
+def ask(forecaster: Forecaster, past: Past, horizon: int = HORIZONS) -> Numbers:
+    """Return what a forecaster says of rows: (n, horizon), or with a third axis its quantiles.
 
     Parameters
     ----------
@@ -216,6 +218,8 @@ def ask(forecaster: Forecaster, past: Past) -> Numbers:
         It has been fitted.
     past
         A copy, which it may change.
+    horizon
+        How many slots are forecast.
 
     Raises
     ------
@@ -223,11 +227,13 @@ def ask(forecaster: Forecaster, past: Past) -> Numbers:
         It returns another shape, what is no number, or quantiles that cross.
     """
     with quiet_output():
-        predicted = forecaster.predict(past, HORIZONS, LEVELS)
-    return checked(forecaster, predicted, len(past))
+        predicted = forecaster.predict(past, horizon, LEVELS)
+    return checked(forecaster, predicted, len(past), horizon)
 
 
-def checked(forecaster: Forecaster, predicted: Any, n_rows: int) -> Numbers:
+def checked(
+    forecaster: Forecaster, predicted: Any, n_rows: int, horizon: int = HORIZONS
+) -> Numbers:
     """Return what `predict` returned, once it is sure that these are forecasts.
 
     Parameters
@@ -236,8 +242,8 @@ def checked(forecaster: Forecaster, predicted: Any, n_rows: int) -> Numbers:
         Whose they are.
     predicted
         What it returned.
-    n_rows
-        Of how many rows.
+    n_rows, horizon
+        Of how many rows and slots.
 
     Raises
     ------
@@ -247,7 +253,7 @@ def checked(forecaster: Forecaster, predicted: Any, n_rows: int) -> Numbers:
     where = f"forecaster {forecaster.name}"
     what = "what predict returns"
     forecasts: NDArray[Any] = np.asarray(predicted)
-    means = (n_rows, HORIZONS)
+    means = (n_rows, horizon)
     quantiles = (*means, len(LEVELS))
     if forecasts.dtype.kind not in "fiu" or forecasts.shape not in {means, quantiles}:
         expected = f"numbers of shape {means}, or {quantiles} for quantiles"

@@ -18,6 +18,7 @@ from borgtrace.forecast.registry import (
 from borgtrace.forecast.series import HORIZONS, SLOTS
 from borgtrace.forecast.trained import LEVELS, TrainedForecaster, checked
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.testing.panel_forecasters import check_panels, takes_panels
 from borgtrace.testing.trial import Trials, check_words, same_bytes
 
 _SLOTS = 80
@@ -36,7 +37,7 @@ def check_forecaster(forecaster: ForecasterKind) -> None:
     It learns from any tasks, and forecasts finite numbers, or quantiles that ascend, of one row or many: of tasks that
     use nothing, never vary, or end.  It forecasts the same again, whatever it is asked between, and the same when it is
     trained again with its seed.  It does not look ahead, leaves its input as it is, prints nothing, and forecasts
-    fractions of the largest machine.
+    fractions of the largest machine.  One that takes panels forecasts every series of them, too.
 
     Parameters
     ----------
@@ -66,6 +67,8 @@ def check_forecaster(forecaster: ForecasterKind) -> None:
         if not trials.failures and trained is not None and alone is not None:
             _check_order(trials, forecaster, trained, alone)
             _check_future(trials, trained)
+        if not trials.failures and takes_panels(forecaster):
+            check_panels(trials, forecaster)
     trials.raise_all(str(getattr(forecaster, "name", None) or forecaster))
 
 

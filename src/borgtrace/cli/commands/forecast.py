@@ -1,14 +1,14 @@
-"""``borgtrace forecast``: back-test forecasters, and count the machines that they save."""
+"""``borgtrace forecast``: back-test forecasters, count the machines that they save, and score them on public boards."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from typer import Option
+from typer import Argument, Option
 
 from borgtrace.cli.command import command
-from borgtrace.cli.completion import complete_forecasters, complete_resources
+from borgtrace.cli.completion import complete_boards, complete_forecasters, complete_resources
 from borgtrace.cli.option_effects import NoEffectWith
 from borgtrace.cli.options import (
     FromOption,
@@ -18,18 +18,34 @@ from borgtrace.cli.options import (
     PngOption,
     RawOption,
     SeedOption,
-    StoreOrListArgument,
     required_store,
 )
+from borgtrace.errors import UsageError
 from borgtrace.schema.bounds import FOLDS, SAMPLE_SIZE
 
+SourceArgument = Annotated[
+    Path | None,
+    Argument(
+        metavar="STORE",
+        help="The store: a folder, or a URL such as s3://bucket/store; with --board its files; none with --list.",
+    ),
+]
 ForecasterOption = Annotated[
     list[str] | None,
     Option(
         "--forecaster",
         metavar="NAME",
-        help="A forecaster of --list, repeatable; by default all that train in seconds.",
+        help="A forecaster of --list, repeatable; by default all that train in seconds, or a board's baselines.",
         autocompletion=complete_forecasters,
+    ),
+]
+BoardOption = Annotated[
+    str | None,
+    Option(
+        "--board",
+        metavar="NAME",
+        help="Score forecasters on a public board: bitbrains_fast_storage/5T/short or bitbrains_rnd/5T/short.",
+        autocompletion=complete_boards,
     ),
 ]
 PackOption = Annotated[
@@ -98,12 +114,16 @@ ListForecastersOption = Annotated[bool, Option("--list", help="List the forecast
 
 @command(
     writes_here=["save"],
-    effects=[NoEffectWith("model", ["forecaster", "sources", "save"])],
+    effects=[
+        NoEffectWith("model", ["forecaster", "sources", "save"]),
+        NoEffectWith("board", ["pack", "resource", "tasks", "folds", "save", "model", "memory"]),
+    ],
 )
 def forecast(
-    store: StoreOrListArgument = None,
+    store: SourceArgument = None,
     forecaster: ForecasterOption = None,
     sources: FromOption = None,
+    board: BoardOption = None,
     pack: PackOption = False,
     resource: ForecastResourceOption = None,
     tasks: ForecastTasksOption = 10_000,
@@ -128,6 +148,7 @@ def forecast(
     from borgtrace.cli.answers import ask
     from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.forecast import FORECAST, FORECASTER_KINDS, PACKED, ForecastOptions
+    from borgtrace.forecast.board import BASELINES, BOARD, BoardOptions
     from borgtrace.report.answer_files import check_png
 
     own_forecasters = names_in_own_code(sources, FORECASTER_KINDS)
@@ -135,6 +156,17 @@ def forecast(
         print_forecasters()
         return
     check_png(png, out)
+    if board is not None:
+        on_board = BoardOptions(
+            board=board,
+            forecasters=tuple(forecaster or [*BASELINES, *own_forecasters]),
+            examples=examples,
+            seed=seed,
+            device=device,
+        )
+        files: Any = required_files(store)
+        ask(BOARD, files, on_board, out=out, png=png, as_json=as_json, raw=raw)
+        return
     names = forecaster or names_by_default(own_forecasters, is_trained=model is None)
     options = ForecastOptions(
         forecasters=tuple(names),
@@ -150,6 +182,24 @@ def forecast(
     question = PACKED if pack else FORECAST
     opened = borgtrace.open(required_store(store), memory=memory)
     ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)
+
+
+def required_files(files: Path | None) -> Path:
+    """Return the files of a board.
+
+    Raises
+    ------
+    UsageError
+        There are none.
+    """
+    if files is None:
+        raise UsageError(
+            "STORE",
+            "no files named",
+            expected="with --board, those that the board is made of",
+            way_out="name a folder of GWA-T-12, such as fastStorage/2013-8",
+        )
+    return files
 
 
 def names_by_default(own_forecasters: list[str], *, is_trained: bool) -> list[str]:
@@ -176,6 +226,7 @@ def names_by_default(own_forecasters: list[str], *, is_trained: bool) -> list[st
 def print_forecasters() -> None:
     """Print the forecasters with a sentence about each, what some need, and where those of others are from."""
     from borgtrace.forecast import FORECASTER_KINDS
+    from borgtrace.forecast.board import BASELINES
 
     for name in FORECASTER_KINDS:
         forecaster = FORECASTER_KINDS[name]
@@ -184,3 +235,5 @@ def print_forecasters() -> None:
             notes.append(f"from {FORECASTER_KINDS.origin(name)}")
         suffix = f" ({'; '.join(notes)})" if notes else ""
         print(f"{name:<16}{forecaster.about}{suffix}")
+    for name, baseline in BASELINES.items():
+        print(f"{name:<16}{baseline.about} (with --board)")
