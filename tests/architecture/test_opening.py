@@ -29,6 +29,7 @@ OWN_FILES = {
     "datasets/formats/npz.py": "a member of an archive",
     "engine/child.py": "its own log, and the memory of a process",
     "engine/query_worker.py": "the memory of this process",
+    "engine/stored.py": "the end of a file of a bucket",
     "explore/application.py": "a file of the package",
     "explore/lives.py": "an aggregate, whose digest was compared",
     "explore/pyramid.py": "an aggregate, whose digest was compared",

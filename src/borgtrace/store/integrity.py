@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from borgtrace.engine.stored import read_footer
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
-from borgtrace.storage import readable, refuse_shortage
+from borgtrace.storage import refuse_shortage
 from borgtrace.storage.sparse_copy import local_copies
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import digest_of_all, file_digests
@@ -100,7 +100,7 @@ def _wrong_number_of_rows(layout: Layout, manifest: Manifest) -> StoreError | No
         footers = {}
         for paths in parts.values():
             for path in paths:
-                footers[path] = pool.submit(_read_footer, path)
+                footers[path] = pool.submit(read_footer, path)
     for name, paths in parts.items():
         n_rows = 0
         for path in paths:
@@ -141,10 +141,6 @@ def origin_of(layout: Layout, manifest: Manifest) -> str:
     if layout.is_remote:
         digests["url"] = str(layout.root)
     return digest_of_all(digests)
-
-
-def _read_footer(path: Path) -> pq.FileMetaData:
-    return pq.read_metadata(readable(path))
 
 
 def check_unchanged(
