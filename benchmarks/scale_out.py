@@ -185,7 +185,7 @@ class Bench:
     def clear(self, phase: str, engine: str) -> None:
         """Remove what an earlier run of a phase made."""
         root = self.objects if engine else self.here
-        made = {"ingest": "cell", "dataset": "set"}
+        made = {"ingest": "cell", "dataset": "set", "overcommit": "cell/cache"}
         if phase in made:
             shutil.rmtree(root / made[phase], ignore_errors=True)
         if phase == "questions":
@@ -277,8 +277,9 @@ def distance(left: pa.Table, right: pa.Table) -> float:
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of all files below a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Return the bytes of all files below a folder, without what a store keeps of its answers."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return sum(path.stat().st_size for path in files if folder / "cache" not in path.parents)
 
 
 def make_raw(folder: Path, rows: int) -> None:

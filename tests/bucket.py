@@ -33,6 +33,8 @@ class Bucket:
         The same, without those of workers of Spark.
     key
         The access key that is let in.
+    is_read_only
+        Whether nothing may be written or removed.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -40,6 +42,7 @@ class Bucket:
         self.requests: list[tuple[str, str, str | None]] = []
         self.of_driver: list[tuple[str, str, str | None]] = []
         self.key = KEY
+        self.is_read_only = False
         self.root.mkdir(parents=True)
 
     def asked(self, ending: str) -> list[str]:
@@ -73,7 +76,8 @@ def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket
             is_let_in = (
                 bucket.key == KEY if is_of_worker else f"Credential={bucket.key}/" in credential
             )
-            if not is_let_in:
+            is_reading = self.command in ("GET", "HEAD")
+            if not is_let_in or (bucket.is_read_only and not is_reading):
                 action = self._refuse
             super()._dispatch(action)
 

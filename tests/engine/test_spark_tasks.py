@@ -381,7 +381,7 @@ def test_workers_that_do_not_see_usage_by_machine_are_told(
         REPLAY.run(store, tasks.url, **options)
     assert str(caught.value) == (
         f"{folder}: workers do not see the usage by machine; "
-        "put the store on a disk that all of them share, or leave out --engine"
+        "put the store on a disk that all of them share, or in a bucket; or leave out --engine"
     )
 
 

@@ -163,3 +163,18 @@ def test_what_changes_while_it_is_read_is_refused_whatever_else_was_found(
             read(is_changing=False)
     else:
         read(is_changing=False)
+
+
+def test_a_folder_that_may_change_is_left_out(bucket: Bucket) -> None:
+    folder = as_path(bucket.url)
+    assert isinstance(folder, RemotePath)
+    own = folder / "cache"
+    (bucket.root / "cache").mkdir()
+    with expect_unchanged(folder, own):
+        (bucket.root / "cache" / "a").write_bytes(b"1")
+    (bucket.root / "cache-2").mkdir()
+    with (
+        pytest.raises(StoreError, match="the bucket has changed meanwhile"),
+        expect_unchanged(folder, own),
+    ):
+        (bucket.root / "cache-2" / "a").write_bytes(b"1")

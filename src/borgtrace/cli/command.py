@@ -271,7 +271,10 @@ def places_among(options: dict[str, Any], names: Collection[str]) -> list[Path]:
 def expect_one_version(place: Path) -> AbstractContextManager[None]:
     """Return a block that refuses what was read from a store, or a bucket, that has changed meanwhile."""
     if isinstance(place, RemotePath):
-        return expect_unchanged(place)
+        from borgtrace.store.layout import Layout
+
+        # Workers keep there what they make; it is sealed.
+        return expect_unchanged(place, Layout(place).shared_cache)
     from borgtrace.store.version import expect_version, present_version
 
     return expect_version(place, present_version(place))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.filesize import decimal
 
 from borgtrace.cli.console import print_prose, steps, talk
+from borgtrace.engine import tasks_on
 from borgtrace.extensions import Registry
 from borgtrace.forecast import walks
 from borgtrace.lifecycle.by_machine import expected_size
@@ -105,7 +106,9 @@ def replay(
     """
     size = expected_size(store)
     if size:
-        talk.print(f"Sorting usage by machine: up to {decimal(size)} of disk, half of it kept.")
+        is_in_bucket = bool(store.bucket_keeper and tasks_on(engine))
+        where = "the bucket" if is_in_bucket else "disk"
+        talk.print(f"Sorting usage by machine: up to {decimal(size)} of {where}, half of it kept.")
     with steps() as report:
         return replace(question, forecasts=walks, report=report).run(store, engine, **options)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -26,6 +26,8 @@ from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 RESOURCES = ("cpu", "memory")
 _MACHINES_PER_CALL = 8
 """Machines that a worker takes at a time: few enough that the last ones do not wait for one worker."""
+_ROWS_WORTH_A_TASK = 250_000
+"""Rows of machines from which they are a task of Spark of their own."""
 Score = Callable[[MachineBlock, int, Sequence[Prediction]], npt.NDArray[Any]]
 """From a machine, the horizon in slots and the prediction of each policy to what is kept of them."""
 
@@ -290,24 +292,37 @@ class ReplayPart:
             horizon,
             score,
         )
+        order = self._order()
         calls = [
-            self.places[first : first + _MACHINES_PER_CALL]
-            for first in range(0, len(self.places), _MACHINES_PER_CALL)
+            [self.places[position] for position in order[first : first + _MACHINES_PER_CALL]]
+            for first in range(0, len(order), _MACHINES_PER_CALL)
         ]
         step = f"replaying {self.resource} of {self.tasks} tasks"
-        folder = str(self.input.usage.folder)
         n_done = 0
         results: list[npt.NDArray[Any]] = []
-        for result in map_workers(
-            judge,
-            calls,
-            self.jobs,
-            place=folder,
-        ):
+        for result in self._map(judge, calls):
             results.append(result)
             n_done += len(result)
             self.report(step, n_done, len(self.places))
-        return np.concatenate(results)
+        return np.concatenate(results)[np.argsort(order)]
+
+    def _order(self) -> Index:
+        """Return the positions of the machines in the order in which they are judged."""
+        if isinstance(self.jobs, SparkTasks):
+            # So a worker copies few of the files in which machines are.
+            return np.argsort(self.input.usage.buckets(self.places), kind="stable")
+        return np.arange(len(self.places))
+
+    def _map(
+        self,
+        judge: Callable[[Sequence[int]], npt.NDArray[Any]],
+        calls: Sequence[Sequence[int]],
+    ) -> Iterator[npt.NDArray[Any]]:
+        usage = self.input.usage
+        if isinstance(self.jobs, SparkTasks):
+            sizes = [int(usage.n_rows(places).sum()) for places in calls]
+            return self.jobs.map_together(judge, calls, sizes, worth=_ROWS_WORTH_A_TASK)
+        return map_workers(judge, calls, self.jobs, place=str(usage.folder))
 
 
 def _judge_machines(

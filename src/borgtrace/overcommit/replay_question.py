@@ -8,7 +8,7 @@ import numpy as np
 
 from borgtrace.engine import tasks_on
 from borgtrace.errors import UsageError, check_names
-from borgtrace.lifecycle.by_machine import machine_usage
+from borgtrace.lifecycle.by_machine import MachineUsage, machine_usage, machine_usage_of_cluster
 from borgtrace.notation import with_stored_sizes
 from borgtrace.overcommit.options import ReplayOptions, policies_by_tasks
 from borgtrace.overcommit.policies import PeakPolicy
@@ -80,23 +80,46 @@ def open_replay(
     pools = {}
     for resource in options.resources:
         pools[resource] = _read_pools(store, resource, options, forecasts)
-    usage = machine_usage(
-        store,
-        tables.instance_events,
-        tables.instance_attempts,
-        cpu=options.metric(dialect, "cpu"),
-        memory=options.metric(dialect, "memory"),
-        is_whole=options.is_literal,
-        report=report,
-    )
     return ReplayInput(
-        usage=usage,
+        usage=_usage_by_machine(store, tables, options, report),
         capacities=Capacities.of(tables),
         dialect=dialect,
         is_capped=options.is_capped,
         is_literal=options.is_literal,
         pools=pools,
         first_slot=first_measured_slot(store.manifest),
+    )
+
+
+def _usage_by_machine(
+    store: Store,
+    tables: Tables,
+    options: ReplayOptions,
+    report: Report,
+) -> MachineUsage:
+    """Return usage by machine; workers of Spark make that of a store in a bucket, which is all that they share."""
+    dialect = store.manifest.dialect
+    cpu = options.metric(dialect, "cpu")
+    memory = options.metric(dialect, "memory")
+    workers = tasks_on(tables.engine, store.memory)
+    if workers and store.bucket_keeper and tables.has("instance_usage"):
+        return machine_usage_of_cluster(
+            store,
+            store.bucket_keeper,
+            workers,
+            cpu,
+            memory,
+            is_whole=options.is_literal,
+            report=report,
+        )
+    return machine_usage(
+        store,
+        tables.instance_events,
+        tables.instance_attempts,
+        cpu,
+        memory,
+        is_whole=options.is_literal,
+        report=report,
     )
 
 

@@ -275,22 +275,36 @@ def _bucket_code(error: Exception) -> str | None:
 
 
 @contextmanager
-def expect_unchanged(place: RemotePath) -> Iterator[None]:
+def expect_unchanged(place: RemotePath, besides: Path | None = None) -> Iterator[None]:
     """Refuse what was read from a folder of a bucket in which anything has changed meanwhile.
+
+    Parameters
+    ----------
+    place
+        The folder.
+    besides
+        A folder below it that may change: what is read there is compared by those who read it.
 
     Raises
     ------
     StoreError
         In place of any other error: a mixture of two versions looks like a damaged file. Or the bucket cannot be read.
     """
-    before = place.listing()
+    before = _listing_besides(place, besides)
     try:
         with translate_bucket_errors(place):
             yield
     finally:
-        if place.listing() != before:
+        if _listing_besides(place, besides) != before:
             raise StoreError(
                 str(place),
                 "the bucket has changed meanwhile",
                 way_out="run the command again when nobody writes there",
             )
+
+
+def _listing_besides(place: RemotePath, besides: Path | None) -> dict[RemotePath, ListedEntry]:
+    entries = place.listing()
+    if besides is None:
+        return entries
+    return {path: about for path, about in entries.items() if not path.is_relative_to(besides)}

@@ -7,8 +7,6 @@ or that was made from other files is computed again.
 
 import fcntl
 import hashlib
-import hmac
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -29,14 +27,13 @@ from borgtrace.storage import (
 from borgtrace.storage.user_key import user_key
 from borgtrace.store.digest import file_digests
 from borgtrace.store.file_changes import changed_files
+from borgtrace.store.seals import SEAL, seal_text, sealed_files
 
 _COMPUTES = (".py", ".sql", ".csv")
 """Files that decide what is computed."""
-SEAL = "seal.json"
-"""Name of the seal in a kept folder."""
 _READERS = 4
 """Files whose digests are computed at a time."""
-_LONGEST_BUILD = 86_400
+LONGEST_BUILD = 86_400
 """Seconds after which a draft is taken for a leftover of a process that was killed."""
 _PATIENCE_S = 5
 """Seconds to wait for another to judge and move a folder, which takes milliseconds."""
@@ -158,7 +155,7 @@ def _is_being_built(folder: Path) -> bool:
         changed = folder.stat().st_mtime
     except FileNotFoundError:
         return True
-    return time.time() - changed < _LONGEST_BUILD
+    return time.time() - changed < LONGEST_BUILD
 
 
 def _is_own(folder: Path) -> bool:
@@ -205,34 +202,21 @@ def _move_away(folder: Path) -> None:
 
 def _seal(folder: Path, name: str, origin: str, key: bytes) -> None:
     files = file_digests(_files(folder), _READERS)
-    content = {"name": name, "origin": origin, "files": files}
-    write_file(folder / SEAL, json.dumps(content | {"seal": _code(content, key)}))
+    write_file(folder / SEAL, seal_text(name, origin, files, key))
 
 
 def _is_believed(folder: Path, origin: str) -> bool:
     """Whether this user has sealed a folder for its name and origin, and its files are as they were then."""
     try:
-        content = json.loads(read_text(folder / SEAL))
-    except (OSError, ValueError, RecursionError):
+        text = read_text(folder / SEAL)
+    except (OSError, ValueError):
         return False
-    key = user_key()
-    if key is None or not isinstance(content, dict):
+    files = sealed_files(text, folder.name, origin)
+    if files is None:
         return False
-    seal = content.pop("seal", "")
-    # Nothing else of it is looked at before.
-    if not hmac.compare_digest(str(seal).encode(), _code(content, key).encode()):
-        return False
-    if (content["name"], content["origin"]) != (folder.name, origin):
-        return False
-    files: dict[str, str] = content["files"]
     present = _files(folder)
     present.pop(SEAL, None)
     return present.keys() == files.keys() and not changed_files(folder, files)
-
-
-def _code(content: object, key: bytes) -> str:
-    text = json.dumps(content, sort_keys=True)
-    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
 def _files(folder: Path) -> dict[str, Path]:

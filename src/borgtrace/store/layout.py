@@ -39,6 +39,8 @@ class Layout:
         """Refused rows with their reasons."""
         self.cache = root / "cache"
         """Derived tables that several questions share; may be deleted at any time."""
+        self.shared_cache = self.cache
+        """The same where workers see it: in the bucket of a store in one, whose other aggregates are kept here."""
         self.staging = staging or root / "staging"
         """Checked Parquet parts that wait to be clustered; in a bucket where that is all that workers share."""
         self.discarded = root / f"staging{INCOMPLETE}"

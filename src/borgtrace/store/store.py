@@ -15,11 +15,12 @@ import numpy as np
 from borgtrace.errors import StoreNotice, UsageError, shell_word
 from borgtrace.kernels.arrays import Index, ShortIndex
 from borgtrace.schema import TABLES
-from borgtrace.storage import as_path, translate_bucket_errors, user_cache
+from borgtrace.storage import RemotePath, as_path, translate_bucket_errors, user_cache
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.compatibility import lacking_columns
 from borgtrace.store.integrity import origin_of, read_intact
 from borgtrace.store.kept_folders import Keeper
+from borgtrace.store.kept_in_bucket import BucketKeeper
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
 from borgtrace.store.traces import TraceReader, Traces
@@ -126,6 +127,14 @@ class Store:
         """Where aggregates of the store are kept: beside it, or in the user's cache."""
         places = (self.layout.cache, user_cache())
         return Keeper(places, origin_of(self.layout, self.manifest), self.expect_current)
+
+    @cached_property
+    def bucket_keeper(self) -> BucketKeeper | None:
+        """Where aggregates are kept for the workers of a cluster; None for a store of this machine."""
+        place = self.layout.shared_cache
+        if not isinstance(place, RemotePath):
+            return None
+        return BucketKeeper(place, self.keeper.origin, self.expect_current)
 
     @contextmanager
     def expect_current(self) -> Iterator[None]:

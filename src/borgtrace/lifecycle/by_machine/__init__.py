@@ -4,9 +4,14 @@ A store is sorted by task, so finding what happens on one machine would mean rea
 usage and limits over buckets of machines, kept beside the store.
 """
 
-from borgtrace.lifecycle.by_machine.machine_usage import MachineUsage, expected_size, machine_usage
+from borgtrace.lifecycle.by_machine.limits import PartitionLimits
+from borgtrace.lifecycle.by_machine.machine_usage import (
+    MachineUsage,
+    expected_size,
+    machine_usage,
+    machine_usage_of_cluster,
+)
 from borgtrace.lifecycle.by_machine.metrics import METRICS, Metric, default_metric, find_metric
-from borgtrace.lifecycle.by_machine.partitioner import PartitionLimits
 from borgtrace.lifecycle.by_machine.row_files import Rows
 
 __all__ = [
@@ -19,4 +24,5 @@ __all__ = [
     "expected_size",
     "find_metric",
     "machine_usage",
+    "machine_usage_of_cluster",
 ]

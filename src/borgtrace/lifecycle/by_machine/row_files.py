@@ -1,4 +1,4 @@
-"""Files of fixed-width rows by machine: what a row holds, and how a file is read."""
+"""Files of fixed-width rows by machine: what a row holds, what they are called, and how a file is read."""
 
 from pathlib import Path
 
@@ -28,6 +28,36 @@ MACHINE_ENTRY = np.dtype(
     ]
 )
 """Where the rows of a machine are: the bucket's file, the first row, and how many there are."""
+
+
+TERMS = "terms"
+"""Name of the file of all terms."""
+INDEX = "index.npy"
+"""Name of the file that says where the rows of each machine are."""
+FACTS = "facts.json"
+"""Name of the file of what was counted."""
+
+
+def unsorted_name(bucket: int) -> str:
+    """Return the name of the file of a bucket's rows in the order of tasks.
+
+    Examples
+    --------
+    >>> unsorted_name(3)
+    'unsorted-00003'
+    """
+    return f"unsorted-{bucket:05d}"
+
+
+def rows_name(bucket: int) -> str:
+    """Return the name of the file of a bucket's rows in the order of machines.
+
+    Examples
+    --------
+    >>> rows_name(3)
+    'rows-00003'
+    """
+    return f"rows-{bucket:05d}"
 
 
 def map_rows(path: Path, dtype: np.dtype[np.void]) -> Rows:

@@ -1,6 +1,6 @@
 """Terms (limits and priorities in force) and stays on machines, task by task."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import ibis.expr.types as ir
@@ -77,11 +77,25 @@ def write_terms(
         dialect,
     )
     batches = to_batches(rows.order_by([*KEY, *order]))
-    return _write(
-        path,
-        TERM,
-        (_terms(task_rows, batch) for batch in batches),
-    )
+    return _write(path, TERM, _changed_terms(task_rows, batches))
+
+
+def _changed_terms(
+    task_rows: TaskRows,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[npt.NDArray[np.void]]:
+    """Yield the terms that differ from the one before, wherever a batch ends."""
+    before = np.empty(0, TERM)
+    for batch in batches:
+        terms = np.concatenate([before, _terms(task_rows, batch)])
+        # NaN equals nothing: such a term is kept again, which changes no row.
+        is_repeated = np.ones(len(terms), np.bool_)
+        is_repeated[:1] = len(before) > 0
+        for name in ("task", "cpu", "memory", "priority"):
+            column = terms[name]
+            is_repeated[1:] &= column[1:] == column[:-1]
+        yield terms[~is_repeated]
+        before = terms[-1:]
 
 
 def _terms(task_rows: TaskRows, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
@@ -91,13 +105,7 @@ def _terms(task_rows: TaskRows, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     terms["cpu"] = batch["cpu_request"].to_numpy(zero_copy_only=False)
     terms["memory"] = batch["memory_request"].to_numpy(zero_copy_only=False)
     terms["priority"] = batch["priority"].fill_null(-1).to_numpy()
-    # NaN equals nothing: such a term is kept again, which changes no row.
-    is_repeated = np.ones(len(terms), np.bool_)
-    is_repeated[:1] = False
-    for name in ("task", "cpu", "memory", "priority"):
-        column = terms[name]
-        is_repeated[1:] &= column[1:] == column[:-1]
-    return terms[~is_repeated]
+    return terms
 
 
 def write_stays(
@@ -137,9 +145,9 @@ def _stays(task_rows: TaskRows, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     return stays
 
 
-def starts_of(rows: npt.NDArray[np.void], n_tasks: int) -> Index:
-    """Return where the rows of each task begin: shape (tasks + 1,)."""
-    tasks = np.arange(n_tasks + 1)
+def starts_of(rows: npt.NDArray[np.void], first_task: int, n_tasks: int) -> Index:
+    """Return where the rows of each of some neighboring tasks begin: shape (tasks + 1,)."""
+    tasks = np.arange(first_task, first_task + n_tasks + 1)
     return np.searchsorted(rows["task"], tasks).astype(np.int64)
 
 
