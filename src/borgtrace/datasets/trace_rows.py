@@ -5,12 +5,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.kernels.arrays import Index, Values
+
+_NUMBER, _CODE = "number ", "code "
+"""How the columns of static features begin in a table of traces."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +50,15 @@ class TraceSpans:
         columns["length"] = self.length - self.n_windows
         return _unpack_spans, (type(self), _pack(columns))
 
+    def to_table(self) -> pa.Table:
+        """Return the traces as a table, a row each."""
+        return pa.table({name: getattr(self, name) for name in self.__dataclass_fields__})
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> Self:
+        """Return the traces of a table from :meth:`to_table`."""
+        return cls(**{name: _writable(table[name]) for name in cls.__dataclass_fields__})
+
     def spans_at(self, index: Index) -> TraceSpans:
         """Return where some of the traces are, in the order given."""
         return TraceSpans(
@@ -77,6 +90,23 @@ class TraceRows(TraceSpans):
     static_numbers: dict[str, Values]
     static_codes: dict[str, Index]
 
+    def to_table(self) -> pa.Table:
+        """Return the traces as a table, a row each."""
+        columns = {name: getattr(self, name) for name in _columns_of_rows()}
+        columns |= {f"{_NUMBER}{name}": values for name, values in self.static_numbers.items()}
+        columns |= {f"{_CODE}{name}": codes for name, codes in self.static_codes.items()}
+        return pa.table(columns)
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> Self:
+        """Return the traces of a table from :meth:`to_table`."""
+        columns: dict[str, Any] = {name: _writable(table[name]) for name in _columns_of_rows()}
+        statics: dict[str, dict[str, Any]] = {_NUMBER: {}, _CODE: {}}
+        for name in table.column_names[len(columns) :]:
+            start = _NUMBER if name.startswith(_NUMBER) else _CODE
+            statics[start][name.removeprefix(start)] = _writable(table[name])
+        return cls(**columns, static_numbers=statics[_NUMBER], static_codes=statics[_CODE])
+
     def rows_at(self, index: Index) -> TraceRows:
         """Return some of the traces, in the order given."""
         return TraceRows(
@@ -90,6 +120,16 @@ class TraceRows(TraceSpans):
             static_numbers={name: values[index] for name, values in self.static_numbers.items()},
             static_codes={name: codes[index] for name, codes in self.static_codes.items()},
         )
+
+
+def _columns_of_rows() -> list[str]:
+    """Return the fields of rows that are arrays themselves."""
+    return [name for name in TraceRows.__dataclass_fields__ if not name.startswith("static_")]
+
+
+def _writable(column: pa.ChunkedArray) -> NDArray[Any]:
+    # Arrays that cannot be written to would be another type to kernels, which a tuple may not mix.
+    return np.array(column.to_numpy())
 
 
 class _PackedArray(NamedTuple):
