@@ -9,13 +9,14 @@ from borgtrace.extensions.failures import (
     quiet_output,
     words_of,
 )
-from borgtrace.extensions.origins import source_of_code, sources_of
+from borgtrace.extensions.origins import digest_of_code, source_of_code, sources_of
 from borgtrace.extensions.registry import Registry, kind_of
 from borgtrace.extensions.sources import import_source
 from borgtrace.extensions.workers import guarded
 
 __all__ = [
     "Registry",
+    "digest_of_code",
     "failure_of_extension",
     "guarded",
     "import_source",
