@@ -10,7 +10,7 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.policies.policy import PeakPolicy
-from borgtrace.overcommit.policies.registry import policies
+from borgtrace.overcommit.policies.registry import POLICY_KINDS
 from borgtrace.overcommit.policies.tasks import TaskPolicy
 from borgtrace.overcommit.replay import RESOURCES, ReplayInput
 from borgtrace.overcommit.replay_question import open_replay
@@ -28,8 +28,14 @@ def parse_task_policy(text: str) -> TaskPolicy:
     UsageError
         For one that predicts whole machines, or that is unknown.
     """
-    kinds = {name: kind for name, kind in policies().items() if issubclass(kind, TaskPolicy)}
     name = text.partition(":")[0]
+    kinds: dict[str, type[TaskPolicy]] = {}
+    for known in POLICY_KINDS:
+        # Of installed packages only what is asked for is imported.
+        if known in (*POLICY_KINDS.named, name):
+            kind = POLICY_KINDS[known]
+            if issubclass(kind, TaskPolicy):
+                kinds[known] = kind
     try:
         check_names(
             "",
