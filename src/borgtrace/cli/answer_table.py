@@ -1,6 +1,7 @@
 """An answer on a terminal: its most important columns, as many as fit, and their units below."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -37,13 +38,15 @@ WORDS_OF_UNITS = {
 """Units that are said below a table; counts, ids and ratios have none."""
 
 
-def print_rows(result: Result) -> None:
+def print_rows(result: Result, out: Path | None = None) -> None:
     """Print the first rows of an answer for people, and say on stderr what is left out and where it is.
 
     Parameters
     ----------
     result
         The answer.
+    out
+        Folder of its files; None where there are none.
     """
     table, declared = result.first_rows(SHOWN_ROWS)
     units = {column.name: column.unit for column in declared.columns}
@@ -61,7 +64,8 @@ def print_rows(result: Result) -> None:
     if len(shown_names) < len(columns):
         left_out.append(f"{len(shown_names)} of {counted(len(columns), 'column')}")
     if left_out:
-        print_prose(f"{', '.join(left_out)}; all of them: add --out DIR, or > answer.csv")
+        way_out = f"{out / result.question.name}.csv" if out else "add --out DIR, or > answer.csv"
+        print_prose(f"{', '.join(left_out)}; all of them: {way_out}")
 
 
 def line_of_units(declared: Table, shown_names: Sequence[str], *, has_amounts: bool = False) -> str:

@@ -141,7 +141,7 @@ def publish(
         print_files(results, out)
     # Several tables one after the other would be no CSV, so then the claims are the data.
     if len(results) == 1 and (out is None or is_table):
-        print_result(results[0], raw=raw)
+        print_result(results[0], out=out, raw=raw)
         return results
     if sys.stdout.isatty():
         print_measured_claims(results)
@@ -166,10 +166,17 @@ def print_files(results: Sequence[Result], out: Path) -> None:
         print(f"Files of {len(answered):,} answers: {out}", file=sys.stderr)
 
 
-def print_result(result: Result, *, raw: bool = False) -> None:
-    """Print the claims on stderr, the table, for people or as data (`raw` as for `publish`), and the answer in words.
+def print_result(result: Result, *, out: Path | None = None, raw: bool = False) -> None:
+    """Print the claims on stderr, the table, for people or as data, and the answer in words.
 
     The answer comes last: that is what a terminal still shows. Where there is none, :func:`say` has said why.
+
+    Parameters
+    ----------
+    result
+        The answer.
+    out, raw
+        As for :func:`publish`.
     """
     # Its reason was said, and is that of each of its claims.
     if result.not_applicable is not None:
@@ -181,7 +188,7 @@ def print_result(result: Result, *, raw: bool = False) -> None:
     print_headline(findings)
     print_reasons(finding for finding in findings if not finding.is_measured)
     if sys.stdout.isatty():
-        print_rows(result)
+        print_rows(result, out)
     else:
         write_csv(result.table, data_stream(), raw=raw)
     words = sentence_of(result) if result.table.num_rows else None
