@@ -9,6 +9,8 @@ import borgtrace
 from borgtrace.cli.app import COMMANDS
 from walking.stores import raw_folder
 
+OWN_SCHEDULER = ("--from", "examples/extend/fewest_tasks.py")
+"""A scheduler of the user's own."""
 NOWHERE = "http://127.0.0.1:9"
 """Nothing listens there: what a command says offline."""
 
@@ -57,8 +59,11 @@ def lines_on(store: Path, out: Path) -> list[Line]:
         ("colocate", "pool", store, "--out", out),
         ("advise", store, "--out", out / "advice.html"),
         ("experiment", experiment_on(store, out), "--out", out / "experiment"),
+        ("experiment", schedules_on(store, out), "--out", out / "waits", *OWN_SCHEDULER),
         ("compact", store),
+        ("compact", store, *OWN_SCHEDULER, "--policy", "fewest-tasks"),
         ("simulate", store),
+        ("simulate", store, *OWN_SCHEDULER, "--policy", "fewest-tasks+preempt"),
         ("simulate", "gpus", store),
         ("subset", store, out, "--fraction", 0.5),
         ("verify", store),
@@ -74,6 +79,14 @@ def experiment_on(store: Path, out: Path) -> Path:
     file = out.with_name("experiment.toml")
     policies = '["limit", "borg:phi=0.9"]'
     file.write_text(f"policies = {policies}\nstores = {{ cell = '{store.absolute()}' }}\n")
+    return file
+
+
+def schedules_on(store: Path, out: Path) -> Path:
+    """Write an experiment of two schedulers on a store, one of them of the user's own, and return its file."""
+    file = out.with_name("schedules.toml")
+    schedulers = '["best-fit", "fewest-tasks"]'
+    file.write_text(f"schedulers = {schedulers}\nstores = {{ cell = '{store.absolute()}' }}\n")
     return file
 
 

@@ -77,6 +77,13 @@ def hostile_gpu_files(folder: Path) -> Path:
     return files
 
 
+def own_schedules(folder: Path) -> Path:
+    """Write an experiment with a scheduler of a hostile name."""
+    path = folder / f"{FOLDER}-schedules.toml"
+    path.write_text(f'stores = ["nowhere"]\nschedulers.x = ["{harmless(ONE_LINE)}"]\n')
+    return path
+
+
 def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandLine]]:
     """Return the command lines of each command that meets foreign text, by its name.
 
@@ -126,7 +133,10 @@ def command_lines(store: Path, raw: Path, work: Path) -> dict[str, list[CommandL
             ["overcommit", "recommend", nowhere, "--cores-per-unit=64", "--gib-per-unit=256"]
         ],
         "overcommit explain": [["overcommit", "explain", nowhere, TEXT, "--at=20m"]],
-        "experiment": [["experiment", own_experiment(work), "--out", work / "lab"]],
+        "experiment": [
+            ["experiment", own_experiment(work), "--out", work / "lab"],
+            ["experiment", own_schedules(work), "--out", work / "waits"],
+        ],
         "reproduce": [
             ["reproduce", "reiss2012", store, "--only=table-1", "--out", work / "paper"],
             ["reproduce", TEXT, store],

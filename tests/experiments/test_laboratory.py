@@ -15,6 +15,7 @@ from borgtrace.errors import UsageError
 from borgtrace.experiments import ExperimentResult
 from borgtrace.question import NotApplicable
 from borgtrace.schema.time import HOUR, WINDOW
+from tests.extensions.test_installed_packages import run_with
 
 HORIZON = "10m"
 SHARES = {"half": ["borg:phi=0.5"], "most": ["borg:phi=0.9"], "all": ["limit"]}
@@ -222,6 +223,50 @@ def test_code_that_changed_is_computed_again(stores: Path, tmp_path: Path) -> No
         result = run(stores, tmp_path / "out", policies={"own": [policy]})
         n_computed.append(result.n_computed)
     assert n_computed == [2, 0, 2]
+
+
+NEIGHBORS = {
+    "own_top.py": "from dataclasses import dataclass\n\nimport own_side\nfrom borgtrace import PeakPolicy\n\n\n"
+    "@dataclass(frozen=True)\nclass Own(PeakPolicy):\n"
+    '    name = "own-top"\n    about = "a share of the limits"\n\n'
+    "    def predict(self, block):\n        from own_late import FACTOR\n\n"
+    "        return own_side.SHARE * FACTOR * block.limits\n",
+    "own_side.py": "from own_deep import SHARE\n",
+    "own_deep.py": "SHARE = 0.5\n",
+    "own_late.py": "FACTOR = 1.0\n",
+    "own_other.py": "NOTHING = 1\n",
+}
+COMPUTE_OWN = """
+import borgtrace
+from borgtrace.extensions import import_source
+from pathlib import Path
+folder = Path({folder!r})
+policy = import_source(str(folder / "own_top.py")).Own()
+result = borgtrace.experiment(
+    stores=[{store!r}], policies={{"own": [policy]}}, resources="cpu", horizon="10m", out=folder / "out"
+)
+(savings,) = result.policies.table["savings"].to_pylist()
+print(result.n_computed, round(savings, 6))
+"""
+
+
+@pytest.mark.wide
+def test_a_change_in_a_module_that_the_code_imports_is_computed_again(
+    stores: Path, tmp_path: Path
+) -> None:
+    for file, text in NEIGHBORS.items():
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    changes = [
+        ("own_other.py", "NOTHING = 2\n", "0 0.5"),
+        ("own_deep.py", "SHARE = 0.25\n", "1 0.75"),
+        ("own_late.py", "FACTOR = 2.0\n", "1 0.5"),
+    ]
+    code = COMPUTE_OWN.format(folder=str(tmp_path), store=str(stores / "a"))
+    # Each in a process of its own: a module is imported once.
+    assert run_with(tmp_path, code).stdout.split("\n")[0] == "1 0.5"
+    for file, text, expected in changes:
+        (tmp_path / file).write_text(text, encoding="utf-8")
+        assert run_with(tmp_path, code).stdout.split("\n")[0] == expected, file
 
 
 def test_its_tables_cannot_be_asked_of_a_store(stores: Path) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from borgtrace.experiments.blocks import Covariance, covariance, margins, mean_covariance
 from borgtrace.experiments.comparisons import compare_all
-from borgtrace.experiments.curves import LIMITS, is_on_front, mixture_at
+from borgtrace.experiments.front import is_on_front
+from borgtrace.experiments.peaks.curves import LIMITS, mixture_at
 from borgtrace.kernels.arrays import Index, Numbers
 
 FAMILIES = 4
@@ -104,7 +105,7 @@ def test_groups_are_corrected_together_but_not_compared() -> None:
 
 def _of(found: Covariance, k: int) -> Covariance:
     return Covariance(
-        found.by_machine[:k, :k], found.by_day[:k, :k], found.by_block[:k, :k], found.freedom
+        found.by_unit[:k, :k], found.by_period[:k, :k], found.by_block[:k, :k], found.freedom
     )
 
 

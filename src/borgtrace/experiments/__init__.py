@@ -1,13 +1,14 @@
-"""The laboratory: policies × parameters × stores × seeds in one table, resumable, and compared at the same risk."""
+"""The laboratory: policies or schedulers × parameters × stores × seeds in one table, resumable, and compared."""
 
-from borgtrace.experiments.laboratory import ExperimentResult, experiment, run_prepared
-from borgtrace.experiments.plan import ExperimentPlan
+from borgtrace.experiments.laboratory import ExperimentResult, experiment, prepare, run_prepared
+from borgtrace.experiments.peaks.plan import PeakPlan
 from borgtrace.experiments.plan_file import read_plan
-from borgtrace.experiments.running import prepare
+from borgtrace.experiments.schedules.plan import SchedulePlan
 
 __all__ = [
-    "ExperimentPlan",
     "ExperimentResult",
+    "PeakPlan",
+    "SchedulePlan",
     "experiment",
     "prepare",
     "read_plan",

@@ -1,42 +1,39 @@
-"""Blocks of an experiment: what each machine adds on each day to the rates and savings of policies.
+"""Blocks of an experiment: how estimates vary that are made of what units add to them in periods.
 
-Slots of a machine resemble each other, and so do machines on one day. So neither slots nor machine-days are taken as
-independent: the variance of an estimate is that between machines, plus that between days, less what both count twice
-(two-way clustering: Cameron, Gelbach and Miller, JBES 2011), and at least the larger of the two. Fewer than five days
-cannot tell how days differ; then machines alone vary.
+A unit is a machine, or a job; a period is a day, or an hour. What one unit adds in several periods resembles itself,
+and so does what several units add in one period. So neither is taken as independent: the variance of an estimate is
+that between units, plus that between periods, less what both count twice (two-way clustering: Cameron, Gelbach and
+Miller, JBES 2011), and at least the larger of the two. Fewer than five periods cannot tell how they differ; then units
+alone vary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from borgtrace.experiments.cells import SUMMED
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.incomplete import student_quantile
 
-LEAST_DAYS = 5
-"""Days that tell how days differ: Student's t has four degrees of freedom then, and an interval 2.8 errors."""
+LEAST_PERIODS = 5
+"""Periods that tell how they differ: Student's t has four degrees of freedom then, and an interval 2.8 errors."""
 
 
 class Covariance(NamedTuple):
-    """How estimates vary together: by machines, by days, and by blocks of both.
+    """How estimates vary together: by units, by periods, and by blocks of both.
 
     Attributes
     ----------
-    by_machine, by_day, by_block
-        float64 (k, k); zeros for days and blocks where too few days tell nothing.
+    by_unit, by_period, by_block
+        float64 (k, k); zeros for periods and blocks where too few periods tell nothing.
     freedom
-        Degrees of freedom for Student's t; 0 where a single machine cannot tell.
+        Degrees of freedom for Student's t; 0 where a single unit cannot tell.
     """
 
-    by_machine: Numbers
-    by_day: Numbers
+    by_unit: Numbers
+    by_period: Numbers
     by_block: Numbers
     freedom: int
 
@@ -49,8 +46,8 @@ class Covariance(NamedTuple):
             float64 (sums, k): the weights of the estimates.
         """
         return Covariance(
-            by_machine=contrasts @ self.by_machine @ contrasts.T,
-            by_day=contrasts @ self.by_day @ contrasts.T,
+            by_unit=contrasts @ self.by_unit @ contrasts.T,
+            by_period=contrasts @ self.by_period @ contrasts.T,
             by_block=contrasts @ self.by_block @ contrasts.T,
             freedom=self.freedom,
         )
@@ -60,11 +57,11 @@ class Covariance(NamedTuple):
         """The covariance, float64 (k, k).
 
         Where what both clusterings count twice leaves a matrix with negative variances, these are set to 0; then each
-        variance is raised to the larger one of machines and of days, correlations kept.
+        variance is raised to the larger one of units and of periods, correlations kept.
         """
-        values, vectors = np.linalg.eigh(self.by_machine + self.by_day - self.by_block)
+        values, vectors = np.linalg.eigh(self.by_unit + self.by_period - self.by_block)
         both = (vectors * np.maximum(values, 0)) @ vectors.T
-        least = np.maximum(np.diag(self.by_machine), np.diag(self.by_day))
+        least = np.maximum(np.diag(self.by_unit), np.diag(self.by_period))
         own = np.maximum(np.diag(both), 0)
         is_raised = (own < least) & (own > 0)
         factor = np.ones(len(own))
@@ -81,108 +78,29 @@ class Covariance(NamedTuple):
         return np.sqrt(np.diag(self.matrix))
 
 
-@dataclass(frozen=True, eq=False)
-class StoreBlocks:
-    """Policies on the machines of one store, of some tasks and one resource.
-
-    Attributes
-    ----------
-    machine, day
-        Of each block: (blocks,), each pair once.
-    sums
-        By name (``instants``, ``violations``, ``limit``, ``peak``), float64 (blocks, policies).
-    """
-
-    machine: Index
-    day: Index
-    sums: Mapping[str, Numbers]
-
-    @classmethod
-    def of(cls, tables: Sequence[Sequence[pa.Table]], resource: str, tasks: str) -> StoreBlocks:
-        """Return the blocks of some policies.
-
-        Parameters
-        ----------
-        tables
-            Of each policy the sums of its cells, one for each seed: all policies have the same machines and days.
-        resource, tasks
-            The part of the cells that is taken.
-        """
-        columns: dict[str, list[Numbers]] = {name: [] for name in SUMMED}
-        machine = day = np.empty(0, np.int64)
-        for of_policy in tables:
-            rows = pa.concat_tables(of_policy)
-            rows = rows.filter((pc.field("resource") == resource) & (pc.field("tasks") == tasks))
-            machines = rows["machine"].to_numpy()
-            days = rows["day"].to_numpy().astype(np.int64)
-            # Samples of several seeds share machines, which a replay gives the same sums each time.
-            pairs = np.column_stack([machines, days])
-            _, first = np.unique(pairs, axis=0, return_index=True)
-            machine, day = machines[first], days[first]
-            for name in SUMMED:
-                columns[name].append(rows[name].to_numpy()[first])
-        return cls(machine, day, {name: np.column_stack(columns[name]) for name in SUMMED})
-
-    @property
-    def rates(self) -> Numbers:
-        """Violation rate of each policy: (policies,)."""
-        return self.sums["violations"].sum(axis=0) / self.sums["instants"].sum(axis=0)
-
-    @property
-    def savings(self) -> Numbers:
-        """Share of the limits that each policy does not promise: (policies,); NaN without limits."""
-        limit = self.sums["limit"].sum(axis=0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(1 - self.sums["peak"].sum(axis=0) / limit)
-
-    @property
-    def rate_influences(self) -> Numbers:
-        """What each block adds to the violation rates, to first order: (blocks, policies)."""
-        instants = self.sums["instants"]
-        return (self.sums["violations"] - self.rates * instants) / instants.sum(axis=0)
-
-    @property
-    def savings_influences(self) -> Numbers:
-        """What each block adds to the savings, to first order: (blocks, policies)."""
-        limit = self.sums["limit"]
-        saved = limit - self.sums["peak"]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray((saved - self.savings * limit) / limit.sum(axis=0))
-
-    @property
-    def n_machines(self) -> int:
-        """Machines with blocks."""
-        return len(np.unique(self.machine))
-
-    @property
-    def n_days(self) -> int:
-        """Days with blocks."""
-        return len(np.unique(self.day))
-
-
-def covariance(influences: Numbers, machine: Index, day: Index) -> Covariance:
-    """Return the covariance of estimates from what blocks of machines and days add to them.
+def covariance(influences: Numbers, unit: Index, period: Index) -> Covariance:
+    """Return the covariance of estimates from what blocks of units and periods add to them.
 
     Parameters
     ----------
     influences
         float64 (blocks, k): sums over the blocks are 0.
-    machine, day
+    unit, period
         Of each block.
     """
     k = influences.shape[1]
     nothing = np.zeros((k, k))
-    of_machines = _sums_by(machine, influences)
-    n_machines = len(of_machines)
-    if n_machines < 2:
+    of_units = _sums_by(unit, influences)
+    n_units = len(of_units)
+    if n_units < 2:
         return Covariance(nothing, nothing, nothing, 0)
-    by_machine = _scatter(of_machines)
-    of_days = _sums_by(day, influences)
-    n_days = len(of_days)
-    if n_days < LEAST_DAYS:
-        return Covariance(by_machine, nothing, nothing, n_machines - 1)
-    freedom = min(n_machines, n_days) - 1
-    return Covariance(by_machine, _scatter(of_days), _scatter(influences), freedom)
+    by_unit = _scatter(of_units)
+    of_periods = _sums_by(period, influences)
+    n_periods = len(of_periods)
+    if n_periods < LEAST_PERIODS:
+        return Covariance(by_unit, nothing, nothing, n_units - 1)
+    freedom = min(n_units, n_periods) - 1
+    return Covariance(by_unit, _scatter(of_periods), _scatter(influences), freedom)
 
 
 def _sums_by(label: Index, values: Numbers) -> Numbers:
@@ -202,8 +120,8 @@ def mean_covariance(of_stores: Sequence[Covariance]) -> Covariance:
     """Return the covariance of the means over stores, which are independent; the freedom is the least of any."""
     squared = len(of_stores) ** 2
     return Covariance(
-        by_machine=np.sum([one.by_machine for one in of_stores], axis=0) / squared,
-        by_day=np.sum([one.by_day for one in of_stores], axis=0) / squared,
+        by_unit=np.sum([one.by_unit for one in of_stores], axis=0) / squared,
+        by_period=np.sum([one.by_period for one in of_stores], axis=0) / squared,
         by_block=np.sum([one.by_block for one in of_stores], axis=0) / squared,
         freedom=min(one.freedom for one in of_stores),
     )
@@ -212,5 +130,5 @@ def mean_covariance(of_stores: Sequence[Covariance]) -> Covariance:
 def margins(of: Covariance) -> Numbers:
     """Return half the widths of 95 % intervals, one for each estimate by itself: (k,); NaN where nothing tells."""
     if of.freedom < 1:
-        return np.full(len(of.by_machine), np.nan)
+        return np.full(len(of.by_unit), np.nan)
     return np.asarray(student_quantile(of.freedom, 0.975) * of.errors)

@@ -1,4 +1,4 @@
-"""A cell of an experiment: one policy on one sample of one store, as sums by machine and day.
+"""A cell of an experiment: one policy on one store with one seed, as sums over what intervals are over.
 
 What a cell is computed from makes its key; its file has the key as its name. So a cell that is there need not be
 computed again, whatever stopped the experiment, and a cell of another store, policy or version is another file.
@@ -8,55 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet
 
 from borgtrace.errors import UsageError
-from borgtrace.experiments.plan import ExperimentPlan
-from borgtrace.extensions import source_of_code
-from borgtrace.overcommit import PeakPolicy, ReplayInput, ReplayOptions
-from borgtrace.overcommit.options import policies_by_tasks
-from borgtrace.overcommit.policies import POLICY_KINDS
-from borgtrace.overcommit.policies.policy import Maximum
-from borgtrace.overcommit.replay import ReplayPart
-from borgtrace.overcommit.replay_question import sample_machines
-from borgtrace.overcommit.walk_forward import sum_by_period
-from borgtrace.question.store_question import no_report
-from borgtrace.schema.time import DAY, WINDOW
+from borgtrace.extensions import digest_of_code
 from borgtrace.storage import replacing
 from borgtrace.store.kept_folders import code_digest
 from borgtrace.version import __version__
-
-SLOTS_PER_DAY = DAY // WINDOW
-SUMMED = ("instants", "violations", "limit", "peak")
-SCHEMA = pa.schema(
-    [
-        ("resource", pa.string()),
-        ("tasks", pa.string()),
-        ("machine", pa.int64()),
-        ("day", pa.int32()),
-        *((name, pa.float64()) for name in SUMMED),
-    ]
-)
-"""Of a cell: judged instants, violations, Σ limits and Σ predictions of a machine on a day of the trace, from 0."""
-_CODE = (
-    "experiments",
-    "kernels",
-    "lifecycle",
-    "lifecycle/by_machine",
-    "overcommit",
-    "overcommit/policies",
-    "placement/estimators",
-)
-"""Folders whose modules decide what a cell holds."""
 
 
 class Cell(NamedTuple):
@@ -69,7 +33,7 @@ class Cell(NamedTuple):
     policy
         With its parameters, as it was named.
     seed
-        Of the sample of machines.
+        Of what is random.
     key
         Digest of all that it is computed from, in hexadecimal digits.
     """
@@ -81,135 +45,55 @@ class Cell(NamedTuple):
     key: str
 
 
-@dataclass(frozen=True, eq=False)
-class CellRunner:
-    """Computes cells: what all of them share, so that a cell alone travels to a worker.
-
-    Attributes
-    ----------
-    inputs
-        What replays read, by store.
-    policies
-        By store and policy, as cells name them.
-    options
-        By store: horizon, resources, tasks.
-    machines
-        Size of a sample; 0 takes all.
-    """
-
-    inputs: Mapping[str, ReplayInput]
-    policies: Mapping[tuple[str, str], PeakPolicy]
-    options: Mapping[str, ReplayOptions]
-    machines: int
-
-    def __call__(self, cell: Cell) -> tuple[Cell, pa.Table]:
-        """Replay the policy of a cell, and return the cell with its sums."""
-        policy = self.policies[cell.store, cell.policy]
-        replay_input = self.inputs[cell.store]
-        # As an object: a worker knows the names of borgtrace's policies alone.
-        options = replace(self.options[cell.store], policies=(policy,))
-        n_machines = len(replay_input.usage.machines)
-        places = sample_machines(n_machines, self.machines, cell.seed)
-        tables = [SCHEMA.empty_table()]
-        for resource in options.resources:
-            for tasks in policies_by_tasks(options):
-                part = ReplayPart(
-                    input=replay_input,
-                    tasks=tasks,
-                    resource=resource,
-                    places=places,
-                    jobs=1,
-                    report=no_report,
-                )
-                sums = part.replay([policy], options.horizon_slots, sum_by_day)
-                tables.append(table_of(part, sums[:, 0]))
-        return cell, pa.concat_tables(tables).combine_chunks()
+CellSums: TypeAlias = Sequence[tuple[Cell, pa.Table]]
+"""Cells, each with its sums."""
 
 
-def sum_by_day(block: Any, horizon: int, predictions: Any) -> npt.NDArray[np.void]:
-    """Return the sums of predictions on one machine by day, as a replay asks for them."""
-    return sum_by_period(block, horizon, predictions, slots_per_period=SLOTS_PER_DAY)
-
-
-def table_of(part: ReplayPart, sums: npt.NDArray[np.void]) -> pa.Table:
-    """Return sums of shape (machines, days) as a table; days on which nothing was judged are left out."""
-    place, day = np.nonzero(sums["instants"] > 0)
-    machines = part.input.usage.machines[np.asarray(part.places)]
-    columns: dict[str, Any] = {
-        "resource": [part.resource] * len(place),
-        "tasks": [part.tasks] * len(place),
-        "machine": machines[place],
-        "day": day.astype(np.int32),
-    }
-    for name in SUMMED:
-        columns[name] = sums[name][place, day]
-    return pa.table(columns, SCHEMA)
-
-
-def key_of(
-    plan: ExperimentPlan,
-    options: ReplayOptions,
-    policy: PeakPolicy,
-    seed: int,
-    store_digest: str,
-) -> str:
-    """Return the key of a cell: a digest of all that its sums depend on.
+def key_from(facts: Mapping[str, Any], folders: Sequence[str]) -> str:
+    """Return the key of a cell.
 
     Parameters
     ----------
-    plan
-        The experiment.
-    options
-        Of the replay of the store.
-    policy, seed
-        Of the cell.
-    store_digest
-        Content digest of the store.
+    facts
+        All that its sums depend on, but for the code of borgtrace.
+    folders
+        Folders of the package whose modules decide what it holds.
     """
-    facts = {
-        "borgtrace": __version__,
-        "code": own_code(),
-        "store": store_digest,
-        "policy": policy.label,
-        "policy_code": code_of(policy),
-        "seed": seed if plan.machines else 0,
-        "machines": plan.machines,
-        "horizon": options.horizon,
-        "resources": list(options.resources),
-        "tasks": list(options.tasks),
-        "metrics": list(options.metrics),
-    }
-    text = json.dumps(facts, sort_keys=True)
+    described = {**facts, "borgtrace": __version__, "code": own_code(tuple(folders))}
+    text = json.dumps(described, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 @cache
-def own_code() -> str:
+def own_code(folders: tuple[str, ...]) -> str:
     """Return a digest of the code of borgtrace that computes cells."""
     package = Path(__file__).parents[1]
-    return code_digest([package / folder for folder in _CODE])
+    return code_digest([package / folder for folder in folders])
 
 
-def code_of(policy: PeakPolicy) -> str:
-    """Return the digest of the code of a policy that is not borgtrace's: of the file that defines its class.
+def code_of_extension(name: str, code: Any) -> str:
+    """Return the digest of the code of a class or a function of others, with what it imports of its own folder.
+
+    Parameters
+    ----------
+    name
+        What users call it.
+    code
+        The class, the function, or an object of the class.
 
     Raises
     ------
     UsageError
         It has no file: then cells of other code could be taken for its own.
     """
-    if isinstance(policy, Maximum):
-        return "+".join(code_of(part) for part in policy.policies)
-    if POLICY_KINDS.own.get(policy.name) is type(policy):
-        return ""
-    source = source_of_code(policy)
-    if not source:
+    digest = digest_of_code(code)
+    if not digest:
         raise UsageError(
             "policies",
-            f"the code of {policy.name} is in no file, which tells finished cells from those of other code",
-            way_out="put the class into a file, and import it",
+            f"the code of {name} is in no file, which tells finished cells from those of other code",
+            way_out="put it into a file, and import it",
         )
-    return source["sha256"]
+    return digest
 
 
 def write_cell(folder: Path, cell: Cell, sums: pa.Table) -> None:
@@ -218,8 +102,16 @@ def write_cell(folder: Path, cell: Cell, sums: pa.Table) -> None:
         pa.parquet.write_table(sums, draft, compression="zstd", write_page_checksum=True)
 
 
-def read_cell(folder: Path, cell: Cell) -> pa.Table | None:
-    """Return the sums of a cell that was computed before; None where it was not, or its file is damaged."""
+def read_cell(folder: Path, cell: Cell, schema: pa.Schema) -> pa.Table | None:
+    """Return the sums of a cell that was computed before; None where it was not, or its file is damaged.
+
+    Parameters
+    ----------
+    folder, cell
+        Where it would be.
+    schema
+        Of its sums.
+    """
     path = folder / f"{cell.key}.parquet"
     if not path.is_file():
         return None
@@ -227,4 +119,4 @@ def read_cell(folder: Path, cell: Cell) -> pa.Table | None:
         sums = pa.parquet.read_table(path, page_checksum_verification=True)
     except (OSError, pa.ArrowInvalid):
         return None
-    return sums if sums.schema.equals(SCHEMA) else None
+    return sums if sums.schema.equals(schema) else None

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from borgtrace.experiments.analysis import analyze
-from borgtrace.experiments.plan import ExperimentPlan, plan_of
-from borgtrace.experiments.plan_file import read_plan
-from borgtrace.experiments.running import PreparedExperiment, finished_cells, prepare, run_missing
-from borgtrace.experiments.sentences import sentences
-from borgtrace.experiments.tables import COMPARISONS, POLICIES, RUNS
+from borgtrace.experiments.peaks.experiment import prepare_peaks
+from borgtrace.experiments.peaks.plan import PeakPlan
+from borgtrace.experiments.plan_file import ExperimentPlan, plan_of, read_plan
+from borgtrace.experiments.running import PreparedExperiment, finished_cells, run_missing
+from borgtrace.experiments.schedules.experiment import prepare_schedules
 from borgtrace.overcommit import PeakPolicy
-from borgtrace.question import NotApplicable, Provenance, Question, Result, Row
-from borgtrace.question.conforming import conform
+from borgtrace.question import Result
 from borgtrace.question.store_question import Report, no_report
 from borgtrace.report.answer_files import write_result
-from borgtrace.schema.time import WINDOW, write_time
+from borgtrace.scheduling import Scheduler
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +27,12 @@ class ExperimentResult:
 
     Attributes
     ----------
-    plan
-        The experiment.
     cells, policies, comparisons
         Its tables, each an answer with ``.table``, ``.plot()`` and ``.to_pandas()``.
     n_computed
         Cells that this run has computed; the others were finished before.
     """
 
-    plan: ExperimentPlan
     cells: Result
     policies: Result
     comparisons: Result
@@ -73,6 +67,7 @@ def experiment(
     *,
     stores: Mapping[str, str | Path] | Sequence[str | Path] = (),
     policies: Mapping[str, Any] | Sequence[str | PeakPolicy] = (),
+    schedulers: Mapping[str, Any] | Sequence[str | Scheduler] = (),
     out: str | Path | None = None,
     jobs: int = 1,
     engine: str = "duckdb",
@@ -81,7 +76,7 @@ def experiment(
     report: Report = no_report,
     **settings: Any,
 ) -> ExperimentResult:
-    """Replay policies × parameters on stores × seeds, and compare what they save at the same risk.
+    """Replay policies or schedulers × parameters on stores × seeds, and compare them.
 
     Parameters
     ----------
@@ -91,7 +86,10 @@ def experiment(
         Folders of stores, or a mapping of names to them.
     policies
         Families of policies by name: each a mapping of parameters to a value or several, or a list of policies, as
-        text or as objects.  In a list of policies each is a family.
+        text or as objects.  In a list of policies each is a family.  What they save is compared at the same risk.
+    schedulers
+        In place of policies: families of schedulers, likewise, as ``borgtrace simulate`` names them, or as objects.
+        What tasks wait under them is compared.
     out
         Folder of finished cells and results; started again with it, an experiment goes on where it stopped.
     jobs
@@ -105,8 +103,9 @@ def experiment(
     report
         Told the step, how much of it is done, and how much there is.
     settings
-        Other fields of :class:`~borgtrace.experiments.ExperimentPlan`: ``seeds``, ``machines``, ``target``,
-        ``horizon``, ``resources``, ``tasks``, ``metrics``.
+        Other fields of :class:`~borgtrace.experiments.PeakPlan` (``seeds``, ``machines``, ``target``, ``horizon``,
+        ``resources``, ``tasks``, ``metrics``), or of :class:`~borgtrace.experiments.SchedulePlan` (``seeds``,
+        ``tiers``, ``factor``, ``plan``, ``whole_jobs``).
 
     Raises
     ------
@@ -129,7 +128,11 @@ def experiment(
         print(result.sentence)
         result.policies.plot()
     """
-    described = {"stores": stores, "policies": policies, **settings}
+    described = {"stores": stores, **settings}
+    if policies or not schedulers:
+        described["policies"] = policies
+    if schedulers:
+        described["schedulers"] = schedulers
     plan = plan_of(described) if file is None else read_plan(file)
     prepared = prepare(plan, memory)
     with ExitStack() as stack:
@@ -138,6 +141,21 @@ def experiment(
         return run_prepared(
             prepared, Path(out), jobs=jobs, engine=engine, backend=backend, report=report
         )
+
+
+def prepare(plan: ExperimentPlan, memory: str = "4GB") -> PreparedExperiment:
+    """Open the stores of an experiment, and return it with its cells.
+
+    Parameters
+    ----------
+    plan
+        The experiment.
+    memory
+        Budget of the engine for each store.
+    """
+    if isinstance(plan, PeakPlan):
+        return prepare_peaks(plan, memory)
+    return prepare_schedules(plan, memory)
 
 
 def run_prepared(
@@ -161,44 +179,12 @@ def run_prepared(
     n_computed = run_missing(
         prepared, out, jobs=jobs, engine=engine, backend=backend, report=report
     )
-    labels = {key: policy.label for key, policy in prepared.policies.items()}
-    cells = list(finished_cells(prepared, out))
-    analysis = analyze(prepared.plan, cells, labels, prepared.horizon // WINDOW)
-    if not analysis.runs:
-        horizon = write_time(prepared.horizon)
-        raise NotApplicable(
-            f"no slot has a whole horizon ({horizon}) before the trace ends: name a shorter horizon"
-        )
-    words = sentences(prepared.plan, analysis)
+    answers = prepared.answers(list(finished_cells(prepared, out)))
     result = ExperimentResult(
-        plan=prepared.plan,
-        cells=result_of(RUNS, analysis.runs, prepared),
-        policies=result_of(
-            replace(POLICIES, sentence=lambda _: words), analysis.policies, prepared
-        ),
-        comparisons=result_of(COMPARISONS, analysis.comparisons, prepared),
+        cells=answers.cells,
+        policies=answers.policies,
+        comparisons=answers.comparisons,
         n_computed=n_computed,
     )
     result.write(out)
     return result
-
-
-def result_of(question: Question, rows: list[Row], prepared: PreparedExperiment) -> Result:
-    """Return rows as an answer, checked against its declaration."""
-    plan = prepared.plan
-    keys = "".join(cell.key for cell in prepared.cells)
-    generations = {store.manifest.generation for store in prepared.stores.values()}
-    provenance = Provenance(
-        store=", ".join(plan.stores),
-        digest=hashlib.sha256(keys.encode()).hexdigest(),
-        generation=", ".join(sorted(generations)),
-        parameters={
-            "seeds": list(plan.seeds),
-            "machines": plan.machines,
-            "target": plan.target,
-            "horizon": prepared.horizon,
-            "resources": list(plan.resources),
-            "tasks": list(plan.tasks),
-        },
-    )
-    return Result(question, conform(rows, question.schema), provenance)

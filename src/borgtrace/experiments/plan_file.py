@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from borgtrace.errors import SourceError, UsageError, check_names
-from borgtrace.experiments.plan import ExperimentPlan, plan_of
+from borgtrace.experiments.peaks.plan import PeakPlan, peak_plan_of
+from borgtrace.experiments.plan_values import Values
+from borgtrace.experiments.schedules.plan import SchedulePlan, schedule_plan_of
+from borgtrace.extensions import Registry
 from borgtrace.overcommit.policies import POLICY_KINDS
+from borgtrace.scheduling import SCHEDULER_KINDS
+from borgtrace.scheduling.replay import RECORDED
 from borgtrace.storage import open_regular
 
+ExperimentPlan: TypeAlias = PeakPlan | SchedulePlan
 _LARGEST = 1 << 20
 """Bytes of a file: one of a hundred policies has a few thousand."""
 
@@ -57,23 +66,79 @@ def read_plan(path: str | Path) -> ExperimentPlan:
     return plan
 
 
-def check_origins(plan: ExperimentPlan) -> None:
-    """Refuse policies of others that the user did not name: a file must not choose which code runs.
+def plan_of(values: Values, folder: Path | None = None) -> ExperimentPlan:
+    """Return the experiment that plain values describe: those of a TOML file, or the arguments of a call.
+
+    Parameters
+    ----------
+    values
+        As for :func:`borgtrace.experiments.peaks.plan.peak_plan_of`, or with ``schedulers`` in place of ``policies``
+        as for :func:`borgtrace.experiments.schedules.plan.schedule_plan_of`.
+    folder
+        Where relative paths of stores begin; the working directory where None.
 
     Raises
     ------
     UsageError
-        A policy is neither one of borgtrace's nor in what ``--from`` has added.
+        It has both, an unknown name, or a value that is not as it must be.
     """
-    for family, members in plan.policies.items():
-        for member in members:
-            for part in str(member).split("+"):
-                name = part.partition(":")[0].strip()
-                if name in POLICY_KINDS and name not in POLICY_KINDS.named:
-                    raise UsageError(
-                        f"policies.{family}",
-                        f"a file may not run the code of {POLICY_KINDS.origin(name)}",
-                        got=name,
-                        way_out=f"name it yourself: --from {POLICY_KINDS.module_of(name)}",
-                    )
-                check_names(f"policies.{family}", [name], POLICY_KINDS.named, "no such policy")
+    if "schedulers" not in values:
+        return peak_plan_of(values, folder)
+    if "policies" in values:
+        raise UsageError(
+            "schedulers",
+            "an experiment compares one kind: policies save, and under schedulers tasks wait",
+            expected="policies or schedulers",
+            got="both",
+            way_out="make two experiments of it",
+        )
+    return schedule_plan_of(values, folder)
+
+
+def check_origins(plan: ExperimentPlan) -> None:
+    """Refuse code of others that the user did not name: a file must not choose which code runs.
+
+    Raises
+    ------
+    UsageError
+        A policy or a scheduler is neither one of borgtrace's nor in what ``--from`` has added.
+    """
+    if isinstance(plan, PeakPlan):
+        for family, members in plan.policies.items():
+            for member in members:
+                for part in str(member).split("+"):
+                    name = part.partition(":")[0].strip()
+                    check_origin(f"policies.{family}", name, POLICY_KINDS, POLICY_KINDS.named)
+        return
+    known = (RECORDED, *SCHEDULER_KINDS.named)
+    for family, schedulers in plan.schedulers.items():
+        for scheduler in schedulers:
+            name = re.split("[:+]", str(scheduler))[0]
+            check_origin(f"schedulers.{family}", name, SCHEDULER_KINDS, known)
+
+
+def check_origin(where: str, name: str, kinds: Registry[Any], known: Sequence[str]) -> None:
+    """Refuse a name that is unknown, or that of a package which the user did not name.
+
+    Parameters
+    ----------
+    where
+        The part of the experiment, for errors.
+    name, kinds
+        What is named, and all that have its kind.
+    known
+        Names that a file may use.
+
+    Raises
+    ------
+    UsageError
+        It is refused.
+    """
+    if name in kinds and name not in known:
+        raise UsageError(
+            where,
+            f"a file may not run the code of {kinds.origin(name)}",
+            got=name,
+            way_out=f"name it yourself: --from {kinds.module_of(name)}",
+        )
+    check_names(where, [name], known, f"no such {kinds.noun}")

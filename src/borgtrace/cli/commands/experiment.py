@@ -1,4 +1,4 @@
-"""``borgtrace experiment``: stores × policies × parameters × seeds in one table, compared at the same risk."""
+"""``borgtrace experiment``: stores × policies × parameters × seeds in one table, compared with each other."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 PlanArgument = Annotated[
     Path,
     Argument(
-        metavar="FILE.toml", help="The experiment: stores, policies with parameters, and seeds."
+        metavar="FILE.toml",
+        help="The experiment: stores, policies or schedulers with parameters, and seeds.",
     ),
 ]
 ExperimentOutOption = Annotated[
@@ -56,7 +57,7 @@ def experiment(
     raw: RawOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare policies with many parameters on several stores, at the same risk.
+    """Compare policies with many parameters at the same risk, or schedulers, on several stores.
 
     Each combination of a store, a policy with its parameters and a seed is a cell, which is kept as soon as it is
     computed.
@@ -70,8 +71,9 @@ def experiment(
     from borgtrace.experiments import prepare, read_plan, run_prepared
     from borgtrace.overcommit.policies import POLICY_KINDS
     from borgtrace.question.facts import facts_of
+    from borgtrace.scheduling import SCHEDULER_KINDS
 
-    names_in_own_code(sources, POLICY_KINDS)
+    names_in_own_code(sources, POLICY_KINDS, SCHEDULER_KINDS)
     prepared = prepare(read_plan(plan), memory)
     if dry_run:
         print_cells(prepared, out, as_json=as_json)
@@ -86,7 +88,7 @@ def experiment(
         for answer in result.answers:
             print_json(facts_of(answer))
         return
-    print_result(result.policies, raw=raw)
+    print_result(result.policies, out=out, raw=raw)
 
 
 def print_cells(prepared: "PreparedExperiment", out: Path, *, as_json: bool) -> None:

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.experiments.blocks import (
-    LEAST_DAYS,
+    LEAST_PERIODS,
     Covariance,
-    StoreBlocks,
     covariance,
     margins,
     mean_covariance,
 )
-from borgtrace.experiments.cells import Cell
+from borgtrace.experiments.cells import Cell, CellSums
 from borgtrace.experiments.comparisons import Comparisons, compare_all
-from borgtrace.experiments.curves import Mixture, is_on_front, mixture_at
-from borgtrace.experiments.plan import ExperimentPlan
-from borgtrace.experiments.running import name_of
+from borgtrace.experiments.estimates import estimate_with_ends
+from borgtrace.experiments.front import is_on_front
+from borgtrace.experiments.pairs import ordered_pair
+from borgtrace.experiments.peaks.curves import Mixture, mixture_at
+from borgtrace.experiments.peaks.machine_days import MachineDays
+from borgtrace.experiments.peaks.plan import PeakPlan, name_of
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import Row
-
-CellSums = Sequence[tuple[Cell, pa.Table]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class FamilyPart:
     tasks: str
     family: str
     policies: Sequence[str]
-    blocks: Sequence[StoreBlocks]
+    blocks: Sequence[MachineDays]
     mixture: Mixture
 
     @property
@@ -62,13 +61,13 @@ class FamilyPart:
 
 
 @dataclass(frozen=True, eq=False)
-class Analysis:
+class PeakAnalysis:
     """What an experiment found.
 
     Attributes
     ----------
     runs, policies, comparisons
-        Rows of the three tables (`borgtrace.experiments.tables`).
+        Rows of the three tables (`borgtrace.experiments.peaks.tables`).
     families
         Families on each resource and group of tasks, in the order of the plan.
     margins
@@ -91,15 +90,15 @@ class Analysis:
     @property
     def days_vary(self) -> bool:
         """Whether intervals are over days, too."""
-        return self.n_days >= LEAST_DAYS
+        return self.n_days >= LEAST_PERIODS
 
 
 def analyze(
-    plan: ExperimentPlan,
+    plan: PeakPlan,
     cells: CellSums,
     labels: Mapping[tuple[str, str], str],
     horizon_slots: int,
-) -> Analysis:
+) -> PeakAnalysis:
     """Return what the cells of an experiment say.
 
     Parameters
@@ -130,7 +129,7 @@ def analyze(
     groups = group_numbers(families)
     pairs = compare_all(estimates, of_families, groups)
     blocks = families[0].blocks if families else ()
-    return Analysis(
+    return PeakAnalysis(
         runs=runs,
         policies=policies,
         comparisons=rows_of_pairs(families, pairs),
@@ -159,7 +158,7 @@ def rows_of_cell(
     """Return the rows of a cell, one for each resource and group of tasks."""
     rows = []
     for resource, tasks in parts_of([sums]):
-        blocks = StoreBlocks.of([[sums]], resource, tasks)
+        blocks = MachineDays.of([[sums]], resource, tasks)
         influences = np.column_stack([blocks.rate_influences, blocks.savings_influences])
         ends = margins(covariance(influences, blocks.machine, blocks.day))
         n_instants = int(blocks.sums["instants"].sum())
@@ -192,20 +191,8 @@ def rate_with_ends(value: float, margin: float, n_instants: int, horizon_slots: 
     return row
 
 
-def estimate_with_ends(name: str, value: float, margin: float) -> Row:
-    """Return the columns of an estimate and the ends of its interval, NULL where they are not known."""
-    if not np.isfinite(value):
-        return {name: None, f"{name}_low": None, f"{name}_high": None}
-    is_known = bool(np.isfinite(margin))
-    return {
-        name: float(value),
-        f"{name}_low": float(value - margin) if is_known else None,
-        f"{name}_high": float(value + margin) if is_known else None,
-    }
-
-
 def family_part(
-    plan: ExperimentPlan, cells: CellSums, family: str, resource: str, tasks: str
+    plan: PeakPlan, cells: CellSums, family: str, resource: str, tasks: str
 ) -> FamilyPart | None:
     """Return a family on one resource and group of tasks; None where it was not judged on them in every store."""
     names = [name_of(member) for member in plan.policies[family]]
@@ -221,7 +208,7 @@ def family_part(
         ]
         if not all((resource, tasks) in parts_of(of_policy) for of_policy in tables):
             return None
-        blocks = StoreBlocks.of(tables, resource, tasks)
+        blocks = MachineDays.of(tables, resource, tasks)
         # Without limits nobody saves anything.
         if not np.isfinite(blocks.savings).all():
             return None
@@ -302,28 +289,16 @@ def family_covariance(families: Sequence[FamilyPart]) -> Covariance:
 def rows_of_pairs(families: Sequence[FamilyPart], pairs: Comparisons) -> list[Row]:
     """Return a row for each pair; the one that saves more comes first."""
     rows = []
-    for k in range(len(pairs.first)):
-        first = families[pairs.first[k]]
-        second = families[pairs.second[k]]
-        difference, low, high = (
-            float(values[k]) for values in (pairs.difference, pairs.low, pairs.high)
-        )
-        if difference < 0:
-            first, second = second, first
-            difference, low, high = -difference, -high, -low
-        is_known = np.isfinite(low)
-        row: dict[str, Any] = {
+    for place in range(len(pairs.first)):
+        pair = ordered_pair(pairs, place)
+        first, second = families[pair.larger], families[pair.smaller]
+        row: Row = {
             "resource": first.resource,
             "tasks": first.tasks,
             "family": first.family,
             "other": second.family,
             "savings": first.mixture.savings,
             "other_savings": second.mixture.savings,
-            "difference": difference,
-            "low": low if is_known else None,
-            "high": high if is_known else None,
-            "p": float(pairs.p[k]) if is_known else None,
-            "is_shown": bool(is_known and low > 0),
         }
-        rows.append(row)
+        rows.append(row | pair.columns)
     return rows

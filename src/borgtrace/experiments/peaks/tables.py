@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from borgtrace.errors import UsageError
-from borgtrace.experiments.chart import draw_differences, draw_tradeoffs
+from borgtrace.experiments.estimates import estimate_columns, not_asked
+from borgtrace.experiments.pairs import difference_columns
+from borgtrace.experiments.peaks.chart import draw_differences, draw_tradeoffs
 from borgtrace.question import Answer, Column, Question
 
 RESOURCE = Column("resource", "string", "id", "Resource: cpu or memory.")
@@ -14,37 +13,13 @@ FAMILY = Column("family", "string", "id", "Family of policies.")
 POLICY = Column("policy", "string", "id", "Policy of the family, as the experiment names it.")
 
 
-def estimate(name: str, doc: str) -> list[Column]:
-    """Return the columns of a share and the ends of its 95 % interval."""
-    ends = "end of its 95 % interval over blocks of machines and days; NULL for one machine."
-    return [
-        Column(name, "float64", "fraction", doc, nullable=True),
-        Column(f"{name}_low", "float64", "fraction", f"Lower {ends}", nullable=True),
-        Column(f"{name}_high", "float64", "fraction", f"Upper {ends}", nullable=True),
-    ]
-
-
-RATE = estimate(
+RATE = estimate_columns(
     "rate", "Violation rate: share of the instants whose prediction is below the peak to come."
 )
-SAVINGS = estimate("savings", "Share of the limits that is not promised; NULL without limits.")
+SAVINGS = estimate_columns(
+    "savings", "Share of the limits that is not promised; NULL without limits."
+)
 INSTANTS = Column("instants", "int64", "count", "Judged slots of machines.")
-
-
-def not_asked(tables: Any) -> Any:
-    """Refuse to be computed from a store: rows come from the cells of an experiment.
-
-    Raises
-    ------
-    UsageError
-        Always.
-    """
-    raise UsageError(
-        "QUESTION",
-        "this table is the result of an experiment, and cannot be asked of a store",
-        way_out="write an experiment: borgtrace experiment FILE.toml --out DIR",
-    )
-
 
 RUNS = Question(
     name="cells",
@@ -119,29 +94,7 @@ COMPARISONS = Question(
         columns=[
             Column("savings", "float64", "fraction", "Savings of the family at the target."),
             Column("other_savings", "float64", "fraction", "Savings of the other at the target."),
-            Column("difference", "float64", "fraction", "What it saves more."),
-            Column(
-                "low",
-                "float64",
-                "fraction",
-                "Lower end of the simultaneous interval; NULL for one machine.",
-                nullable=True,
-            ),
-            Column(
-                "high",
-                "float64",
-                "fraction",
-                "Upper end of the simultaneous interval; NULL for one machine.",
-                nullable=True,
-            ),
-            Column(
-                "p",
-                "float64",
-                "fraction",
-                "Adjusted p value: how often some pair looks so different if none is.",
-                nullable=True,
-            ),
-            Column("is_shown", "bool", "1", "Whether the interval is above 0."),
+            *difference_columns("What it saves more.", "fraction"),
         ],
     ),
     compute=not_asked,

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from borgtrace.experiments.analysis import Analysis, FamilyPart
-from borgtrace.experiments.curves import LIMITS
-from borgtrace.experiments.plan import ExperimentPlan
+from borgtrace.experiments.counted import counted
+from borgtrace.experiments.peaks.analysis import FamilyPart, PeakAnalysis
+from borgtrace.experiments.peaks.curves import LIMITS
+from borgtrace.experiments.peaks.plan import PeakPlan
 from borgtrace.notation import number, percent
 from borgtrace.question.shares import with_interval
 
 
-def sentences(plan: ExperimentPlan, analysis: Analysis) -> str:
+def sentences(plan: PeakPlan, analysis: PeakAnalysis) -> str:
     """Return the answer: for each resource and group of tasks the best family, and its differences to the others.
 
     Parameters
@@ -105,7 +106,7 @@ def difference_in_words(row: Mapping[str, Any]) -> str:
     return f"{pair}: no difference shown: {points} points {ends} at the same risk."
 
 
-def basis(plan: ExperimentPlan, analysis: Analysis) -> str:
+def basis(plan: PeakPlan, analysis: PeakAnalysis) -> str:
     """Say what the intervals are over, and what they cannot tell."""
     machines = counted(analysis.n_machines, "machine")
     days = counted(analysis.n_days, "day")
@@ -119,14 +120,3 @@ def basis(plan: ExperimentPlan, analysis: Analysis) -> str:
     if len(plan.stores) > 1:
         text += f"; means of {len(plan.stores):,} stores"
     return f"{text}."
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "day"), counted(1200, "machine")
-    ('1 day', '1,200 machines')
-    """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

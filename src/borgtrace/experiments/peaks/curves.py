@@ -118,19 +118,3 @@ def _is_below(
     """Whether a point lies on or below the line between its neighbors."""
     rise = (middle[1] - first[1]) * (last[0] - first[0])
     return rise <= (last[1] - first[1]) * (middle[0] - first[0])
-
-
-def is_on_front(rates: Numbers, savings: Numbers) -> list[bool]:
-    """Return of each point whether none saves as much with fewer violations, or more with as few (Pareto's front).
-
-    Examples
-    --------
-    >>> is_on_front(np.array([0.0, 0.01, 0.02]), np.array([0.1, 0.3, 0.2]))
-    [True, True, False]
-    """
-    front = []
-    for rate, saved in zip(rates, savings, strict=True):
-        no_worse = (rates <= rate) & (savings >= saved)
-        better = no_worse & ((rates < rate) | (savings > saved))
-        front.append(not bool(better.any()))
-    return front

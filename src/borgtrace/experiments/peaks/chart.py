@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from borgtrace.experiments.pairs import draw_pairs
 from borgtrace.question import charts
 from borgtrace.question.answer import Row
 
@@ -14,7 +15,7 @@ def draw_tradeoffs(answer: pa.Table) -> charts.Chart:
     Parameters
     ----------
     answer
-        Rows of `borgtrace.experiments.tables.POLICIES`, or of its cells.
+        Rows of `borgtrace.experiments.peaks.tables.POLICIES`, or of its cells.
     """
     import altair as alt
 
@@ -56,23 +57,13 @@ def draw_differences(answer: pa.Table) -> charts.Chart:
     Parameters
     ----------
     answer
-        Rows of `borgtrace.experiments.tables.COMPARISONS`.
+        Rows of `borgtrace.experiments.peaks.tables.COMPARISONS`.
     """
-    import altair as alt
-
     rows = []
     for row in answer.to_pylist():
         rows.append({**row, "pair": f"{row['family']} – {row['other']}"})
-    base = charts.base(rows, height=None).encode(y=alt.Y("pair:N", title=None, sort="-x"))
-    tooltip = charts.tooltips(rows, "pair", "difference", "low", "high", "p")
-    points = base.mark_point(filled=True).encode(
-        x=alt.X("difference:Q", title="savings more, as a share of the limits"), tooltip=tooltip
-    )
-    intervals = base.mark_rule().encode(x=alt.X("low:Q"), x2="high:Q")
-    zero = charts.base(rows, height=None).mark_rule(strokeDash=[5, 3]).encode(x=alt.datum(0))
     return (
-        # Layers of one facet share their rows.
-        alt.layer(intervals, points, zero, data=intervals.data)
+        draw_pairs(rows, "savings more, as a share of the limits")
         .facet(row=charts.rows_of_panels("resource"), column=charts.columns_of_panels("tasks"))
         .resolve_scale(y="independent")
         .properties(title="Differences at the same risk (95 % intervals for all pairs together)")

@@ -1,0 +1,1 @@
+"""Experiments with peak policies: what each saves, and at which risk."""
