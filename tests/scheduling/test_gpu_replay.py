@@ -103,7 +103,9 @@ def plain_placements(run: GpuRun, policy: GpuPolicy) -> list[int]:
     chosen = []
     for node in range(len(run.nodes)):
         update_fragmentation(cell, node)
+        policy.changed(cell, own, node)
     for kind in run.arrivals.tolist():
+        policy.arrived(cell, own, kind)
         scores = {}
         for node in range(len(run.nodes)):
             if fits(cell, node, kind):
@@ -114,6 +116,7 @@ def plain_placements(run: GpuRun, policy: GpuPolicy) -> list[int]:
             device = policy.device(cell, own, best, kind) if is_sharing else 0
             take(cell, best, kind, device)
             update_fragmentation(cell, best)
+            policy.changed(cell, own, best)
         chosen.append(best)
     return chosen
 

@@ -14,6 +14,8 @@ from borgtrace.scheduling.gpus import GPU_POLICIES, open_gpu_trace
 from borgtrace.scheduling.gpus.fgd_results import ALLOCATION, FRAGMENTATION_RATIO, POLICIES
 
 UNALLOCATED = "GPUs that no pod has (%)"
+SIX_POLICIES = {"policies": POLICIES}
+"""Those of the paper; there are others by now."""
 TITLES = [GPU_POLICIES[name].title for name in POLICIES]
 DEFAULT_LOADS = [load for workload, load in ALLOCATION if workload == "default"]
 
@@ -38,7 +40,7 @@ def rows_of(answer: pa.Table, workload: str, loads: Iterable[int]) -> list[Row]:
 
 
 def by_load(column: str, title: str) -> Draw:
-    """Return what draws a value of the default workload over the load, a line for each policy.
+    """Return what draws a value of the default workload, or of a store, over the load: a line for each policy.
 
     Parameters
     ----------
@@ -51,7 +53,9 @@ def by_load(column: str, title: str) -> Draw:
     def draw(answer: pa.Table) -> charts.Chart:
         import altair as alt
 
-        rows = rows_of(answer, "default", range(131))
+        workloads = answer["workload"].to_pylist()
+        workload = "default" if "default" in workloads else workloads[0]
+        rows = rows_of(answer, workload, range(131))
         return (
             charts.base(rows)
             .mark_line()
@@ -107,6 +111,7 @@ def bars_item(name: str, title: str, workload: str) -> PublishedItem:
         answers=(
             ItemAnswer(
                 question="gpu_scheduling",
+                parameters=SIX_POLICIES,
                 claims=allocation_claims(workload, [100]),
                 draw=bars(workload),
             ),
@@ -133,6 +138,7 @@ PAPER = PublishedPaper(
             answers=(
                 ItemAnswer(
                     question="gpu_scheduling",
+                    parameters=SIX_POLICIES,
                     claims=(),
                     draw=by_load("fragmentation", "GPUs of no use to typical pods (%)"),
                 ),
@@ -145,6 +151,7 @@ PAPER = PublishedPaper(
             answers=(
                 ItemAnswer(
                     question="gpu_scheduling",
+                    parameters=SIX_POLICIES,
                     claims=tuple(
                         f"FGD-ratio-{workload}-{load}-{policy}"
                         for workload, load in FRAGMENTATION_RATIO
@@ -161,6 +168,7 @@ PAPER = PublishedPaper(
             answers=(
                 ItemAnswer(
                     question="gpu_scheduling",
+                    parameters=SIX_POLICIES,
                     claims=allocation_claims("default", DEFAULT_LOADS),
                     draw=by_load("unallocated", UNALLOCATED),
                 ),
