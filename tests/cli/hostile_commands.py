@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import shutil
 from pathlib import Path
@@ -71,7 +72,10 @@ def hostile_gpu_files(folder: Path) -> Path:
     """Write a list of pods of a hostile name, and a list of nodes with such names and a model of one."""
     files = write_gpu_files(folder / f"{FOLDER}-gpus")
     nodes = files / "openb_node_list_gpu_node.csv"
-    nodes.write_text(nodes.read_text().replace("T4", ONE_LINE.replace(",", "").replace('"', "")))
+    text = nodes.read_text().replace("T4", ONE_LINE.replace(",", ""))
+    # Packed: of CSV in this folder all is looked at that commands write.
+    nodes.with_name(f"{nodes.name}.gz").write_bytes(gzip.compress(text.encode()))
+    nodes.unlink()
     pods = files / "openb_pod_list_default.csv"
     pods.rename(files / f"openb_pod_list_{FOLDER}.csv")
     return files

@@ -92,7 +92,7 @@ def test_an_unknown_paper() -> None:
         find_paper("zhu2016")
     assert str(caught.value) == (
         "PAPER: no such paper: expected reiss2012, zhu2015, verma2015, janus2017, tirmazi2020, bashir2021, "
-        "got zhu2016; did you mean zhu2015?"
+        "fgd2023, got zhu2016; did you mean zhu2015?"
     )
 
 

@@ -160,7 +160,15 @@ def test_the_list_of_papers(run: Runner) -> None:
     done = run("reproduce", "--list")
     assert done.exit_code == 0
     names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
-    assert names == ["reiss2012", "zhu2015", "verma2015", "janus2017", "tirmazi2020", "bashir2021"]
+    assert names == [
+        "reiss2012",
+        "zhu2015",
+        "verma2015",
+        "janus2017",
+        "tirmazi2020",
+        "bashir2021",
+        "fgd2023",
+    ]
 
 
 def test_the_list_of_items(run: Runner) -> None:
@@ -185,7 +193,7 @@ def test_the_list_of_items(run: Runner) -> None:
         (
             ["nobody", "{store}"],
             "PAPER: no such paper: expected reiss2012, zhu2015, verma2015, janus2017, tirmazi2020, bashir2021, "
-            "got nobody; what each has: borgtrace reproduce --list",
+            "fgd2023, got nobody; what each has: borgtrace reproduce --list",
         ),
         (
             ["zhu2015", "{store}", "--style", "acm"],
