@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import borgtrace
-from borgtrace.errors import SourceError
+from borgtrace.errors import SchemaError, SourceError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
@@ -307,6 +307,18 @@ def test_jobs_without_any_time_are_counted(tmp_path: Path) -> None:
     store = store_of(tmp_path, text)
     assert events(store) == [(2, 0, 0, "SUBMIT")]
     assert "Jobs of which no time is known, left out: 1." in store.manifest.notes
+
+
+@pytest.mark.parametrize("end", ["2026-11-01T00:10:00", " 2026-11-01T00:10:00 "])
+def test_blanks_around_a_time_do_not_count(tmp_path: Path, end: str) -> None:
+    text = f"JobID|State|Start|End\n1|COMPLETED|2026-11-01T00:00:00|{end}\n"
+    assert events(store_of(tmp_path, text))[-1] == (1, 0, 600, "FINISH")
+
+
+def test_a_time_that_is_as_long_as_one_and_is_none_is_refused(tmp_path: Path) -> None:
+    text = "JobID|State|Start|End\n1|COMPLETED|2026-11-01T00:00:00|2026-11-01T00:99:00\n"
+    with pytest.raises(SchemaError, match="got '2026-11-01T00:99:00'"):
+        store_of(tmp_path, text)
 
 
 def test_rows_that_another_program_wrote_again_in_quotes(tmp_path: Path) -> None:

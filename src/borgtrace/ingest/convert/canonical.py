@@ -186,13 +186,18 @@ def _parse_dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _plain_dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the times of dates to the second in UTC, ``2026-11-01T00:05:00``; None where there is any other text."""
+    """Return the times of dates to the second in UTC; None where there is any other text.
+
+    All are ``2026-11-01T00:05:00``, or all ``2026-11-01T00:05:00Z``.
+    """
     lengths = pc.min_max(pc.binary_length(values)).as_py()
-    is_plain = lengths["min"] == lengths["max"] == _LENGTH_OF_SECOND
-    if field.raw.zone != "UTC" or field.raw.date_form or not is_plain:
+    is_even = lengths["min"] == lengths["max"]
+    is_plain = is_even and lengths["max"] == _LENGTH_OF_SECOND
+    has_zone = is_even and lengths["max"] == _LENGTH_OF_SECOND + len("Z")
+    if field.raw.zone != "UTC" or field.raw.date_form or not (is_plain or has_zone):
         return None
     try:
-        seconds = pc.cast(values, pa.timestamp("s"))
+        seconds = pc.cast(values, pa.timestamp("s", "UTC" if has_zone else None))
     except pa.ArrowInvalid:
         return None
     return pc.multiply(pc.cast(seconds, pa.int64()), SECOND)

@@ -39,6 +39,7 @@ _IDS = ("JobID", "JobIDRaw")
 _QUOTABLE = ","
 """A delimiter that may stand in quotes."""
 _SECONDS_SINCE_1970 = "^[0-9]{9,11}$"
+_DATE_AND_TIME = len("2026-10-01T00:00:00")
 _MOST_CODES = 2**62
 _Texts = Mapping[str, str]
 
@@ -165,7 +166,12 @@ def _instants(batch: pa.RecordBatch, name: str) -> pa.Array:
     """Return dates and times as texts; NULL where none is known."""
     if name not in batch.schema.names:
         return pa.nulls(len(batch), pa.string())
-    texts = pc.utf8_trim_whitespace(batch.column(name))
+    texts = batch.column(name)
+    lengths = pc.min_max(pc.binary_length(texts)).as_py()
+    if lengths["min"] == lengths["max"] == _DATE_AND_TIME:
+        # None is a number of seconds or says that nothing is known; what is no date is found when it is read.
+        return texts
+    texts = pc.utf8_trim_whitespace(texts)
     if pc.any(pc.match_substring_regex(texts, _SECONDS_SINCE_1970)).as_py():
         raise NeedsValidation
     return _unless(pc.is_in(texts, pa.array(sorted(NO_VALUE))), texts)
