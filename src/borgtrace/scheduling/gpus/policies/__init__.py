@@ -2,6 +2,7 @@
 
 from borgtrace.scheduling.gpus.policies import (
     best_fit,
+    bids,
     clustering,
     dot_product,
     fgd,
@@ -18,6 +19,7 @@ GPU_POLICIES = {
         packing.POLICY,
         best_fit.POLICY,
         fgd.POLICY,
+        bids.POLICY,
     )
 }
 """Ours by name, in the order of the tables of FGD."""
