@@ -1,6 +1,6 @@
 """GPU scheduling: pods that share devices or take whole ones, beside CPU and memory, as in FGD (ATC 2023)."""
 
-from borgtrace.scheduling.gpus.files import GpuFolder, open_folder
+from borgtrace.scheduling.gpus.folder import GpuFolder, open_folder
 from borgtrace.scheduling.gpus.gpu_question import open_gpu_trace
 from borgtrace.scheduling.gpus.gpu_queue import GPU_QUEUE, GpuQueueOptions
 from borgtrace.scheduling.gpus.gpu_scheduling import GPU_SCHEDULING, GpuSchedulingOptions

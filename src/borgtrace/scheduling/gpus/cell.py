@@ -16,8 +16,6 @@ WHOLE = 1000
 """Thousandths of a device."""
 MOST_DEVICES = 8
 """Devices of a node at most."""
-MOST_PODS = 1001
-"""Pods of a node at most, as in the simulator of FGD."""
 NO_NODE = -1
 CPU_ONLY, SHARING = 0, 1
 """Classes of pods; those after them take 1, 2, 4, 8 whole devices."""
@@ -122,7 +120,10 @@ def draw_below(random: Words, n: int) -> int:
 
 @compiled(inline=True, makes_arrays=False)
 def fits(cell: GpuCell, node: int, kind: int) -> bool:
-    """Whether a node takes a pod of a kind."""
+    """Whether a node takes a pod of a kind: models, devices, CPU and memory.
+
+    FGD's simulator also ends at 1,001 pods on a node, far above what any has.
+    """
     kinds = cell.kinds
     if kinds.n_gpus[kind] > 0:
         if kinds.gpu_milli[kind] < WHOLE:

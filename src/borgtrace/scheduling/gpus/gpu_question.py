@@ -10,7 +10,7 @@ from typing import Any
 from borgtrace.errors import check_names
 from borgtrace.question import EngineTables, Provenance, Result, Row
 from borgtrace.question.store_question import StoreQuestion
-from borgtrace.scheduling.gpus.files import GpuFolder, open_folder
+from borgtrace.scheduling.gpus.folder import GpuFolder, open_folder
 from borgtrace.scheduling.gpus.stored_workload import workload_of_store
 from borgtrace.scheduling.gpus.workload import GpuWorkload
 from borgtrace.schema.dialects import dialect
