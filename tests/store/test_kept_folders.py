@@ -146,6 +146,23 @@ def test_what_another_user_has_kept_is_not_believed_and_stays(
     assert kept.find_or_keep("kind", "v1", never) == theirs
 
 
+def test_what_was_sealed_in_another_home_stays_until_it_is_old(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = keeper(places / "store").find_or_keep("kind", "v1", build)
+    made = theirs.stat().st_mtime
+    # The same user id with another home: a container, say.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(places / "me"))
+    mine = keeper(places / "store").find_or_keep("kind", "v1", build)
+    assert mine.parent == places / "me" / "borgtrace"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(places / "user"))
+    assert keeper(places / "store").find_or_keep("kind", "v1", never) == theirs
+    monkeypatch.setenv("XDG_CACHE_HOME", str(places / "third"))
+    os.utime(theirs, (made, made - 31 * 86_400))
+    assert keeper(places / "store").find_or_keep("kind", "v1", build) == theirs
+    assert keeper(places / "store").find_or_keep("kind", "v1", never) == theirs
+
+
 def test_a_cache_that_is_a_link_is_not_written_to(places: Path) -> None:
     (places / "elsewhere").mkdir()
     (places / "store").mkdir()

@@ -27,7 +27,7 @@ from borgtrace.storage import (
 from borgtrace.storage.user_key import user_key
 from borgtrace.store.digest import file_digests
 from borgtrace.store.file_changes import changed_files
-from borgtrace.store.seals import SEAL, seal_text, sealed_files
+from borgtrace.store.seals import SEAL, is_of_another_signer, seal_text, sealed_files
 
 _COMPUTES = (".py", ".sql", ".csv")
 """Files that decide what is computed."""
@@ -35,6 +35,8 @@ _READERS = 4
 """Files whose digests are computed at a time."""
 LONGEST_BUILD = 86_400
 """Seconds after which a draft is taken for a leftover of a process that was killed."""
+_ABANDONED = 30 * 86_400
+"""Seconds after which what was sealed with another secret is replaced: the secret may be lost."""
 _PATIENCE_S = 5
 """Seconds to wait for another to judge and move a folder, which takes milliseconds."""
 _POLL_S = 0.005
@@ -142,7 +144,7 @@ class Keeper:
     def _place_for(self, name: str) -> Path | None:
         for place in self.places:
             # A link could lead anywhere, and a store may bring one.
-            if not place.is_symlink() and is_writable(place) and _is_own(place / name):
+            if not place.is_symlink() and is_writable(place) and _is_free(place / name):
                 return place
         return None
 
@@ -158,12 +160,23 @@ def _is_being_built(folder: Path) -> bool:
     return time.time() - changed < LONGEST_BUILD
 
 
-def _is_own(folder: Path) -> bool:
-    """Whether a folder is free or this user's: what others keep is theirs, and they would replace it again."""
+def _is_free(folder: Path) -> bool:
+    """Whether nothing is in the way of a folder but what this user keeps: what others keep is theirs.
+
+    Others have another user id, or another secret: two containers with homes of their own may share a store, and each
+    would move away what the other is reading.  What nobody has made anew for long is in nobody's way.
+    """
     try:
-        return folder.lstat().st_uid == os.getuid()
+        found = folder.lstat()
     except OSError:
         return True
+    if found.st_uid != os.getuid():
+        return False
+    try:
+        seal = read_text(folder / SEAL)
+    except (OSError, ValueError):
+        return True
+    return not is_of_another_signer(seal) or time.time() - found.st_mtime > _ABANDONED
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def seal_text(name: str, origin: str, files: Mapping[str, str], key: bytes) -> s
     key
         The user's secret.
     """
-    content = {"name": name, "origin": origin, "files": dict(files)}
+    content = {"name": name, "origin": origin, "files": dict(files), "signer": _signer(key)}
     return json.dumps(content | {"seal": _code(content, key)})
 
 
@@ -54,6 +54,28 @@ def sealed_files(text: str, name: str, origin: str) -> dict[str, str] | None:
         return None
     files: dict[str, str] = content["files"]
     return files
+
+
+def is_of_another_signer(text: str) -> bool:
+    """Whether a seal says that it was made with another secret than this user's: that of another home, say.
+
+    Parameters
+    ----------
+    text
+        The seal, which may come from anybody: what it says of its signer is no proof.
+    """
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    key = user_key()
+    signer = content.get("signer") if isinstance(content, dict) else None
+    return key is not None and isinstance(signer, str) and signer != _signer(key)
+
+
+def _signer(key: bytes) -> str:
+    """Return what tells secrets apart without giving them away."""
+    return hmac.new(key, b"signer", hashlib.sha256).hexdigest()[:16]
 
 
 def _code(content: object, key: bytes) -> str:
