@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 import borgtrace
@@ -89,6 +90,7 @@ class _Context:
         self.defaultParallelism = 3
         self.said: list[str] = []
         self.sent: list[Any] = []
+        self.received: list[bytes] = []
         self.destroy, self.cancelAllJobs = (
             partial(self.said.append, "destroyed"),
             partial(self.said.append, "cancelled"),
@@ -100,7 +102,12 @@ class _Context:
     def parallelize(self, items: list[Any], pieces: int) -> Any:
         assert (len(items), pieces) == (1, 1)
         self.sent += items
-        return SimpleNamespace(map=lambda call: SimpleNamespace(collect=lambda: [call(items[0])]))
+        return SimpleNamespace(map=lambda call: SimpleNamespace(collect=lambda: self._run(call)))
+
+    def _run(self, call: Any) -> list[bytes]:
+        result = call(self.sent[-1])
+        self.received.append(result)
+        return [result]
 
 
 @pytest.fixture
@@ -118,6 +125,13 @@ def test_each_item_is_a_task_and_nothing_is_left_on_spark(context: _Context) -> 
     tasks, factor = SparkTasks("spark://host:7077"), 10
     assert list(tasks.map(lambda item: item * factor, iter(range(20)))) == list(range(0, 200, 10))
     assert context.said == ["cancelled", "destroyed"]
+
+
+def test_results_come_back_compressed(context: _Context) -> None:
+    (counts,) = SparkTasks("spark://host:7077").map(np.zeros, [100_000])
+    assert counts.tolist() == [0.0] * 100_000
+    (received,) = context.received
+    assert len(received) < 2_000
 
 
 @pytest.mark.parametrize(

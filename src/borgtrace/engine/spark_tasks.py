@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -155,12 +157,16 @@ def _run(context: Any, shared: Any, item: Any) -> Any:
         (result,) = partition.map(partial(_call, shared)).collect()
     except Exception as error:  # Py4J and pyspark raise unrelated classes
         raise refusal(context.master, str(error)) from error
-    return result
+    return pickle.loads(zlib.decompress(result))
 
 
-def _call(shared: Any, item: Any) -> Any:
+def _call(shared: Any, item: Any) -> bytes:
+    """Return the pickled result, compressed: Spark itself compresses what it sends, and not what comes back."""
+    from pyspark import cloudpickle
+
     try:
-        return shared.value(item)
+        result = shared.value(item)
     except BorgtraceError as error:
         # Raised, Spark would try again in vain, and make another error of it.
-        return error
+        result = error
+    return zlib.compress(cloudpickle.dumps(result))

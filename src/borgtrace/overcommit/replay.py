@@ -26,7 +26,7 @@ from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 RESOURCES = ("cpu", "memory")
 _MACHINES_PER_CALL = 8
 """Machines that a worker takes at a time: few enough that the last ones do not wait for one worker."""
-_ROWS_WORTH_A_TASK = 250_000
+_ROWS_WORTH_A_TASK = 1_000_000
 """Rows of machines from which they are a task of Spark of their own."""
 Score = Callable[[MachineBlock, int, Sequence[Prediction]], npt.NDArray[Any]]
 """From a machine, the horizon in slots and the prediction of each policy to what is kept of them."""
