@@ -32,7 +32,7 @@ GpuPolicyOption = Annotated[
     Option(
         "--policy",
         metavar="POLICY",
-        help="A policy such as fgd; repeatable; all by default.",
+        help="A policy such as fgd; repeatable; all by default (with --departures bids, fgd and best-fit).",
         autocompletion=complete_gpu_policies,
     ),
 ]
@@ -125,6 +125,7 @@ def simulate_gpus(
         GpuSchedulingOptions,
         open_gpu_trace,
     )
+    from borgtrace.scheduling.gpus.gpu_queue import DEFAULTS
 
     if list_names:
         for name, one in GPU_POLICIES.items():
@@ -134,7 +135,7 @@ def simulate_gpus(
     opened = open_gpu_trace(required_store(store), memory)
     if departures:
         options_of_queue = GpuQueueOptions(
-            policies=tuple(policy or ("fgd", "best-fit")),
+            policies=tuple(policy or DEFAULTS),
             workloads=tuple(workload or ("default",)),
             ties=tuple(ties or ("file",)),
             nodes=nodes,

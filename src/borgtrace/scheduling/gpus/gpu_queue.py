@@ -39,7 +39,7 @@ from borgtrace.scheduling.gpus.workload import TIES, GpuWorkload
 from borgtrace.schema.bounds import POSITIVE_SHARE, PROCESSES, SEED, check_fields
 
 DAY_S = 86_400
-DEFAULTS = ("fgd", "best-fit")
+DEFAULTS = ("bids", "fgd", "best-fit")
 
 ANSWER = Answer(
     grain="workload, policy, rule for ties and day",
