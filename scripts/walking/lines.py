@@ -62,6 +62,7 @@ def lines_on(store: Path, out: Path) -> list[Line]:
         ("experiment", schedules_on(store, out), "--out", out / "waits", *OWN_SCHEDULER),
         ("compact", store),
         ("compact", store, *OWN_SCHEDULER, "--policy", "fewest-tasks"),
+        ("simulate", store, "--empty-machines"),
         ("simulate", store),
         ("simulate", store, *OWN_SCHEDULER, "--policy", "fewest-tasks+preempt"),
         ("simulate", "gpus", store),

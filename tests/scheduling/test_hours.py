@@ -109,7 +109,7 @@ def test_the_chart_leaves_out_what_is_not_known() -> None:
         "evicted": 0,
         "running": 1.0,
     }
-    row |= {"cpu": 0.5, "memory": 0.5}
+    row |= {"cpu": 0.5, "memory": 0.5, "empty": 0.25}
     for used, shown in ((0.25, {"asked for", "used"}), (None, {"asked for"})):
         used_row = {
             **row,

@@ -13,7 +13,7 @@ ScheduleOption = Annotated[
     Option(
         "--policy",
         metavar="POLICY",
-        help="recorded, or a policy such as best-fit+preempt or random:k=5; repeatable.",
+        help="recorded, or a policy such as best-fit+preempt or nilas:lifetimes=oracle; repeatable.",
         autocompletion=complete_schedules,
     ),
 ]
@@ -73,6 +73,13 @@ ByHourOption = Annotated[
     Option(
         "--by-hour",
         help="Print a row for each tier and hour instead: waiting tasks, evictions, allocation and use.",
+    ),
+]
+EmptyMachinesOption = Annotated[
+    bool,
+    Option(
+        "--empty-machines",
+        help="Print a row for each policy instead: machines that it leaves empty, and stranded room.",
     ),
 ]
 ReplayProcessesOption = Annotated[

@@ -2,6 +2,7 @@
 
 from borgtrace.scheduling.busiest import busiest_moment
 from borgtrace.scheduling.compact import COMPACT, CompactOptions
+from borgtrace.scheduling.empty_machines import EMPTY_MACHINES
 from borgtrace.scheduling.hours import SIMULATE_HOURS
 from borgtrace.scheduling.policies import (
     POLICIES,
@@ -16,6 +17,7 @@ from borgtrace.scheduling.simulate import SIMULATE
 
 __all__ = [
     "COMPACT",
+    "EMPTY_MACHINES",
     "POLICIES",
     "SCHEDULER_KINDS",
     "SIMULATE",

@@ -20,8 +20,9 @@ from borgtrace.scheduling.machines import (
     lowest,
 )
 
-LEAST_STRANDED, BEST_FIT, WORST_FIT, FIRST_FIT, DOT_PRODUCT, OWN = range(6)
-"""Scorers; the last stands for that of a scheduler of one's own, which :mod:`borgtrace.scheduling.own_scores` asks."""
+LEAST_STRANDED, BEST_FIT, WORST_FIT, FIRST_FIT, DOT_PRODUCT, OWN, NILAS, LAVA = range(8)
+"""Scorers; from the sixth on not those of this module: of a scheduler of one's own, which
+:mod:`borgtrace.scheduling.own_scores` asks, and by lifetimes (:mod:`borgtrace.scheduling.lifetime_scores`)."""
 STRIDE = 1_000_003
 """A prime above any number of machines: steps of it visit all of them, each once."""
 ROUNDING = 1e-9

@@ -190,7 +190,14 @@ class CompactOptions:
                 way_out="try --what-if reclaimed with --margin",
             )
         check_fields(self, UNIT_OPTIONS)
-        as_policy(self.policy)
+        policy = as_policy(self.policy)
+        if policy.lifetimes:
+            raise UsageError(
+                "--policy",
+                "a moment has no lifetimes",
+                expected="a policy that does not ask for them, such as best-fit",
+                got=policy.label,
+            )
 
 
 def compute(

@@ -19,6 +19,7 @@ from borgtrace.scheduling.changes import CHANGE_TIME
 from borgtrace.scheduling.choice import OWN, choose, choose_of_k, has_room
 from borgtrace.scheduling.gangs import is_ready, kind_of, measure_room, place_all
 from borgtrace.scheduling.heap import Heap, make_heap, pop
+from borgtrace.scheduling.lifetime_scores import choose_by_lifetime, watch
 from borgtrace.scheduling.machines import release
 from borgtrace.scheduling.own_scores import choose_by_score
 from borgtrace.scheduling.precedence import machine_to_preempt, next_kind_for, victim_on
@@ -146,6 +147,8 @@ def choose_machine(
         return -1
     if rule.kind == OWN:
         return choose_by_score(rule.own, replay.cell, attempt)
+    if rule.kind > OWN:
+        return choose_by_lifetime(rule.exits, replay.cell, rule.kind, attempt)
     if rule.k > 0:
         return choose_of_k(replay.cell, rule.kind, rule.k, draw, attempt)
     if is_known:
@@ -262,7 +265,7 @@ def replay_arrival(
         progress[NEXT_FIRST] += 1
         model = progress[MODEL]
         is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[attempt]
-        has_bounds = rule.k == 0 and rule.kind != OWN
+        has_bounds = rule.k == 0 and rule.kind < OWN
         if progress[ALIKE] >= ALIKE_ARRIVALS and has_bounds and not is_known:
             progress[MODEL] = attempt
             find_candidates(candidates, replay.cell, rule.kind, attempt)
@@ -365,6 +368,9 @@ def replay_until(
         key, value, row = next_event(replay, agenda, progress[NEXT_FIRST], progress[NEXT_CHANGE])
         if key == LAST_KEY or key // RANKS > until:
             return True
+        # A call that is handed all arrays takes a while, even where it does nothing.
+        if rule.kind > OWN:
+            watch(rule.exits, replay, rows, rule.kind, key // RANKS)
         machine, has_room_now = replay_event(
             replay,
             rule,

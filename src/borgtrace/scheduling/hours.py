@@ -1,8 +1,8 @@
 """What would another scheduler have done, hour by hour?
 
-For each hour of the trace's clock: the means of waiting and running tasks, of requests and of usage, and the evictions.
-A task waits until it starts, is withdrawn, or the trace ends. Usage is the mean of a task over its windows in the
-trace.
+For each hour of the trace's clock: the means of waiting and running tasks, of requests and of usage, the evictions, and
+the machines without a task. A task waits until it starts, is withdrawn, or the trace ends. Usage is the mean of a task
+over its windows in the trace.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import Answer, Column, Row, charts
+from borgtrace.scheduling.machine_spans import Spans, busy_spans, spans_there
 from borgtrace.scheduling.machines import EXTENDED
 from borgtrace.scheduling.replay import ScheduleInput
 from borgtrace.scheduling.room import is_covered
@@ -84,6 +85,12 @@ ANSWER = Answer(
             "Mean memory that running tasks use, likewise; NULL below 90 % measured.",
             nullable=True,
         ),
+        Column(
+            "empty",
+            "float64",
+            "fraction",
+            "Mean share of the machines that are there without a task, of the whole cell.",
+        ),
     ],
 )
 
@@ -107,6 +114,7 @@ def compute(
     tasks = trace.tasks
     until = max(trace.until, 1)
     bounds = np.append(np.arange(0, until, HOUR), until)
+    empty = empty_shares(trace, submissions, bounds)
     rows = []
     for tier in np.unique(tasks.tier).tolist():
         own = submissions[tasks.tier[submissions[:, ATTEMPT]] == tier]
@@ -120,9 +128,24 @@ def compute(
                 "hour": hour,
                 "evicted": int(evicted[hour]),
                 "waiting_hours": float(waiting[hour]),
+                "empty": float(empty[hour]),
             }
             rows.append(row | usage[hour])
     return rows
+
+
+def empty_shares(trace: ScheduleInput, submissions: Index, bounds: Index) -> Numbers:
+    """Return the mean share of machines without a task between `bounds`."""
+    n_there = n_machines(spans_there(trace), bounds)
+    n_busy = n_machines(busy_spans(trace, submissions), bounds)
+    # In the trace itself tasks run on while their machine is away.
+    return np.maximum(1 - n_busy / np.maximum(n_there, 1), 0.0)
+
+
+def n_machines(spans: Spans, bounds: Index) -> Numbers:
+    """Return the mean number of machines with a span between `bounds`."""
+    ones = np.ones((len(spans.begin), 1))
+    return means(spans.begin, spans.end, ones, bounds)[:, 0]
 
 
 def waiting_by_hour(submissions: Index, bounds: Index) -> Numbers:

@@ -13,10 +13,13 @@ from borgtrace.scheduling.choice import (
     BEST_FIT,
     DOT_PRODUCT,
     FIRST_FIT,
+    LAVA,
     LEAST_STRANDED,
+    NILAS,
     OWN,
     WORST_FIT,
 )
+from borgtrace.scheduling.lifetimes import LEARNED, LIFETIMES
 from borgtrace.scheduling.scheduler import Scheduler
 from borgtrace.schema.bounds import Bounds
 
@@ -40,6 +43,8 @@ class PlacementPolicy:
         Whether tasks evict those of lower tiers where nothing takes them.
     scheduler
         The scheduler of one's own that chooses; None where the scorer is one of ours.
+    lifetimes
+        What it knows of how long tasks last, one of :data:`borgtrace.scheduling.lifetimes.LIFETIMES`; empty: nothing.
     """
 
     name: str
@@ -48,13 +53,18 @@ class PlacementPolicy:
     k: int = 0
     preempts: bool = False
     scheduler: Scheduler | None = None
+    lifetimes: str = ""
 
     @property
     def label(self) -> str:
         """The policy as ``--policy`` reads it."""
-        number = f":k={self.k}" if self.k else ""
+        setting = ""
+        if self.k:
+            setting = f":k={self.k}"
+        if self.lifetimes:
+            setting = f":lifetimes={self.lifetimes}"
         suffix = "+preempt" if self.preempts else ""
-        return f"{self.name}{number}{suffix}"
+        return f"{self.name}{setting}{suffix}"
 
     @classmethod
     def of(cls, scheduler: Scheduler, *, preempts: bool = False) -> PlacementPolicy:
@@ -88,7 +98,26 @@ POLICIES = {
         ),
     )
 }
-"""Our policies by name."""
+"""Our policies that know nothing of lifetimes, by name."""
+
+LIFETIME_POLICIES = {
+    policy.name: policy
+    for policy in (
+        PlacementPolicy(
+            "nilas",
+            "which it keeps busy least longer, then best fit (lifetimes=learned, learned-once or oracle)",
+            NILAS,
+            lifetimes=LEARNED,
+        ),
+        PlacementPolicy(
+            "lava",
+            "whose gaps it fills without outliving it, then best fit (lifetimes as nilas)",
+            LAVA,
+            lifetimes=LEARNED,
+        ),
+    )
+}
+"""Those that do; only a replay asks them, as a moment has no lifetimes."""
 
 
 def is_scheduler(value: Any) -> bool:
@@ -99,7 +128,7 @@ def is_scheduler(value: Any) -> bool:
 SCHEDULER_KINDS = Registry[Any](
     "scheduler",
     "borgtrace.schedulers",
-    POLICIES,
+    {**POLICIES, **LIFETIME_POLICIES},
     is_scheduler,
     "a value borgtrace.Scheduler(…)",
 )
@@ -118,6 +147,8 @@ def parse_policy(text: str) -> PlacementPolicy:
     --------
     >>> parse_policy("random:k=5+preempt").label
     'random:k=5+preempt'
+    >>> parse_policy("nilas:lifetimes=oracle").lifetimes
+    'oracle'
     """
     body, plus, suffix = text.partition("+")
     name, colon, parameter = body.partition(":")
@@ -132,6 +163,8 @@ def parse_policy(text: str) -> PlacementPolicy:
     policy = replace(as_policy(SCHEDULER_KINDS[name]), preempts=bool(plus))
     if not colon:
         return policy
+    if policy.lifetimes:
+        return with_lifetimes(policy, parameter, text)
     digits = parameter.removeprefix("k=")
     is_number = digits != parameter and re.fullmatch(r"[0-9]{1,100}", digits) is not None
     if not policy.k or not is_number or not CANDIDATES.contain(int(digits)):
@@ -150,6 +183,19 @@ def way_to_gpu_policy(name: str) -> str | None:
     from borgtrace.scheduling.gpus.policies import GPU_POLICIES
 
     return f"borgtrace simulate gpus STORE --policy {name}" if name in GPU_POLICIES else None
+
+
+def with_lifetimes(policy: PlacementPolicy, parameter: str, text: str) -> PlacementPolicy:
+    """Return a policy with the lifetimes that a parameter names; `text` is all that was given."""
+    lifetimes = parameter.removeprefix("lifetimes=")
+    if lifetimes == parameter or lifetimes not in LIFETIMES:
+        raise UsageError(
+            "--policy",
+            "wrong setting",
+            expected=f"{policy.name}:lifetimes=L with L one of {', '.join(LIFETIMES)}",
+            got=text,
+        )
+    return replace(policy, lifetimes=lifetimes)
 
 
 def as_policy(value: str | Scheduler | PlacementPolicy) -> PlacementPolicy:

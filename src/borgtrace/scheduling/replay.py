@@ -16,8 +16,10 @@ from borgtrace.scheduling.changes import (
 )
 from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.events import run
+from borgtrace.scheduling.exits import make_exits
 from borgtrace.scheduling.gangs import Gangs, gangs_of, no_gangs, with_stand_ins
 from borgtrace.scheduling.kinds import count_alike, kinds_of
+from borgtrace.scheduling.lifetimes import Predictions, Runs, predictions_of
 from borgtrace.scheduling.machines import (
     ANYWHERE,
     EXTENDED,
@@ -100,6 +102,11 @@ class ScheduleInput:
     until: int
     unknown_machine: int
     without_submit: int
+
+    @property
+    def runs(self) -> Runs:
+        """What it shows of attempts."""
+        return Runs(self.tasks, self.arrivals, self.until)
 
     @classmethod
     def of(cls, tables: Tables, last: int) -> "ScheduleInput":
@@ -279,6 +286,7 @@ def replayed(
     plan: TaskPlan | None = None,
     *,
     whole_jobs: bool = False,
+    predictions: Predictions | None = None,
 ) -> Index:
     """Schedule a trace again; return the rows of :func:`borgtrace.scheduling.events.run`, machines as lines.
 
@@ -296,6 +304,8 @@ def replayed(
         What tasks are planned with instead.
     whole_jobs
         Whether tasks of a job that arrive together start together or not at all.
+    predictions
+        How long tasks last, for a policy that asks; None: as it says, without names of jobs.
     """
     demand = demand_of(trace, factor)
     capacity = trace.machines.capacity
@@ -313,13 +323,21 @@ def replayed(
         jobs, gangs = gather_gangs(trace, jobs)
         demand = with_stand_ins(demand, gangs)
     is_own = policy.scheduler is not None
-    cell, lines = make_cell(capacity, np.arange(len(capacity)), demand, keeps_changes=is_own)
+    cell, lines = make_cell(
+        capacity,
+        np.arange(len(capacity)),
+        demand,
+        keeps_changes=is_own or bool(policy.lifetimes),
+    )
     cell.is_up[:] = False
     for machine in range(len(lines)):
         settle(cell, machine)
     state = make_state(trace, cell, lines, jobs, gangs, reserved)
     own = own_scores_of(policy.scheduler, cell, tasks, has_gpus=has_gpus(trace.tasks))
-    rule = ReplayRule(policy.kind, policy.k, policy.preempts, PAUSE, own)
+    exits = None
+    if policy.lifetimes:
+        exits = make_exits(predictions or predictions_of(policy.lifetimes, trace.runs), cell)
+    rule = ReplayRule(policy.kind, policy.k, policy.preempts, PAUSE, own, exits)
     rows = run(state, rule, trace.until, seed)
     raise_failure(policy.scheduler, own)
     set_first_arrivals(rows, gangs, trace.arrivals)

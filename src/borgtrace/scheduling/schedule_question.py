@@ -12,6 +12,7 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.question import EngineTables, Row
 from borgtrace.question.store_question import NamedCode, StoreQuestion
 from borgtrace.scheduling.event_log import write_event_log
+from borgtrace.scheduling.lifetimes import JobLabels, predictions_of, read_labels
 from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
 from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of, scores_of
 from borgtrace.scheduling.replay import (
@@ -28,7 +29,10 @@ from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgra
 from borgtrace.schema.bounds import PROCESSES, SEED, SHARE, check_fields
 from borgtrace.store import Store
 
-DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
+BEST_FIT = "best-fit"
+DEFAULTS = (RECORDED, BEST_FIT, f"{BEST_FIT}+preempt")
+DEFAULTS_OF_EMPTY = (RECORDED, BEST_FIT, "nilas", "lava")
+"""Where it is asked for empty machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,9 @@ class SimulateOptions:
         if self.plan:
             parse_plan(self.plan)
         check_fields(self)
-        self.parsed_policies()
+        policies = self.parsed_policies()
+        if self.whole_jobs:
+            refuse_lifetimes(policies)
 
     def parsed_policies(self) -> dict[str, PlacementPolicy | None]:
         """Return the policies by name, None for the trace itself; refuse unknown ones."""
@@ -101,6 +107,24 @@ class SimulateOptions:
             policy = None if value == RECORDED else as_policy(value)
             parsed[label_of(value)] = policy
         return parsed
+
+
+def refuse_lifetimes(policies: Mapping[str, PlacementPolicy | None]) -> None:
+    """Refuse policies that know lifetimes, where tasks of a job start together.
+
+    Raises
+    ------
+    UsageError
+        There is one.
+    """
+    for name, policy in policies.items():
+        if policy is not None and policy.lifetimes:
+            raise UsageError(
+                "--whole-jobs",
+                "not beside a policy that knows lifetimes",
+                expected=f"one without, such as {BEST_FIT}",
+                got=name,
+            )
 
 
 def named_schedulers(options: SimulateOptions) -> dict[str, Callable[..., Any]]:
@@ -182,12 +206,16 @@ class ScheduleQuestion(StoreQuestion):
             factor = options.factor or calibrated(trace)
         self.note(describe_input(trace, plan))
         runs = list(runs_of(trace, tables, options))
+        labels = None
+        if any(run.policy and run.policy.lifetimes for run in runs):
+            labels = read_labels(tables, trace.tasks)
         schedule = partial(
             rows_of_run,
             options=options,
             plan=plan,
             factor=factor,
             compute=self.compute,
+            labels=labels,
         )
         rows: list[Row] = []
         for result in map_workers(
@@ -260,6 +288,7 @@ def rows_of_run(
     plan: TaskPlan | None,
     factor: float,
     compute: Callable[..., list[Row]],
+    labels: JobLabels | None,
 ) -> PolicyRows:
     """Make one schedule, and return its rows."""
     trace = run.trace
@@ -268,6 +297,9 @@ def rows_of_run(
         planned = with_factor(trace.tasks, 1.0)
         never_fit = impossible(trace)
     else:
+        predictions = None
+        if run.policy.lifetimes:
+            predictions = predictions_of(run.policy.lifetimes, trace.runs, labels)
         submissions = replayed(
             trace,
             run.policy,
@@ -275,6 +307,7 @@ def rows_of_run(
             seed=options.seed,
             plan=plan,
             whole_jobs=options.whole_jobs,
+            predictions=predictions,
         )
         planned = plan.lasting if plan else with_factor(trace.tasks, factor)
         never_fit = impossible(trace, plan)

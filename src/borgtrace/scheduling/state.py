@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from borgtrace.kernels.arrays import Index
+from borgtrace.scheduling.exits import Exits
 from borgtrace.scheduling.gangs import Gangs
 from borgtrace.scheduling.machines import CellState
 from borgtrace.scheduling.own_scores import OwnScores
@@ -95,7 +96,7 @@ class ReplayState(NamedTuple):
 class ReplayRule(NamedTuple):
     """The policy: scorer, machines that are looked at (0: all), whether it evicts, and the pause after that, µs.
 
-    `own` has the scores of a scheduler of one's own.
+    `own` has the scores of a scheduler of one's own, and `exits` what is expected of tasks and machines.
     """
 
     kind: int
@@ -103,3 +104,4 @@ class ReplayRule(NamedTuple):
     preempts: bool
     pause: int
     own: OwnScores | None
+    exits: Exits | None = None

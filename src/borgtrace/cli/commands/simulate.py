@@ -17,6 +17,7 @@ from borgtrace.cli.simulate_options import (
     AddMachinesOption,
     ByHourOption,
     EachConstraintOption,
+    EmptyMachinesOption,
     EventLogOption,
     FactorOption,
     ListSchedulesOption,
@@ -41,6 +42,7 @@ def simulate(
     upgrade_machines: UpgradeMachinesOption = None,
     event_log: EventLogOption = None,
     by_hour: ByHourOption = False,
+    empty_machines: EmptyMachinesOption = False,
     seed: SeedOption = 0,
     jobs: ReplayProcessesOption = 1,
     engine: EngineOption = "duckdb",
@@ -63,18 +65,26 @@ def simulate(
     from borgtrace.cli.answers import ask
     from borgtrace.cli.console import print_prose
     from borgtrace.cli.own_code import names_in_own_code, print_names_of
+    from borgtrace.errors import UsageError
     from borgtrace.report.answer_files import check_png
-    from borgtrace.scheduling import SIMULATE, SIMULATE_HOURS, SimulateOptions
+    from borgtrace.scheduling import EMPTY_MACHINES, SIMULATE, SIMULATE_HOURS, SimulateOptions
     from borgtrace.scheduling.policies import SCHEDULER_KINDS
-    from borgtrace.scheduling.schedule_question import DEFAULTS
+    from borgtrace.scheduling.schedule_question import DEFAULTS, DEFAULTS_OF_EMPTY
 
     own_schedulers = names_in_own_code(sources, SCHEDULER_KINDS)
     if list_names:
         print_names_of(SCHEDULER_KINDS)
         return
+    if by_hour and empty_machines:
+        raise UsageError("--by-hour", "not beside --empty-machines", expected="one of the two")
     check_png(png, out)
+    defaults: tuple[str, ...] = DEFAULTS
+    asked = SIMULATE_HOURS if by_hour else SIMULATE
+    if empty_machines:
+        defaults = DEFAULTS_OF_EMPTY
+        asked = EMPTY_MACHINES
     options = SimulateOptions(
-        policies=tuple(policy or (*DEFAULTS, *own_schedulers)),
+        policies=tuple(policy or (*defaults, *own_schedulers)),
         factor=factor,
         plan=plan,
         whole_jobs=whole_jobs,
@@ -85,7 +95,7 @@ def simulate(
         event_log=str(event_log or ""),
         jobs=jobs,
     )
-    question = replace(SIMULATE_HOURS if by_hour else SIMULATE, note=print_prose)
+    question = replace(asked, note=print_prose)
     opened = borgtrace.open(required_store(store), memory=memory)
     ask(
         question,
