@@ -232,7 +232,7 @@ def test_what_the_store_does_not_have_is_refused(on_cell: Session) -> None:
     )
     assert on_cell.refusal("ask_question", question="queue_lenght") == (
         "NAME: no such question: got queue_lenght; did you mean queue_length or queueing? "
-        "every name: borgtrace analyze --list"
+        "every name: borgtrace analyze --list; one of your own: name its file with --from"
     )
 
 
@@ -347,3 +347,49 @@ def test_without_a_store_nothing_is_served(tmp_path: Path) -> None:
     assert ended.returncode == 5
     assert ended.stdout == ""
     assert ended.stderr == f"borgtrace: {refused.value}\n"
+
+
+SLEEPER = '''"""How long is an answer?
+
+It takes as long as it is told to, and prints.
+"""
+
+import time
+
+from borgtrace import Question
+from borgtrace.question import Answer, Column
+
+ANSWER = Answer(
+    grain="answer",
+    key=[Column("name", "string", "id", "Name.")],
+    columns=[Column("seconds", "int64", "s", "How long it took.")],
+)
+
+
+def compute(tables, *, seconds: int = 0):
+    print("this goes to stderr")
+    time.sleep(seconds)
+    return [{"name": "sleep", "seconds": seconds}]
+
+
+QUESTION = Question(name="sleeper", doc=__doc__, answer=ANSWER, compute=compute, chart=lambda answer: None)
+'''
+
+
+def test_an_answer_that_takes_too_long_is_ended_and_the_next_one_comes(
+    cell: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "sleeper.py"
+    own.write_text(SLEEPER, encoding="utf-8")
+    words = command_line("mcp", cell, "--from", own, "--answer-timeout", "3s")
+    with session(words) as opened:
+        first = opened.answer("ask_question", question="sleeper", parameters={"seconds": 0})
+        assert first["rows"] == [{"name": "sleep", "seconds": 0}]
+        refused = opened.refusal("ask_question", question="sleeper", parameters={"seconds": 100})
+        assert refused == (
+            "ask_question: not done after 3 s, and ended; ask for less, such as fewer tasks with where; "
+            "or start the server with a longer --answer-timeout"
+        )
+        again = opened.answer("ask_question", question="sleeper", parameters={"seconds": 1})
+        assert again["rows"] == [{"name": "sleep", "seconds": 1}]
+        assert opened.answer("run_sql", query="select 1 as one")["rows"] == [{"one": 1}]

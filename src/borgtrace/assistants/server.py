@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+from borgtrace.assistants.limits import LimitedTools, WorkerSetup
 from borgtrace.assistants.resources import claims_text, schema_text
 from borgtrace.assistants.tools import StoreTools
 from borgtrace.errors import BorgtraceError, EngineError, harmless
@@ -43,7 +44,9 @@ def import_sdk() -> Any:
     return mcp.server
 
 
-def make_server(store: Store, *, seconds: float) -> Any:
+def make_server(
+    store: Store, *, seconds: float, answer_seconds: float, sources: Sequence[str] = ()
+) -> Any:
     """Return a server of the SDK that answers about a store.
 
     Parameters
@@ -52,6 +55,10 @@ def make_server(store: Store, *, seconds: float) -> Any:
         An open store; the server only reads it.
     seconds
         What a query of SQL may take.
+    answer_seconds
+        What any other answer may take.
+    sources
+        Code of the user that has questions of its own.
 
     Raises
     ------
@@ -66,13 +73,16 @@ def make_server(store: Store, *, seconds: float) -> Any:
         log_level="WARNING",
     )
     tools = StoreTools(store, seconds=seconds)
+    setup = WorkerSetup(str(store.path), store.memory, sources, seconds)
+    in_process = LimitedTools(setup, answer_seconds)
     for tool in (
         tools.list_questions,
-        tools.ask_question,
+        in_process.limited(tools.ask_question),
+        # DuckDB stops a query by itself.
         tools.run_sql,
-        tools.show_task,
-        tools.show_machine,
-        tools.advise,
+        in_process.limited(tools.show_task),
+        in_process.limited(tools.show_machine),
+        in_process.limited(tools.advise),
     ):
         server.add_tool(with_tool_errors(tool), annotations=_read_only())
     as_json = "application/json"
@@ -89,12 +99,14 @@ def make_server(store: Store, *, seconds: float) -> Any:
     return server
 
 
-def serve(store: Store, *, seconds: float) -> None:
+def serve(
+    store: Store, *, seconds: float, answer_seconds: float, sources: Sequence[str] = ()
+) -> None:
     """Answer on stdin and stdout until the assistant closes them.
 
     Parameters
     ----------
-    store, seconds
+    store, seconds, answer_seconds, sources
         As for :func:`make_server`.
 
     Raises
@@ -102,7 +114,8 @@ def serve(store: Store, *, seconds: float) -> None:
     EngineError
         The SDK is not installed.
     """
-    make_server(store, seconds=seconds).run("stdio")
+    server = make_server(store, seconds=seconds, answer_seconds=answer_seconds, sources=sources)
+    server.run("stdio")
 
 
 def _read_only() -> Any:

@@ -103,6 +103,18 @@ TablesOption = Annotated[
         autocompletion=complete_tables,
     ),
 ]
+CreatorOption = Annotated[
+    list[str] | None,
+    Option(
+        "--creator",
+        metavar="NAME",
+        help='Who publishes it, as "Family, Given", repeatable: writes datacite.json, for a DOI.',
+    ),
+]
+PublisherOption = Annotated[
+    str,
+    Option("--publisher", metavar="NAME", help="Where it is published, such as Zenodo."),
+]
 TimeoutOption = Annotated[
     str, Option("--timeout", metavar="TIME", help="Stop what takes longer, such as 30s or 5m.")
 ]
@@ -262,8 +274,15 @@ TIME_LIMIT = Bounds(SECOND // 1000, 365 * DAY)
 """Of a command, in µs."""
 
 
-def seconds_of(timeout: str) -> float | None:
+def seconds_of(timeout: str, option: str = "--timeout") -> float | None:
     """Return a time limit in seconds; None where there is none.
+
+    Parameters
+    ----------
+    timeout
+        As the user wrote it.
+    option
+        Where.
 
     Raises
     ------
@@ -275,14 +294,14 @@ def seconds_of(timeout: str) -> float | None:
     # On the trace's clock a bare number is one of µs; 30 of them is what nobody means here.
     if timeout.strip().isdecimal():
         raise UsageError(
-            "--timeout",
+            option,
             "no unit",
             expected="an amount such as 30s or 5m",
             got=timeout,
             way_out=f"try {timeout.strip()}s",
         )
-    microseconds = parse_time(timeout, "--timeout")
-    check_number("--timeout", microseconds, TIME_LIMIT, 1)
+    microseconds = parse_time(timeout, option)
+    check_number(option, microseconds, TIME_LIMIT, 1)
     return microseconds / SECOND
 
 

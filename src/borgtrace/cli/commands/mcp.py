@@ -19,6 +19,17 @@ from borgtrace.cli.options import (
 QUERY_TIME = "30s"
 """What a query may take."""
 
+ANSWER_TIME = "10m"
+"""What any other answer may take: an advice replays the trace, and a first question compiles."""
+
+AnswerTimeoutOption = Annotated[
+    str,
+    Option(
+        "--answer-timeout",
+        metavar="TIME",
+        help="Stop a question, an advice or a look at a task or machine that takes longer, such as 10m.",
+    ),
+]
 ConfigOption = Annotated[
     bool,
     Option(
@@ -37,6 +48,7 @@ ConfigOption = Annotated[
 def mcp(
     store: StoreArgument,
     timeout: TimeoutOption = QUERY_TIME,
+    answer_timeout: AnswerTimeoutOption = ANSWER_TIME,
     memory: MemoryOption = "1GB",
     sources: FromOption = None,
     config: ConfigOption = False,
@@ -46,7 +58,7 @@ def mcp(
 
     An assistant starts this command itself. It can list and ask questions, run SELECTs, look at a task or a machine,
     and get an advice; it can change nothing, and reads nothing but the store. Every answer says its scope, units and
-    provenance. --timeout stops a query.
+    provenance. --timeout stops a query of SQL, --answer-timeout any other answer.
 
     Example: borgtrace mcp cell-2011 --config --json
     """
@@ -60,11 +72,13 @@ def mcp(
     from borgtrace.cli.printing import print_json
 
     seconds = seconds_of(timeout or QUERY_TIME) or 0.0
+    option = "--answer-timeout"
+    answer_seconds = seconds_of(answer_timeout or ANSWER_TIME, option) or 0.0
     names_in_own_code(sources, QUESTION_KINDS)
     opened = borgtrace.open(store, memory=memory)
     if config:
-        options = ["--timeout", timeout, "--memory", memory, *source_words(sources or ())]
-        words = command_line(opened, options)
+        options = ["--timeout", timeout, option, answer_timeout, "--memory", memory]
+        words = command_line(opened, [*options, *source_words(sources or ())])
         if as_json:
             print_json(configuration_of(opened, words), indent=1)
         else:
@@ -72,4 +86,4 @@ def mcp(
         return
     from borgtrace.assistants import serve
 
-    serve(opened, seconds=seconds)
+    serve(opened, seconds=seconds, answer_seconds=answer_seconds, sources=sources or ())
