@@ -12,9 +12,9 @@ from borgtrace.datasets.formats import parquet
 from borgtrace.datasets.metadata import Metadata
 from borgtrace.datasets.selection import INSTANCE_NAMES
 from borgtrace.schema import Dialect
+from borgtrace.store.citation import CC_BY, is_cc_by
 
 CROISSANT_FILE = "croissant.json"
-CC_BY = "https://creativecommons.org/licenses/by/4.0/"
 HOMEPAGE = "https://github.com/borgtrace/borgtrace"
 KEYWORDS = ("cluster-trace", "time-series", "resource-usage", "borgtrace")
 IDENTITY_MEANINGS = {
@@ -77,10 +77,9 @@ def title_of(about: Metadata, dialect: Dialect) -> str:
     return f"Usage of {instances}s over time: {made}{dialect.title}{cell}"
 
 
-def is_cc_by(about: Metadata, dialect: Dialect) -> bool:
-    """Whether the trace is published under CC-BY 4.0; a synthetic one is nobody's publication."""
-    is_published = about.raw["store"]["synthetic"] is None
-    return is_published and "CC-BY 4.0" in (dialect.licence or "")
+def has_cc_by(about: Metadata, dialect: Dialect) -> bool:
+    """Whether the trace is published under CC-BY 4.0."""
+    return is_cc_by(dialect, is_synthetic=about.raw["store"]["synthetic"] is not None)
 
 
 def front_matter(about: Metadata, dialect: Dialect) -> str:
@@ -96,7 +95,7 @@ def front_matter(about: Metadata, dialect: Dialect) -> str:
     tags = [*KEYWORDS, "synthetic"] if about.raw["store"]["synthetic"] else list(KEYWORDS)
     values: dict[str, Any] = {
         "pretty_name": title_of(about, dialect),
-        "license": "cc-by-4.0" if is_cc_by(about, dialect) else "other",
+        "license": "cc-by-4.0" if has_cc_by(about, dialect) else "other",
         "task_categories": ["time-series-forecasting"],
         "tags": tags,
     }
@@ -132,7 +131,7 @@ def croissant(about: Metadata, dialect: Dialect) -> dict[str, Any]:
         "citeAs": "; ".join(work.text for work in dialect.citations),
         "distribution": [_file_set(name, about.format) for name in about.files],
     }
-    if is_cc_by(about, dialect):
+    if has_cc_by(about, dialect):
         described["license"] = CC_BY
     if about.format == "parquet":
         described["recordSet"] = [_record_set(name, about) for name in about.files]

@@ -27,6 +27,7 @@ from borgtrace.cli.dataset_options import (
 )
 from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
+    CreatorOption,
     EndTypeOption,
     EngineOption,
     FractionOption,
@@ -35,6 +36,7 @@ from borgtrace.cli.options import (
     MachinesOption,
     MemoryOption,
     PriorityOption,
+    PublisherOption,
     SchedulingClassOption,
     SeedOption,
     StoreArgument,
@@ -57,10 +59,16 @@ OF_WHAT_IS_WRITTEN = (
     "engine",
     "replace",
     "as_json",
+    "creators",
 )
 
 
-@command(effects=[NoEffectWithout(["out"], OF_WHAT_IS_WRITTEN)])
+@command(
+    effects=[
+        NoEffectWithout(["out"], OF_WHAT_IS_WRITTEN),
+        NoEffectWithout(["creators"], ["publisher"]),
+    ]
+)
 def dataset(
     *,
     store: StoreArgument,
@@ -85,6 +93,8 @@ def dataset(
     memory: MemoryOption = "4GB",
     replace: ReplaceDatasetOption = False,
     histogram: HistogramOption = False,
+    creators: CreatorOption = None,
+    publisher: PublisherOption = "",
     as_json: JsonOption = False,
     jobs: JobsOption = "",
     machines: MachinesOption = "",
@@ -106,6 +116,8 @@ def dataset(
     Example: borgtrace dataset STORE traces --sample 1000000 --tier production --format tfrecord --seed 0
     """
     import borgtrace
+    from borgtrace import datasets
+    from borgtrace.cli.citation import check_creators, write_citation
     from borgtrace.cli.console import steps
     from borgtrace.cli.criteria import parse_criteria
     from borgtrace.cli.datasets import lines_of_lengths, print_built, split_of
@@ -136,6 +148,7 @@ def dataset(
         fraction=fraction,
         seed=seed,
     )
+    check_creators(creators or ())
     selection = Selection(
         **asdict(criteria),
         min_length=min_length,
@@ -177,4 +190,6 @@ def dataset(
                 threads=workers,
                 progress=report,
             )
+        if creators:
+            write_citation(out, datasets.open(out).datacite, creators, publisher)
         print_built(built, opened, selection, as_json=as_json)

@@ -14,6 +14,7 @@ from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_columns
 from borgtrace.cli.option_effects import NoEffectWithout
 from borgtrace.cli.options import (
+    CreatorOption,
     EndTypeOption,
     FractionOption,
     JobsOption,
@@ -21,6 +22,7 @@ from borgtrace.cli.options import (
     MachinesOption,
     MemoryOption,
     PriorityOption,
+    PublisherOption,
     SchedulingClassOption,
     SeedOption,
     StoreArgument,
@@ -93,6 +95,7 @@ WorkersOption = Annotated[
             ["layout"], ["capacity"], ["opendc", "swf", "omega", "batsim", "alea", "kwok"]
         ),
         NoEffectWithout(["fraction"], ["seed"]),
+        NoEffectWithout(["creators"], ["publisher"]),
     ]
 )
 def export(
@@ -106,6 +109,8 @@ def export(
     key: FilePerOption = "job",
     no_header: NoHeaderOption = False,
     capacity: SizeOfTraceOption = "",
+    creators: CreatorOption = None,
+    publisher: PublisherOption = "",
     workers: WorkersOption = None,
     memory: MemoryOption = "4GB",
     as_json: JsonOption = False,
@@ -138,15 +143,19 @@ def export(
 
     Example: borgtrace export STORE jobs --layout jobs --format sqlite --tier production
     """
+    from functools import partial
+
     import borgtrace
+    from borgtrace.cli.citation import check_creators, write_citation
     from borgtrace.cli.console import steps
     from borgtrace.cli.criteria import parse_criteria
     from borgtrace.cli.datasets import print_exported
     from borgtrace.errors import check_names
-    from borgtrace.export import LAYOUTS, JobsLayout, export_files, export_jobs
+    from borgtrace.export import LAYOUTS, JobsLayout, datacite, export_files, export_jobs
     from borgtrace.ingest.convert.capacity import parse_capacity
     from borgtrace.schema.ranges import parse_words
 
+    check_creators(creators or ())
     check_names("--layout", [layout], ["jobs", *LAYOUTS], "unknown layout")
     free: Any = key
     files = JobsLayout(output_format, parse_words(columns), granularity, free)
@@ -178,6 +187,8 @@ def export(
         else:
             size = parse_capacity(capacity)
             exported = export_files(opened, out, layout, (size.cores, size.bytes))
+        if creators:
+            write_citation(out, partial(datacite, opened, layout, exported), creators, publisher)
     print_exported(exported, as_json=as_json)
 
 

@@ -18,6 +18,8 @@ WITH lives AS (
 SELECT CAST(id AS INTEGER) AS id, concat(collection_id, '-', instance_index) AS name,
        $origin + begun - $zero // 1000 AS submission_time, stopped - begun AS duration,
        CAST(cores AS INTEGER) AS cpu_count, cores * $clock AS cpu_capacity,
+       -- In KB of 1,000 bytes: OpenDC's loaders divide by 1,000 for MB (EfficientWorkloadLoader.kt), as TaskColumns.kt
+       -- says; its page Workload.md says MB, which no loader does.
        CAST(round(coalesce(memory_request, 0) * CAST($bytes AS FLOAT) / 1000) AS BIGINT) AS mem_capacity
 FROM (
     SELECT *, greatest(1, ceil(coalesce(cpu_request, max_average_cpu, 0) * CAST($cores AS FLOAT) - 1e-4)) AS cores
