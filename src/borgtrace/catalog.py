@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from borgtrace.errors import UsageError, did_you_mean
-from borgtrace.extensions import Registry
+from borgtrace.extensions import YOUR_OWN, Registry
 from borgtrace.question import Question
 
 
@@ -161,6 +161,7 @@ def find(name: str) -> Question:
     similar = did_you_mean(name, QUESTION_KINDS)
     every_name = "every name: borgtrace analyze --list"
     hint = f"{similar} {every_name}" if similar else every_name
+    hint = f"{hint}; {YOUR_OWN}"
     raise UsageError("NAME", "no such question", got=name, way_out=hint)
 
 

@@ -188,6 +188,7 @@ def check_names(
     names: Iterable[str],
     allowed: Collection[str],
     what: str = "unknown name",
+    otherwise: str | None = None,
 ) -> None:
     """Refuse a name that is not allowed.
 
@@ -201,6 +202,8 @@ def check_names(
         Names that there are.
     what
         What is wrong with another name.
+    otherwise
+        Another way out than one of these names.
 
     Raises
     ------
@@ -213,7 +216,8 @@ def check_names(
     for name in names:
         if name not in allowed:
             suggestion = None if is_short else did_you_mean(name, allowed)
-            raise UsageError(option, what, expected=expected, got=name, way_out=suggestion)
+            ways_out = " ".join(way for way in (suggestion, otherwise) if way)
+            raise UsageError(option, what, expected=expected, got=name, way_out=ways_out or None)
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str | None:

@@ -202,7 +202,7 @@ def test_messages():
         parse_estimator("gauss:0.1")
     assert str(caught.value) == (
         f"estimator: unknown name: expected one of {', '.join(KINDS)}, got gauss; "
-        "write name:parameter, such as gpa:0.001"
+        "write name:parameter, such as gpa:0.001; one of your own: name its file with --from"
     )
     with pytest.raises(UsageError) as caught:
         parse_estimator("gpa")

@@ -392,3 +392,37 @@ def test_known_formats_are_data_too(name_of_ours: str) -> None:
     for part in ("codes", "none", "tiers", "origin", "time_zones", "span", "conversion"):
         assert getattr(again, part) == getattr(known, part), part
     assert (again.citations, again.unread) == (known.citations, known.unread)
+
+
+def test_the_plan_of_an_ingest_has_the_title_of_the_format(
+    raw: Path, acme: Path, tmp_path: Path, run: Run
+) -> None:
+    store = tmp_path / "store"
+    code, out, err = run("ingest", raw, "--dialect", acme, "--store", store, "--dry-run")
+    assert code == 0, err
+    assert out.splitlines()[0] == f"Acme cluster trace 2024: 2 files, {len(LOG) + len(LOAD)} bytes"
+    code, _, err = run("ingest", raw, "--dialect", acme, "--store", store)
+    assert code == 0, err
+    assert err.startswith(f"Acme cluster trace 2024: 2 files, {len(LOG) + len(LOAD)} bytes; ")
+
+
+def test_a_clock_that_begins_at_0_is_noticed(
+    raw: Path, acme: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "500")
+    text = acme.read_text(encoding="utf-8").replace(", offset=600_000_000", "")
+    write(tmp_path, "acme.py", text)
+    store = tmp_path / "store"
+    note = (
+        "The first time is 0 s, but the clock of a store begins at 600 s: what lies before counts as before the trace. "
+        "If the clock of the files begins at 0, add offset=600_000_000 to their fields of time."
+    )
+    code, out, err = run("ingest", raw, "--dialect", acme, "--store", store)
+    assert code == 0, err
+    assert note in out.splitlines()
+    assert borgtrace.open(store).manifest.notes == (note,)
+    # The second time it is known.
+    write(raw, "task_load.csv", LATER)
+    code, _, err = run("ingest", raw, "--dialect", acme, "--store", store, "--replace")
+    assert code == 0, err
+    assert borgtrace.open(store).manifest.notes == (note,)

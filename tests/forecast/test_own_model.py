@@ -289,7 +289,8 @@ TAKEN = ", ".join(sorted(FORECASTERS))
         ),
         pytest.param(
             ("nothing",),
-            f"--forecaster: no such forecaster: expected {' or '.join(FORECASTERS)}, got nothing",
+            f"--forecaster: no such forecaster: expected {' or '.join(FORECASTERS)}, got nothing; "
+            "one of your own: name its file with --from",
             id="an unknown name",
         ),
     ],

@@ -141,7 +141,8 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> N
         find(name)
     assert (
         str(caught.value)
-        == f"NAME: no such question: got {name}; {near}every name: borgtrace analyze --list"
+        == f"NAME: no such question: got {name}; {near}every name: borgtrace analyze --list; "
+        "one of your own: name its file with --from"
     )
 
 

@@ -103,3 +103,47 @@ class Own(Estimator):
         check_estimator(import_source(str(file)).Own)
     (failure,) = raised.value.failures
     assert failure.startswith(f"when its fit test is compiled, it raises TypingError in {file}:6: ")
+
+
+METHOD = """import numpy as np
+from borgtrace import Estimator
+
+
+def room(state, item, capacity, parameters):
+    return capacity[0] - state[0] - item[0]
+
+
+class Own(Estimator):
+    name = "own"
+    symbol = "k"
+    about = "an estimator of a test"
+    slack = room
+
+    def items(self, observed, capacity):
+        return np.column_stack([observed.mean, observed.std])
+"""
+
+
+def test_a_test_that_is_a_method_is_named_with_what_to_write(tmp_path: Path) -> None:
+    file = write(tmp_path, "own.py", METHOD)
+    with pytest.raises(ContractError) as raised:
+        check_estimator(import_source(str(file)).Own)
+    assert raised.value.failures == (
+        "when its fit test is compiled, `slack` of own is a method, which Numba does not compile: "
+        "expected slack = staticmethod(room)",
+    )
+
+
+def test_a_helper_that_is_not_compiled_is_named_with_what_to_write(tmp_path: Path) -> None:
+    text = METHOD.replace("slack = room", "slack = staticmethod(room)").replace(
+        "def room(", "def left(a, b):\n    return a - b\n\n\ndef room("
+    )
+    file = write(
+        tmp_path, "own.py", text.replace("capacity[0] - state[0]", "left(capacity[0], state[0])")
+    )
+    with pytest.raises(ContractError) as raised:
+        check_estimator(import_source(str(file)).Own)
+    assert raised.value.failures == (
+        f"when its fit test is compiled, it raises TypingError in {file}:10: "
+        "left is not compiled: put @borgtrace.compiled() above it",
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.catalog import names, questions
 from borgtrace.question import Answer, Claim, Column, NotApplicable, Question, Tables, above, sql
-from borgtrace.testing import check_question
+from borgtrace.testing import ContractError, check_question
 from borgtrace.testing.questions import check_question_on_a_cell
 
 ANSWER = Answer(
@@ -163,3 +163,57 @@ def test_a_chart_that_fails_is_found_on_a_made_cell() -> None:
     with pytest.raises(AssertionError) as caught:
         check_question_on_a_cell(replace(QUESTION, chart=lambda answer: answer["nothing"]))
     assert "on a made cell it raises KeyError" in str(caught.value)
+
+
+def failures_on_a_cell(**changes: Any) -> tuple[str, ...]:
+    with pytest.raises(ContractError) as caught:
+        check_question_on_a_cell(replace(QUESTION, claims=[], **changes))
+    return caught.value.failures
+
+
+def test_what_it_prints_is_found_on_a_made_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    def computed(tables: Tables) -> pa.Table:
+        print("here")
+        return compute(tables)
+
+    assert failures_on_a_cell(compute=computed) == (
+        "it prints to stdout ('here'), which is for data: print to stderr",
+    )
+    assert "here" not in capsys.readouterr().out
+
+
+def of_known_machines(tables: Tables) -> Any:
+    machines = tables.machine_events.select("machine_id").distinct()
+    return (
+        tables.instance_events.semi_join(machines, "machine_id")
+        .group_by("type")
+        .aggregate(n=lambda events: events.count())
+    )
+
+
+def test_a_table_that_it_reads_and_does_not_declare_is_found_on_a_made_cell() -> None:
+    assert failures_on_a_cell(compute=of_known_machines) == (
+        "on a cell without machine_events it answers no rows, and does not say why: "
+        "add 'machine_events' to its `reads`",
+    )
+    check_question_on_a_cell(
+        replace(
+            QUESTION,
+            claims=[],
+            compute=of_known_machines,
+            reads=["instance_events", "machine_events"],
+        )
+    )
+
+
+def test_a_table_that_it_cannot_do_without_is_found_on_a_made_cell() -> None:
+    def shares(tables: Tables) -> pa.Table:
+        n_machines = tables.n_rows("machine_events")
+        rows = compute(tables)
+        return pa.table(
+            {"type": rows["type"], "n": [n // n_machines for n in rows["n"].to_pylist()]}
+        )
+
+    assert failures_on_a_cell(compute=shares) == (
+        "on a cell without machine_events it raises ZeroDivisionError: add 'machine_events' to its `reads`",
+    )

@@ -44,6 +44,18 @@ FAULTS = {
         "return samples.value / 1e6",
         "it recommends 1e-06 times the cpu that is used: limits are cores, or bytes, as values are",
     ),
+    "percent": (
+        "return 100 * samples.value",
+        "it recommends 100 times the cpu that is used: limits are cores, or bytes, as values are",
+    ),
+    "percent where fractions are meant": (
+        "return samples.value / 100",
+        "it recommends 0.01 times the cpu that is used: limits are cores, or bytes, as values are",
+    ),
+    "largest machines": (
+        "return samples.value / samples.size",
+        "it recommends 0.0156 times the cpu that is used: limits are cores, or bytes, as values are",
+    ),
     "chance": (
         "return np.random.default_rng().random(len(samples))",
         f"{FEW}, it recommends something else when it is asked again",

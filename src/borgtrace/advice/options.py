@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from borgtrace.errors import check_names
+from borgtrace.extensions import Registry
+from borgtrace.overcommit.policies import POLICY_KINDS
+from borgtrace.overcommit.recommenders import RECOMMENDER_KINDS
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.schema.bounds import (
     HORIZON,
@@ -86,4 +89,14 @@ class AdviceOptions:
 
     def __post_init__(self) -> None:
         check_names("--resource", self.resources, RESOURCES)
+        policies = [part for policy in self.policies for part in policy.split("+")]
+        self._check_rules("--policy", policies, POLICY_KINDS)
+        if self.recommender:
+            self._check_rules("--recommender", [self.recommender], RECOMMENDER_KINDS)
         check_fields(self, UNIT_OPTIONS)
+
+    @staticmethod
+    def _check_rules(option: str, texts: Sequence[str], kinds: Registry[Any]) -> None:
+        """Refuse names that nothing has, here: an advice takes no file of one's own, which others offer."""
+        names = [text.strip().partition(":")[0] for text in texts]
+        check_names(option, names, sorted(kinds), f"no such {kinds.noun}")

@@ -53,6 +53,22 @@ def print_estimators() -> None:
         print(f"  {name:<{width}}  {about}")
 
 
+def print_untried(names: Sequence[str]) -> None:
+    """Say which estimators of the user no experiment tries: those that name no parameters.
+
+    Parameters
+    ----------
+    names
+        Of the estimators in what ``--from`` names.
+    """
+    for name in names:
+        if not ESTIMATOR_KINDS[name].paper:
+            print_prose(
+                f"{name} is not tried: it names no parameters. In its class, write those to try, "
+                "such as paper = (1.0, 2.0)."
+            )
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskSource:
     """Where tasks come from; exactly one of the first five is given.

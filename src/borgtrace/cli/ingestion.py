@@ -16,7 +16,7 @@ from borgtrace.cli.printing import print_json
 from borgtrace.errors import shell_word
 from borgtrace.ingest.ingest_plan import IngestPlan, TablePlan
 from borgtrace.ingest.progress import Progress as IngestProgress
-from borgtrace.schema.dialects import DIALECTS
+from borgtrace.schema.dialects import DECLARED, DIALECTS
 from borgtrace.schema.reasons import REASONS
 from borgtrace.store.layout import Layout
 from borgtrace.store.refusals import lines_of_refusals, most_frequent, warning_of_share
@@ -85,7 +85,9 @@ def parts_of(table: TablePlan) -> str:
 def trace_title(planned: IngestPlan) -> str:
     """Return the trace and its cell in words."""
     if planned.generation not in DIALECTS:
-        return "own trace"
+        declared = DECLARED.get(planned.generation)
+        # A format in Python has a title; a table of one's own that was guessed or declared has none.
+        return declared.title if declared and declared.conversion is None else "own trace"
     cell = f" cell {planned.cell}" if planned.cell else ""
     return f"{planned.generation} trace{cell}"
 

@@ -10,11 +10,12 @@ from borgtrace.extensions.failures import (
     words_of,
 )
 from borgtrace.extensions.origins import digest_of_code, source_of_code, sources_of
-from borgtrace.extensions.registry import Registry, kind_of
+from borgtrace.extensions.registry import YOUR_OWN, Registry, kind_of
 from borgtrace.extensions.sources import import_source
 from borgtrace.extensions.workers import guarded
 
 __all__ = [
+    "YOUR_OWN",
     "Registry",
     "digest_of_code",
     "failure_of_extension",

@@ -25,6 +25,10 @@ _FRAME_OF_NUMBA = re.compile(
     r"Failed in \w+ mode|During: |File \"|<source |\^|- |There are \d+ candidate"
 )
 """How lines begin that say where in Numba something failed, and not what."""
+_UNCOMPILED = re.compile(
+    r"Untyped global name '(?P<name>\w+)':? *Cannot determine Numba type of <class 'function'>"
+)
+"""What Numba says of a function in plain Python that a compiled one calls."""
 _LONGEST = 200
 """Characters that are quoted of a message: those of Numba have hundreds of lines."""
 
@@ -95,6 +99,10 @@ def words_of(error: BaseException) -> str:
     >>> words_of(ValueError("too small\nsee there"))
     'too small'
     """
+    helper = _UNCOMPILED.search(_COLOR.sub("", str(error)))
+    if helper:
+        name = helper["name"]
+        return f"{name} is not compiled: put @borgtrace.compiled() above it"
     lines = [line.strip() for line in _COLOR.sub("", str(error)).splitlines()]
     telling = [line for line in lines if line and not _FRAME_OF_NUMBA.match(line)]
     if not telling:

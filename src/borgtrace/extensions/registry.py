@@ -17,6 +17,8 @@ from borgtrace.extensions.sources import import_source
 Extension = TypeVar("Extension")
 
 OURS = "borgtrace"
+YOUR_OWN = "one of your own: name its file with --from"
+"""The way out where a name is unknown and a command takes code of the user's own."""
 
 
 class Registry(Mapping[str, Extension], Generic[Extension]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.extensions import kind_of
+from borgtrace.extensions import YOUR_OWN, kind_of
 from borgtrace.forecast.forecaster import Forecaster
 from borgtrace.forecast.forecasters import FORECASTERS, Boosting, Recurrent
 from borgtrace.forecast.registry import (
@@ -63,7 +63,7 @@ def check_choices(choices: Sequence[ForecasterChoice], save: str) -> None:
         For the first of these mistakes.
     """
     names = [choice for choice in choices if isinstance(choice, str)]
-    check_names("--forecaster", names, FORECASTER_KINDS, "no such forecaster")
+    check_names("--forecaster", names, FORECASTER_KINDS, "no such forecaster", YOUR_OWN)
     taken = {*FORECASTERS, *names}
     for choice in choices:
         if isinstance(choice, str):

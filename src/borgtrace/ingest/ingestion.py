@@ -21,6 +21,7 @@ from borgtrace.errors import (
     UsageError,
 )
 from borgtrace.ingest.build.damaged_staging import refuse_damaged_staging, require_staged_parts
+from borgtrace.ingest.build.first_times import notes_on_first_times
 from borgtrace.ingest.build.identity import Identity, forget, identify
 from borgtrace.ingest.build.leftovers import clear, tidy
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
@@ -467,6 +468,7 @@ def _build_store(
         for folder in (layout.staging, layout.unfinished, layout.spill):
             remove(folder)
         raise
+    notes = [*notes, *notes_on_first_times(manifest)]
     return _add_notes(layout, manifest, notes) if notes else manifest
 
 

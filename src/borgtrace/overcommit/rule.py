@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from borgtrace.errors import UsageError, check_names
+from borgtrace.extensions import YOUR_OWN
 from borgtrace.schema.bounds import (
     POSITIVE_SHARE,
     PROBABILITY,
@@ -116,6 +117,7 @@ def parse_rule(
         [name],
         sorted(kinds),
         f"no such {option.lstrip('-')}",
+        YOUR_OWN,
     )
     kind = kinds[name]
     known = [parameter.name for parameter in fields(kind)]

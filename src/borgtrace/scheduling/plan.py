@@ -224,10 +224,11 @@ def _parse_planner(text: str) -> Planner:
             is_limited=True,
             is_decaying=name == RECLAIMED,
         )
-    estimator = parse_estimator(text, "--plan")
-    check_number("--plan", estimator.parameter, MARGIN)
-    is_gpa = estimator.name == "gpa" and estimator.parameter <= LARGEST_RHO
-    if estimator.name not in SIZES and not is_gpa:
+    estimator = None
+    if name in (*SIZES, "gpa"):
+        estimator = parse_estimator(text, "--plan")
+        check_number("--plan", estimator.parameter, MARGIN)
+    if estimator is None or (name == "gpa" and estimator.parameter > LARGEST_RHO):
         others = f"{RESERVATION}, {RECLAIMED}, {SHARE}:CPU,MEMORY, {OVERCOMMIT}:POLICY, or gpa up to {LARGEST_RHO:g}"
         raise UsageError(
             "--plan",

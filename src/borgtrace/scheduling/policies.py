@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from borgtrace.errors import UsageError
-from borgtrace.extensions import Registry, kind_of
+from borgtrace.extensions import YOUR_OWN, Registry, kind_of
 from borgtrace.scheduling.choice import (
     BEST_FIT,
     DOT_PRODUCT,
@@ -158,7 +158,7 @@ def parse_policy(text: str) -> PlacementPolicy:
             "no such policy",
             expected=f"{', '.join(SCHEDULER_KINDS)}, with +preempt or without",
             got=text,
-            way_out=way_to_gpu_policy(name),
+            way_out=way_to_gpu_policy(name) or YOUR_OWN,
         )
     policy = replace(as_policy(SCHEDULER_KINDS[name]), preempts=bool(plus))
     if not colon:

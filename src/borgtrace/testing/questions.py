@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from functools import cache
 from pathlib import Path
 
@@ -12,11 +14,20 @@ from borgtrace.extensions import failure_of_extension
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.question import EngineTables, Provenance, Question
 from borgtrace.question.claims import KINDS
-from borgtrace.storage import new_scratch
+from borgtrace.storage import new_scratch, remove
 from borgtrace.synth import generate
-from borgtrace.testing.trial import ContractError
+from borgtrace.testing.trial import ContractError, printed_in_words
 
 _GENERATIONS = ("2011", "2019")
+_RAW_TABLES = {
+    "job_events": "collection_events",
+    "machine_attributes": "machine_attributes",
+    "machine_events": "machine_events",
+    "task_constraints": "instance_constraints",
+    "task_events": "instance_events",
+    "task_usage": "instance_usage",
+}
+"""Raw tables of 2011, each with the table of a store that has its rows."""
 
 
 def check_question(question: Question) -> None:
@@ -119,8 +130,10 @@ def _failures_without_rows(question: Question) -> Iterator[str]:
     for generation in _GENERATIONS:
         tables = EngineTables({}, Provenance(generation=generation))
         try:
-            result = question.run(tables)
-            question.stages(generation)
+            # What it prints is found on a made cell.
+            with redirect_stdout(io.StringIO()):
+                result = question.run(tables)
+                question.stages(generation)
         except BorgtraceError as error:
             yield f"on a {generation} store without rows: {error}"
         except Exception as error:
@@ -134,21 +147,48 @@ def _failures_without_rows(question: Question) -> Iterator[str]:
 
 def _failures_on_a_cell(question: Question) -> Iterator[str]:
     """Ask it about a made cell: the answer has the columns, types and keys that are declared, and can be drawn."""
+    printed = io.StringIO()
+    n_rows = 0
     try:
-        question.run(_made_cell()).plot()
+        with redirect_stdout(printed):
+            result = question.run(_made_cell())
+            result.plot()
+        n_rows = result.table.num_rows
     except BorgtraceError as error:
         yield f"on a made cell: {error}"
     except Exception as error:
         located = failure_of_extension(error)
         line = f" in {located.where}" if located else ""
         yield f"on a made cell it raises {type(error).__name__}{line}: {error}"
+    if printed.getvalue():
+        yield printed_in_words(printed.getvalue())
+    # Without any rows there are none to lose.
+    if n_rows:
+        yield from _tables_not_declared(question)
+
+
+def _tables_not_declared(question: Question) -> Iterator[str]:
+    """Name the tables without which the answer has no rows, and no reason: those that it reads and does not declare."""
+    for raw, table in _RAW_TABLES.items():
+        if table in question.reads:
+            continue
+        try:
+            with redirect_stdout(io.StringIO()):
+                result = question.run(_made_cell(without=raw))
+        except Exception as error:
+            yield f"on a cell without {table} it raises {type(error).__name__}: add {table!r} to its `reads`"
+            continue
+        if result.not_applicable is None and not result.table.num_rows:
+            yield f"on a cell without {table} it answers no rows, and does not say why: add {table!r} to its `reads`"
 
 
 @cache
-def _made_cell() -> Path:
-    """Return a store of two machines and one hour."""
+def _made_cell(without: str = "") -> Path:
+    """Return a store of two machines and one hour, without a raw table."""
     folder = new_scratch("cell")
     folder.mkdir()
     generate(folder / "raw", "2011", 2, 1.0, 1)
+    if without:
+        remove(folder / "raw" / without)
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"

@@ -16,8 +16,10 @@ from borgtrace.testing.trial import Trials, check_words, same_bytes
 _SLOTS = 60
 _TASKS = 4
 _SIZES = {"cpu": 64.0, "memory": 256.0 * 2**30}
-_FAR_FROM_USAGE = 1000
-"""A limit of so many times the largest usage, or so small a share of the smallest, is in another unit."""
+_FAR_FROM_USAGE = 30
+"""A limit of so many times the usage, or so small a share of it, is in another unit: percent, or largest machines.
+
+Tasks here request twice what they use; a machine is 20 times as large as that."""
 _ROUNDING = 1e-9
 ORDINARY = "on a job with a few tasks"
 

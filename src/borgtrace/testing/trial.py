@@ -88,8 +88,7 @@ class Trials:
             line = f" in {located.where}" if located else ""
             self.add(f"it raises {type(error).__name__}{line}: {words_of(error)}", where)
         if printed.getvalue():
-            text = printed.getvalue().strip()[:_QUOTED]
-            self.add(f"it prints to stdout ({text!r}), which is for data: print to stderr")
+            self.add(printed_in_words(printed.getvalue()))
         for array, copy in zip(arrays, before, strict=True):
             if not np.array_equal(array, copy, equal_nan=array.dtype.kind == "f"):
                 self.add("it changes its input: work on a copy")
@@ -110,6 +109,17 @@ class Trials:
         """
         if self.failures:
             raise ContractError(name, list(self.failures.values()))
+
+
+def printed_in_words(text: str) -> str:
+    """Say that an extension prints, and what.
+
+    Examples
+    --------
+    >>> printed_in_words("here ")
+    "it prints to stdout ('here'), which is for data: print to stderr"
+    """
+    return f"it prints to stdout ({text.strip()[:_QUOTED]!r}), which is for data: print to stderr"
 
 
 def _without_where(error: BorgtraceError) -> str:

@@ -163,7 +163,7 @@ def colocate(
     from borgtrace.colocation.options import PAPER_SCALE
     from borgtrace.placement import ESTIMATOR_KINDS
 
-    names_in_own_code(sources, ESTIMATOR_KINDS)
+    experiments.print_untried(names_in_own_code(sources, ESTIMATOR_KINDS))
     if list_names:
         print_list(list(catalog.experiments().values()), has_set=False)
         return

@@ -20,6 +20,7 @@ from borgtrace.cli.options import (
     StoreOrListArgument,
     required_store,
 )
+from borgtrace.errors import UsageError
 from borgtrace.schema.bounds import MARGIN, SEEDS, UNIT_SIZE
 
 MomentOption = Annotated[
@@ -40,11 +41,12 @@ WhatIfOption = Annotated[
     ),
 ]
 PlacementPolicyOption = Annotated[
-    str,
+    list[str] | None,
     Option(
         "--policy",
         metavar="POLICY",
         help="Which machine a task goes to, such as best-fit.",
+        show_default="least-stranded",
         autocompletion=complete_placements,
     ),
 ]
@@ -94,7 +96,7 @@ def compact(
     store: StoreOrListArgument = None,
     at: MomentOption = "",
     what_if: WhatIfOption = None,
-    policy: PlacementPolicyOption = "least-stranded",
+    policy: PlacementPolicyOption = None,
     sources: FromOption = None,
     margin: MarginOption = 0.25,
     plan: PlannedRowOption = "",
@@ -139,7 +141,7 @@ def compact(
     options = CompactOptions(
         at=clock.parse(at, "--at") if at else 0,
         what_ifs=tuple(what_if or ALL),
-        policy=policy,
+        policy=one_policy(policy or ["least-stranded"]),
         margin=margin,
         plan=plan,
         cores=cores_per_unit,
@@ -164,6 +166,25 @@ def compact(
         raw=raw,
         engine=engine,
     )
+
+
+def one_policy(policies: list[str]) -> str:
+    """Return the policy that a cell is compacted with.
+
+    Raises
+    ------
+    UsageError
+        Several are named.
+    """
+    if len(policies) > 1:
+        raise UsageError(
+            "--policy",
+            "a cell is compacted with one policy",
+            expected="one",
+            got=", ".join(policies),
+            way_out="ask for one after the other",
+        )
+    return policies[0]
 
 
 def print_what_ifs() -> None:

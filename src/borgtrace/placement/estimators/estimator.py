@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from borgtrace.errors import UsageError
+from borgtrace.extensions import line_of_function
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.fit_tests import FitTest
@@ -103,7 +105,21 @@ class Estimator(ABC):
 
     @property
     def test(self) -> FitTest:
-        """The fit test, as the packing kernels take it; functions of plain Python are compiled."""
+        """The fit test, as the packing kernels take it; functions of plain Python are compiled.
+
+        Raises
+        ------
+        UsageError
+            One is a method, which would get the estimator as its first argument.
+        """
+        for role in ("slack", "add"):
+            function = getattr(self, role)
+            if inspect.ismethod(function):
+                raise UsageError(
+                    line_of_function(function.__func__),
+                    f"`{role}` of {self.name} is a method, which Numba does not compile",
+                    expected=f"{role} = staticmethod({getattr(function, '__name__', 'function')})",
+                )
         slack: Any = self.slack
         add: Any = self.add
         return FitTest(as_slack_kernel(slack), as_add_kernel(add))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from borgtrace.errors import UsageError
-from borgtrace.extensions import Registry
+from borgtrace.extensions import YOUR_OWN, Registry
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
 from borgtrace.placement.estimators.calibrated import CalibratedGpa
 from borgtrace.placement.estimators.convolution import Convolution
@@ -90,7 +90,7 @@ def parse_estimator(text: str, option: str = "") -> Estimator:
             "unknown name",
             expected=f"one of {', '.join(kinds)}",
             got=name or "nothing",
-            way_out="write name:parameter, such as gpa:0.001",
+            way_out=f"write name:parameter, such as gpa:0.001; {YOUR_OWN}",
         )
     kind = kinds[name]
     try:
