@@ -96,7 +96,7 @@ notebooks: $(TESTS)
 
 ## The source distribution, and a wheel with machine code for this version of Python, in dist/.
 wheel: $(PACKAGE)
-	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m pip install --quiet build gymnasium
 	$(BIN)/python scripts/machine_code.py
 	$(BIN)/python -m build --sdist
 	$(BIN)/python -m build --wheel

@@ -59,6 +59,7 @@ def test_what_was_compiled_is_counted(
 ) -> None:
     monkeypatch.setattr(warming, "MAKE_STORE", ("--version",))
     monkeypatch.setattr(warming, "USE_STORE", ("--version", "doctor"))
+    monkeypatch.setattr(warming, "find_spec", lambda name: None)
     with pytest.raises(SystemExit) as ended:
         main(["doctor", "--warm"])
     assert ended.value.code == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -12,7 +14,7 @@ pytest.importorskip("gymnasium", reason="needs the extra rl")
 
 import gymnasium
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
@@ -183,6 +185,43 @@ def test_environments_side_by_side_play_as_they_do_alone(cell: Scenario) -> None
         steps.append(both.step(np.array([0, 0]))[0].copy())
     assert np.array_equal(np.array(steps).swapaxes(0, 1), np.array(alone))
     assert both.call("action_masks")[0].dtype == np.bool_
+
+
+def test_environments_in_processes_play_as_they_do_in_one(cell: Scenario) -> None:
+    def make() -> PlacementEnv:
+        return PlacementEnv(cell)
+
+    one = SyncVectorEnv([make, make])
+    # A process that was forked while threads of an engine ran might wait for them for ever.
+    apart = AsyncVectorEnv([make, make], context="spawn")
+    try:
+        for env in (one, apart):
+            env.action_space.seed(0)
+        seen, seen_apart = one.reset(seed=[3, 4])[0], apart.reset(seed=[3, 4])[0]
+        assert np.array_equal(seen, seen_apart)
+        for _ in range(5):
+            actions = np.zeros(2, np.int64)
+            steps, steps_apart = one.step(actions), apart.step(actions)
+            for first, second in zip(steps[:4], steps_apart[:4], strict=True):
+                assert np.array_equal(first, second)
+        assert np.array_equal(one.call("action_masks"), apart.call("action_masks"))
+    finally:
+        apart.close()
+
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rl" / "placement.py"
+
+
+def test_the_example_learns_and_plays_to_its_end(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib", reason="sb3-contrib is not installed")
+    generate(tmp_path / "raw", "2011", 4, 1.0, 1)
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    command = [sys.executable, str(EXAMPLE), str(tmp_path / "store"), "--steps", "512"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert ended.returncode == 0, ended.stderr
+    header, *rows = ended.stdout.splitlines()
+    assert header.split() == ["policy", "reward", "stranded", "CPU", "waited"]
+    assert [row[:14].strip() for row in rows] == ["random", "best fit", "most balanced", "learned"]
 
 
 def test_room_and_constraints_are_kept(cell: Scenario) -> None:
