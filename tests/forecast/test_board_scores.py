@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.forecast.board.baselines import Naive, SeasonalNaive, filled
+from borgtrace.forecast.board.baselines import Naive, SeasonalNaive
 from borgtrace.forecast.board.scores import score_window, seasonal_errors
-from borgtrace.forecast.panel import unpaired
+from borgtrace.forecast.panel import filled, unpaired
 from borgtrace.kernels.arrays import Numbers, Values
 
 NAN = float("nan")

@@ -14,7 +14,6 @@ import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.forecast import (
     FORECAST,
-    FORECASTERS,
     PACKED,
     Examples,
     Forecaster,
@@ -23,6 +22,7 @@ from borgtrace.forecast import (
 )
 from borgtrace.forecast.adapters import from_function
 from borgtrace.forecast.backtest import backtests_of
+from borgtrace.forecast.registry import OURS
 from borgtrace.forecast.trained import TrainedForecaster
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question.store_question import no_report
@@ -250,8 +250,8 @@ class SecondPersistence(LastValue):
     name = "persistence"
 
 
-OURS = ", ".join(FORECASTERS)
-TAKEN = ", ".join(sorted(FORECASTERS))
+ALL_OF_OURS = ", ".join(OURS)
+TAKEN = ", ".join(sorted(OURS))
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ TAKEN = ", ".join(sorted(FORECASTERS))
         ),
         pytest.param(
             ("nothing",),
-            f"--forecaster: no such forecaster: expected {' or '.join(FORECASTERS)}, got nothing; "
+            f"--forecaster: no such forecaster: expected one of {ALL_OF_OURS}, got nothing; "
             "one of your own: name its file with --from",
             id="an unknown name",
         ),
@@ -305,6 +305,6 @@ def test_a_class_of_ones_own_is_not_saved() -> None:
     with pytest.raises(UsageError) as caught:
         ForecastOptions(forecasters=(LastValue,), save="model.npz")
     assert str(caught.value) == (
-        f"--save: a file of forecasters holds numbers, and no code: expected some of {OURS},"
+        f"--save: a file of forecasters holds numbers, and no code: expected some of {ALL_OF_OURS},"
         " got last-value; leave out --save, or --forecaster last-value"
     )

@@ -10,6 +10,7 @@ from borgtrace.forecast.forecaster import Forecaster
 from borgtrace.forecast.forecasters import FORECASTERS, Boosting, Recurrent
 from borgtrace.forecast.registry import (
     FORECASTER_KINDS,
+    OURS,
     ForecasterKind,
     check_needs_no_arguments,
     is_forecaster,
@@ -64,7 +65,7 @@ def check_choices(choices: Sequence[ForecasterChoice], save: str) -> None:
     """
     names = [choice for choice in choices if isinstance(choice, str)]
     check_names("--forecaster", names, FORECASTER_KINDS, "no such forecaster", YOUR_OWN)
-    taken = {*FORECASTERS, *names}
+    taken = {*OURS, *names}
     for choice in choices:
         if isinstance(choice, str):
             continue
@@ -118,11 +119,11 @@ def _check_savable(choices: Sequence[ForecasterChoice]) -> None:
     """Refuse to save forecasters of others: to read one back would take their code."""
     for choice in choices:
         name = forecaster_name(choice)
-        if name not in FORECASTERS:
+        if name not in OURS:
             raise UsageError(
                 "--save",
                 "a file of forecasters holds numbers, and no code",
-                expected=f"some of {', '.join(FORECASTERS)}",
+                expected=f"some of {', '.join(OURS)}",
                 got=name,
                 way_out=f"leave out --save, or --forecaster {name}",
             )

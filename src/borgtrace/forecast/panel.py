@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.arrays import Index, Values
+from borgtrace.kernels.compiled import compiled
 
 AMOUNT, PERCENT = 0, 1
 """What a series measures: an amount such as MHz, or percent of what its owner was given."""
@@ -89,3 +90,20 @@ def unpaired(values: Values, first_origin: int = 0) -> Panel:
         measure=np.full(n_series, AMOUNT, np.int8),
         first_origin=first_origin,
     )
+
+
+@compiled()
+def filled(values: Values) -> Values:
+    """Return series without gaps: the last value is carried on, the first taken before it, 0 where there is none."""
+    history = np.zeros_like(values)
+    for row in range(values.shape[0]):
+        last = np.float32(0)
+        for column in range(values.shape[1]):
+            if not np.isnan(values[row, column]):
+                last = values[row, column]
+                break
+        for column in range(values.shape[1]):
+            if not np.isnan(values[row, column]):
+                last = values[row, column]
+            history[row, column] = last
+    return history

@@ -9,7 +9,8 @@ from typing import Any
 from borgtrace.errors import UsageError
 from borgtrace.extensions import Registry
 from borgtrace.forecast.forecaster import Forecaster
-from borgtrace.forecast.forecasters import FORECASTERS
+from borgtrace.forecast.forecasters import FORECASTERS, OwnForecaster
+from borgtrace.forecast.mixture import MixtureForecaster
 
 ForecasterKind = type[Forecaster] | Forecaster
 """A class, or an object with parameters of its own."""
@@ -22,10 +23,12 @@ def is_forecaster(value: Any) -> bool:
     )
 
 
+OURS: dict[str, type[OwnForecaster]] = {**FORECASTERS, MixtureForecaster.name: MixtureForecaster}
+"""All of borgtrace's, by name."""
 FORECASTER_KINDS = Registry[ForecasterKind](
     "forecaster",
     "borgtrace.forecasters",
-    FORECASTERS,
+    OURS,
     is_forecaster,
     "a class derived from borgtrace.Forecaster",
 )

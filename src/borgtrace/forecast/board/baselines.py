@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from borgtrace.forecast.panel import Panel
+from borgtrace.forecast.panel import Panel, filled
 from borgtrace.forecast.panel_forecaster import PanelForecaster
 from borgtrace.forecast.series import DAY
 from borgtrace.kernels.arrays import Numbers, Values
@@ -59,23 +59,6 @@ def gaussian_quantiles(mean: Numbers, deviation: Numbers, quantiles: Sequence[fl
     """
     scores = np.array([NormalDist().inv_cdf(quantile) for quantile in quantiles])
     return mean[:, :, None] + deviation[:, :, None] * scores
-
-
-@compiled()
-def filled(values: Values) -> Values:
-    """Return series without gaps: the last value is carried on, the first taken before it, 0 where there is none."""
-    history = np.zeros_like(values)
-    for row in range(values.shape[0]):
-        last = np.float32(0)
-        for column in range(values.shape[1]):
-            if not np.isnan(values[row, column]):
-                last = values[row, column]
-                break
-        for column in range(values.shape[1]):
-            if not np.isnan(values[row, column]):
-                last = values[row, column]
-            history[row, column] = last
-    return history
 
 
 @compiled()

@@ -8,9 +8,8 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.forecast.backtest import MIN_TARGETS
-from borgtrace.forecast.board.baselines import filled
 from borgtrace.forecast.forecaster import Forecaster
-from borgtrace.forecast.panel import Panel
+from borgtrace.forecast.panel import Panel, filled
 from borgtrace.forecast.panel_forecaster import PanelForecaster
 from borgtrace.forecast.series import DAY, PAST, SLOTS, Examples, Past
 from borgtrace.forecast.trained import LEVELS, TrainedForecaster, train

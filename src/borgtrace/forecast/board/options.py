@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from borgtrace.errors import check_names
+from borgtrace.extensions import YOUR_OWN
 from borgtrace.forecast.board.baselines import BASELINES
 from borgtrace.forecast.board.boards import BOARDS, FAST_STORAGE
 from borgtrace.forecast.board.by_examples import ByExamples
@@ -50,7 +51,8 @@ class BoardOptions:
     def __post_init__(self) -> None:
         check_names("--board", [self.board], BOARDS, "no such board")
         names = [choice for choice in self.forecasters if isinstance(choice, str)]
-        check_names("--forecaster", names, {**BASELINES, **_kinds(names)}, "no such forecaster")
+        kinds = {**BASELINES, **_kinds(names)}
+        check_names("--forecaster", names, kinds, "no such forecaster", YOUR_OWN)
         check_choices([choice for choice in self.forecasters if choice not in BASELINES], "")
         check_device("--device", self.device)
         check_device_is_used(self.device, [board_kind(choice) for choice in self.forecasters])
