@@ -658,3 +658,35 @@ def test_no_machines_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str
             ]
         )
     assert capsys.readouterr().out.startswith("least-stranded")
+
+
+def test_empty_machines_beside_those_of_best_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two tasks of 0.6: the trace has both on the first of two machines, best fit one on each.
+    events = [*life(1, PRODUCTION, 0, 7200), *life(2, PRODUCTION, 3600, 7200)]
+    events += [f"{14400 * SECOND},,3,0,,0,u,1,{PRODUCTION},0.6,0.6,0,0"]
+    machines = ["0,1,0,a,1,1", "0,2,0,a,1,1"]
+    path = store(tmp_path, task_events=events, machine_events=machines)
+    arguments = ["simulate", str(path), "--empty-machines", "--factor", "1", "--json"]
+    for policy in ("recorded", "best-fit", "nilas:lifetimes=oracle"):
+        arguments += ["--policy", policy]
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert not caught.value.code, printed.err
+    rows = {row["policy"]: row for row in json.loads(printed.out)["rows"]}
+    # By hours: ½ ½ ½ 1 of the machines as recorded, ½ 0 ½ 1 with best fit.
+    assert rows["recorded"]["empty"] == pytest.approx(0.625)
+    assert rows["best-fit"]["empty"] == pytest.approx(0.5)
+    assert rows["recorded"]["gain"] == pytest.approx(0.125)
+    assert rows["nilas:lifetimes=oracle"]["gain"] == pytest.approx(0)
+
+
+def test_a_table_is_by_hour_or_of_empty_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["simulate", "store", "--by-hour", "--empty-machines"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err == (
+        "borgtrace: --by-hour: not beside --empty-machines: expected one of the two\n"
+    )
