@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.catalog import questions
 from borgtrace.forecast.board import BASELINES, BOARDS
-from borgtrace.forecast.registry import OURS
+from borgtrace.forecast.registry import FORECASTER_KINDS
 from borgtrace.overcommit.policies import policies
 from borgtrace.overcommit.recommenders import recommenders
 from borgtrace.placement import estimators, packers
@@ -48,7 +48,7 @@ def completions(line: str) -> set[str]:
         ("borgtrace colocate place store --estimator ", set(estimators())),
         ("borgtrace colocate place store --packer ", set(packers())),
         ("borgtrace compact store --what-if ", {what_if.name for what_if in WHAT_IFS}),
-        ("borgtrace forecast store --forecaster ", {*OURS, *BASELINES}),
+        ("borgtrace forecast store --forecaster ", {*FORECASTER_KINDS.own, *BASELINES}),
         ("borgtrace forecast files --board ", set(BOARDS)),
         ("borgtrace analyze store queue_l", {"queue_length"}),
         ("borgtrace analyze store ", set(questions())),

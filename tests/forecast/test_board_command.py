@@ -167,8 +167,8 @@ def test_files_of_a_board_are_written(files: Path, tmp_path: Path) -> None:
         (
             ["{files}", "--board", RND.name, "--forecaster", "naiv"],
             "--forecaster: no such forecaster: expected one of naive, seasonal-naive, persistence, seasonal, "
-            "autoregression, boosting, lstm, mixture, got naiv; did you mean naive? one of your own: name its file "
-            "with --from",
+            "autoregression, boosting, lstm, mixture, anchors, got naiv; did you mean naive? one of your own: name its "
+            "file with --from",
         ),
         (
             ["{files}", "--board", RND.name, "--device", "cuda"],

@@ -8,6 +8,7 @@ from typing import Any
 
 from borgtrace.errors import UsageError
 from borgtrace.extensions import Registry
+from borgtrace.forecast.anchors import Anchors
 from borgtrace.forecast.forecaster import Forecaster
 from borgtrace.forecast.forecasters import FORECASTERS, OwnForecaster
 from borgtrace.forecast.mixture import MixtureForecaster
@@ -24,11 +25,11 @@ def is_forecaster(value: Any) -> bool:
 
 
 OURS: dict[str, type[OwnForecaster]] = {**FORECASTERS, MixtureForecaster.name: MixtureForecaster}
-"""All of borgtrace's, by name."""
+"""Those of borgtrace that a file can hold, by name."""
 FORECASTER_KINDS = Registry[ForecasterKind](
     "forecaster",
     "borgtrace.forecasters",
-    OURS,
+    {**OURS, Anchors.name: Anchors},
     is_forecaster,
     "a class derived from borgtrace.Forecaster",
 )
