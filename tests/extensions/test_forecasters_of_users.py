@@ -123,7 +123,7 @@ def test_it_is_not_saved(cell: Path, newest: Path, name: str, run: Run, tmp_path
     assert code == 2
     assert err == (
         "borgtrace: --save: a file of forecasters holds numbers, and no code: expected some of "
-        f"{', '.join(FORECASTERS)}, got {name}; leave out --save, or --forecaster {name}\n"
+        f"{', '.join(FORECASTERS)}, mixture, got {name}; leave out --save, or --forecaster {name}\n"
     )
     assert not saved.exists()
 

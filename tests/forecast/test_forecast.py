@@ -318,7 +318,7 @@ def test_without_an_hour_there_is_no_answer(tmp_path: Path) -> None:
     [
         (
             {"forecasters": ("arima",)},
-            "--forecaster: no such forecaster: expected persistence or seasonal or ",
+            "--forecaster: no such forecaster: expected one of persistence, seasonal, ",
         ),
         ({"folds": 0}, "--folds: out of range: expected 1 to 1,000, got 0"),
         (

@@ -22,7 +22,7 @@ from borgtrace.forecast import (
 )
 from borgtrace.forecast.adapters import from_function
 from borgtrace.forecast.backtest import backtests_of
-from borgtrace.forecast.registry import OURS
+from borgtrace.forecast.registry import OURS, SAVABLE
 from borgtrace.forecast.trained import TrainedForecaster
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question.store_question import no_report
@@ -305,6 +305,6 @@ def test_a_class_of_ones_own_is_not_saved() -> None:
     with pytest.raises(UsageError) as caught:
         ForecastOptions(forecasters=(LastValue,), save="model.npz")
     assert str(caught.value) == (
-        f"--save: a file of forecasters holds numbers, and no code: expected some of {ALL_OF_OURS},"
+        f"--save: a file of forecasters holds numbers, and no code: expected some of {', '.join(SAVABLE)},"
         " got last-value; leave out --save, or --forecaster last-value"
     )

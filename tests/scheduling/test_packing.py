@@ -378,7 +378,7 @@ def test_a_task_above_every_machine_is_refused() -> None:
         (
             "worst",
             "--policy: no such policy: expected least-stranded, best-fit, worst-fit, first-fit, dot-product, random, "
-            "with +preempt or without, got worst; one of your own: name its file with --from",
+            "nilas, lava, with +preempt or without, got worst; one of your own: name its file with --from",
         ),
         (
             "best-fit:k=3",

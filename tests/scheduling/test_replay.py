@@ -674,6 +674,7 @@ def test_with_a_plan_a_task_is_impossible_by_what_is_planned() -> None:
             plan=plan,
             factor=1.0,
             compute=compute,
+            labels=None,
         ).rows
         found[row["policy"]] = row["pending_end"], row["impossible"], row["factor"]
     assert found == {"recorded": (1, 0, 1.0), "best-fit": (1, 1, 4.0)}

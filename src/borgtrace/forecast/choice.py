@@ -11,6 +11,7 @@ from borgtrace.forecast.forecasters import FORECASTERS, Boosting, Recurrent
 from borgtrace.forecast.registry import (
     FORECASTER_KINDS,
     OURS,
+    SAVABLE,
     ForecasterKind,
     check_needs_no_arguments,
     is_forecaster,
@@ -119,11 +120,11 @@ def _check_savable(choices: Sequence[ForecasterChoice]) -> None:
     """Refuse to save forecasters of others: to read one back would take their code."""
     for choice in choices:
         name = forecaster_name(choice)
-        if name not in OURS:
+        if name not in SAVABLE:
             raise UsageError(
                 "--save",
                 "a file of forecasters holds numbers, and no code",
-                expected=f"some of {', '.join(OURS)}",
+                expected=f"some of {', '.join(SAVABLE)}",
                 got=name,
                 way_out=f"leave out --save, or --forecaster {name}",
             )

@@ -24,12 +24,17 @@ def is_forecaster(value: Any) -> bool:
     )
 
 
-OURS: dict[str, type[OwnForecaster]] = {**FORECASTERS, MixtureForecaster.name: MixtureForecaster}
+SAVABLE: dict[str, type[OwnForecaster]] = {
+    **FORECASTERS,
+    MixtureForecaster.name: MixtureForecaster,
+}
 """Those of borgtrace that a file can hold, by name."""
+OURS: dict[str, ForecasterKind] = {**SAVABLE, Anchors.name: Anchors}
+"""All of borgtrace, by name."""
 FORECASTER_KINDS = Registry[ForecasterKind](
     "forecaster",
     "borgtrace.forecasters",
-    {**OURS, Anchors.name: Anchors},
+    OURS,
     is_forecaster,
     "a class derived from borgtrace.Forecaster",
 )

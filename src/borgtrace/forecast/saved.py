@@ -12,7 +12,7 @@ import numpy as np
 
 from borgtrace.errors import SourceError, check_names, first_line, shell_word
 from borgtrace.forecast.forecasters import OwnForecaster, array_of_shape
-from borgtrace.forecast.registry import OURS
+from borgtrace.forecast.registry import SAVABLE
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.forecast.trained import TrainedForecaster
 from borgtrace.storage import open_regular, refuse_shortage, replacing
@@ -141,7 +141,7 @@ def _arrays_of(trained: TrainedForecaster) -> dict[str, Any]:
 
 def _restored(name: str, arrays: Mapping[str, Any]) -> TrainedForecaster:
     """Return a forecaster of the program's own, with what it had learned."""
-    forecaster = OURS[name]()
+    forecaster = SAVABLE[name]()
     prefix = f"{name}/"
     own_arrays = {
         key.removeprefix(prefix): values for key, values in arrays.items() if key.startswith(prefix)
