@@ -33,7 +33,7 @@ UNKNOWN = {
         f"got zzz; {OWN}"
     ),
     "forecast {store} --forecaster zzz": lambda: (
-        f"--forecaster: no such forecaster: expected {' or '.join(FORECASTER_KINDS)}, got zzz; {OWN}"
+        f"--forecaster: no such forecaster: expected one of {listed(FORECASTER_KINDS)}, got zzz; {OWN}"
     ),
     "simulate {store} --policy zzz": lambda: (
         f"--policy: no such policy: expected {listed(SCHEDULER_KINDS)}, with +preempt or without, got zzz; {OWN}"

@@ -195,5 +195,5 @@ READERS: dict[str, tuple[Reader, set[str]]] = {
     "questions": (check_question_tables, set()),
 }
 """What reads a store, with the members of `Store` that it uses; each raises AssertionError for a wrong answer."""
-READ_NOTHING = {"attach_sql", "open", "digest", "keeper", "expect_current"}
+READ_NOTHING = {"attach_sql", "open", "digest", "keeper", "bucket_keeper", "expect_current"}
 """Members of `Store` that read no file of an open store."""
