@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from borgtrace.scheduling.lifetimes import AGES, Predictions
@@ -11,7 +13,7 @@ from borgtrace.schema.time import HOUR, MINUTE
 FOREVER = float("inf")
 
 
-class PlainPolicy:
+class PlainPolicy(ABC):
     """What the two have in common: machines with tasks, and when each has to be looked at."""
 
     def __init__(self, trace: ScheduleInput, predictions: Predictions) -> None:
@@ -50,11 +52,13 @@ class PlainPolicy:
                 ranked.append((level, left / capacity + left / capacity, machine))
         return min(ranked)[2]
 
+    @abstractmethod
     def level(self, machine: int, end: float, time: int) -> int:
-        raise NotImplementedError
+        """Return how bad a machine is for a task that is expected to end then."""
 
+    @abstractmethod
     def look(self, machine: int, time: int) -> None:
-        raise NotImplementedError
+        """Look at a machine again."""
 
     def schedule(self) -> list[int]:
         """Return the machine of each attempt."""

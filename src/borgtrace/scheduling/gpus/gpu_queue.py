@@ -250,10 +250,9 @@ def means_in_words(answer: pa.Table) -> str:
     )
     parts = []
     for row in rows:
-        part = (
-            f"{row['policy']} on {row['workload']} (ties: {row['ties']}) {row['empty_nodes']:.1f} "
-            f"of {row['nodes']:,} nodes empty, mean wait {row['wait']:,.0f} s"
-        )
+        run = f"{row['policy']} on {row['workload']} (ties: {row['ties']})"
+        empty = f"{row['empty_nodes']:.1f} of {row['nodes']:,} nodes empty"
+        part = f"{run} {empty}, mean wait {row['wait']:,.0f} s"
         if row["never_started"]:
             part += f", {row['never_started']:,} pods never started"
         parts.append(part)
