@@ -242,9 +242,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _write(self, path: str, data: bytes) -> None:
-        self.wfile.write(data)
-        with self.bucket.lock:
+        with self.bucket.lock:  # before they are sent: a client may be done, and the test look, as soon as they are
             self.bucket.body_bytes[path] += len(data)
+        self.wfile.write(data)
 
     def _hang_up(self, fault: str) -> None:
         self.close_connection = True

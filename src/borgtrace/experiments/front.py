@@ -10,6 +10,7 @@ def is_on_front(rates: Numbers, savings: Numbers) -> list[bool]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> is_on_front(np.array([0.0, 0.01, 0.02]), np.array([0.1, 0.3, 0.2]))
     [True, True, False]
     """
