@@ -65,6 +65,20 @@ def test_a_family_may_be_a_list_of_policies(tmp_path: Path) -> None:
     assert found.seeds == (0,)
 
 
+TWICE = {
+    'policies = ["limit", "limit"]': "policies: one is named twice: got limit",
+    'policies = {one = ["limit", "borg"], two = ["borg"]}': "policies: one is named twice: got borg",
+    'policies = {nsigma = {n = [2, 3]}, mine = ["nsigma:n=3"]}': "policies: one is named twice: got nsigma:n=3",
+}
+
+
+@pytest.mark.parametrize("line", TWICE)
+def test_no_policy_is_named_twice(tmp_path: Path, line: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plan(tmp_path, f'{line}\nstores = ["a"]')
+    assert str(caught.value) == f"{tmp_path / 'experiment.toml'}: {TWICE[line]}"
+
+
 SHORT = 'stores = ["a"]\npolicies = ["limit"]\n'
 WRONG = {
     "sedes = [1]": "sedes: no part of an experiment: expected one of stores, policies, seeds, machines, target, "

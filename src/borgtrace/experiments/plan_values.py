@@ -195,10 +195,12 @@ def families_of(
     Raises
     ------
     UsageError
-        A member is none, a family is empty, or a label or a parameter is not as it must be.
+        A member is none or named twice, a family is empty, or a label or a parameter is not as it must be.
     """
     if isinstance(value, list | tuple):
-        value = {_label_or_refuse(part, member, noun, label_of): [member] for member in value}
+        labels = [_label_or_refuse(part, member, noun, label_of) for member in value]
+        check_named_once(part, labels)
+        value = {label: [member] for label, member in zip(labels, value, strict=True)}
     if not isinstance(value, Mapping):
         raise UsageError(part, "not a table of families", got=kind_of(value))
     families: dict[str, tuple[Any, ...]] = {}
@@ -224,6 +226,19 @@ def _label_or_refuse(
     if label is None:
         raise UsageError(where, f"not a {noun}", got=kind_of(member))
     return label
+
+
+def check_named_once(part: str, names: Sequence[str]) -> None:
+    """Refuse what is named twice: both would be the same cells.
+
+    Raises
+    ------
+    UsageError
+        With the first such name.
+    """
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(part, "one is named twice", got=twice[0])
 
 
 def name_in_table(label: str, table: Values, where: str) -> str:

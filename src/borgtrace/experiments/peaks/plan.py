@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from borgtrace.errors import UsageError
 from borgtrace.experiments.plan_values import (
     Values,
+    check_named_once,
     check_number_of_cells,
     check_parts,
     check_seeds,
@@ -75,7 +76,8 @@ class PeakPlan:
         Raises
         ------
         UsageError
-            For a value out of range, seeds that change nothing, or more than 100,000 cells.
+            For a policy that is named twice, a value out of range, seeds that change nothing, or more than 100,000
+            cells.
         """
         own_class: Any = type(self)
         declared = declarations_of(own_class)
@@ -92,6 +94,8 @@ class PeakPlan:
             reason="a seed draws a sample of machines, and all are taken",
             way_out="machines = N",
         )
+        members = [member for family in self.policies.values() for member in family]
+        check_named_once("policies", [name_of(member) for member in members])
         if len(self.policies) > MOST_FAMILIES:
             raise UsageError(
                 "policies",

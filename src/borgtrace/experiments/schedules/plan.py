@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from borgtrace.errors import UsageError, check_names
 from borgtrace.experiments.plan_values import (
     Values,
+    check_named_once,
     check_number_of_cells,
     check_parts,
     check_seeds,
@@ -89,9 +90,7 @@ class SchedulePlan:
             )
         check_plan(self.plan)
         names = [name_of(member) for member in self.members]
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise UsageError("schedulers", "one is named twice", got=twice)
+        check_named_once("schedulers", names)
         if len(names) > MOST_SCHEDULERS:
             raise UsageError(
                 "schedulers",
