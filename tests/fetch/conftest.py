@@ -242,7 +242,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def _write(self, path: str, data: bytes) -> None:
-        with self.bucket.lock:  # before they are sent: a client may be done, and the test look, as soon as they are
+        # Before they are sent: a client may be done, and the test look, as soon as they are.
+        with self.bucket.lock:
             self.bucket.body_bytes[path] += len(data)
         self.wfile.write(data)
 
