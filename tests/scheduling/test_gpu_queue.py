@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import borgtrace
 from borgtrace.errors import UsageError
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.question import EngineTables
 from borgtrace.scheduling.gpus import GPU_POLICIES, GPU_QUEUE, GpuQueueOptions
 from borgtrace.scheduling.gpus.queue_replay import (
     EMPTY,
@@ -18,6 +21,7 @@ from borgtrace.scheduling.gpus.queue_replay import (
     PodTimes,
     replay_stays,
 )
+from borgtrace.scheduling.gpus.stored_workload import workload_of_store
 from tests.gpu_files import write_gpu_files
 from tests.scheduling.gpu_cells import Pod, run_of
 
@@ -85,6 +89,59 @@ def test_a_row_for_each_day(tmp_path: Path) -> None:
         assert row["allocation"] == pytest.approx(100 * 8 * 3750 / 16_000 / 24)
     assert "nodes empty" in result.sentence
     assert result.plot() is not None
+
+
+def store_of(folder: Path, store: Path) -> Path:
+    ingest([folder], store, IngestOptions(jobs=1, dialect="openb"))
+    return store
+
+
+def test_a_store_of_the_same_files_has_the_same_times(tmp_path: Path) -> None:
+    folder = write_gpu_files(tmp_path / "gpus")
+    columns = ("arrived", "waiting", "wait_mean", "never_started", "allocation")
+    answers = []
+    for source in (folder, store_of(folder, tmp_path / "cell")):
+        table = GPU_QUEUE.run(source, policies=("best-fit",)).table
+        answers.append(table.select(columns).to_pylist())
+        # Ends at the last instant of this trace are none: in the store the last pod, which has no GPU, runs until the
+        # end of the one before it, a minute less.
+        n_seconds = 40 * 3600 - 60 * len(answers[1:])
+        assert table["running"].to_pylist() == pytest.approx([n_seconds / 86_400])
+    assert answers[0] == answers[1]
+    assert answers[1][0]["arrived"] == 40
+
+
+def test_tasks_without_an_end_run_until_the_last_event(tmp_path: Path) -> None:
+    folder = write_gpu_files(tmp_path / "gpus")
+    pods = folder / "openb_pod_list_default.csv"
+    header, first, *others = pods.read_text().splitlines()
+    words = first.split(",")
+    # A pod that still runs has no end, and one that never started runs from its arrival.
+    words[7], words[9] = "Running", ""
+    others[0] = others[0].rpartition(",")[0] + ","
+    pods.write_text("\n".join([header, ",".join(words), *others]) + "\n")
+    store = borgtrace.open(store_of(folder, tmp_path / "cell"))
+    times = workload_of_store(store, EngineTables.of(store)).pods.times
+    assert times is not None
+    # The pod of minute 38 runs for an hour; the end of the last one is the last instant, which is none.
+    begun = times[:, 0] - times[:, 0].min()
+    assert times[begun == 0, 1].tolist() == [38 * 60 + 3600]
+    assert times[begun == 60, 1].tolist() == [3600]
+    assert sorted(begun) == [60 * minute for minute in range(40)]
+
+
+def test_a_store_without_any_end_is_not_applicable(tmp_path: Path) -> None:
+    folder = write_gpu_files(tmp_path / "gpus")
+    pods = folder / "openb_pod_list_default.csv"
+    header, *lines = pods.read_text().splitlines()
+    running = []
+    for line in lines:
+        words = line.split(",")
+        words[7], words[9] = "Running", ""
+        running.append(",".join(words))
+    pods.write_text("\n".join([header, *running]) + "\n")
+    result = GPU_QUEUE.run(store_of(folder, tmp_path / "cell"))
+    assert result.not_applicable == "nobody said when the pods of cell came and went"
 
 
 def test_fewer_nodes(tmp_path: Path) -> None:

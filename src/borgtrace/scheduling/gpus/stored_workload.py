@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.question import EngineTables, NotApplicable
@@ -18,6 +19,8 @@ from borgtrace.scheduling.gpus.cell import MOST_DEVICES, WHOLE
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.pods import GpuPods
 from borgtrace.scheduling.gpus.workload import GpuWorkload
+from borgtrace.schema import TERMINAL_EVENTS
+from borgtrace.schema.time import AFTER_TRACE, SECOND
 from borgtrace.store import Store
 
 MODEL = "gpu_model"
@@ -131,7 +134,47 @@ def pods_of_store(
         n_gpus=-(-request // WHOLE),
         gpu_milli=np.minimum(request, WHOLE),
         spec=specs_of_store(tables, names, models),
+        times=times_of_store(tables),
     )
+
+
+def times_of_store(tables: EngineTables) -> Index | None:
+    """Return when tasks were submitted, and how long they ran, in seconds: int64 (tasks, 2), in the order of their ids.
+
+    They run from their first start, or their arrival where they never started, to their last end, or the last event of
+    the trace where they have none.  None where no event says when any task ended.
+
+    Parameters
+    ----------
+    tables
+        Of the store.
+    """
+    if not tables.has("instance_events"):
+        return None
+    events = tables.instance_events
+    events = events.filter(events.time < AFTER_TRACE)
+    times = events.group_by(list(TASK)).agg(
+        submitted=events.time.min(),
+        started=events.time.min(where=events.type == "SCHEDULE"),
+        ended=events.time.max(where=events.type.isin(TERMINAL_EVENTS)),
+        last=events.time.max(),
+    )
+    tasks = tables.tasks
+    rows = tables.fetch(
+        tasks.select(*TASK)
+        .left_join(times, list(TASK))
+        .order_by(list(TASK))
+        .select("submitted", "started", "ended", "last"),
+        "times",
+    )
+    if rows["ended"].null_count == rows.num_rows:
+        return None
+    last = pc.max(rows["last"])
+    submitted = pc.fill_null(rows["submitted"], last)
+    started = pc.coalesce(rows["started"], submitted)
+    ended = pc.max_element_wise(pc.coalesce(rows["ended"], last), started)
+    duration = pc.subtract(ended, started)
+    return np.column_stack([whole_numbers(times, 1 / SECOND) for times in (submitted, duration)])
 
 
 def specs_of_store(tables: EngineTables, names: Sequence[str], models: Sequence[str]) -> list[str]:
