@@ -49,6 +49,14 @@ def test_a_row_for_each_policy_at_100_percent(run: Run, folder: Path) -> None:
     assert run(folder, "--runs", 2, "--policy", "fgd", "--policy", "best-fit")[1] == out
 
 
+def test_nothing_is_said_of_claims_where_arrivals_are_drawn(run: Run, folder: Path) -> None:
+    """What was published is of other pods."""
+    code, out, err = run(folder, "--runs", 1, "--policy", "fgd", "--json")
+    assert code == 0
+    assert "laim" not in err
+    assert json.loads(out)["claims"] == []
+
+
 def test_two_processes_give_the_same(run: Run, folder: Path) -> None:
     words = (folder, "--runs", 1, "--policy", "best-fit", "--policy", "dot-product")
     assert run(*words, "--jobs", 2)[1] == run(*words)[1]

@@ -42,7 +42,7 @@ FAULTS = {
     ),
     "no machine": (
         "return math.inf",
-        "it takes none of 6 machines that have room for the task",
+        "it takes none of 8 machines that have room for the task",
     ),
     "printing": (
         "print('asked')\n    return 0",
@@ -119,6 +119,69 @@ SCHEDULER = Scheduler(name="own", about="a scheduler of a test", accepts=accepts
 """
     _, failures = failures_of(tmp_path, text)
     assert failures == (f"{FEW}, accepts returns 7: expected True or False",)
+
+
+HALF = "for a task that takes half a GPU"
+OF_DEVICES = {
+    "a full device": (
+        "return 2",
+        f"{HALF}, device returns 2, of which 0 is free: the task takes 0.5",
+    ),
+    "no device": (
+        "return -1",
+        f"{HALF}, device returns -1: expected a place in machine.devices, 0 to 7",
+    ),
+    "NaN": (
+        "return float('nan')",
+        f"{HALF}, device returns nan: expected a place in machine.devices, 0 to 7",
+    ),
+    "half a place": (
+        "return 0.5",
+        f"{HALF}, device returns 0.5: expected a place in machine.devices, 0 to 7",
+    ),
+    "nothing": ("machine.devices", f"{HALF}, device returns None: is there a return at its end?"),
+    "the first": (
+        "return 0",
+        "on a machine whose first GPU is full, device returns 0, of which 0 is free: the task takes 0.25",
+    ),
+    "a model": (
+        "return machine.gpu_model",
+        "it asks for machine.gpu_model, which a scheduler does not know: a machine has cpu_capacity, "
+        "memory_capacity, gpu_capacity, cpu_free, memory_free, gpu_free, n_tasks, devices",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", OF_DEVICES)
+def test_a_fault_in_the_choice_of_a_device_is_named(tmp_path: Path, fault: str) -> None:
+    body, sentence = OF_DEVICES[fault]
+    text = f"""from borgtrace import Scheduler
+
+
+def device(task, machine):
+    {body}
+
+
+SCHEDULER = Scheduler(name="own", about="a scheduler of a test", device=device)
+"""
+    _, failures = failures_of(tmp_path, text)
+    assert failures == (sentence,)
+
+
+READING_DEVICES = """from borgtrace import Scheduler
+
+
+def score(task, machine):
+    return sum(machine.devices) - task.gpu
+
+
+SCHEDULER = Scheduler(name="own", about="a scheduler of a test", score=score)
+"""
+
+
+def test_a_score_may_read_devices(tmp_path: Path) -> None:
+    file = write(tmp_path, "own.py", READING_DEVICES)
+    check_scheduler(import_source(str(file)).SCHEDULER)
 
 
 def test_what_has_no_words(tmp_path: Path) -> None:

@@ -161,9 +161,9 @@ def names_of_styles() -> Iterable[str]:
 
 def names_of_gpu_policies() -> Iterable[str]:
     """Return the names of policies for GPUs."""
-    from borgtrace.scheduling.gpus import GPU_POLICIES
+    from borgtrace.scheduling.gpus import GPU_SCHEDULER_KINDS
 
-    return GPU_POLICIES
+    return GPU_SCHEDULER_KINDS
 
 
 def names_of_papers() -> Iterable[str]:

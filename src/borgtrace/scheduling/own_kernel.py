@@ -36,24 +36,30 @@ SCORE_MACHINES = types.boolean(
 room for their scores, and for the place of the one that is asked.  Returned: whether no function raised an error."""
 
 
-@intrinsic
-def score_machines_at(typing_context, address, arguments):  # type: ignore[no-untyped-def]
-    """Call what :func:`kernel_of` returns by its address, with a tuple of arguments.
+def calling(signature: Any) -> Any:
+    """Return what compiled code calls with the address of a function of a signature, and a tuple of its arguments.
 
     Numba's own type of functions would do the same, but of every kernel that is handed a function, Numba then works out
     the types of all arguments anew at each call from Python: half a millisecond, of a state with many arrays.
     """
-    signature = types.boolean(types.int64, types.Tuple(SCORE_MACHINES.args))
 
-    def generate(context, builder, _, values):  # type: ignore[no-untyped-def]
-        pointer, packed = values
-        of_arguments = [context.get_value_type(kind) for kind in SCORE_MACHINES.args]
-        returned = context.get_value_type(SCORE_MACHINES.return_type)
-        function_type = ir.FunctionType(returned, of_arguments)
-        function = builder.inttoptr(pointer, function_type.as_pointer())
-        return builder.call(function, cgutils.unpack_tuple(builder, packed))
+    @intrinsic
+    def call_at(typing_context, address, arguments):  # type: ignore[no-untyped-def]
+        def generate(context, builder, _, values):  # type: ignore[no-untyped-def]
+            pointer, packed = values
+            of_arguments = [context.get_value_type(kind) for kind in signature.args]
+            returned = context.get_value_type(signature.return_type)
+            function_type = ir.FunctionType(returned, of_arguments)
+            function = builder.inttoptr(pointer, function_type.as_pointer())
+            return builder.call(function, cgutils.unpack_tuple(builder, packed))
 
-    return signature, generate
+        return signature.return_type(types.int64, types.Tuple(signature.args)), generate
+
+    return call_at
+
+
+score_machines_at = calling(SCORE_MACHINES)
+"""Calls what :func:`kernel_of` returns."""
 
 
 @cache

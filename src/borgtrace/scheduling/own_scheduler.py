@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -84,8 +85,17 @@ def is_common(cell: CellState) -> Flags:
     return np.asarray(n_allowed * COMMON >= cell.allowed.shape[1])
 
 
-def compiled_or_refused(scheduler: Scheduler) -> Any:
+def compiled_or_refused(
+    scheduler: Scheduler, compile_scheduler: Callable[[Scheduler], Any] = kernel_of
+) -> Any:
     """Compile a scheduler.
+
+    Parameters
+    ----------
+    scheduler
+        Whose functions are compiled.
+    compile_scheduler
+        Compiles them for the replay that asks.
 
     Raises
     ------
@@ -93,7 +103,7 @@ def compiled_or_refused(scheduler: Scheduler) -> Any:
         Numba cannot; the message has the line, and what Numba refuses.
     """
     try:
-        return kernel_of(scheduler)
+        return compile_scheduler(scheduler)
     # Numba raises many kinds of errors, some of them Python's own.
     except Exception as error:
         located = failure_of_extension(error)
@@ -159,6 +169,19 @@ def raise_failure(scheduler: Scheduler | None, own: OwnScores | None) -> None:
         return
     task = task_view(own.fields[own.marks[TASK]])
     machine = machine_view(own.failed, has_gpus=own.has_gpus)
+    raise_failed_score(scheduler, task, machine)
+
+
+def raise_failed_score(scheduler: Scheduler, task: Any, machine: Any) -> None:
+    """Raise the error of a score with which something is wrong.
+
+    Raises
+    ------
+    UsageError
+        It is NaN.
+    Exception
+        What the function itself raises: it is called again, in plain Python, so that the error has its line.
+    """
     for function in (scheduler.accepts, scheduler.score):
         # What was compiled hides its lines.
         getattr(function, "py_func", function)(task, machine)
@@ -186,8 +209,15 @@ def machine_view(failed: Index, *, has_gpus: bool) -> MachineView:
     )
 
 
-def shown(view: TaskView | MachineView) -> str:
+def shown(view: Any) -> str:
     """Return a task or a machine for a message: ``task(cpu=0.25, memory=0.5, gpu=0, priority=9)``."""
     noun = "task" if isinstance(view, TaskView) else "machine"
-    values = [f"{name}={value:.4g}" for name, value in view._asdict().items()]
+    values = [f"{name}={shown_value(value)}" for name, value in view._asdict().items()]
     return f"{noun}({', '.join(values)})"
+
+
+def shown_value(value: float | tuple[float, ...]) -> str:
+    """Return a number, or several in brackets, with four digits each."""
+    if isinstance(value, tuple):
+        return f"({', '.join(shown_value(one) for one in value)})"
+    return f"{value:.4g}"

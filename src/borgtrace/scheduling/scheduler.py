@@ -18,7 +18,7 @@ class TaskView(NamedTuple):
     cpu, memory
         What it is planned with, as shares of the largest machine.
     gpu
-        GPUs that it requests; 0 where the trace has none.
+        GPUs that it requests; 0 where the trace has none.  Less than 1 is a share of one device.
     priority
         As in the trace.
     """
@@ -42,6 +42,9 @@ class MachineView(NamedTuple):
         What no task there is planned with, in the same units.
     n_tasks
         Tasks that run there.
+    devices
+        Where devices are known, which is in ``borgtrace simulate gpus`` alone: what is free of each GPU, as a share of
+        it, 8 numbers; 0 where there is none.
     """
 
     cpu_capacity: float
@@ -56,6 +59,7 @@ class MachineView(NamedTuple):
 Score = Callable[[TaskView, MachineView], float]
 Filter = Callable[[TaskView, MachineView], bool]
 Rank = Callable[[TaskView], float]
+DeviceChoice = Callable[[TaskView, MachineView], int]
 
 
 def least_left(task: TaskView, machine: MachineView) -> float:
@@ -72,11 +76,11 @@ def anywhere(task: TaskView, machine: MachineView) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Scheduler:
-    """A scheduler made of plain functions, for ``borgtrace simulate`` and ``borgtrace compact``.
+    """A scheduler made of plain functions, for ``borgtrace simulate``, ``simulate gpus`` and ``compact``.
 
     The program keeps room, constraints and anti-affinity: the functions are asked only of machines that could take the
-    task.  `score` and `accepts` are compiled by Numba, so they are written in the part of Python that it knows, and
-    their results follow from their arguments alone: borgtrace asks again only where a machine has changed.
+    task.  `score`, `accepts` and `device` are compiled by Numba, so they are written in the part of Python that it
+    knows, and their results follow from their arguments alone: borgtrace asks again only where a machine has changed.
 
     Parameters
     ----------
@@ -94,6 +98,9 @@ class Scheduler:
     victim
         ``victim(task)``: where a task evicts those of lower tiers, the smallest on the machine goes first, and of
         equal ones the one that started last.  By default the lowest priority.
+    device
+        ``device(task, machine)``: where a task takes a share of one GPU, the place of that GPU in ``machine.devices``;
+        only ``borgtrace simulate gpus`` asks.  By default that on which least is left.
 
     Raises
     ------
@@ -114,6 +121,7 @@ class Scheduler:
     accepts: Filter = anywhere
     order: Rank | None = None
     victim: Rank | None = None
+    device: DeviceChoice | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is no function of the right number of arguments."""
@@ -138,6 +146,7 @@ ROLES = {
     "accepts": ("task", "machine"),
     "order": ("task",),
     "victim": ("task",),
+    "device": ("task", "machine"),
 }
 """What a scheduler is made of, and the arguments of each."""
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index
+from borgtrace.scheduling.gpus.cell import MOST_DEVICES
+from borgtrace.scheduling.gpus.node_kernel import NodeView
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.own_kernel import GPU_PARTS
 from borgtrace.scheduling.own_scheduler import (
@@ -22,6 +24,8 @@ from borgtrace.scheduling.own_scheduler import (
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.policies import SCHEDULER_KINDS, PlacementPolicy, is_scheduler
 from borgtrace.scheduling.scheduler import ROLES, MachineView, Scheduler, TaskView
+from borgtrace.testing.gpu_schedulers import check_compiled_for_gpus, check_device
+from borgtrace.testing.plain_schedulers import in_python, plain_score
 from borgtrace.testing.trial import Trials, check_words
 
 _MACHINES = 12
@@ -33,16 +37,17 @@ class Asked(NamedTuple):
 
     where: str
     task: TaskView
-    machine: MachineView
+    machine: Any
 
 
 def check_scheduler(scheduler: Scheduler) -> None:
     """Check that a scheduler keeps its contract; this needs no store.
 
-    Its functions return numbers (the filter: yes or no) for every task and machine: with and without GPUs, for a task
-    that asks for nothing, for a machine that is empty or becomes full.  They return the same again, ask for nothing
-    that a scheduler does not know, print nothing, and take some machine.  Numba can compile score and filter, which
-    then say the same, and a small cell is packed as by asking every machine each time.
+    Its functions return numbers (the filter: yes or no; the choice of a device: one with room) for every task and
+    machine: with and without GPUs, for a task that asks for nothing, for a machine that is empty or becomes full.  They
+    return the same again, ask for nothing that a scheduler does not know, print nothing, and take some machine.  Numba
+    can compile score, filter and choice of a device, which then say the same, and small cells, with devices that are
+    known and, unless it reads these, without, are packed as by asking every machine each time.
 
     Parameters
     ----------
@@ -77,7 +82,8 @@ def _check_function(trials: Trials, scheduler: Scheduler, role: str) -> None:
     """Check one of the functions in plain Python, where a failure has its line."""
     function = in_python(getattr(scheduler, role))
     first: list[Any] = []
-    for asked in questions():
+    asked_of_it = questions_of(role)
+    for asked in asked_of_it:
         arguments = arguments_of(role, asked)
         value = trials.call(asked.where, partial(_called, function, arguments))
         if value is None:
@@ -90,7 +96,7 @@ def _check_function(trials: Trials, scheduler: Scheduler, role: str) -> None:
     if trials.failures:
         return
     # In another order: what it remembers of one question shows in the next.
-    for asked, before in reversed(list(zip(questions(), first, strict=True))):
+    for asked, before in reversed(list(zip(asked_of_it, first, strict=True))):
         arguments = arguments_of(role, asked)
         if _called(function, arguments) != before:
             trials.add(
@@ -103,6 +109,8 @@ def _check_value(trials: Trials, role: str, asked: Asked, value: Any) -> None:
     if role == "accepts":
         if not isinstance(value, bool | np.bool_):
             trials.add(f"accepts returns {value!r}: expected True or False", asked.where)
+    elif role == "device":
+        check_device(trials, asked.where, asked.task, asked.machine, value)
     elif isinstance(value, float | np.floating) and np.isnan(value):
         trials.add(f"{role} returns NaN: return infinity for what should not be used", asked.where)
     elif not is_number(value):
@@ -124,7 +132,7 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         if "can't set attribute" in str(error):
             return Complaint("it changes its input: a task and a machine stay as they are")
         view = error.obj
-        if not isinstance(view, TaskView | MachineView):
+        if not isinstance(view, TaskView | MachineView | NodeView):
             raise
         noun = "task" if isinstance(view, TaskView) else "machine"
         return Complaint(
@@ -143,7 +151,10 @@ def _check_takes_some(trials: Trials, scheduler: Scheduler) -> None:
 
 
 def _check_compiled(trials: Trials, scheduler: Scheduler) -> None:
-    """Check that Numba compiles score and filter, and that a small cell is packed as by asking all in Python."""
+    """Check that Numba compiles score and filter, and that small cells are packed as by asking all in Python."""
+    check_compiled_for_gpus(trials, scheduler)
+    if trials.failures or reads_devices(scheduler):
+        return
     try:
         compiled_or_refused(scheduler)
     except UsageError as error:
@@ -214,16 +225,15 @@ def plain_choices(scheduler: Scheduler, cell: SmallCell) -> Index:
     return choices
 
 
-def plain_score(scheduler: Scheduler, task: TaskView, machine: MachineView) -> float:
-    """Return the score of a machine in plain Python; infinity where it is not accepted."""
-    if not in_python(scheduler.accepts)(task, machine):
-        return np.inf
-    return float(in_python(scheduler.score)(task, machine))
-
-
-def in_python(function: Any) -> Any:
-    """Return a function as it was written."""
-    return getattr(function, "py_func", function)
+def reads_devices(scheduler: Scheduler) -> bool:
+    """Whether a scheduler asks for devices, so that it is one for ``borgtrace simulate gpus`` alone."""
+    for asked in questions():
+        machine = MachineView(*asked.machine[: len(MachineView._fields)])
+        try:
+            plain_score(scheduler, asked.task, machine)
+        except AttributeError:
+            return True
+    return False
 
 
 def arguments_of(role: str, asked: Asked) -> tuple[Any, ...]:
@@ -232,22 +242,44 @@ def arguments_of(role: str, asked: Asked) -> tuple[Any, ...]:
     return tuple(both[name] for name in ROLES[role])
 
 
+def questions_of(role: str) -> list[Asked]:
+    """Return what a function of this role is asked about."""
+    if role != "device":
+        return questions()
+    return [asked for asked in questions() if 0 < asked.task.gpu < 1]
+
+
 def questions() -> list[Asked]:
     """Return tasks and machines that they fit on."""
     task = TaskView(cpu=0.125, memory=0.0625, gpu=0.0, priority=200)
-    machine = MachineView(1.0, 0.5, 0.0, 0.5, 0.25, 0.0, 7)
+    machine = NodeView(1.0, 0.5, 0.0, 0.5, 0.25, 0.0, 7, (0.0,) * MOST_DEVICES)
     empty = machine._replace(cpu_free=1.0, memory_free=0.5, n_tasks=0)
     full = machine._replace(cpu_free=0.125, memory_free=0.0625)
-    with_gpus = machine._replace(gpu_capacity=8.0, gpu_free=2.5)
+    with_gpus = with_devices(machine, 0.5, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    two_gpus = with_devices(machine, 0.0, 0.25)
     return [
         Asked("on a machine with a few tasks", task, machine),
         Asked("on an empty machine", task, empty),
         Asked("on a machine that becomes full", task, full),
         Asked("for a task that asks for nothing", TaskView(0.0, 0.0, 0.0, 0), machine),
         Asked("for a task that takes half a GPU", task._replace(gpu=0.5, priority=0), with_gpus),
+        Asked("for a task that takes two GPUs", task._replace(gpu=2.0), with_gpus),
+        Asked("on a machine whose first GPU is full", task._replace(gpu=0.25), two_gpus),
         Asked(
             "on a small machine",
             task._replace(cpu=0.01),
-            MachineView(0.25, 0.25, 0.0, 0.1, 0.2, 0.0, 1),
+            machine._replace(
+                cpu_capacity=0.25, memory_capacity=0.25, cpu_free=0.1, memory_free=0.2, n_tasks=1
+            ),
         ),
     ]
+
+
+def with_devices(machine: Any, *free: float) -> Any:
+    """Return a machine with GPUs, of which so much is free."""
+    missing = MOST_DEVICES - len(free)
+    return machine._replace(
+        gpu_capacity=float(len(free)),
+        gpu_free=sum(free),
+        devices=(*free, *(0.0,) * missing),
+    )

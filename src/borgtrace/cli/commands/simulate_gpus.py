@@ -9,6 +9,7 @@ from borgtrace.cli.command import command
 from borgtrace.cli.completion import complete_gpu_policies
 from borgtrace.cli.option_effects import NoEffectWith, NoEffectWithout
 from borgtrace.cli.options import (
+    FromOption,
     JsonOption,
     MemoryOption,
     OutOption,
@@ -93,6 +94,7 @@ ListGpuPoliciesOption = Annotated[bool, Option("--list", help="List the policies
 def simulate_gpus(
     store: GpuTraceArgument = None,
     policy: GpuPolicyOption = None,
+    sources: FromOption = None,
     workload: WorkloadOption = None,
     ties: TiesOption = None,
     departures: DeparturesOption = False,
@@ -116,10 +118,12 @@ def simulate_gpus(
     Example: borgtrace simulate gpus openb --workload default --policy fgd --policy best-fit
     """
     from borgtrace.cli.answers import ask
+    from borgtrace.cli.own_code import names_in_own_code, print_names_of
     from borgtrace.report.answer_files import check_png
     from borgtrace.scheduling.gpus import (
         GPU_POLICIES,
         GPU_QUEUE,
+        GPU_SCHEDULER_KINDS,
         GPU_SCHEDULING,
         GpuQueueOptions,
         GpuSchedulingOptions,
@@ -127,15 +131,15 @@ def simulate_gpus(
     )
     from borgtrace.scheduling.gpus.gpu_queue import DEFAULTS
 
+    own_schedulers = names_in_own_code(sources, GPU_SCHEDULER_KINDS)
     if list_names:
-        for name, one in GPU_POLICIES.items():
-            print(f"{name:<22}{one.about}")
+        print_names_of(GPU_SCHEDULER_KINDS)
         return
     check_png(png, out)
     opened = open_gpu_trace(required_store(store), memory)
     if departures:
         options_of_queue = GpuQueueOptions(
-            policies=tuple(policy or DEFAULTS),
+            policies=tuple(policy or (*DEFAULTS, *own_schedulers)),
             workloads=tuple(workload or ("default",)),
             ties=tuple(ties or ("file",)),
             nodes=nodes,
@@ -144,8 +148,10 @@ def simulate_gpus(
         )
         ask(GPU_QUEUE, opened, options_of_queue, out=out, png=png, as_json=as_json, raw=raw)
         return
+    # Where nothing is named, all of ours.
+    defaults = (*GPU_POLICIES, *own_schedulers) if own_schedulers else ()
     options = GpuSchedulingOptions(
-        policies=tuple(policy or ()),
+        policies=tuple(policy or defaults),
         workloads=tuple(workload or ()),
         ties=tuple(ties or ("rank",)),
         loads=tuple(load or (100,)),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import check_names
 from borgtrace.question import EngineTables, Provenance, Result, Row
-from borgtrace.question.store_question import StoreQuestion
+from borgtrace.question.store_question import NamedCode, StoreQuestion
 from borgtrace.scheduling.gpus.folder import GpuFolder, open_folder
+from borgtrace.scheduling.gpus.gpu_options import label_of, named_schedulers
 from borgtrace.scheduling.gpus.stored_workload import workload_of_store
 from borgtrace.scheduling.gpus.workload import GpuWorkload
 from borgtrace.schema.dialects import dialect
@@ -45,6 +46,8 @@ def open_gpu_trace(path: str | Path, memory: str = "4GB") -> Store | GpuFolder:
 class GpuQuestion(StoreQuestion):
     """A question about pods on GPUs: ``compute(workloads, options, report)`` returns rows."""
 
+    code: NamedCode = field(default=named_schedulers, compare=False)
+
     def run(
         self,
         store: Store | GpuFolder | str | Path,
@@ -65,15 +68,25 @@ class GpuQuestion(StoreQuestion):
         subject = open_gpu_trace(store) if isinstance(store, str | Path) else store
         # The base is named: a dataclass with slots is another class than the one that `super` would look for.
         if isinstance(subject, Store):
-            return StoreQuestion.run(self, subject, engine, **parameters)
+            return StoreQuestion.run(self.without_claims(), subject, engine, **parameters)
         values = self.with_defaults(parameters)
         options = self.parse_options(values)
-        return self.result(
+        asked = self if subject.arrivals else self.without_claims()
+        return asked.result(
             tables_of_folder(subject),
             self.recorded_parameters(values),
             lambda: self.rows_of_folder(subject, options),
             code=self.code(options),
         )
+
+    def without_claims(self) -> GpuQuestion:
+        """Return the question as it is asked where arrivals are drawn: what was published is of other ones."""
+        return replace(self, claims=())
+
+    def recorded_parameters(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Name schedulers that were given as objects by their labels."""
+        policies = [label_of(policy) for policy in parameters["policies"]]
+        return {**parameters, "policies": policies}
 
     def rows_of_folder(self, folder: GpuFolder, options: Any) -> Sequence[Row]:
         """Return the rows of the answer on a folder."""

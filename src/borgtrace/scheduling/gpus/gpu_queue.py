@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.engine.workers import map_workers
-from borgtrace.errors import check_names
 from borgtrace.kernels.arrays import Index
 from borgtrace.question import Answer, Column, NotApplicable, Report, Row, charts, query_answer
 from borgtrace.scheduling.gpus.arrivals import PodArrivals
 from borgtrace.scheduling.gpus.gpu_charts import labelled_rows
+from borgtrace.scheduling.gpus.gpu_options import GpuOptions, NamedPolicy, gpu_policy
 from borgtrace.scheduling.gpus.gpu_question import GpuQuestion
 from borgtrace.scheduling.gpus.policies import GPU_POLICIES
 from borgtrace.scheduling.gpus.queue_replay import (
@@ -35,8 +35,9 @@ from borgtrace.scheduling.gpus.queue_replay import (
     Stays,
     replay_stays,
 )
-from borgtrace.scheduling.gpus.workload import TIES, GpuWorkload
-from borgtrace.schema.bounds import POSITIVE_SHARE, PROCESSES, SEED, check_fields
+from borgtrace.scheduling.gpus.workload import GpuWorkload
+from borgtrace.scheduling.scheduler import Scheduler
+from borgtrace.schema.bounds import POSITIVE_SHARE
 
 DAY_S = 86_400
 DEFAULTS = ("bids", "fgd", "best-fit")
@@ -76,36 +77,19 @@ ANSWER = Answer(
 
 
 @dataclass(frozen=True, slots=True)
-class GpuQueueOptions:
-    """What is simulated.
+class GpuQueueOptions(GpuOptions):
+    """What is simulated: see :class:`~borgtrace.scheduling.gpus.gpu_options.GpuOptions`.
 
     Attributes
     ----------
-    policies
-        Names of policies.
-    workloads
-        Names of lists of pods, of a folder.
-    ties
-        Rules for ties: ``rank``, ``drawn``, ``file``.
     nodes
         Share of the nodes that are there, drawn at random.
-    seed
-        Of what is drawn.
-    jobs
-        Processes.
     """
 
-    policies: Sequence[str] = DEFAULTS
+    policies: Sequence[str | Scheduler] = DEFAULTS
     workloads: Sequence[str] = ("default",)
     ties: Sequence[str] = ("file",)
     nodes: Annotated[float, POSITIVE_SHARE] = 1.0
-    seed: Annotated[int, SEED] = 42
-    jobs: Annotated[int, PROCESSES] = 1
-
-    def __post_init__(self) -> None:
-        check_names("--policy", self.policies, GPU_POLICIES, "no such policy for GPUs")
-        check_names("--ties", self.ties, TIES, "no such rule for ties")
-        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +97,8 @@ class GpuQueueRun:
     """One replay: a workload on the nodes that are there, a policy, and a rule for ties."""
 
     workload: GpuWorkload
-    policy: str
+    name: str
+    policy: NamedPolicy
     ties: str
 
 
@@ -126,9 +111,9 @@ def compute(
         if workload.pods.times is None:
             raise NotApplicable(f"nobody said when the pods of {workload.name} came and went")
         smaller = with_fewer_nodes(workload, options.nodes, options.seed)
-        for policy in options.policies:
+        for name, policy in options.named_policies().items():
             for ties in options.ties:
-                runs.append(GpuQueueRun(smaller, policy, ties))
+                runs.append(GpuQueueRun(smaller, name, policy, ties))
     rows: list[Row] = []
     replay_one = partial(rows_of_run, seed=options.seed)
     for of_run in map_workers(replay_one, reporting(runs, report), options.jobs, place="gpus"):
@@ -139,7 +124,7 @@ def compute(
 def reporting(runs: Sequence[GpuQueueRun], report: Report) -> Iterator[GpuQueueRun]:
     """Yield the runs, reporting each before."""
     for done, run in enumerate(runs):
-        report(f"{run.workload.name}, {run.policy}", done, len(runs))
+        report(f"{run.workload.name}, {run.name}", done, len(runs))
         yield run
 
 
@@ -173,7 +158,7 @@ def rows_of_run(run: GpuQueueRun, *, seed: int) -> list[Row]:
     times = PodTimes(submitted, spans[order, 1])
     ranks = np.random.default_rng(seed).permutation(len(workload.nodes))
     replayed = workload.run(PodArrivals(order, ranks), run.ties, seed)
-    stays = replay_stays(replayed, times, GPU_POLICIES[run.policy], DAY_S)
+    stays = replay_stays(replayed, times, gpu_policy(run.policy), DAY_S)
     return list(rows_by_day(run, stays, submitted))
 
 
@@ -188,7 +173,7 @@ def rows_by_day(run: GpuQueueRun, stays: Stays, submitted: Index) -> Iterator[Ro
         started_waits = waits[is_new & has_started]
         yield {
             "workload": run.workload.name,
-            "policy": run.policy,
+            "policy": run.name,
             "ties": run.ties,
             "day": day,
             "nodes": len(run.workload.nodes),

@@ -17,16 +17,15 @@ from typing import Annotated
 import numpy as np
 
 from borgtrace.engine.workers import map_workers
-from borgtrace.errors import check_names
 from borgtrace.question import Answer, Column, Report, Row
 from borgtrace.scheduling.gpus.fgd_claims import CLAIMS
 from borgtrace.scheduling.gpus.fgd_results import FIRST_SEED, N_RUNS
 from borgtrace.scheduling.gpus.gpu_charts import best_in_words, chart
+from borgtrace.scheduling.gpus.gpu_options import GpuOptions, NamedPolicy, gpu_policy
 from borgtrace.scheduling.gpus.gpu_question import GpuQuestion
 from borgtrace.scheduling.gpus.metrics import LOADS, LoadColumns
-from borgtrace.scheduling.gpus.policies import GPU_POLICIES
-from borgtrace.scheduling.gpus.workload import TIES, GpuWorkload, columns_of_run
-from borgtrace.schema.bounds import GPU_RUNS, PROCESSES, SEED, check_fields
+from borgtrace.scheduling.gpus.workload import GpuWorkload, columns_of_run
+from borgtrace.schema.bounds import GPU_RUNS, SEED
 
 ANSWER = Answer(
     grain="workload, policy, rule for ties and load",
@@ -89,39 +88,20 @@ ANSWER = Answer(
 
 
 @dataclass(frozen=True, slots=True)
-class GpuSchedulingOptions:
-    """What is simulated.
+class GpuSchedulingOptions(GpuOptions):
+    """What is simulated: see :class:`~borgtrace.scheduling.gpus.gpu_options.GpuOptions`.
 
     Attributes
     ----------
-    policies
-        Names of policies; all where empty.
-    workloads
-        Names of lists of pods; those of the paper where empty.
-    ties
-        Rules for ties: ``rank``, ``drawn``, ``file``.
     loads
         Loads to show, in percent of all GPUs; all where empty.
     runs
         Runs of each, with the seeds from `seed` on.
-    seed
-        Of the first run.
-    jobs
-        Processes.
     """
 
-    policies: Sequence[str] = ()
-    workloads: Sequence[str] = ()
-    ties: Sequence[str] = ("rank",)
+    seed: Annotated[int, SEED] = FIRST_SEED
     loads: Sequence[int] = ()
     runs: Annotated[int, GPU_RUNS] = N_RUNS
-    seed: Annotated[int, SEED] = FIRST_SEED
-    jobs: Annotated[int, PROCESSES] = 1
-
-    def __post_init__(self) -> None:
-        check_names("--policy", self.policies, GPU_POLICIES, "no such policy for GPUs")
-        check_names("--ties", self.ties, TIES, "no such rule for ties")
-        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +109,8 @@ class GpuExperiment:
     """Runs that are averaged: a workload, a policy, and a rule for ties."""
 
     workload: GpuWorkload
-    policy: str
+    name: str
+    policy: NamedPolicy
     ties: str
 
 
@@ -139,9 +120,9 @@ def compute(
     """Return the means of all runs, by workload, policy, rule for ties and load."""
     experiments = []
     for workload in workloads:
-        for policy in options.policies or GPU_POLICIES:
+        for name, policy in options.named_policies().items():
             for ties in options.ties:
-                experiments.append(GpuExperiment(workload, policy, ties))
+                experiments.append(GpuExperiment(workload, name, policy, ties))
     seeds = range(options.seed, options.seed + options.runs)
     run_all = partial(columns_of_runs, seeds=seeds)
     rows: list[Row] = []
@@ -154,7 +135,7 @@ def compute(
 def reporting(experiments: Sequence[GpuExperiment], report: Report) -> Iterator[GpuExperiment]:
     """Yield the experiments, reporting each before."""
     for done, experiment in enumerate(experiments):
-        report(f"{experiment.workload.name}, {experiment.policy}", done, len(experiments))
+        report(f"{experiment.workload.name}, {experiment.name}", done, len(experiments))
         yield experiment
 
 
@@ -162,7 +143,7 @@ def columns_of_runs(
     experiment: GpuExperiment, *, seeds: Sequence[int]
 ) -> tuple[GpuExperiment, list[LoadColumns]]:
     """Replay the runs of an experiment."""
-    policy = GPU_POLICIES[experiment.policy]
+    policy = gpu_policy(experiment.policy)
     columns = []
     for seed in seeds:
         columns.append(columns_of_run(experiment.workload, policy, experiment.ties, seed))
@@ -186,7 +167,7 @@ def rows_of_experiment(
             continue
         yield {
             "workload": experiment.workload.name,
-            "policy": experiment.policy,
+            "policy": experiment.name,
             "ties": experiment.ties,
             "load": load,
             "runs": len(runs),

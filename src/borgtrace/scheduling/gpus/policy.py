@@ -42,6 +42,21 @@ def nothing_arrived(cell: GpuCell, own: Any, kind: int) -> bool:
     return False
 
 
+@compiled(makes_arrays=False)
+def takes_all(cell: GpuCell, own: Any, node: int, kind: int) -> bool:
+    """Return True: most policies take every node on which a pod fits."""
+    return True
+
+
+def by_arrival(nodes: GpuNodes, kinds: PodKinds) -> Index:
+    """Return the same turn for all kinds: of most policies, who came first is tried first."""
+    return np.zeros(len(kinds.cpu), np.int64)
+
+
+def nothing_failed(own: Any) -> None:
+    """Raise nothing: our policies do not fail."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuPolicy:
     """How to choose among the nodes that take a pod, and among the devices of a node that take a sharing one.
@@ -59,7 +74,7 @@ class GpuPolicy:
     about
         What it does, in a few words.
     score
-        ``score(cell, own, node, kind)``: the highest is chosen.
+        ``score(cell, own, node, kind)``: the highest is chosen; −infinity: not this one.
     device
         ``device(cell, own, node, kind)``: for a pod that shares a device, which one.
     prepare
@@ -70,8 +85,15 @@ class GpuPolicy:
     arrived
         ``arrived(cell, own, kind)``: called for each pod before it is placed.  Returns whether what the policy knows
         has changed, so that all scores are computed anew.
+    takes
+        ``takes(cell, own, node, kind)``: whether a pod that waits may start on a node that has got room for it.
+    turns
+        ``turns(nodes, kinds)``: of pods that wait, those of the lowest are tried first; int64 (kinds,).
+    finished
+        ``finished(own)``: called after the last pod; raises what went wrong.
     scored_by
-        What of a pod the score depends on: ``"shape"``, its CPU and GPUs, or ``"kind"``, the models it may use, too.
+        What of a pod the score depends on: ``"shape"``, its CPU and GPUs; ``"request"``, its memory, too; or
+        ``"kind"``, the models it may use, too.
     draws_ties
         Whether equal nodes are drawn, whatever the rule for ties.
     """
@@ -84,5 +106,8 @@ class GpuPolicy:
     prepare: Callable[[GpuNodes, PodKinds, TypicalPods], Any] = no_statistics
     changed: Callable[..., None] = nothing_changed
     arrived: Callable[..., bool] = nothing_arrived
-    scored_by: Literal["shape", "kind"] = "shape"
+    takes: Callable[..., bool] = takes_all
+    turns: Callable[[GpuNodes, PodKinds], Index] = by_arrival
+    finished: Callable[[Any], None] = nothing_failed
+    scored_by: Literal["shape", "request", "kind"] = "shape"
     draws_ties: bool = False

@@ -90,8 +90,10 @@ class StayReplay(NamedTuple):
         What is so now.
     ends
         Running pods by the second of their end.
+    turns
+        Shape (kinds of pods,): of waiting pods, those of the lowest are tried first.
     queue, n_waiting
-        Shape (pods,) and (1,): waiting pods by arrival, and how many they are.
+        Shape (pods,) and (1,): waiting pods by turn and arrival, and how many they are.
     stays
         What became of the pods.
     """
@@ -103,6 +105,7 @@ class StayReplay(NamedTuple):
     times: PodTimes
     clock: LevelClock
     ends: Heap
+    turns: Index
     queue: Index
     n_waiting: Index
     stays: Stays
@@ -129,6 +132,18 @@ def is_empty(cell: GpuCell, node: int) -> bool:
     for pod_class in range(N_CLASSES):
         n_pods += cell.n_pods[node, pod_class]
     return n_pods == 0
+
+
+@compiled(makes_arrays=False)
+def wait_for_turn(state: StayReplay, pod: int) -> None:
+    """Add a pod to the queue, behind those whose turn is not later."""
+    turn = state.turns[state.kinds[pod]]
+    place = state.n_waiting[0]
+    while place > 0 and state.turns[state.kinds[state.queue[place - 1]]] > turn:
+        state.queue[place] = state.queue[place - 1]
+        place -= 1
+    state.queue[place] = pod
+    state.n_waiting[0] += 1
 
 
 @cache
@@ -186,13 +201,13 @@ def replaying_stays(policy: GpuPolicy) -> Callable[..., None]:
     choose = choosing(policy)
     start, end = changing(policy)
     changed = policy.changed
+    takes = policy.takes
 
     @compiled(makes_arrays=False)
     def arrive(state: StayReplay, pod: int, draws: bool) -> None:
         node = choose(state.cell, state.own, state.kept, state.kinds[pod], draws)
         if node == NO_NODE:
-            state.queue[state.n_waiting[0]] = pod
-            state.n_waiting[0] += 1
+            wait_for_turn(state, pod)
         else:
             start(state, pod, node)
 
@@ -202,7 +217,8 @@ def replaying_stays(policy: GpuPolicy) -> Callable[..., None]:
         n_left = 0
         for number in range(state.n_waiting[0]):
             pod = state.queue[number]
-            if fits(state.cell, node, state.kinds[pod]):
+            kind = state.kinds[pod]
+            if fits(state.cell, node, kind) and takes(state.cell, state.own, node, kind):
                 start(state, pod, node)
             else:
                 state.queue[n_left] = pod
@@ -242,7 +258,8 @@ def replaying_stays(policy: GpuPolicy) -> Callable[..., None]:
 def replay_stays(run: GpuRun, times: PodTimes, policy: GpuPolicy, step: int) -> Stays:
     """Place pods that come and go; whoever fits nowhere waits, and is tried when a pod leaves.
 
-    Waiting pods are tried in the order of their arrival, all of them: a small one may overtake a large one.
+    Waiting pods are tried in the order of their arrival, unless the policy has another, all of them: a small one may
+    overtake a large one.
 
     Parameters
     ----------
@@ -273,10 +290,12 @@ def replay_stays(run: GpuRun, times: PodTimes, policy: GpuPolicy, step: int) -> 
         times=times,
         clock=LevelClock(now=np.zeros(1, np.int64), levels=np.zeros(N_LEVELS)),
         ends=make_heap(n + 1),
+        turns=policy.turns(run.nodes, run.kinds),
         queue=np.zeros(n, np.int64),
         n_waiting=np.zeros(1, np.int64),
         stays=stays,
     )
     replaying_stays(policy)(state, run.draws_ties or policy.draws_ties, step)
+    policy.finished(state.own)
     n_steps = -(-int(state.clock.now[0]) // step)
     return stays._replace(totals=stays.totals[:n_steps])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -105,8 +105,7 @@ def make_cell(nodes: GpuNodes, kinds: PodKinds, typical: TypicalPods, seed: int)
 
 def make_scores(n_nodes: int, kinds: PodKinds, policy: GpuPolicy) -> KeptScores:
     """Return scores of which none is known."""
-    n_kinds = len(kinds.cpu)
-    scored_as = kinds.shape if policy.scored_by == "shape" else np.arange(n_kinds)
+    scored_as = numbers_of_kinds(kinds, policy.scored_by)
     n_scored = int(scored_as.max(initial=-1)) + 1
     return KeptScores(
         scored_as=scored_as,
@@ -114,6 +113,24 @@ def make_scores(n_nodes: int, kinds: PodKinds, policy: GpuPolicy) -> KeptScores:
         scored_at=np.full((n_scored, n_nodes), -1, np.int32),
         state=np.zeros(n_nodes, np.int32),
     )
+
+
+def numbers_of_kinds(kinds: PodKinds, scored_by: Literal["shape", "request", "kind"]) -> Index:
+    """Return a number for each kind of pods: those with the same have the same scores.
+
+    Parameters
+    ----------
+    kinds
+        Kinds of pods.
+    scored_by
+        As of :class:`GpuPolicy`.
+    """
+    if scored_by == "shape":
+        return kinds.shape
+    if scored_by == "kind":
+        return np.arange(len(kinds.cpu))
+    requests = np.column_stack([kinds.shape, kinds.memory])
+    return np.unique(requests, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 @compiled(makes_arrays=False)
@@ -147,7 +164,7 @@ def choosing(policy: GpuPolicy) -> Callable[..., int]:
                 best = value
                 chosen = node
                 n_equal = 1
-            elif draws and value == best:
+            elif draws and value == best and chosen != NO_NODE:
                 n_equal += 1
                 if draw_below(cell.random, n_equal) == 0:
                     chosen = node
@@ -247,4 +264,5 @@ def replay(run: GpuRun, policy: GpuPolicy) -> Placements:
     kept = make_scores(len(run.nodes), run.kinds, policy)
     draws = run.draws_ties or policy.draws_ties
     replaying(policy)(cell, own, kept, run.arrivals, draws, placements)
+    policy.finished(own)
     return placements
