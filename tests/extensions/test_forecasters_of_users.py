@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.forecast import FORECASTERS
+from borgtrace.forecast.registry import SAVABLE
 from tests.extensions.conftest import Run
 from tests.extensions.own_code import install, write
 from tests.extensions.test_installed_packages import run_with
@@ -123,7 +124,7 @@ def test_it_is_not_saved(cell: Path, newest: Path, name: str, run: Run, tmp_path
     assert code == 2
     assert err == (
         "borgtrace: --save: a file of forecasters holds numbers, and no code: expected some of "
-        f"{', '.join(FORECASTERS)}, mixture, got {name}; leave out --save, or --forecaster {name}\n"
+        f"{', '.join(SAVABLE)}, got {name}; leave out --save, or --forecaster {name}\n"
     )
     assert not saved.exists()
 

@@ -172,8 +172,8 @@ def test_files_of_a_board_are_written(files: Path, tmp_path: Path) -> None:
         ),
         (
             ["{files}", "--board", RND.name, "--device", "cuda"],
-            '--device: no forecaster here computes in PyTorch: expected lstm, or one of yours with needs = "torch", '
-            "got naive and seasonal-naive; leave out --device, or name such a forecaster",
+            "--device: no forecaster here computes in PyTorch: expected lstm, anchors, or one of yours with needs = "
+            '"torch", got naive and seasonal-naive; leave out --device, or name such a forecaster',
         ),
     ],
 )

@@ -153,6 +153,21 @@ def test_what_learns_beats_persistence_and_knows_how_sure_it_is(name: str) -> No
         assert errors[name][0] == pytest.approx(0.02, rel=0.05)
 
 
+def test_a_network_hears_of_others_beside_what_stands_still_and_jumps() -> None:
+    """A jump out of rest is thousands of deviations of the hour before; what is noisy is forecast as without it."""
+    pytest.importorskip("torch")
+    calm = noisy(2)
+    slots = np.arange(600)
+    # Another task: off for four hours, on for four hours, without a flicker.
+    jumps = UsageSeries(9 * SLOTS + slots, np.where(slots // 50 % 2 == 0, 0.1, 0.9))
+    both = UsageSeries(np.append(calm.key, jumps.key), np.append(calm.value, jumps.value))
+    forecaster = train(FORECASTERS["lstm"](), examples(both, 0, 450, 10**6, 0))
+    later = examples(calm, 449, 600, 10**6, 0)
+    error = later.target - forecaster.forecast(later).mean
+    # As above, where there are no jumps.
+    assert np.sqrt((error[:, -1] ** 2).mean()) < 0.031
+
+
 def test_a_rhythm_of_the_day_is_told_by_the_day_before() -> None:
     slots = np.arange(3 * DAY)
     found = UsageSeries(slots, 0.5 + 0.3 * np.sin(2 * np.pi * slots / DAY))

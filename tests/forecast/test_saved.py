@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from borgtrace.errors import SourceError
 from borgtrace.forecast import FORECASTERS, Examples
+from borgtrace.forecast.registry import SAVABLE
 from borgtrace.forecast.saved import load, save
 from borgtrace.forecast.series import examples
 from borgtrace.forecast.trained import train
@@ -28,11 +29,11 @@ def known() -> Examples:
     return examples(noisy(12, slots=192), 0, 192, 5_000, 0)
 
 
-@pytest.mark.parametrize("name", FORECASTERS)
+@pytest.mark.parametrize("name", SAVABLE)
 def test_a_saved_forecaster_forecasts_the_same(name: str, known: Examples, tmp_path: Path) -> None:
-    if name == "lstm":
+    if SAVABLE[name].needs == "torch":
         pytest.importorskip("torch")
-    trained = train(FORECASTERS[name](), known)
+    trained = train(SAVABLE[name](), known)
     save(tmp_path / "model.npz", "digest", "cpu", 96, {name: trained})
     loaded = load(str(tmp_path / "model.npz"), "digest", "cpu")
     assert loaded.begin == 96
@@ -132,6 +133,35 @@ def saved_boosting(known: Examples, tmp_path_factory: pytest.TempPathFactory) ->
     path = tmp_path_factory.mktemp("saved") / "model.npz"
     save(path, "digest", "cpu", 96, {"boosting": trained})
     return path
+
+
+@pytest.mark.parametrize(
+    ("array", "values", "reason"),
+    [
+        ("members", np.array(10**6), "1000000 networks in place of 3"),
+        ("members", np.zeros(2), "an array of shape (2,) in place of ()"),
+        (
+            "0.0.1.weight",
+            np.zeros((128, 3), np.float32),
+            "Error(s) in loading state_dict for ModuleList:",
+        ),
+    ],
+)
+def test_networks_of_another_shape_are_refused(
+    array: str, values: Any, reason: str, known: Examples, tmp_path: Path
+) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "model.npz"
+    few = known.take(np.arange(200))
+    save(path, "digest", "cpu", 96, {"anchors": train(SAVABLE["anchors"](), few)})
+    with np.load(path) as members:
+        arrays = dict(members)
+    np.savez(path, **{**arrays, f"anchors/{array}": values})
+    with pytest.raises(SourceError) as caught:
+        load(str(path), "digest", "cpu")
+    assert str(caught.value) == (
+        f"{path}: not forecasters that were saved: got {reason}; {WAY_OUT}"
+    )
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

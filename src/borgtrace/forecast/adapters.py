@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from borgtrace.forecast.forecaster import Forecaster
+from borgtrace.forecast.forecasters import scaled_changes, scaled_past
 from borgtrace.forecast.series import Examples, Past
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.kernels.scikit_learn import check_scikit_learn
@@ -23,8 +24,6 @@ __all__ = ["from_function", "from_scikit_learn", "from_statsforecast", "from_tor
 _EPOCHS = 5
 _BATCH = 1024
 _MEDIAN = 0.5
-_LEAST_DEVIATION = 1e-4
-"""Of an hour, as a fraction of the largest machine: one that never varied is divided by it."""
 
 
 def from_function(
@@ -81,8 +80,8 @@ def from_torch(
     """Make a forecaster of a module of PyTorch, which maps (n, 12) to (n, 12), float32.
 
     It gets the last hour less its newest value, in units of its deviation, and learns the changes to come in the same
-    units, by the squared error, with Adam.  The seed decides the order of the examples, and ``--device`` where it is
-    computed.  What `module` holds when it is passed is where each cut begins.
+    units, ten at most, by the squared error, with Adam.  The seed decides the order of the examples, and ``--device``
+    where it is computed.  What `module` holds when it is passed is where each cut begins.
 
     Parameters
     ----------
@@ -196,9 +195,8 @@ class _TorchForecaster(Forecaster):
         torch = import_torch(f"forecaster {self.name}")
         device = device_of(self.device)
         self.module.to(device).train()
-        inputs = _scaled(train)
-        is_known = ~np.isnan(train.target)
-        changes = np.where(is_known, train.target - train.usage[:, -1:], 0) / _deviation(train)
+        inputs, _ = scaled_past(train)
+        changes, is_known = scaled_changes(train)
         columns = [
             torch.as_tensor(each, dtype=torch.float32) for each in (inputs, changes, is_known)
         ]
@@ -216,20 +214,11 @@ class _TorchForecaster(Forecaster):
     def predict(self, past: Past, horizon: int, quantiles: Sequence[float]) -> Numbers:
         """Add the changes to the newest value."""
         torch = import_torch(f"forecaster {self.name}")
-        inputs = torch.as_tensor(_scaled(past), dtype=torch.float32).to(device_of(self.device))
+        usage, scale = scaled_past(past)
+        inputs = torch.as_tensor(usage, dtype=torch.float32).to(device_of(self.device))
         with one_thread(), torch.no_grad():
             changes = self.module(inputs).cpu().numpy().astype(np.float64)
-        return (past.usage[:, -1:] + changes * _deviation(past))[:, :horizon]
-
-
-def _deviation(past: Past) -> Numbers:
-    """Return how much each task varied in its last hour: (n, 1)."""
-    return past.usage.std(axis=1, keepdims=True) + _LEAST_DEVIATION
-
-
-def _scaled(past: Past) -> Numbers:
-    """Return the last hour less its newest value, in units of its deviation: (n, 12)."""
-    return (past.usage - past.usage[:, -1:]) / _deviation(past)
+        return (past.usage[:, -1:] + changes * scale)[:, :horizon]
 
 
 class _StatsforecastForecaster(Forecaster):

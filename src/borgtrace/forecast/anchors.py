@@ -14,21 +14,26 @@ probability on analogs, half on all anchors alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from borgtrace.forecast.analogs import AnalogPattern, analogs, history_of
+from borgtrace.forecast.forecasters import OwnForecaster, array_of_shape
 from borgtrace.forecast.panel import AMOUNT, Panel
 from borgtrace.forecast.panel_forecaster import PanelForecaster
-from borgtrace.forecast.series import DAY
+from borgtrace.forecast.series import DAY, HORIZONS
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.learning.devices import import_torch, one_thread
 from borgtrace.learning.mixture import (
     MixtureExamples,
     interpolation,
     knots,
+    parameters_of,
     quantiles_of,
+    restored_network,
     softmax,
     train,
 )
@@ -48,7 +53,7 @@ MEMBERS = 3
 EXAMPLES, MOMENTS = 90_000, 180
 """Learned from: series and moments drawn at random."""
 ROWS = 2048
-"""Series that are forecast at a time: bounds the memory."""
+"""Series that are looked at a time: bounds the memory."""
 
 
 def spaced(values: Values, number: int) -> Values:
@@ -135,7 +140,7 @@ def look(history: Values, steps: Index, horizon: int) -> tuple[Values, Values]:
     return seen.astype(np.float32), np.concatenate([fixed, moving], axis=2)
 
 
-class Anchors(PanelForecaster):
+class Anchors(PanelForecaster, OwnForecaster):
     """A mixture of anchors, whose probabilities a small network gives."""
 
     name = "anchors"
@@ -173,6 +178,19 @@ class Anchors(PanelForecaster):
                 total += softmax(member, prior(), torch.from_numpy(seen), parts)[0].numpy()
         return total / np.float32(len(self.members)) if self.members else total + prior()
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the parameters of the members."""
+        return {"members": np.array(len(self.members)), **parameters_of(self.members)}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over the parameters of the members, for the horizon of a back-test."""
+        number = int(array_of_shape(arrays["members"], ()))
+        if number not in (0, MEMBERS):
+            raise ValueError(f"{number} networks in place of {MEMBERS}")
+        seen, anchors = look(history_of(np.zeros((1, 1), np.float32)), knots(HORIZONS), HORIZONS)
+        shape = seen.shape[1], anchors.shape[1] * anchors.shape[2]
+        self.members = [restored_network(arrays, place, *shape) for place in range(number)]
+
 
 def draw_examples(panel: Panel, horizon: int, rng: np.random.Generator) -> MixtureExamples | None:
     """Return moments of series, and a few of the bins that followed each; None where no series ever changes."""
@@ -189,11 +207,13 @@ def draw_examples(panel: Panel, horizon: int, rng: np.random.Generator) -> Mixtu
     stride = max(1, horizon // 8)
     drawn = []
     for now in moments:
-        rows = rng.permutation(changing)[: EXAMPLES // len(moments)]
+        chosen = rng.permutation(changing)[: EXAMPLES // len(moments)]
         steps = np.arange(1 + rng.integers(stride), horizon + 1, stride)
-        seen, anchors = look(history_of(panel.values[rows, :now]), steps, horizon)
-        parts = np.repeat(interpolation(steps, horizon)[None], len(rows), axis=0)
-        drawn.append((seen, anchors, parts, panel.values[rows][:, now + steps - 1], weight[rows]))
+        for rows in np.split(chosen, range(ROWS, len(chosen), ROWS)):
+            seen, anchors = look(history_of(panel.values[rows, :now]), steps, horizon)
+            parts = np.repeat(interpolation(steps, horizon)[None], len(rows), axis=0)
+            came = panel.values[rows][:, now + steps - 1]
+            drawn.append((seen, anchors, parts, came, weight[rows]))
     return MixtureExamples(*(np.concatenate(column) for column in zip(*drawn, strict=True)))
 
 

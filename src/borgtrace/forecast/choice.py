@@ -147,10 +147,11 @@ def check_device_is_used(device: str, forecasters: Sequence[ForecasterKind]) -> 
     """
     if device == "cpu" or any(each.needs == Recurrent.needs for each in forecasters):
         return
+    ours = ", ".join(name for name, kind in OURS.items() if kind.needs == Recurrent.needs)
     raise UsageError(
         "--device",
         "no forecaster here computes in PyTorch",
-        expected='lstm, or one of yours with needs = "torch"',
+        expected=f'{ours}, or one of yours with needs = "torch"',
         got=" and ".join(each.name for each in forecasters),
         way_out="leave out --device, or name such a forecaster",
     )

@@ -12,17 +12,19 @@ from threadpoolctl import threadpool_limits
 from borgtrace.forecast.forecaster import Forecaster
 from borgtrace.forecast.series import HORIZONS, PAST, Examples, Past
 from borgtrace.forecast.trees import Trees
-from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.scikit_learn import check_scikit_learn
 from borgtrace.learning import lstm
 from borgtrace.learning.devices import device_of, import_torch, one_thread, reproducible
-from borgtrace.learning.examples import ExampleArrays
+from borgtrace.learning.examples import SMALLEST_SCALE, ExampleArrays
 
 Array = NDArray[Any]
 EPOCHS = 5
 """Of the network."""
 PREDICTED = 32_768
 """Examples that the network predicts at a time."""
+LARGEST_CHANGE = 10.0
+"""That networks learn, in deviations of the last hour."""
 _USER = "forecaster lstm"
 
 
@@ -189,9 +191,8 @@ class Recurrent(OwnForecaster):
         """Minimize the squared error of known targets, with Adam."""
         import_torch(_USER)
         device = device_of(self.device)
-        usage, scale = scaled_past(train)
-        is_known = ~np.isnan(train.target)
-        changes = np.where(is_known, train.target - train.usage[:, -1:], 0.0) / scale
+        usage, _ = scaled_past(train)
+        changes, is_known = scaled_changes(train)
         table = ExampleArrays(usage, changes, is_known, device)
         with reproducible(self.seed) as generator:
             self.layers = lstm.untrained_layers(train.target.shape[1]).to(device)
@@ -236,8 +237,20 @@ class Recurrent(OwnForecaster):
 
 def scaled_past(past: Past) -> tuple[Numbers, Numbers]:
     """Return the last hour, relative to the newest value and the deviation, and that deviation: (n, 1)."""
-    scale = past.usage.std(axis=1, keepdims=True) + 1e-4
+    scale = past.usage.std(axis=1, keepdims=True) + SMALLEST_SCALE
     return (past.usage - past.usage[:, -1:]) / scale, scale
+
+
+def scaled_changes(train: Examples) -> tuple[Numbers, Flags]:
+    """Return the changes to come in units of that deviation, 0 where they are unknown, and which are known.
+
+    Those beyond `LARGEST_CHANGE` are cut: what stood still for an hour and then moves would else change by thousands,
+    and a squared error would hear of nothing else.
+    """
+    _, scale = scaled_past(train)
+    is_known = ~np.isnan(train.target)
+    changes = np.where(is_known, train.target - train.usage[:, -1:], 0.0) / scale
+    return changes.clip(-LARGEST_CHANGE, LARGEST_CHANGE), is_known
 
 
 FORECASTERS: dict[str, type[OwnForecaster]] = {

@@ -27,9 +27,10 @@ def is_forecaster(value: Any) -> bool:
 SAVABLE: dict[str, type[OwnForecaster]] = {
     **FORECASTERS,
     MixtureForecaster.name: MixtureForecaster,
+    Anchors.name: Anchors,
 }
 """Those of borgtrace that a file can hold, by name."""
-OURS: dict[str, ForecasterKind] = {**SAVABLE, Anchors.name: Anchors}
+OURS: dict[str, ForecasterKind] = {**SAVABLE}
 """All of borgtrace, by name."""
 FORECASTER_KINDS = Registry[ForecasterKind](
     "forecaster",

@@ -5,7 +5,7 @@ It is silent where it has learned nothing: its logits are added to those of a *p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,6 +91,28 @@ def untrained_layers(n_inputs: int, n_outputs: int) -> Any:
         layers.append(nn.Sequential(*inner, nn.Linear(HIDDEN, HIDDEN)))
     layers.append(nn.Sequential(nn.LayerNorm(HIDDEN), nn.Linear(HIDDEN, n_outputs)))
     return nn.ModuleList(layers)
+
+
+def parameters_of(networks: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    """Return the parameters of networks as arrays, each name with the place of its network before it."""
+    parameters = {}
+    for place, layers in enumerate(networks):
+        for name, values in layers.state_dict().items():
+            parameters[f"{place}.{name}"] = values.numpy()
+    return parameters
+
+
+def restored_network(
+    parameters: Mapping[str, NDArray[Any]], place: int, n_inputs: int, n_outputs: int
+) -> Any:
+    """Return the network of a place; PyTorch checks that its parameters have the shapes of such a one."""
+    torch = import_torch(_USER)
+    layers = untrained_layers(n_inputs, n_outputs)
+    of_layers = {}
+    for name in layers.state_dict():
+        of_layers[name] = torch.as_tensor(parameters[f"{place}.{name}"], dtype=torch.float32)
+    layers.load_state_dict(of_layers)
+    return layers.eval()
 
 
 def softmax(layers: Any, prior: NDArray[np.float32], seen: Any, parts: Any) -> tuple[Any, Any]:

@@ -106,7 +106,7 @@ DeviceOption = Annotated[
     Option(
         "--device",
         metavar="NAME",
-        help="Where lstm computes: cpu, cuda, cuda:1, mps, or auto, the fastest that there is.",
+        help="Where lstm and anchors learn: cpu, cuda, cuda:1, mps, or auto, the fastest that there is.",
     ),
 ]
 ListForecastersOption = Annotated[bool, Option("--list", help="List the forecasters, and stop.")]
