@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from borgtrace.colocation.packing.quality import EVALUATION_RTOL
+from borgtrace.colocation.packing.distinct_bins import EVALUATION_RTOL
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.simultaneous import Timeline
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
@@ -99,6 +99,8 @@ class OnlineCluster:
             self.request = self.pool.cpu_request.astype(np.float64)
         self.kin = _kin_of_tasks(self.pool)
         self.past: defaultdict[Kin, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        # Looked up once: a run remembers each window of each task.
+        self.remember = [[self.past[kin].append for kin in kin_of_task] for kin_of_task in self.kin]
         longest = int(np.diff(self.timeline.offsets).max(initial=0))
         self.is_milestone = milestones(longest)
 
@@ -188,9 +190,11 @@ class OnlineCluster:
         usage
             float32 (k,): what each used.
         """
-        for task, value in zip(tasks.tolist(), usage.tolist(), strict=True):
-            for kin in (*self.kin[task], EVERYBODY):
-                self.past[kin].append(value)
+        values = usage.tolist()
+        self.past[EVERYBODY].extend(values)
+        for task, value in zip(tasks.tolist(), values, strict=True):
+            for remember in self.remember[task]:
+                remember(value)
         is_due = self.is_milestone[n_seen]
         # Histories of one length are described together: they make a matrix, and the estimator is called once.
         for length in np.unique(n_seen[is_due]):

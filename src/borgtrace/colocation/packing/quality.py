@@ -1,7 +1,6 @@
 """How good a packing is: m machines against the lower bound, and q, how often machines overflow (§5.1).
 
-Sums are taken tile by tile of realizations: a tile of all tasks stays in the cache while every packing reads it, so
-memory is read once, however many packings are compared.
+All packings of an instance are judged in one pass over its realizations.
 """
 
 import math
@@ -9,107 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from borgtrace.colocation.packing.distinct_bins import DistinctBins
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
-from borgtrace.kernels.compiled import compiled
 from borgtrace.placement import Packing
-
-TILE = 256
-"""Realizations per tile: 1,000 tasks × 256 × 4 bytes = one megabyte, the size of a common L2 cache."""
-
-
-@compiled()
-def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
-    """Add some rows of a tile, in their order, four at a pass.
-
-    In float32 and over whole tiles, because loops of constant length vectorize.
-    """
-    for t in range(TILE):
-        sums[t] = 0
-    k = 0
-    while k + 4 <= rows.size:
-        a = tile[rows[k]]
-        b = tile[rows[k + 1]]
-        c = tile[rows[k + 2]]
-        d = tile[rows[k + 3]]
-        for t in range(TILE):
-            # From the left, as one row at a time: the same bits with a quarter of the traffic to `sums`.
-            sums[t] = (((sums[t] + a[t]) + b[t]) + c[t]) + d[t]
-        k += 4
-    while k < rows.size:
-        a = tile[rows[k]]
-        for t in range(TILE):
-            sums[t] += a[t]
-        k += 1
-
-
-@compiled()
-def _count(
-    sums: Values,
-    limit: np.float32,
-    low: int,
-    high: int,
-) -> np.int32:
-    # 32 bits, as wide as the sums: comparison and count stay in the same vector lanes.
-    above = np.int32(0)
-    if low == 0 and high == TILE:
-        for t in range(TILE):
-            above += np.int32(sums[t] > limit)
-    else:
-        for t in range(low, high):
-            above += np.int32(sums[t] > limit)
-    return above
-
-
-@compiled()
-def count_overflow(
-    values: Values,
-    order: Index,
-    starts: Index,
-    limits: Values,
-    first: Index,
-    counts: Index,
-) -> None:
-    """Count, per packing and bin, the realizations in which the bin's tasks exceed its limit.
-
-    Parameters
-    ----------
-    values
-        float32 (n, R): realization r of task i.
-    order, starts
-        int64 (P, n) and (P, B + 1): tasks of bin b of packing p are ``order[p, starts[p, b]:starts[p, b + 1]]``; B is
-        at least every packing's number of bins.
-    limits
-        float32 (P, B): what each bin may use.
-    first
-        int64 (P,): a packing is judged on the columns from here on.
-    counts
-        int64 (P, B): the result, overwritten.
-    """
-    n, realizations = values.shape
-    n_packings, n_bins = limits.shape
-    counts[:] = 0
-    # One thread: instances are spread over threads by the caller, and this function holds no GIL.
-    tile = np.zeros((n, TILE), np.float32)
-    sums = np.zeros(TILE, np.float32)
-    for left in range(0, realizations, TILE):
-        width = min(TILE, realizations - left)
-        for i in range(n):
-            # Columns past `width` keep old values; `_count` never looks at them.
-            tile[i, :width] = values[i, left : left + width]
-        for p in range(n_packings):
-            low = max(first[p] - left, 0)
-            if low >= width:
-                continue
-            for b in range(n_bins):
-                rows = order[p, starts[p, b] : starts[p, b + 1]]
-                if rows.size:
-                    _sum_rows(tile, rows, sums)
-                    counts[p, b] += _count(sums, limits[p, b], low, width)
-
-
-EVALUATION_RTOL = 1 + 2**-20
-"""Factor on capacities when overflows are counted: sums of some tens of float32 values round that far."""
 
 
 def least_machines(means: Numbers, capacity: float = 1.0, placed: Packing | None = None) -> int:
@@ -188,34 +90,17 @@ def machine_overflows(
     UsageError
         A packing has no column left to be judged on.
     """
-    n_packings = len(packings)
-    n_tasks, n_realizations = values.shape
-    n_bins = max((len(packing.capacities) for packing in packings), default=0)
-    # Bins that a packing does not have are never exceeded.  float32, like the sums they are compared with.
-    limits = np.full((n_packings, n_bins), np.inf, np.float32)
-    order = np.empty((n_packings, n_tasks), np.int64)
-    starts = np.empty((n_packings, n_bins + 1), np.int64)
-    for p, packing in enumerate(packings):
-        limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_RTOL
-        # Stable, so that a bin's float32 sum does not depend on how its tasks came together.
-        order[p] = np.argsort(packing.bins, kind="stable")
-        sorted_bins = packing.bins[order[p]]
-        starts[p] = np.searchsorted(sorted_bins, np.arange(n_bins + 1))
-
-    first_columns = np.zeros(n_packings, np.int64)
-    if first is not None:
-        first_columns = np.asarray(first, np.int64)
+    n_realizations = values.shape[1]
     # With none left, q would be 0 ÷ 0.
-    if first_columns.size and first_columns.max() >= n_realizations:
+    if first and max(first) >= n_realizations:
         raise UsageError(
             "evaluation",
             "no realizations left for evaluation",
             expected=f"a first column below {n_realizations}",
-            got=str(first_columns.max()),
+            got=str(max(first)),
         )
-    counts = np.empty((n_packings, n_bins), np.int64)
-    count_overflow(np.ascontiguousarray(values), order, starts, limits, first_columns, counts)
-    return counts
+    bins = DistinctBins.of(packings, first, resource)
+    return bins.overflows(values, np.array([0, n_realizations]))[:, :, 0]
 
 
 def quality(

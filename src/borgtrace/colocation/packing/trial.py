@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from borgtrace.colocation.options import ColocationOptions
+from borgtrace.colocation.packing.distinct_bins import DistinctBins
 from borgtrace.colocation.packing.instances import Instance, Instances, Room
 from borgtrace.colocation.packing.intervals import (
     ConfidenceInterval,
@@ -16,7 +17,6 @@ from borgtrace.colocation.packing.intervals import (
     over_instances,
     share_over_instances,
 )
-from borgtrace.colocation.packing.quality import machine_overflows
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.simultaneous import BusySpan, series
 from borgtrace.kernels.arrays import Index, Numbers, Values
@@ -114,7 +114,7 @@ class PackingTrial:
             self._judge_instance,
             tried=tried,
             capacity=capacity,
-            edges=np.cumsum(lengths)[:-1],
+            edges=np.concatenate(([0], np.cumsum(lengths))),
         )
         ways_of_instances = list(self.instances.map(judge))
         # Nobody asks for these draws again, and they are the largest thing in memory.
@@ -134,28 +134,16 @@ class PackingTrial:
         if self.learned is not None:
             seen = seen.with_more(series=self.learned[instance.tasks])
         packings = [pack(estimator, seen, capacity=capacity) for estimator in tried]
-        draws = machine_overflows(instance.fresh, packings)
-        raw = self._series_overflows(instance, packings, edges)
-        if raw is None:
-            raw = np.empty((*draws.shape, 0), np.int64)
+        # Found once for both: what judges differs, the bins do not.
+        bins = DistinctBins.of(packings)
+        draws = bins.overflows(instance.fresh, np.array([0, instance.fresh.shape[1]]))[:, :, 0]
+        raw = np.empty((*draws.shape, 0), np.int64)
+        if self.judged is not None:
+            raw = bins.overflows(self.judged[instance.tasks], edges)
         return [
             JudgedPacking.of(packing, draws_of_packing, raw_of_packing)
             for packing, draws_of_packing, raw_of_packing in zip(packings, draws, raw, strict=True)
         ]
-
-    def _series_overflows(
-        self,
-        instance: Instance,
-        packings: Sequence[Packing],
-        edges: Index,
-    ) -> Index | None:
-        """Count overflows on the simultaneous series, int64 (packings, bins, blocks); None without a series."""
-        if self.judged is None:
-            return None
-        overflows_of_blocks = []
-        for block in np.split(self.judged[instance.tasks], edges, axis=1):
-            overflows_of_blocks.append(machine_overflows(np.ascontiguousarray(block), packings))
-        return np.stack(overflows_of_blocks, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
