@@ -12,7 +12,7 @@ from numba import types
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.placement.types import ADD_TYPE, SLACK_TYPE, Add, Row, Slack
+from borgtrace.placement.types import ADD_TYPE, SLACK_TYPE, Add, Row, Slack, as_argument
 
 SLACK = types.FunctionType(SLACK_TYPE)
 ADD = types.FunctionType(ADD_TYPE)
@@ -139,12 +139,15 @@ class FitTest:
     def slacks(self) -> tuple[Slack, Slack, Index]:
         """Arguments of a kernel that tests."""
         # A kernel always takes two functions; without cuts it never calls the second.
-        return self.slack, self.other_slack or self.slack, self.cuts
+        slack = as_argument(self.slack, SLACK_TYPE)
+        other = as_argument(self.other_slack, SLACK_TYPE) if self.other_slack else slack
+        return slack, other, self.cuts
 
     @property
     def adds(self) -> tuple[Add, Add]:
         """Arguments of a kernel that lets items join (after those of :attr:`slacks`)."""
-        return self.add, self.other_add or self.add
+        add = as_argument(self.add, ADD_TYPE)
+        return add, as_argument(self.other_add, ADD_TYPE) if self.other_add else add
 
     def room(
         self,

@@ -21,7 +21,7 @@ from borgtrace.placement.fit_tests import (
 )
 from borgtrace.placement.fitting import Fitted
 from borgtrace.placement.packers import Packer
-from borgtrace.placement.types import SCORE_TYPE, Row
+from borgtrace.placement.types import SCORE_TYPE, Row, as_argument
 
 _SCORE = types.FunctionType(SCORE_TYPE)
 
@@ -308,7 +308,7 @@ def place(
         cuts,
         add,
         other_add,
-        packer.score,
+        as_argument(packer.score, SCORE_TYPE),
         packer.stops,
         fitted.items,
         fitted.empty,
@@ -401,7 +401,7 @@ def choose(
         slack,
         other,
         cuts,
-        packer.score,
+        as_argument(packer.score, SCORE_TYPE),
         packer.stops,
         states,
         len(states),

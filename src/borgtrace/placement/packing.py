@@ -18,6 +18,7 @@ from borgtrace.kernels.normal import normal_score
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.sizes import size_slack
 from borgtrace.placement.fit_tests import (
     ADD,
     INDEX,
@@ -33,6 +34,8 @@ from borgtrace.placement.gaussian_best_fit import gaussian_best_fit
 from borgtrace.placement.gaussian_first_fit import gaussian_first_fit
 from borgtrace.placement.machines import groups_or_none, place, sum_up
 from borgtrace.placement.packers import BEST_FIT, Packer
+from borgtrace.placement.size_fit import fit_sizes
+from borgtrace.placement.types import add_sums
 
 MAX_FAILURES = 5
 """Failed moves after which rebalancing stops (the paper's max_failures)."""
@@ -103,13 +106,13 @@ def pack_fitted(
         As for :func:`pack`.
     """
     estimator = fitted.estimator
-    # The common case, and the one of a million tasks; both kernels give the packing of the general loop.
-    # Subclasses too: the calibrated GPA differs in the target that it passes, not in the test.
-    if isinstance(estimator, Gpa) and inventory is None and groups is None:
-        if packer.stops:
-            return _pack_gaussian(fitted, gaussian_first_fit)
-        if packer is BEST_FIT:
-            return _pack_gaussian(fitted, gaussian_best_fit)
+    # The common cases, and the one of a million tasks; these kernels give the packing of the general loop.
+    if inventory is None and groups is None and (packer.stops or packer is BEST_FIT):
+        # Subclasses too: the calibrated GPA differs in the target that it passes, not in the test.
+        if isinstance(estimator, Gpa):
+            return _pack_gaussian(fitted, gaussian_first_fit if packer.stops else gaussian_best_fit)
+        if _adds_sizes(fitted):
+            return _pack_sizes(fitted, stops=packer.stops)
     if inventory is None:
         # At most one machine per task is ever opened.
         rows = np.tile(estimator.row(fitted.capacity), (len(fitted.items), 1))
@@ -145,6 +148,25 @@ def _pack_gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
         np.full((n_bins, 1), fitted.capacity),
         np.arange(n_bins),
     )
+
+
+def _adds_sizes(fitted: Fitted) -> bool:
+    """Whether a machine is nothing but the sum of its tasks' sizes, whatever else the estimator's class may change."""
+    estimator = fitted.estimator
+    test = estimator.test
+    is_plain_sum = test.slack is size_slack and test.add is add_sums and not test.cuts.size
+    is_plain_machine = (
+        not fitted.empty.any() and estimator.row(fitted.capacity)[0] == fitted.capacity
+    )
+    return is_plain_sum and bool(is_plain_machine)
+
+
+def _pack_sizes(fitted: Fitted, *, stops: bool) -> Packing:
+    """Pack by First or Best Fit with a kernel of sizes: the same packing, many times faster."""
+    sizes = np.ascontiguousarray(fitted.items[:, 0])
+    bins = np.empty(len(sizes), np.int64)
+    n_bins = fit_sizes(sizes, fitted.capacity * CAPACITY_RTOL, stops, bins)
+    return Packing(bins, np.full((n_bins, 1), fitted.capacity), np.arange(n_bins))
 
 
 def rebalanced(
@@ -275,20 +297,18 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
         raise UsageError(f"estimator {estimator.label}", problem, way_out=hint)
     test = estimator.test
     parameters = fitted.parameters
-    states = _states_of_bins(packing, fitted)
-    # The room for a task that uses nothing is what the machine as it stands has left.
-    idle = _idle_task(fitted)
-    capacities = packing.rows * CAPACITY_RTOL
-    rooms = [
-        test.room(state, idle, capacity, parameters)
-        for state, capacity in zip(states, capacities, strict=True)
-    ]
-    # A slack is the target less the probability; subtracting it may round past 0 or 1.
-    return np.clip(
-        parameters[0] - np.array(rooms),
-        0.0,
-        1.0,
+    rooms = np.empty(len(packing.rows))
+    find_rooms(
+        *test.slacks,
+        _states_of_bins(packing, fitted),
+        # The room for a task that uses nothing is what the machine as it stands has left.
+        _idle_task(fitted),
+        packing.rows * CAPACITY_RTOL,
+        parameters,
+        rooms,
     )
+    # A slack is the target less the probability; subtracting it may round past 0 or 1.
+    return np.clip(parameters[0] - rooms, 0.0, 1.0)
 
 
 def _idle_task(fitted: Fitted) -> Numbers:
@@ -322,6 +342,25 @@ def _states_of_bins(packing: Packing, fitted: Fitted) -> Numbers:
         states,
     )
     return states
+
+
+@packing_kernel(types.void(SLACK, SLACK, INDEX, ROWS, ROW, ROWS, ROW, ROW))
+def find_rooms(slack, other, cuts, states, item, capacities, parameters, rooms):  # type: ignore[no-untyped-def]
+    """Write the room that each machine would have left if an item joined it.
+
+    Parameters
+    ----------
+    slack, other, cuts
+        From :attr:`~borgtrace.placement.fit_tests.FitTest.slacks`.
+    states, capacities
+        float64 (m, w) and (m, resources): the machines.
+    item, parameters
+        float64 (w,): the item; passed to the test.
+    rooms
+        float64 (m,): overwritten.
+    """
+    for b in range(rooms.size):
+        rooms[b] = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)
 
 
 @compiled()

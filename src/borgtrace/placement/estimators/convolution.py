@@ -99,7 +99,7 @@ class Convolution(TargetEstimator):
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Return mean, first cell, last cell and histogram of each task."""
-        return np.column_stack([observed.mean, observed.histograms(capacity)])
+        return observed.distributions(capacity)
 
     def parameters(self, capacity: float) -> Numbers:
         """Return ρ and the step of the grid."""

@@ -155,6 +155,15 @@ class Observation:
         histograms(np.ascontiguousarray(self.values), capacity / CELLS, out)
         return out
 
+    def distributions(self, capacity: float) -> Numbers:
+        """Return the mean of each task and its histogram: (n, 1 + columns of :meth:`histograms`)."""
+
+        def stack() -> Numbers:
+            return np.column_stack([self.mean, self.histograms(capacity)])
+
+        # Kept: 16 kB a task, for each target that packs them.
+        return self._once(("distributions", capacity), stack)
+
     def cumulant_functions(self, capacity: float) -> Numbers:
         """Return K(θ), K′(θ), K″(θ) of each task at every θ of the grid, from its histogram: (n, 3·`N_ANGLES`)."""
         return self._once(("functions", capacity), partial(self._cumulant_functions, capacity))
