@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from borgtrace.colocation.sums.row_sums import BLOCK, TILE, add_samples, sample_statistics
+from borgtrace.colocation.sums.row_sums import (
+    BLOCK,
+    LEAST_TILE,
+    SHARED,
+    TILE,
+    TOGETHER,
+    add_samples,
+    sample_statistics,
+)
 
 LEVELS = np.array([0.0, 0.5, 0.95, 0.999, 1.0])
 
@@ -29,6 +37,17 @@ def test_sums_equal_numpy(size: int, realizations: int) -> None:
         rows[samples].sum(1, dtype=np.float64),
         rtol=4e-7,
     )
+
+
+@pytest.mark.parametrize("n_rows", [600, SHARED // LEAST_TILE, SHARED // LEAST_TILE + 1])
+def test_sums_of_many_samples_equal_numpy_in_tiles_of_any_length(n_rows: int) -> None:
+    """Tiles of 436 and 256 realizations that stay near, and of `TILE` where they do not."""
+    rng = np.random.default_rng(n_rows)
+    rows = rng.random((n_rows, 900), np.float32)
+    samples = rng.integers(0, n_rows, (TOGETHER + 2, 11))
+    totals = np.empty((len(samples), 900), np.float32)
+    add_samples(rows, samples, totals)
+    np.testing.assert_allclose(totals, rows[samples].sum(1, dtype=np.float64), rtol=4e-7)
 
 
 def test_twenty_samples_judged_as_numpy_and_scipy_judge_them() -> None:

@@ -12,11 +12,17 @@ from borgtrace.kernels.compiled import compiled
 
 TILE = 2_500
 """Realizations added up at a time: their sums, 10 kB, stay in the first-level cache while eight rows stream by."""
+SHARED = 2**18
+"""Values of all rows that one core keeps near: 1 MB, half of a common second-level cache."""
+LEAST_TILE = 256
+"""With fewer realizations at a time, finding the rows takes longer than adding them up."""
+TOGETHER = 125
+"""Samples that one thread adds up together, tile by tile, where a tile of all rows stays near."""
 BLOCK = 500
 """Samples whose sums are sorted together, 20 MB at 10,000 realizations; with fewer, threads mostly wait."""
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _add_rows(
     rows: Values,
     members: Index,
@@ -57,7 +63,7 @@ def _add_rows(
             total[r] += a[r]
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def add_sample(rows: Values, members: Index, total: Values) -> None:
     """Set `total` to the sum of some rows, tile by tile.
 
@@ -97,9 +103,29 @@ def add_samples(rows: Values, samples: Index, totals: Values) -> None:
     totals
         float32 (S, R): overwritten.
     """
+    # Rows of a small pool are read from the cache, by all samples in turn; large ones come from memory all the same,
+    # and in longer pieces faster.
+    tile = SHARED // max(rows.shape[0], 1)
+    if tile < LEAST_TILE:
+        tile = TILE
+    n_parts = (samples.shape[0] + TOGETHER - 1) // TOGETHER
     # Each thread takes whole samples, so no two write the same row.
-    for s in numba.prange(samples.shape[0]):
-        add_sample(rows, samples[s], totals[s])
+    for part in numba.prange(n_parts):
+        begin = part * TOGETHER
+        end = min(begin + TOGETHER, samples.shape[0])
+        _add_part(rows, samples[begin:end], tile, totals[begin:end])
+
+
+@compiled(makes_arrays=False)
+def _add_part(rows: Values, samples: Index, tile: int, totals: Values) -> None:
+    """Add up some samples together, `tile` realizations at a time."""
+    n_realizations = totals.shape[1]
+    first = 0
+    while first < n_realizations:
+        last = min(first + tile, n_realizations)
+        for s in range(samples.shape[0]):
+            _add_rows(rows, samples[s], first, totals[s, first:last])
+        first = last
 
 
 @compiled()
