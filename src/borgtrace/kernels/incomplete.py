@@ -6,6 +6,7 @@ Exact to about 1e-13; quantiles are solved for by Newton's method within bracket
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -120,6 +121,8 @@ def fisher_tail(freedom_above: float, freedom_below: ArrayLike, ratios: ArrayLik
     )
 
 
+# An answer has hundreds of intervals over the same few instances, and a quantile takes a millisecond.
+@lru_cache(maxsize=256)
 def student_quantile(freedom: float, probability: float) -> float:
     """Return a quantile of Student's t above its median, for a probability within [.5, 1).
 
