@@ -7,13 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from borgtrace.ingest.files.blocks import Blocks
+from borgtrace.ingest.files.workload_fields import HEADING, write_fields
 
 _BLOCK = 1 << 20
-_LINE_BY_LINE = (b";", b",", b"\r", b"\v", b"\f", b"\n\n", b" \n", b"\t\n", b"{")
-"""Texts of blocks that are more than numbers, single line ends and blanks before each number."""
-_OTHER_NEGATIVE = re.compile(rb"[ \t]-(?!1[ \t\n])")
 _NEGATIVE = re.compile(rb"-(?=[0-9.]*[1-9])[0-9.]+")
-_BLANK, _TAB, _COMMA, _LINE_END = b" \t,\n"
 
 
 class WorkloadLines(Blocks):
@@ -66,12 +63,13 @@ class WorkloadLines(Blocks):
         return lines
 
     def _delimited(self, lines: bytes) -> bytes:
-        has_blank_lines = lines.startswith(b"\n")
-        if self._n_fields or has_blank_lines or any(text in lines for text in _LINE_BY_LINE):
+        if self._n_fields:
             return self._line_by_line(lines)
-        if _OTHER_NEGATIVE.search(lines):
+        delimited = np.empty(len(lines), np.uint8)
+        n_bytes = write_fields(np.frombuffer(lines, np.uint8), delimited)
+        if n_bytes == HEADING:
             return self._line_by_line(lines)
-        return _with_commas(lines)
+        return delimited[:n_bytes].tobytes()
 
     def _line_by_line(self, lines: bytes) -> bytes:
         delimited = bytearray()
@@ -116,14 +114,3 @@ def _is_row(fields: Sequence[bytes]) -> bool:
 N_STANDARD = 18
 """Fields of the format."""
 _HEADINGS = (b"id", b"job_id", b"jobid", b"job")
-
-
-def _with_commas(lines: bytes) -> bytes:
-    """Put a comma for the blanks between numbers, and nothing for those before the first of a line."""
-    text = np.frombuffer(lines, np.uint8).copy()
-    text[text == _TAB] = _BLANK
-    is_blank = text == _BLANK
-    follows_break = np.ones(len(text), bool)
-    follows_break[1:] = is_blank[:-1] | (text[:-1] == _LINE_END)
-    text[is_blank] = _COMMA
-    return text[~(is_blank & follows_break)].tobytes()
