@@ -16,6 +16,7 @@ _X = np.uint8(ord("x"))
 _B = np.uint8(ord("b"))
 _QUOTE = np.uint8(ord('"'))
 _COMMA = np.uint8(ord(","))
+_LINE_END = np.uint8(ord("\n"))
 
 
 def may_have(text: bytes, pair: bytes) -> bool:
@@ -37,17 +38,31 @@ def may_have(text: bytes, pair: bytes) -> bool:
     (True, False)
     """
     codes = np.frombuffer(text, np.uint8)
-    return not _least_difference(codes, np.uint8(pair[0]), np.uint8(pair[1]))
+    return not _least_difference(codes, np.uint8(pair[0]), np.uint8(pair[1]), _CASE)
+
+
+def has_empty_line(text: bytes) -> bool:
+    r"""Return whether a line end follows another.
+
+    Examples
+    --------
+    >>> has_empty_line(b"1,2\n\n3,4\n"), has_empty_line(b"1,2\n*3,4\n")
+    (True, False)
+    """
+    codes = np.frombuffer(text, np.uint8)
+    return not _least_difference(codes, _LINE_END, _LINE_END, np.uint8(0))
 
 
 @compiled(makes_arrays=False)
-def _least_difference(text: npt.NDArray[np.uint8], first: np.uint8, second: np.uint8) -> np.uint8:
+def _least_difference(
+    text: npt.NDArray[np.uint8], first: np.uint8, second: np.uint8, case: np.uint8
+) -> np.uint8:
     # The least of bytes, of a slice and without an early end: the compiler makes vector instructions of it, which take
     # a twentieth of the time of counting where the pair is (a count is wider than a byte).
     after = text[1:]
     least = np.uint8(255)
     for i in range(len(after)):
-        difference = (text[i] ^ first) | ((after[i] | _CASE) ^ second)
+        difference = (text[i] ^ first) | ((after[i] | case) ^ second)
         least = min(least, np.uint8(difference))
     return least
 
