@@ -496,14 +496,20 @@ def diverse_columns(batches: Sequence[pa.RecordBatch]) -> list[str]:
     """Return the measured columns most of whose values differ: a dictionary takes more time and disk than they do."""
     if not batches:
         return []
-    sample = pa.Table.from_batches(batches).slice(0, _SAMPLE)
-    diverse = []
-    for field in sample.schema:
-        if field.type == pa.float32():
-            n_distinct = pc.count_distinct(sample.column(field.name)).as_py()
-            if 2 * n_distinct > len(sample):
-                diverse.append(field.name)
-    return diverse
+    rows = pa.Table.from_batches(batches)
+    measured = [field.name for field in rows.schema if field.type == pa.float32()]
+    return differing_columns(rows.select(measured))
+
+
+def differing_columns(rows: pa.Table) -> list[str]:
+    """Return the columns of numbers most of whose values differ, by those of the first rows."""
+    sample = rows.slice(0, _SAMPLE)
+    differing = []
+    for name in sample.column_names:
+        n_distinct = pc.count_distinct(sample.column(name)).as_py()
+        if 2 * n_distinct > len(sample):
+            differing.append(name)
+    return differing
 
 
 def _stored_writer(path: Path, schema: pa.Schema, plain: Sequence[str]) -> pq.ParquetWriter:
