@@ -136,6 +136,41 @@ def test_a_changed_character_is_read_as_python_does_or_left(tmp_path: Path, in_l
     assert n_read > 300
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_records_with_other_keys_than_the_one_before_are_read(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    records = []
+    texts = []
+    # Some have more keys than the reader remembers the places of.
+    others = [f"key {number}" for number in range(rng.choice((3, 12, 90)))]
+    for number in range(60):
+        record: dict[str, Any] = {"task": f"web-{number % 7}", "time": 300 * number}
+        if rng.random() < 0.8:
+            record["cpu"] = rng.choice((None, number / 8, -0.0, 1e-3, 1234.25))
+        for name in others if rng.random() < 0.5 else rng.sample(others, 2):
+            record[name] = rng.choice((None, True, "", "12345678", "a 16-byte text..", -7, "é"))
+        keys = list(record)
+        if rng.random() < 0.4:
+            rng.shuffle(keys)
+        records.append(record)
+        separators = rng.choice(((", ", ": "), (",", ":"), (" ,\n", "\t: ")))
+        shuffled = {key: record[key] for key in keys}
+        texts.append(json.dumps(shuffled, separators=separators, ensure_ascii=False))
+    found = read(tmp_path / "x.json", f"[{rng.choice((',', ' , ')).join(texts)}]")
+    assert found == expected(records)
+
+
+def test_records_that_may_repeat_a_measurement_are_left_to_the_general_parser(
+    tmp_path: Path,
+) -> None:
+    keys = ("window", "container", "pod", "end")
+    for left_out in ("", *keys):
+        more = "".join(f', "{key}": null' for key in keys if key != left_out)
+        text = f'[{{"task": "a", "time": 1, "cpu": 1{more}}}]'
+        found = read(tmp_path / "x.json", text)
+        assert found == ([("a", 1_000_000, 1.0)] if left_out else None)
+
+
 def test_records_of_many_blocks_are_all_read(tmp_path: Path) -> None:
     # 12 MB, so that some record lies on the border of two blocks.
     n_records = 120_000

@@ -3,7 +3,7 @@
 A record is cut out of its list, or its line, by a compiled kernel; what it cannot cut is read by the general parser.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -28,6 +28,8 @@ from borgtrace.ingest.read.tables.monitoring_records import KEYS_OF_REPEATS
 _BLOCK = 1 << 23
 """Bytes of JSON that become one batch; a record is no longer."""
 _BLANKS = b" \t\n\r"
+_MOST_KEYS = 64
+"""Keys of a record whose places are remembered; the last of these places is that of all further ones."""
 
 
 def read_listed_records(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
@@ -88,18 +90,23 @@ class _RecordLines(Blocks):
     """The fields of a layout, tab-separated, of records that lie on a line each."""
 
     separator = LINE_END
+    keys_of_repeats: Sequence[str] = ()
 
     def __init__(self, stream: BinaryIO, layout: RawLayout) -> None:
         self._stream = stream
-        names = list(dict.fromkeys(field.raw.name for field in layout.fields))
+        wanted = [field.raw.name for field in layout.fields]
+        names = list(dict.fromkeys([*wanted, *self.keys_of_repeats]))
         encoded = [name.encode() for name in names]
         self._names = np.frombuffer(b"".join(encoded), np.uint8)
         self._name_ends = np.cumsum([len(name) for name in encoded])
         # A name may be empty: then there is none.
         must_not_be_empty = {field.raw.name for field in layout.fields if not field.is_name}
         self._may_be_empty = np.array([name not in must_not_be_empty for name in names])
-        self._fields = np.array([names.index(field.raw.name) for field in layout.fields])
+        self._fields = np.array([names.index(name) for name in wanted])
+        repeated = [names.index(name) for name in self.keys_of_repeats]
+        self._repeated = np.array(repeated, np.int64)
         self._spans = np.empty((len(names), 2), np.int64)
+        self._keys = np.empty((_MOST_KEYS, 3), np.int64)
         self._rest = b""
         self._has_begun = False
         self._is_over = False
@@ -141,7 +148,9 @@ class _RecordLines(Blocks):
             self._name_ends,
             self._may_be_empty,
             self._fields,
+            self._repeated,
             self._spans,
+            self._keys,
             lines,
         )
         self._rest = text[consumed:]
@@ -164,18 +173,13 @@ class _BracketedRecords(_RecordLines):
     """The fields of records in a list."""
 
     separator = COMMA
+    keys_of_repeats = KEYS_OF_REPEATS
 
     def _begun(self, text: bytes) -> bytes:
         begun = text.lstrip(_BLANKS)
         if not begun.startswith(b"["):
             raise NeedsValidation
         return begun[1:]
-
-    def _lines_of(self, text: bytes) -> bytes:
-        # Of records that have all of these, some may repeat an earlier one.
-        if all(b'"%s"' % key.encode() in text for key in KEYS_OF_REPEATS):
-            raise NeedsValidation
-        return super()._lines_of(text)
 
     def _end(self) -> bytes:
         return b""

@@ -8,6 +8,13 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Bytes, Flags, Index
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.words import (
+    are_same_bytes,
+    count_digits,
+    count_plain,
+    load_word,
+    store_word,
+)
 
 # How scanning ended: more is to come, the list ended, or this is for the general parser.
 GOES_ON = 0
@@ -22,6 +29,8 @@ _OPEN = -1
 _ODD = -2
 """Instead of a place: what is there is for the general parser."""
 _NONE = -1
+_WORD = 8
+"""Bytes of a word."""
 _BLANK, _TAB, _RETURN = ord(" "), ord("\t"), ord("\r")
 _QUOTE, _BACKSLASH, _COLON, _POINT = ord('"'), ord("\\"), ord(":"), ord(".")
 _BRACE, _END_BRACE, _END_BRACKET = ord("{"), ord("}"), ord("]")
@@ -48,6 +57,11 @@ def _behind_blanks(text: Bytes, at: int, separator: int) -> int:
 def _behind_text(text: Bytes, at: int) -> int:
     """Return the place behind a text in quotes, which begins at a place."""
     at += 1
+    while at + _WORD <= len(text):
+        n_plain = count_plain(load_word(text, at))
+        at += n_plain
+        if n_plain < _WORD:
+            break
     while at < len(text):
         letter = text[at]
         if letter == _QUOTE:
@@ -58,8 +72,13 @@ def _behind_text(text: Bytes, at: int) -> int:
     return _OPEN
 
 
-@compiled(inline=True)
+@compiled(makes_arrays=False)
 def _behind_digits(text: Bytes, at: int) -> int:
+    while at + _WORD <= len(text):
+        n_digits = count_digits(load_word(text, at))
+        at += n_digits
+        if n_digits < _WORD:
+            return at
     while at < len(text) and text[at] >= _ZERO and text[at] <= _NINE:
         at += 1
     return at
@@ -147,43 +166,85 @@ def _note_value(text: Bytes, at: int, end: int, span: Index, may_be_empty: bool)
 
 
 @compiled(makes_arrays=False)
-def _behind_record(  # noqa: PLR0911 - each step may find the end of the text
+def _behind_key(
+    text: Bytes, at: int, is_first: bool, names: Bytes, name_ends: Index, key: Index, separator: int
+) -> int:
+    """Return the place of the value of the key that comes next; `key` says which of the names it is."""
+    size = len(text)
+    if not is_first:
+        if at < size and text[at] != COMMA:
+            return _ODD
+        at = _behind_blanks(text, at + 1, separator)
+    if at >= size:
+        return _OPEN
+    end = _behind_text(text, at) if text[at] == _QUOTE else _ODD
+    if end < 0:
+        return end
+    key[2] = _number_of_name(text, at + 1, end - 1, names, name_ends)
+    at = _behind_blanks(text, end, separator)
+    if at < size and text[at] != _COLON:
+        return _ODD
+    at = _behind_blanks(text, at + 1, separator)
+    return at if at < size else _OPEN
+
+
+@compiled(inline=True)
+def _is_like_before(text: Bytes, at: int, key: Index) -> bool:
+    """Whether what leads to a value is what led to that of the same place in a record before."""
+    size = key[1] - key[0]
+    return size > 0 and at + size + _WORD <= len(text) and are_same_bytes(text, at, key[0], size)
+
+
+@compiled(makes_arrays=False)
+def _behind_record(
     text: Bytes,
     at: int,
     names: Bytes,
     name_ends: Index,
     may_be_empty: Flags,
     spans: Index,
+    keys: Index,
     separator: int,
 ) -> int:
     """Return the place behind a record, whose brace is at a place; `spans` says where its values are."""
     size = len(text)
-    at = _behind_blanks(text, at + 1, separator)
-    if at < size and text[at] == _END_BRACE:
-        return at + 1
-    while at < size:
-        key_end = _behind_text(text, at) if text[at] == _QUOTE else _ODD
-        if key_end < 0:
-            return key_end
-        number = _number_of_name(text, at + 1, key_end - 1, names, name_ends)
-        at = _behind_blanks(text, key_end, separator)
-        if at < size and text[at] != _COLON:
-            return _ODD
-        at = _behind_blanks(text, at + 1, separator)
-        if at >= size:
-            return _OPEN
+    n_keys = 0
+    at += 1
+    while True:
+        # Most records have the keys of the one before: comparing what leads to a value is half of the work.
+        key = keys[min(n_keys, len(keys) - 1)]
+        if _is_like_before(text, at, key):
+            at = _behind_blanks(text, at + key[1] - key[0], separator)
+            if at == size:
+                return _OPEN
+        else:
+            start = at
+            at = _behind_blanks(text, at, separator)
+            if at < size and text[at] == _END_BRACE:
+                return at + 1
+            at = _behind_key(text, at, n_keys == 0, names, name_ends, key, separator)
+            if at < 0:
+                return at
+            key[0], key[1] = start, at
         end = _behind_value(text, at)
         if end < 0:
             return end
+        number = key[2]
         if number != _NONE and not _note_value(text, at, end, spans[number], may_be_empty[number]):
             return _ODD
-        at = _behind_blanks(text, end, separator)
-        if at < size and text[at] == _END_BRACE:
-            return at + 1
-        if at < size and text[at] != COMMA:
-            return _ODD
-        at = _behind_blanks(text, at + 1, separator)
-    return _OPEN
+        at = end
+        n_keys += 1
+
+
+@compiled(makes_arrays=False)
+def _copy(text: Bytes, start: int, end: int, lines: Bytes, written: int) -> None:
+    """Copy a piece of a text; what is written behind it is of no use."""
+    if end + _WORD > len(text) or written + end - start + _WORD > len(lines):
+        for place in range(start, end):
+            lines[written + place - start] = text[place]
+        return
+    for place in range(start, end, _WORD):
+        store_word(lines, written + place - start, load_word(text, place))
 
 
 @compiled(makes_arrays=False)
@@ -195,13 +256,22 @@ def _write_line(text: Bytes, spans: Index, fields: Index, lines: Bytes, written:
     if written + n_bytes > len(lines):
         return _ODD
     for field in fields:
-        for place in range(spans[field, 0], spans[field, 1]):
-            lines[written] = text[place]
-            written += 1
+        start, end = spans[field, 0], spans[field, 1]
+        _copy(text, start, end, lines, written)
+        written += end - start
         lines[written] = DELIMITER
         written += 1
     lines[written - 1] = LINE_END
     return written
+
+
+@compiled(inline=True)
+def _has_all(spans: Index, keys: Index) -> bool:
+    """Whether a record has some keys, at least one."""
+    n_present = 0
+    for key in keys:
+        n_present += spans[key, 0] >= 0
+    return n_present == len(keys) and n_present > 0
 
 
 @compiled(makes_arrays=False)
@@ -212,7 +282,9 @@ def scan_records(  # noqa: PLR0911 - each step may find what is for the general 
     name_ends: Index,
     may_be_empty: Flags,
     fields: Index,
+    repeated: Index,
     spans: Index,
+    keys: Index,
     lines: Bytes,
 ) -> tuple[int, int, int]:
     """Write whole records of a text as lines of tab-separated fields, an empty one where a value is missing.
@@ -229,8 +301,12 @@ def scan_records(  # noqa: PLR0911 - each step may find what is for the general 
         Of each key, whether an empty text is as good as a missing value.
     fields
         The key of each field of a line.
+    repeated
+        Keys of records of which some may repeat an earlier one: what has all of them is for the general parser.
     spans
-        Room for places, shape (keys, 2).
+        Room for places, shape (names, 2).
+    keys
+        Room for what leads to each value of a record, shape (k, 3): where in the text, and which of the names.
     lines
         Room for the lines.
 
@@ -242,6 +318,8 @@ def scan_records(  # noqa: PLR0911 - each step may find what is for the general 
     size = len(text)
     consumed = 0
     written = 0
+    # Places in another text.
+    keys[:, :2] = 0
     while True:
         at = _behind_blanks(text, consumed, separator)
         if at == size:
@@ -250,8 +328,8 @@ def scan_records(  # noqa: PLR0911 - each step may find what is for the general 
             return UNKNOWN, consumed, written
         for number in range(len(spans)):
             spans[number, 0] = spans[number, 1] = _NONE
-        at = _behind_record(text, at, names, name_ends, may_be_empty, spans, separator)
-        if at == _ODD:
+        at = _behind_record(text, at, names, name_ends, may_be_empty, spans, keys, separator)
+        if at == _ODD or _has_all(spans, repeated):
             return UNKNOWN, consumed, written
         at = _behind_blanks(text, at, separator) if at >= 0 else size
         # Until it is known what follows, the record comes again with the next block.
