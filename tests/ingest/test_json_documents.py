@@ -42,6 +42,33 @@ def test_answers_of_kubernetes_metrics_are_the_windows_that_end_at_their_times(t
     )
 
 
+def test_a_file_that_is_written_again_is_looked_at_again(tmp_path):
+    path = tmp_path / "own.json"
+    columns = []
+    for name in ("pod", "task"):
+        records = [{name: "web", "time": 300 * row, "cpu": 0.5 + row % 2} for row in range(3)]
+        path.write_text(json.dumps(records))
+        (source,) = find_raw_files([path]).discovery.sources
+        columns.append(source.dialect.tables["usage"].names)
+    assert "pod" in columns[0]
+    assert "task" in columns[1]
+    assert "pod" not in columns[1]
+
+
+def test_records_without_values_are_rows_that_are_refused(tmp_path):
+    # More of them than are put together; of 8 cores.
+    n_empty = 20_000
+    records = [{"task": "web", "time": 0, "cpu": 0.5}, *[{}] * n_empty]
+    records.append({"task": "web", "time": 300, "cpu": 0.25})
+    store = ingest_own(tmp_path, AVERAGES, {"own.json": json.dumps(records)})
+    assert rows(store, "instance_usage", "source_row, average_cpu") == [
+        (0, 0.5 / 8),
+        (n_empty + 1, 0.25 / 8),
+    ]
+    (entry,) = store.manifest.sources
+    assert (entry.stored, entry.quarantined) == (2, n_empty)
+
+
 def test_series_of_cloudwatch_are_told_apart_by_their_ids_and_their_labels(tmp_path):
     declaration = AVERAGES.replace('"relative"', '"epoch"').replace('"task"', '"series"')
     declaration = declaration.replace('unit = "s"', 'unit = "iso"').replace('"cpu"', '"value"')

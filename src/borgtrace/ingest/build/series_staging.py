@@ -4,12 +4,10 @@ Samples stay apart from their series: they are joined where all files are known,
 file, and what it says may depend on other series.
 """
 
-import gc
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,6 +17,7 @@ from borgtrace.errors import SourceError
 from borgtrace.ingest.build.refused_rows import RefusedRows, quarantined_rows
 from borgtrace.ingest.build.staged import StagedPaths
 from borgtrace.ingest.build.staged_writer import StagedWriter
+from borgtrace.ingest.files.garbage import without_collection
 from borgtrace.ingest.files.raw_layout import raw_layout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import source_digest
@@ -77,7 +76,7 @@ def stage_series(source: Source, paths: StagedPaths) -> SourceEntry:
     # Before it is read, as in `staging`.
     sha256 = source_digest(source)
     notes = ReadingNotes()
-    with SeriesOutput(paths, source) as output, _without_collection():
+    with SeriesOutput(paths, source) as output, without_collection():
         for series in series_of_file(source, notes):
             output.add(source.label, series)
         output.flush()
@@ -102,18 +101,6 @@ def stage_series(source: Source, paths: StagedPaths) -> SourceEntry:
         columns=output.samples.columns,
         refusals=output.refused.summary(),
     )
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Let the collector of cycles rest: it looked at each sample again and again, and took nine tenths of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 @dataclass

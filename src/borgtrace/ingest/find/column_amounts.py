@@ -88,6 +88,9 @@ _POINT_GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 _SPACED_THOUSANDS = ("\u00a0", "\u202f", " ", "'", "_")
 _WITH_LIMIT = re.compile(r"([0-9.,]+ ?[A-Za-z]+) */ *[0-9.,]+ ?[A-Za-z]+")
 """An amount and its limit, as docker stats prints memory."""
+_DIGITS_AND_SUFFIX = re.compile(
+    r"([-+]?[0-9.,'_ \u00a0\u202f]*[0-9.](?:[eE][-+]?[0-9]+)?)\s*([^0-9\s].*)?$"
+)
 _COMMA_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
@@ -133,9 +136,14 @@ def read_amounts(column: SniffedColumn, separator: str = "") -> Amounts:
         texts = [text.partition("/")[0].strip() for text in texts]
         all_texts = [text.partition("/")[0].strip() for text in all_texts]
     marks, has_two_readings = _marks(texts, separator)
-    numbers = []
+    numbers: list[float | None] = []
     suffixes = set()
     for text in all_texts:
+        # Nearly all texts are numbers as programs write them.
+        if not marks and text.isascii() and _NUMBER.fullmatch(text):
+            numbers.append(float(text))
+            suffixes.add("")
+            continue
         digits, suffix = _parts(text)
         if digits and text not in MISSING:
             suffixes.add(suffix)
@@ -177,19 +185,18 @@ def _spaced_thousands(texts: Sequence[str]) -> str:
 
 def _marks_of_points(texts: Sequence[str], separator: str) -> tuple[dict[str, str], bool]:
     """Return the marks of numbers without commas: in many countries a point stands between thousands."""
-    with_point = [_parts(text)[0] for text in texts if "." in text]
-    if not with_point or not all(_POINT_GROUPS.fullmatch(digits) for digits in with_point):
+    with_point = [text for text in texts if "." in text]
+    # Mostly the first of them is no such group: only where none is another are all taken apart.
+    if not with_point or not all(_POINT_GROUPS.fullmatch(_parts(text)[0]) for text in with_point):
         return {}, False
-    if any(digits.count(".") > 1 for digits in with_point):
+    if any(_parts(text)[0].count(".") > 1 for text in with_point):
         return {"thousands": ".", "decimal": ","}, False
     return {}, separator == ";"
 
 
 def _parts(text: str) -> tuple[str, str]:
     """Return the digits at the beginning of a text, with their marks, and what stands behind them."""
-    match = re.match(
-        r"([-+]?[0-9.,'_ \u00a0\u202f]*[0-9.](?:[eE][-+]?[0-9]+)?)\s*([^0-9\s].*)?$", text
-    )
+    match = _DIGITS_AND_SUFFIX.match(text)
     return (match[1].strip(), match[2] or "") if match else ("", text)
 
 

@@ -24,7 +24,7 @@ from borgtrace.ingest.find.sniffed_table import (
     SniffedTable,
     read_first_rows,
 )
-from borgtrace.ingest.find.sniffing import sniff
+from borgtrace.ingest.find.sniffing import draft_first_usage
 from borgtrace.ingest.find.tables_without_usage import refuse_table_without_usage
 from borgtrace.ingest.find.usage_in_parts import join_usage, refuse_equal_names
 
@@ -69,6 +69,8 @@ def sniff_all(paths: Sequence[Path]) -> JointDraft:
             tables += read_first_rows(path)
         except SourceError as fault:
             faults[path] = fault
+    if not tables:
+        raise next(iter(faults.values()))
     refuse_equal_names(tables)
     of_sections = []
     for table in _put_parts_together(tables):
@@ -80,7 +82,7 @@ def sniff_all(paths: Sequence[Path]) -> JointDraft:
     joined = _join_usage(of_sections)
     is_usage_alone = all(each.section == "usage" for each in of_sections)
     if len(paths) == 1 and is_usage_alone and joined == of_sections:
-        return JointDraft(sniff(paths[0]))
+        return JointDraft(draft_first_usage(tables))
     of_sections = joined
     # Tables of one file that are for no section stand beside those that are.
     for each in of_sections:

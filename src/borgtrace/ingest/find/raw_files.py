@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SourceError, UsageError, shell_word
+from borgtrace.ingest.files.garbage import without_collection
 from borgtrace.ingest.files.limits import read_side_file
 from borgtrace.ingest.files.partitions import partition_columns
 from borgtrace.ingest.find.discovery import Discovery, discover, first_data_files
@@ -90,6 +91,18 @@ def find_raw_files(
     SchemaError
         Python code describes a format that does not fit the tables of a store.
     """
+    with without_collection():
+        return _find(places, cell, format, time_zone, may_guess, declaration)
+
+
+def _find(
+    places: Sequence[Path],
+    cell: str,
+    format: str | Dialect,
+    time_zone: str,
+    may_guess: bool,
+    declaration: Mapping[str, Any] | None,
+) -> RawFiles:
     said = _said_format(format) if format else None
     if said is None and declaration is not None:
         said = declare_stored(declaration, "the store"), dict(declaration)

@@ -53,7 +53,25 @@ def sniff(path: Path) -> Draft:
     SchemaError
         It has no rows.
     """
-    return draft_usage(*_table_of_usage(path))
+    return draft_first_usage(read_first_rows(path))
+
+
+def draft_first_usage(tables: Sequence[SniffedTable]) -> Draft:
+    """Guess the format of the first table of usage in a file.
+
+    Parameters
+    ----------
+    tables
+        Its tables, at least one.
+
+    Raises
+    ------
+    SourceError
+        As `sniff`, or several tables may be usage whose columns differ.
+    SchemaError
+        It has no rows.
+    """
+    return draft_usage(*_table_of_usage(tables))
 
 
 def draft_usage(table: SniffedTable, roles: Roles) -> Draft:
@@ -196,7 +214,7 @@ def _guess_limit(
     entries[role] = entry
 
 
-def _table_of_usage(path: Path) -> tuple[SniffedTable, Roles]:
+def _table_of_usage(tables: Sequence[SniffedTable]) -> tuple[SniffedTable, Roles]:
     """Return the table of a file that holds usage, with what its columns are.
 
     Raises
@@ -204,7 +222,6 @@ def _table_of_usage(path: Path) -> tuple[SniffedTable, Roles]:
     SourceError
         None does, or several do whose columns differ.
     """
-    tables = read_first_rows(path)
     fitting = []
     faults = []
     for table in tables:
@@ -217,7 +234,7 @@ def _table_of_usage(path: Path) -> tuple[SniffedTable, Roles]:
         raise faults[0] if len(tables) == 1 else _no_table_of_usage(tables)
     if len({tuple(sorted(table.names)) for table, _ in fitting}) > 1:
         raise SourceError(
-            str(path),
+            str(tables[0].path),
             "several tables that may be usage, with different columns",
             got="; ".join(_described(table) for table, _ in fitting),
             way_out="export the one that holds the usage as CSV or Parquet, or write a file with [usage] and task, "

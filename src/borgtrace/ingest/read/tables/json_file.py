@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,26 @@ LARGEST_WHOLE = LONGEST_LINE
 """Bytes of a file whose documents are read whole; of a larger one a list of records is read piece by piece."""
 _ROWS_LOOKED_AT = 20_000
 """Rows of a table by which its columns are known: what stands behind so many is not looked for."""
+_MOST_KNOWN = 32
+"""Files whose columns are remembered: more than are guessed together."""
 
 
 def _columns(path: Path) -> Columns:
+    state = path.stat()
+    return _columns_of_file(path, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+# Asked for as a known format, to guess one, and as that: each time 20,000 rows would be parsed again.
+@lru_cache(maxsize=_MOST_KNOWN)
+def _columns_of_file(path: Path, *_state: int) -> Columns:
     columns: dict[str, dict[str, None]] = {}
     n_rows: dict[str, int] = {}
     with _readable(path):
         for table, row in _rows(path):
-            columns.setdefault(table, {}).update(dict.fromkeys(row))
+            known_names = columns.setdefault(table, {})
+            # Nearly all rows have the columns of the first.
+            if not row.keys() <= known_names.keys():
+                known_names.update(dict.fromkeys(row))
             n_rows[table] = n_rows.get(table, 0) + 1
             if n_rows[table] == _ROWS_LOOKED_AT:
                 break

@@ -108,7 +108,7 @@ def without_repeats(rows: Iterable[TableRow]) -> Iterator[TableRow]:
     for named_row in rows:
         row = named_row.row
         # Nearly all rows lack the first.
-        if all(key in row for key in KEYS_OF_REPEATS):
+        if KEYS_OF_REPEATS[0] in row and all(key in row for key in KEYS_OF_REPEATS):
             container = (row.get("namespace"), row["pod"], row["container"])
             if last_end.get(container, "") == row["end"]:
                 continue

@@ -1,7 +1,7 @@
 """Rows of texts as batches: what files whose rows have no types, or each its own columns, are read as."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -36,16 +36,30 @@ def text_batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
     [[{'task': 'a', 'cpu': None}, {'task': 'b', 'cpu': '1'}]]
     """
     remaining = iter(rows)
-    while block := list(islice(remaining, ROWS_PER_BATCH)):
-        columns = {}
-        for name in names_of(block):
-            columns[name] = pa.array([row.get(name) for row in block], pa.string())
-        yield pa.RecordBatch.from_pydict(columns)
+    for first in remaining:
+        columns = _columns_of(chain([first], islice(remaining, ROWS_PER_BATCH - 1)))
+        arrays = {name: pa.array(texts, pa.string()) for name, texts in columns.items()}
+        yield pa.RecordBatch.from_pydict(arrays)
+
+
+def _columns_of(rows: Iterable[Row]) -> dict[str, list[str | None]]:
+    """Return the texts of all columns, in the order in which they come; a row can go when its texts are noted."""
+    columns: dict[str, list[str | None]] = {}
+    for n_before, row in enumerate(rows):
+        # Nearly all rows have the columns of the first.
+        if not row.keys() <= columns.keys():
+            for name in row:
+                columns.setdefault(name, [None] * n_before)
+        for name, texts in columns.items():
+            texts.append(row.get(name))
+    return columns
 
 
 def names_of(rows: Iterable[Row]) -> list[str]:
     """Return the names of all columns of some rows, in the order in which they come."""
     names: dict[str, None] = {}
     for row in rows:
-        names.update(dict.fromkeys(row))
+        # Nearly all rows have the columns of the first.
+        if not row.keys() <= names.keys():
+            names.update(dict.fromkeys(row))
     return list(names)
