@@ -61,6 +61,8 @@ def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket
 
     class Handler(localbucket.S3Handler):
         data_root = root
+        # Else each answer waits 40 ms, until its headers are acknowledged.
+        disable_nagle_algorithm = True
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -87,7 +89,8 @@ def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket
             )
 
     server = _Server(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
+    # It looks every 0.02 s whether it is to stop, and not every half second.
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
     patch.setenv("AWS_ACCESS_KEY_ID", KEY)
     patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)

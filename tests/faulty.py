@@ -68,6 +68,8 @@ class Proxy:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Else each answer waits 40 ms, until its headers are acknowledged.
+    disable_nagle_algorithm = True
     proxy: Proxy
 
     def log_message(self, *_: Any) -> None:
@@ -140,7 +142,7 @@ def behind_proxy(patch: pytest.MonkeyPatch, *, is_patient: bool = True) -> Itera
     """
     proxy = Proxy(urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc)
     listening = _Listening(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
-    Thread(target=listening.serve_forever, daemon=True).start()
+    Thread(target=listening.serve_forever, args=(0.02,), daemon=True).start()
     address = f"127.0.0.1:{listening.server_port}"
     patch.setenv("AWS_ENDPOINT_URL", f"http://{address}")
     remote.open_file_system.cache_clear()
@@ -195,9 +197,8 @@ class Mortal:
 def _serve(root: Path, told: Connection) -> None:
     import localbucket
 
-    handler = type(
-        "Handler", (localbucket.S3Handler,), {"data_root": root, "log_message": lambda *_: None}
-    )
+    members = {"data_root": root, "log_message": lambda *_: None, "disable_nagle_algorithm": True}
+    handler = type("Handler", (localbucket.S3Handler,), members)
     server = _Listening(("127.0.0.1", 0), handler)
     told.send(server.server_port)
     server.serve_forever()
