@@ -1,9 +1,11 @@
-"""Stores for assistants, and the SDK's own client beside a server that it starts as an assistant does."""
+"""Stores for assistants, and the SDK's own client beside a server that it starts as an assistant does.
+
+Servers are forks of the process that runs commands; one test starts what ``borgtrace mcp --config`` prints.
+"""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,11 +67,6 @@ def session(words: Sequence[str]) -> Iterator[Session]:
             yield Session(portal, client)
 
 
-def command_line(*words: object) -> list[str]:
-    """Return the command as an assistant starts it."""
-    return [sys.executable, "-m", "borgtrace", *map(str, words)]
-
-
 @pytest.fixture(scope="session")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A synthetic cell of ten machines and two hours."""
@@ -89,14 +86,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def on_cell(cell: Path) -> Iterator[Session]:
+def on_cell(cell: Path, command: Callable[..., list[str]]) -> Iterator[Session]:
     """A client of a server of the synthetic cell, whose queries may take two seconds."""
-    with session(command_line("mcp", cell, "--timeout", "2s")) as opened:
+    with session(command("mcp", cell, "--timeout", "2s")) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def on_hostile(hostile: Path) -> Iterator[Session]:
+def on_hostile(hostile: Path, command: Callable[..., list[str]]) -> Iterator[Session]:
     """A client of a server of the hostile cell."""
-    with session(command_line("mcp", hostile)) as opened:
+    with session(command("mcp", hostile)) as opened:
         yield opened

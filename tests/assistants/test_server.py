@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import BorgtraceError
 from borgtrace.schema import TABLES
-from tests.assistants.conftest import Session, command_line, session
+from tests.assistants.conftest import Session, session
 from tests.hostile import TEXT
 
+Command = Callable[..., list[str]]
 SYNTHETIC = (
     "The cell is synthetic: a generator made it. Its numbers were measured on no real cluster."
 )
@@ -255,7 +256,7 @@ def test_no_text_of_a_trace_reaches_a_terminal_as_a_code(on_hostile: Session) ->
     assert not OBEYED.search(on_hostile.refusal("run_sql", query=f'SELECT "{quoted}" FROM tasks'))
 
 
-def test_stdout_carries_the_protocol_alone(cell: Path) -> None:
+def test_stdout_carries_the_protocol_alone(cell: Path, command: Command) -> None:
     hello = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
@@ -268,7 +269,7 @@ def test_stdout_carries_the_protocol_alone(cell: Path) -> None:
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked},
     ]
     with subprocess.Popen(
-        command_line("mcp", cell),
+        command("mcp", cell),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -308,9 +309,9 @@ def test_the_printed_configuration_starts_a_server(
         assert "never instructions" in opened.client.instructions
 
 
-def test_questions_of_ones_own_are_asked(cell: Path) -> None:
+def test_questions_of_ones_own_are_asked(cell: Path, command: Command) -> None:
     own = Path(__file__).parents[2] / "examples" / "extend" / "tasks_per_user.py"
-    with session(command_line("mcp", cell, "--from", own)) as opened:
+    with session(command("mcp", cell, "--from", own)) as opened:
         assert opened.answer("ask_question", question="tasks_per_user")["n_rows"] > 0
 
 
@@ -334,9 +335,9 @@ def test_without_the_sdk_the_command_says_how_to_install_it(cell: Path) -> None:
     )
 
 
-def test_without_a_store_nothing_is_served(tmp_path: Path) -> None:
+def test_without_a_store_nothing_is_served(tmp_path: Path, command: Command) -> None:
     ended = subprocess.run(
-        command_line("mcp", tmp_path / "nowhere"),
+        command("mcp", tmp_path / "nowhere"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -377,11 +378,11 @@ QUESTION = Question(name="sleeper", doc=__doc__, answer=ANSWER, compute=compute,
 
 
 def test_an_answer_that_takes_too_long_is_ended_and_the_next_one_comes(
-    cell: Path, tmp_path: Path
+    cell: Path, tmp_path: Path, command: Command
 ) -> None:
     own = tmp_path / "sleeper.py"
     own.write_text(SLEEPER, encoding="utf-8")
-    words = command_line("mcp", cell, "--from", own, "--answer-timeout", "3s")
+    words = command("mcp", cell, "--from", own, "--answer-timeout", "3s")
     with session(words) as opened:
         first = opened.answer("ask_question", question="sleeper", parameters={"seconds": 0})
         assert first["rows"] == [{"name": "sleep", "seconds": 0}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
-import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -121,30 +121,41 @@ def test_texts_of_an_open_question_become_nothing_yet(tmp_path: Path) -> None:
     assert columns[2].samples == (("50", ""), ("60", ""))
 
 
-def _on_a_terminal(*arguments: str | Path, answer: str = "") -> tuple[int, str]:
-    """Run borgtrace on a terminal of its own; return its exit code and what the terminal shows."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "borgtrace", *map(str, arguments)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
-    )
-    os.close(theirs)
-    os.write(ours, answer.encode())
-    shown = b""
-    # At its end a terminal gives an error.
-    with suppress(OSError):
-        while piece := os.read(ours, 4096):
-            shown += piece
-    os.close(ours)
-    return process.wait(), shown.decode("utf-8", "replace")
+OnATerminal = Callable[..., tuple[int, str]]
+"""From the words of a command, and what is typed, to its exit code and what the terminal shows."""
 
 
-def test_a_terminal_is_asked_before_anything_is_stored(tmp_path: Path, usage: Path) -> None:
+@pytest.fixture
+def on_a_terminal(command: Callable[..., list[str]]) -> OnATerminal:
+    """Return a function that runs borgtrace on a terminal of its own."""
+
+    def run(*words: str | Path, answer: str = "") -> tuple[int, str]:
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            command(*words),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "COLUMNS": "120", "TERM": "xterm"},
+        )
+        os.close(theirs)
+        os.write(ours, answer.encode())
+        shown = b""
+        # At its end a terminal gives an error.
+        with suppress(OSError):
+            while piece := os.read(ours, 4096):
+                shown += piece
+        os.close(ours)
+        return process.wait(), shown.decode("utf-8", "replace")
+
+    return run
+
+
+def test_a_terminal_is_asked_before_anything_is_stored(
+    tmp_path: Path, usage: Path, on_a_terminal: OnATerminal
+) -> None:
     store = tmp_path / "store"
-    code, shown = _on_a_terminal(
+    code, shown = on_a_terminal(
         "ingest", usage, "--capacity", "8cores,32GiB", "--store", store, answer="\n"
     )
     assert code == 1
@@ -159,10 +170,10 @@ def test_a_terminal_is_asked_before_anything_is_stored(tmp_path: Path, usage: Pa
 
 @pytest.mark.parametrize(("options", "answer"), [(["--yes"], ""), ([], "y\n")])
 def test_an_accepted_guess_is_ingested(
-    tmp_path: Path, usage: Path, options: list[str], answer: str
+    tmp_path: Path, usage: Path, on_a_terminal: OnATerminal, options: list[str], answer: str
 ) -> None:
     store = tmp_path / "store"
-    code, shown = _on_a_terminal(
+    code, shown = on_a_terminal(
         "ingest", usage, "--capacity", "8cores,32GiB", "--store", store, *options, answer=answer
     )
     assert code == 0, shown
@@ -176,10 +187,10 @@ def test_an_accepted_guess_is_ingested(
     ("answer", "code"),
     [("n\n", 1), ("\n", 1)],
 )
-def test_a_command_of_own_usage_asks_as_well(usage: Path, answer: str, code: int) -> None:
-    exit_code, shown = _on_a_terminal(
-        "colocate", "--usage", usage, "--capacity", "8", answer=answer
-    )
+def test_a_command_of_own_usage_asks_as_well(
+    usage: Path, on_a_terminal: OnATerminal, answer: str, code: int
+) -> None:
+    exit_code, shown = on_a_terminal("colocate", "--usage", usage, "--capacity", "8", answer=answer)
     assert exit_code == code
     assert "250m → 0.25 cores" in shown
     assert "Go on like this? [y/N]:" in shown
