@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 from warm import warm_process, write_stand_ins
 
-from tests.wide import mark_wide
+from tests.wide import SPARK, mark_wide, needs_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,8 +28,6 @@ settings.register_profile("tests", deadline=None, derandomize=True)
 settings.load_profile("tests")
 
 _TRACE = Path(__file__).parents[2] / "shared" / "trace"
-SPARK = "local[2]"
-"""The master whose session the tests of one worker share."""
 _WARM_SOCKET = pytest.StashKey[str]()
 _BEGIN = ("tests/docs/", "tests/datasets/test_readers.py")
 """Tests that begin with a store for all pages, or import TensorFlow."""
@@ -67,7 +65,7 @@ def _put_costly_first(items: list[pytest.Item]) -> None:
     Workers get equal shares of the tests, in their order, and the quicker ones take over from the end of the others'.
     So what stands first in a share stays in one worker, and begins once instead of in each.
     """
-    first = [item for item in items if _needs_spark(item)]
+    first = [item for item in items if needs_spark(item)]
     middle = [item for item in items if item.nodeid.startswith(_BEGIN)]
     chosen = {*first, *middle}
     others = [item for item in items if item not in chosen]
@@ -84,14 +82,6 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
-
-
-def _needs_spark(item: pytest.Item) -> bool:
-    if "spark" in getattr(item, "fixturenames", ()):
-        return True
-    # A test of all engines gets the session by its parameter.
-    call = getattr(item, "callspec", None)
-    return call is not None and call.params.get("con") == SPARK
 
 
 _REGISTRIES = (

@@ -13,6 +13,16 @@ import pytest
 
 ANOTHER_PROGRAM = {"spark", "browser", "driver", "bucket", "s3"}
 """Fixtures that start one."""
+SPARK = "local[2]"
+"""The master whose session the tests of one worker share; a test of all engines gets it by its parameter."""
+
+
+def needs_spark(item: pytest.Item) -> bool:
+    """Whether a test starts Spark."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        return True
+    call = getattr(item, "callspec", None)
+    return call is not None and call.params.get("con") == SPARK
 
 
 def mark_wide(items: list[pytest.Item]) -> None:
@@ -20,7 +30,7 @@ def mark_wide(items: list[pytest.Item]) -> None:
     cases_of_test = defaultdict(list)
     for item in items:
         starts_program = not ANOTHER_PROGRAM.isdisjoint(getattr(item, "fixturenames", ()))
-        if starts_program or isinstance(item, pytest.DoctestItem):
+        if starts_program or needs_spark(item) or isinstance(item, pytest.DoctestItem):
             item.add_marker(pytest.mark.wide)
         if hasattr(item, "callspec"):
             test = item.nodeid.partition("[")[0]

@@ -31,7 +31,7 @@ from borgtrace.analyses.usage import (
 )
 from borgtrace.question import Question, Tables
 from tests.analyses.tiny import at, on, tiny, window
-from tests.conftest import SPARK
+from tests.wide import SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

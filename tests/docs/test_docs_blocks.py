@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from blocks import (  # noqa: E402
     agrees,
     blocks,
     dialogue,
+    environment,
     home,
     masked,
     pages,
@@ -26,7 +29,7 @@ from blocks import (  # noqa: E402
 
 sys.path.remove(str(ROOT / "docs"))
 
-FIRST, *OTHERS = pages()
+FIRST, README, *OTHERS = pages()
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +49,13 @@ def check(page, folder, env):
             )
 
 
+def test_the_readme_runs_as_shown(commands: Callable[..., Path], tmp_path: Path) -> None:
+    """It starts from nothing, without the quickstart's store and the servers that other pages ask."""
+    env = environment()
+    env["PATH"] = os.pathsep.join([str(commands(tmp_path / "bin")), env["PATH"]])
+    check(README, tmp_path, env)
+
+
 @pytest.mark.wide
 def test_the_quickstart_runs_as_shown(ready):
     folder, _ = ready
@@ -59,6 +69,7 @@ def shown(page):
     )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("page", [shown(page) for page in OTHERS if steps(page)])
 def test_a_page_runs_as_shown(page, ready):
     check(page, *ready)

@@ -12,7 +12,7 @@ import pytest
 from borgtrace import engine
 from borgtrace.schema import TABLES, Column
 from borgtrace.schema.arrow import arrow_schema
-from tests.conftest import SPARK
+from tests.wide import SPARK
 
 # The constant itself: pytest knows a parameter by its identity, and starts Spark again for another text like it.
 on_spark = pytest.mark.parametrize("con", [SPARK], indirect=True)

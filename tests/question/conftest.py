@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from borgtrace.question import EngineTables, Tables
-from tests.conftest import SPARK
+from tests.wide import SPARK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
