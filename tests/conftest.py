@@ -45,8 +45,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Where no test was compiled yet, let one worker collect before the others, which then read what it compiled.
 
-    It takes 32 s of CPU time in a fresh clone, which each of them would spend.
+    It takes 32 s of CPU time in a fresh clone, which each of them would spend.  Garbage is not looked for meanwhile:
+    what is made stays, and to look through it again and again takes a seventh more.
     """
+    gc.disable()
     shared = getattr(session.config, "workerinput", {}).get("shared_folder")
     if shared is None or any(Path(__file__).parent.rglob("*-pytest-*.pyc")):
         return (yield)
@@ -79,6 +81,7 @@ def pytest_collection_finish() -> None:
 
     Expressions of Ibis are many small objects: looking through all of them again and again took a sixth of the time.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
