@@ -23,6 +23,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -205,6 +206,8 @@ def _become(request: dict[str, Any], files: list[int]) -> int:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    # It may have been asked for already, where this process has its own.
+    tempfile.tempdir = None
     if not request["is_root"]:
         _give_up_rights()
     sys.argv = [request["name"], *request["rest"]]
