@@ -37,8 +37,13 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def imports(name: str) -> Iterator[str]:
-    """Yield the modules that a module imports: at its head, in functions, and for typing only."""
+@cache
+def imports(name: str) -> frozenset[str]:
+    """Return the modules that a module imports: at its head, in functions, and for typing only."""
+    return frozenset(_imported_modules(name))
+
+
+def _imported_modules(name: str) -> Iterator[str]:
     path = modules()[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(tree(path)):
@@ -57,7 +62,7 @@ def imports(name: str) -> Iterator[str]:
 
 def circles() -> set[frozenset[str]]:
     """Return the sets of modules each of which imports, by some way, all others of its set."""
-    edges = {name: {other for other in imports(name) if other != name} for name in modules()}
+    edges = {name: imports(name) - {name} for name in modules()}
     reach: dict[str, set[str]] = {}
     for start in edges:
         seen: set[str] = set()

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.architecture.source import tree
+
 QUOTING = {"quoted", "literal", "number", "int", "float", "len", "condition"}
 """Functions whose result cannot end a name, a text, a number or (`guard.condition`) a bracket."""
 _SQL = re.compile(
@@ -31,9 +33,9 @@ class Unquoted(NamedTuple):
 
 def unquoted_values(path: Path) -> Iterator[Unquoted]:
     """Yield every value that a module puts into SQL otherwise than by the quoting functions."""
-    tree = ast.parse(path.read_text("utf-8"))
-    documented = {id(node.body[0].value) for node in ast.walk(tree) if _has_docstring(node)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree(path)))
+    documented = {id(node.body[0].value) for node in nodes if _has_docstring(node)}
+    for node in nodes:
         for value in _values_put_into_sql(node):
             if id(value) not in documented and not _is_safe(value):
                 yield Unquoted(path, node.lineno, ast.unparse(value))

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import borgtrace
+from tests.architecture.source import tree
 
 SOURCE = Path(borgtrace.__file__).parent
 OPENERS = {"open", "read_text", "read_bytes"}
@@ -65,10 +66,10 @@ OWN_FILES = {
 def opened_otherwise(path: Path) -> list[ast.Call]:
     """Return the calls of a module that open a file for reading without looking what it is."""
     text = path.read_text("utf-8")
-    # To parse all modules takes seconds; most open nothing.
+    # To look through all modules takes seconds; most open nothing.
     if not any(f"{name}(" in text for name in OPENERS | LIBRARIES):
         return []
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
     return [call for call in calls if is_opening(call) and not is_looked_at(call)]
 
 
