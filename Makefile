@@ -37,9 +37,12 @@ demo: $(PACKAGE)
 # Three workers on two cores: many tests wait for a server, a browser or a process.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 
+# Without looking for examples in docstrings, which are wide: that took a quarter of collecting, in each worker.
+QUICKLY := -o addopts="-ra --strict-markers --import-mode=importlib"
+
 ## What needs no other program and no long wait; of a test with many cases the first and the last (tests/wide.py).
 test: $(TESTS)
-	$(PYTEST) -m "not scale and not wide" tests
+	$(PYTEST) $(QUICKLY) -m "not scale and not wide" tests
 
 ## All other tests: more cases, Spark, browser, buckets, kills and damage.  CI runs both.
 test-wide: $(TESTS)

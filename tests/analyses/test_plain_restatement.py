@@ -21,6 +21,7 @@ from borgtrace.catalog import find
 from borgtrace.question import EngineTables, Tables
 from tests.rows import chosen_columns
 
+pytestmark = pytest.mark.wide
 START = 600_000_000
 NEVER = 2**63 - 1
 SUBMIT = 0
@@ -100,7 +101,6 @@ def answer(name: str, tables: Tables) -> Rows:
     return rows
 
 
-@pytest.mark.wide
 def test_run_times(followed: Followed, tables: Tables) -> None:
     finished, ended, lost = (defaultdict[tuple[str, str], list[int]](list) for _ in range(3))
     for attempt in followed.attempts:
@@ -147,7 +147,6 @@ def kaplan_meier(ended: list[int], lost: list[int]) -> tuple[list[int], list[flo
     return seconds, shares
 
 
-@pytest.mark.wide
 def test_loads_and_mean_times(followed: Followed, tables: Tables) -> None:
     (row,) = answer("load_and_times", tables)
     pending = running = last = 0

@@ -199,6 +199,7 @@ def test_the_command_runs_schedulers_of_a_file(planted: Path, tmp_path: Path, ru
     assert [answer["recipe"] for answer in answers] == ["cells", "policies", "comparisons"]
 
 
+@pytest.mark.wide
 def test_a_file_may_not_choose_a_scheduler_of_an_installed_package(
     planted: Path, tmp_path: Path
 ) -> None:

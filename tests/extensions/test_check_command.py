@@ -16,6 +16,7 @@ def test_a_plain_one_keeps_it(tmp_path: Path, run: Run) -> None:
     assert (code, out) == (0, "policy half: keeps its contract\n"), err
 
 
+@pytest.mark.wide
 def test_a_class_that_forgot_the_decorator(tmp_path: Path, run: Run) -> None:
     file = write(tmp_path, "half.py", HALF.replace("@dataclass(frozen=True)\n", ""))
     code, _, err = run("check", file)
@@ -44,6 +45,7 @@ def test_one_that_ends_the_process_is_named(tmp_path: Path, run: Run) -> None:
     assert err == f"borgtrace: {file}: the process that ran it ended: got exit code 3\n"
 
 
+@pytest.mark.wide
 def test_each_mistake_of_a_format_is_named(tmp_path: Path, name: str, run: Run) -> None:
     text = f"""from borgtrace import Dialect
 from borgtrace.schema import RawField, RawTable

@@ -28,7 +28,7 @@ from tests.scheduling.gpu_cells import Pod, run_of
 DEVICE = (10, 10, 1, "T4")
 
 
-@pytest.mark.parametrize("name", ["best-fit", "fgd"])
+@pytest.mark.parametrize("name", ["best-fit", pytest.param("fgd", marks=pytest.mark.wide)])
 def test_who_waits_starts_when_somebody_leaves(name: str) -> None:
     """600 of a device for 100 s; 500 wait for it from second 10 on; 400 fit beside it."""
     pods: list[Pod] = [(1, 0, 1, 600, ""), (1, 0, 1, 500, ""), (1, 0, 1, 400, "")]
