@@ -25,6 +25,18 @@ LISTS = {
 }
 """The list that has each idea of the package."""
 
+SHOW_LISTS = """
+import json, sys
+from borgtrace.cli import main
+for words in json.loads(sys.argv[1]):
+    print("==", *words, flush=True)
+    try:
+        main(words)
+    except SystemExit as ended:
+        assert not ended.code, words
+"""
+"""One process for all lists: to start Python and import everything takes longer than any of them."""
+
 pytestmark = pytest.mark.wide
 
 
@@ -58,7 +70,11 @@ class Environment:
 
     def run(self, *words: object) -> subprocess.CompletedProcess[str]:
         """Run a module in it, away from this folder."""
-        command = [str(self.folder / "bin" / "python"), "-m", *(str(word) for word in words)]
+        return self.python("-m", *words)
+
+    def python(self, *words: object) -> subprocess.CompletedProcess[str]:
+        """Run its Python, away from this folder."""
+        command = [str(self.folder / "bin" / "python"), *(str(word) for word in words)]
         result = subprocess.run(
             command,
             capture_output=True,
@@ -77,10 +93,13 @@ class Environment:
 
     def listed(self) -> dict[str, str]:
         """Return the line of each idea in its list; nothing for those that are not there."""
-        texts = {" ".join(words): self.borgtrace(*words) for words in LISTS.values()}
+        printed = self.python("-c", SHOW_LISTS, json.dumps(list(LISTS.values()))).stdout
+        texts = printed.split("== ")[1:]
         lines = {}
-        for name, words in LISTS.items():
-            for line in texts[" ".join(words)].splitlines():
+        for (name, words), text in zip(LISTS.items(), texts, strict=True):
+            heading, *listed = text.splitlines()
+            assert heading == " ".join(words)
+            for line in listed:
                 if line.lstrip().startswith(name):
                     lines[name] = line
         return lines
