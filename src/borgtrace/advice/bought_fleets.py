@@ -33,10 +33,9 @@ def rows_of_types(
     report: Report,
 ) -> Iterator[Row]:
     """Yield the fleets that can be bought; nothing where the size of the largest machine is not known."""
-    # A wrong table of prices is said in any case.
-    types = read_node_types(options.prices)
     if not (options.cores and options.gib):
         return
+    types = read_node_types(options.prices)
     packer, assumed = packer_of(store, tables, moment, options)
     source = options.prices.name if options.prices else BUILT_IN_SOURCE
     note = f"{assumed}; {source}"

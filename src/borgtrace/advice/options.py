@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from borgtrace.advice.node_types import read_node_types
 from borgtrace.errors import check_names
 from borgtrace.extensions import Registry
 from borgtrace.overcommit.policies import POLICY_KINDS
@@ -94,6 +95,9 @@ class AdviceOptions:
         if self.recommender:
             self._check_rules("--recommender", [self.recommender], RECOMMENDER_KINDS)
         check_fields(self, UNIT_OPTIONS)
+        if self.prices is not None:
+            # They are read when they are needed; a wrong table is said before anything is fetched or computed.
+            read_node_types(self.prices)
 
     @staticmethod
     def _check_rules(option: str, texts: Sequence[str], kinds: Registry[Any]) -> None:
