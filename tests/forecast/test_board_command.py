@@ -167,13 +167,13 @@ def test_files_of_a_board_are_written(files: Path, tmp_path: Path) -> None:
         (
             ["{files}", "--board", RND.name, "--forecaster", "naiv"],
             "--forecaster: no such forecaster: expected one of naive, seasonal-naive, persistence, seasonal, "
-            "autoregression, boosting, lstm, mixture, anchors, got naiv; did you mean naive? one of your own: name its "
-            "file with --from",
+            "autoregression, boosting, lstm, mixture, anchors, adaptive-anchors, got naiv; did you mean naive? one "
+            "of your own: name its file with --from",
         ),
         (
             ["{files}", "--board", RND.name, "--device", "cuda"],
-            "--device: no forecaster here computes in PyTorch: expected lstm, anchors, or one of yours with needs = "
-            '"torch", got naive and seasonal-naive; leave out --device, or name such a forecaster',
+            "--device: no forecaster here computes in PyTorch: expected lstm, anchors, adaptive-anchors, or one of "
+            'yours with needs = "torch", got naive and seasonal-naive; leave out --device, or name such a forecaster',
         ),
     ],
 )

@@ -72,8 +72,8 @@ def test_a_device_that_nobody_uses_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         ForecastOptions(forecasters=("persistence", "seasonal"), device="auto")
     assert str(caught.value) == (
-        "--device: no forecaster here computes in PyTorch: expected lstm, anchors, or one of yours with "
-        'needs = "torch", got persistence and seasonal; leave out --device, or name such a forecaster'
+        "--device: no forecaster here computes in PyTorch: expected lstm, anchors, adaptive-anchors, or one of "
+        'yours with needs = "torch", got persistence and seasonal; leave out --device, or name such a forecaster'
     )
 
 

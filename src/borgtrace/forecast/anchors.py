@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from borgtrace.forecast.analogs import AnalogPattern, analogs, history_of
 from borgtrace.forecast.forecasters import OwnForecaster, array_of_shape
-from borgtrace.forecast.panel import AMOUNT, Panel
+from borgtrace.forecast.panel import AMOUNT, Panel, weights_of_series
 from borgtrace.forecast.panel_forecaster import PanelForecaster
 from borgtrace.forecast.series import DAY, HORIZONS
 from borgtrace.kernels.arrays import Index, Numbers, Values
@@ -46,8 +46,16 @@ PATTERNS = (
 RECENT = ((12, 5), (48, 7), (DAY, 9))
 """Last bins, and how many of their values, evenly spaced by size, are anchors."""
 LONG = 8 * DAY
-FROM_ANALOGS = 11
-"""Anchors from each group of analogs."""
+FROM_LONG, FROM_ANALOGS, SAME_TIME = 9, 11, 3
+"""Anchors from eight days, from each group of analogs, and from the same time of earlier days."""
+GROUP_SIZES = (
+    1,
+    *(size for _, size in RECENT),
+    FROM_LONG,
+    *[FROM_ANALOGS] * len(PATTERNS),
+    SAME_TIME,
+)
+"""How many anchors are the newest value, of each recent time, of eight days, of each group of analogs, and of days."""
 MEMBERS = 3
 """Networks, whose probabilities are averaged."""
 EXAMPLES, MOMENTS = 90_000, 180
@@ -89,7 +97,7 @@ def anchors_of_now(history: Values) -> Values:
     for n_bins, number in RECENT:
         anchors.append(spaced(history[:, -n_bins:], number))
     every_eighth = history[:, ::-1][:, :LONG:8]
-    return np.concatenate([*anchors, spaced(every_eighth, 9)], axis=1)
+    return np.concatenate([*anchors, spaced(every_eighth, FROM_LONG)], axis=1)
 
 
 def look(history: Values, steps: Index, horizon: int) -> tuple[Values, Values]:
@@ -165,8 +173,12 @@ class Anchors(PanelForecaster, OwnForecaster):
             rows = slice(first, first + ROWS)
             seen, anchors = look(history[rows], np.arange(1, horizon + 1), horizon)
             learned = self.probabilities(seen, horizon)
-            forecast[rows] = quantiles_of(anchors, learned, quantiles)
+            forecast[rows] = self.mix(rows, anchors, learned, quantiles)
         return forecast
+
+    def mix(self, rows: slice, anchors: Values, learned: Values, levels: Sequence[float]) -> Values:
+        """Return the quantiles of some rows, of whose anchors the members give the probabilities."""
+        return quantiles_of(anchors, learned, levels)
 
     def probabilities(self, seen: Values, horizon: int) -> Values:
         """Return what the members give the anchors on average: (series, horizon, number)."""
@@ -217,21 +229,6 @@ def draw_examples(panel: Panel, horizon: int, rng: np.random.Generator) -> Mixtu
     return MixtureExamples(*(np.concatenate(column) for column in zip(*drawn, strict=True)))
 
 
-def weights_of_series(values: Values, horizon: int) -> Values:
-    """Return what an error counts: the inverse of how much a series changes in half a horizon, and in a day."""
-    soon, in_a_day = mean_change(values, horizon // 2), mean_change(values, DAY)
-    unit = np.maximum(in_a_day, soon / 3)
-    weight = np.divide(1, unit, out=np.zeros_like(unit), where=(soon > 0) & (in_a_day > 0))
-    return (weight / max((weight * soon).mean(), 1e-9)).astype(np.float32)
-
-
-def mean_change(values: Values, lag: int) -> Numbers:
-    """Return the mean difference between known bins so far apart, 0 where there are none: (series,)."""
-    change = np.abs(values[:, lag:] - values[:, :-lag])
-    n_known = (~np.isnan(change)).sum(axis=1)
-    return np.nansum(change, axis=1, dtype=np.float64) / np.maximum(n_known, 1)
-
-
 def prior() -> Values:
     """Return what the network begins with: half the probability on analogs, the other half on all anchors."""
     analogs_alone = only_analogs()
@@ -240,8 +237,7 @@ def prior() -> Values:
 
 def only_analogs() -> Values:
     """Return equal probabilities of all analogs: (number,)."""
-    n_now = 1 + sum(number for _, number in RECENT) + 9
-    n_analogs = len(PATTERNS) * FROM_ANALOGS
-    probability = np.zeros(n_now + n_analogs + 3, np.float32)
+    n_now, n_analogs = sum(GROUP_SIZES[: len(RECENT) + 2]), len(PATTERNS) * FROM_ANALOGS
+    probability = np.zeros(sum(GROUP_SIZES), np.float32)
     probability[n_now : n_now + n_analogs] = 1 / n_analogs
     return probability

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.kernels.arrays import Index, Values
+from borgtrace.forecast.series import DAY
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 
 AMOUNT, PERCENT = 0, 1
@@ -107,3 +108,18 @@ def filled(values: Values) -> Values:
                 last = values[row, column]
             history[row, column] = last
     return history
+
+
+def weights_of_series(values: Values, horizon: int) -> Values:
+    """Return what an error counts: the inverse of how much a series changes in half a horizon, and in a day."""
+    soon, in_a_day = mean_change(values, horizon // 2), mean_change(values, DAY)
+    unit = np.maximum(in_a_day, soon / 3)
+    weight = np.divide(1, unit, out=np.zeros_like(unit), where=(soon > 0) & (in_a_day > 0))
+    return (weight / max((weight * soon).mean(), 1e-9)).astype(np.float32)
+
+
+def mean_change(values: Values, lag: int) -> Numbers:
+    """Return the mean difference between known bins so far apart, 0 where there are none: (series,)."""
+    change = np.abs(values[:, lag:] - values[:, :-lag])
+    n_known = (~np.isnan(change)).sum(axis=1)
+    return np.nansum(change, axis=1, dtype=np.float64) / np.maximum(n_known, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from borgtrace.errors import UsageError
 from borgtrace.extensions import Registry
+from borgtrace.forecast.adaptive_anchors import AdaptiveAnchors
 from borgtrace.forecast.anchors import Anchors
 from borgtrace.forecast.forecaster import Forecaster
 from borgtrace.forecast.forecasters import FORECASTERS, OwnForecaster
@@ -30,7 +31,7 @@ SAVABLE: dict[str, type[OwnForecaster]] = {
     Anchors.name: Anchors,
 }
 """Those of borgtrace that a file can hold, by name."""
-OURS: dict[str, ForecasterKind] = {**SAVABLE}
+OURS: dict[str, ForecasterKind] = {**SAVABLE, AdaptiveAnchors.name: AdaptiveAnchors}
 """All of borgtrace, by name."""
 FORECASTER_KINDS = Registry[ForecasterKind](
     "forecaster",

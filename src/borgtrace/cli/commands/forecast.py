@@ -234,6 +234,6 @@ def print_forecasters() -> None:
         if name not in FORECASTER_KINDS.own:
             notes.append(f"from {FORECASTER_KINDS.origin(name)}")
         suffix = f" ({'; '.join(notes)})" if notes else ""
-        print(f"{name:<16}{forecaster.about}{suffix}")
+        print(f"{name:<18}{forecaster.about}{suffix}")
     for name, baseline in BASELINES.items():
-        print(f"{name:<16}{baseline.about} (with --board)")
+        print(f"{name:<18}{baseline.about} (with --board)")
