@@ -159,4 +159,5 @@ def simulate_gpus(
         seed=seed,
         jobs=jobs,
     )
-    ask(GPU_SCHEDULING, opened, options, out=out, png=png, as_json=as_json, raw=raw)
+    question = GPU_SCHEDULING.about(opened)
+    ask(question, opened, options, out=out, png=png, as_json=as_json, raw=raw)

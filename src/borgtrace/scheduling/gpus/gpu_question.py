@@ -68,20 +68,28 @@ class GpuQuestion(StoreQuestion):
         subject = open_gpu_trace(store) if isinstance(store, str | Path) else store
         # The base is named: a dataclass with slots is another class than the one that `super` would look for.
         if isinstance(subject, Store):
-            return StoreQuestion.run(self.without_claims(), subject, engine, **parameters)
+            return StoreQuestion.run(self, subject, engine, **parameters)
         values = self.with_defaults(parameters)
         options = self.parse_options(values)
-        asked = self if subject.arrivals else self.without_claims()
-        return asked.result(
+        return self.result(
             tables_of_folder(subject),
             self.recorded_parameters(values),
             lambda: self.rows_of_folder(subject, options),
             code=self.code(options),
         )
 
-    def without_claims(self) -> GpuQuestion:
-        """Return the question as it is asked where arrivals are drawn: what was published is of other ones."""
-        return replace(self, claims=())
+    def about(self, trace: Store | GpuFolder) -> GpuQuestion:
+        """Return the question as it is asked of one's own data: without claims where arrivals are drawn.
+
+        What was published is of other arrivals, so that none of the claims can be judged.
+
+        Parameters
+        ----------
+        trace
+            What it is asked of.
+        """
+        has_published_arrivals = isinstance(trace, GpuFolder) and trace.arrivals is not None
+        return self if has_published_arrivals else replace(self, claims=())
 
     def recorded_parameters(self, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         """Name schedulers that were given as objects by their labels."""
