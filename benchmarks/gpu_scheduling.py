@@ -11,12 +11,23 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+from borgtrace import Scheduler
 from borgtrace.scheduling.gpus import GPU_POLICIES, GPU_QUEUE, GPU_SCHEDULING, open_folder
 from borgtrace.scheduling.gpus.fgd_results import POLICIES
+from borgtrace.scheduling.gpus.own_policy import policy_of
 from borgtrace.scheduling.gpus.workload import columns_of_run
 
 OPENB = Path(__file__).parents[2] / "shared" / "trace" / "openb"
+
+
+def left_over(task: Any, machine: Any) -> float:
+    """Score what is left of a node, as our best fit does."""
+    return (machine.cpu_free - task.cpu) / 2 + (machine.gpu_free - task.gpu) / 16
+
+
+OWN = policy_of(Scheduler(name="own", about="a user's best fit", score=left_over))
 
 
 def main() -> None:
@@ -30,7 +41,7 @@ def main() -> None:
         sys.exit(f"no files of FGD's experiments in {given.folder}")
     folder = open_folder(given.folder)
     workloads = folder.workloads()
-    for name, policy in GPU_POLICIES.items():
+    for name, policy in {**GPU_POLICIES, OWN.name: OWN}.items():
         start = time.process_time()
         columns_of_run(workloads[0], policy, "rank", 42)
         print(f"{name}, first run of the process: {time.process_time() - start:.2f} s", flush=True)
