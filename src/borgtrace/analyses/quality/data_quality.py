@@ -118,9 +118,10 @@ Condition = tuple[ir.BooleanColumn, ir.BooleanValue]
 
 def compute(tables: Tables) -> list[Row]:
     """Return what is expected and what was counted, one row per anomaly that the trace format documents."""
-    shares = fetch_shares(tables)
-    if not shares:
+    stages = [stage for stage in STAGES if all(tables.has(name) for name in stage.reads)]
+    if not stages:
         raise NotApplicable("the store holds no events and no usage")
+    shares = fetch_shares(tables, stages)
     rates = tables.dialect.anomalies
     rows = []
     for code, anomaly in ANOMALIES.items():
@@ -157,16 +158,20 @@ def judge(tables: Tables, anomaly: Anomaly, shares: Shares) -> tuple[str, str | 
     return VERDICTS[finding.verdict], finding.reason or None
 
 
-def fetch_shares(tables: Tables) -> dict[str, Shares]:
-    """Count the anomalies of the tables that the store has, by code."""
+def fetch_shares(tables: Tables, stages: Sequence[Stage]) -> dict[str, Shares]:
+    """Count the anomalies that the trace format documents, by code."""
     shares = {}
-    for stage in STAGES:
-        if all(tables.has(name) for name in stage.reads):
-            # One row a stage: its columns are named after the anomalies.
-            for row in tables.fetch(stage.count(tables), stage.name).to_pylist():
-                codes = [name.removesuffix("__n") for name in row if name.endswith("__n")]
-                for code in codes:
-                    shares[code] = Shares(row[f"{code}__n"] or 0, row[f"{code}__of"] or 0)
+    for stage in stages:
+        counts = stage.count(tables)
+        # One row a stage: its columns are named after the anomalies. What is not selected is not counted.
+        codes = [name.removesuffix("__n") for name in counts.columns if name.endswith("__n")]
+        codes = [code for code in codes if code in tables.dialect.anomalies]
+        if not codes:
+            continue
+        columns = [f"{code}__{part}" for code in codes for part in ("n", "of")]
+        for row in tables.fetch(counts.select(*columns), stage.name).to_pylist():
+            for code in codes:
+                shares[code] = Shares(row[f"{code}__n"] or 0, row[f"{code}__of"] or 0)
     if tables.has("instance_events"):
         shares["fail_days"] = count_fail_days(tables)
     return shares

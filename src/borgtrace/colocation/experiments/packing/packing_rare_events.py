@@ -146,6 +146,8 @@ def run_candidates(
         for estimator in learned
         for is_rebalanced in (False, True)
     ]
+    # All in one pass over the instances, whose draws may be too large to be kept for a second one.
+    grid.outcomes([*ways, *cells_of_curve(target)])
     outcomes = mean_outcomes(grid, ways)
     curve = gpa_curve(grid, target)
     # The curve is of packings without rebalancing, so a way is looked up there by its own without.
@@ -177,15 +179,19 @@ def gpa_curve(grid: PackingGrid, target: float) -> GpaCurve:
     target
         Tolerated probability of overflow.
     """
-    # Far down: on the heavier tail only targets many powers of ten below keep q within the one wanted.
-    targets = target * np.geomspace(1e-14, 3, 100)
-    ways = [GridCell(Gpa(float(rho)), is_rebalanced=False) for rho in targets]
-    outcomes = mean_outcomes(grid, ways)
+    outcomes = mean_outcomes(grid, cells_of_curve(target))
     q = np.array([row["q"] for row in outcomes])
     machines = np.array([row["machines"] for row in outcomes])
     # Interpolation needs a rising q, and packings are discrete; 1e-12 stands for none seen, which has no logarithm.
     rising_q = np.maximum.accumulate(np.maximum(q, 1e-12))
     return GpaCurve(np.log(rising_q), machines)
+
+
+def cells_of_curve(target: float) -> list[GridCell]:
+    """Return GPA, without rebalancing, at many targets around the one wanted."""
+    # Far down: on the heavier tail only targets many powers of ten below keep q within the one wanted.
+    targets = target * np.geomspace(1e-14, 3, 100)
+    return [GridCell(Gpa(float(rho)), is_rebalanced=False) for rho in targets]
 
 
 def chart(answer: pa.Table) -> charts.Chart:
