@@ -5,12 +5,15 @@ square is skipped where no machine in it can be better than the best so far: by 
 by how much would be left.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import (
     BEST_FIT,
+    LAVA,
     NILAS,
     bound_of_squares,
     first_empty,
@@ -65,10 +68,10 @@ def look(
     exits: Exits, replay: ReplayState, rows: Index, kind: int, machine: int, time: int
 ) -> None:
     """Bring what is expected of a machine up to date."""
-    if kind == NILAS:
-        look_at_exit(exits, replay, rows, machine, time)
-    else:
+    if kind == LAVA:
         look_at_class(exits, replay, rows, machine, time)
+    else:
+        look_at_exit(exits, replay, rows, machine, time)
     book_look(exits, machine)
 
 
@@ -108,53 +111,63 @@ def watch(exits: Exits | None, replay: ReplayState, rows: Index, kind: int, time
             look(exits, replay, rows, kind, machine, time)
 
 
+class Newcomer(NamedTuple):
+    """Who comes: the policy, the task, when it is expected to end (µs), and the class of its life.
+
+    The class is −1 where nothing is known; the best fit is chosen then.
+    """
+
+    kind: int
+    task: int
+    end: float
+    life: int
+
+
+class BestSoFar(NamedTuple):
+    """The best machine so far (−1: none), its level, and its score among those of the level."""
+
+    machine: int
+    level: int
+    score: float
+
+
 @compiled(inline=True, makes_arrays=False)
-def level_on(exits: Exits, kind: int, machine: int, end: float, life: int) -> int:
-    """Return the level of a machine with tasks, for a task that is expected to end then, and its class."""
-    if life < 0:
+def level_on(exits: Exits, who: Newcomer, machine: int) -> int:
+    """Return the level of a machine with tasks."""
+    if who.life < 0:
         return 0
-    if kind == NILAS:
-        return nilas_level(exits, machine, end)
-    return level_of_state(exits.lives[machine], exits.is_recycled[machine], life)
+    if who.kind == NILAS:
+        return nilas_level(exits, machine, who.end)
+    return level_of_state(exits.lives[machine], exits.is_recycled[machine], who.life)
 
 
 @compiled(inline=True, makes_arrays=False)
-def bound_on(exits: Exits, kind: int, group: int, square: int, end: float, life: int) -> int:
+def bound_on(exits: Exits, who: Newcomer, group: int, square: int) -> int:
     """Return a level that no machine of a square is below."""
-    if life < 0:
+    if who.life < 0:
         return 0
-    if kind == NILAS:
-        return nilas_bound(exits, group, square, end)
-    return lava_bound(exits, group, square, life)
+    if who.kind == NILAS:
+        return nilas_bound(exits, group, square, who.end)
+    return lava_bound(exits, group, square, who.life)
 
 
 @compiled(inline=True, makes_arrays=False)
-def level_of_empty(exits: Exits, kind: int, end: float, life: int) -> int:
+def level_of_empty(exits: Exits, who: Newcomer) -> int:
     """Return the level of an empty machine."""
-    if life < 0:
+    if who.life < 0:
         return 0
-    if kind == NILAS:
-        return cost_of(end, float(exits.marks[NOW]))
+    if who.kind == NILAS:
+        return cost_of(who.end, float(exits.marks[NOW]))
     return EMPTY
 
 
 @compiled(makes_arrays=False)
 def best_in_square(
-    exits: Exits,
-    cell: CellState,
-    kind: int,
-    group: int,
-    square: int,
-    task: int,
-    end: float,
-    life: int,
-    best: int,
-    best_level: int,
-    least: float,
-) -> tuple[int, int, float]:
-    """Return the best machine so far, its level and score, after a look at a square; bring the bounds of that down."""
-    cpu = cell.sizes[task, CPU]
-    memory = cell.sizes[task, MEMORY]
+    exits: Exits, cell: CellState, who: Newcomer, group: int, square: int, best: BestSoFar
+) -> BestSoFar:
+    """Return the best machine so far after a look at a square; bring the bounds of that down."""
+    cpu = cell.sizes[who.task, CPU]
+    memory = cell.sizes[who.task, MEMORY]
     latest = -np.inf
     states = 0
     machine = cell.heads[group, square // SIDE, square % SIDE]
@@ -162,20 +175,56 @@ def best_in_square(
         latest = max(latest, exits.exits[machine])
         states |= 1 << max(2 * exits.lives[machine] + exits.is_recycled[machine], 0)
         if cell.free[machine, CPU] >= cpu and cell.free[machine, MEMORY] >= memory:
-            machine_level = level_on(exits, kind, machine, end, life)
-            if machine_level <= best_level:
-                value = score_on(cell, BEST_FIT, machine, task)
-                is_chosen = machine_level < best_level or is_better(
-                    cell, value, machine, least, best
-                )
-                if is_chosen and is_open(cell, machine, task):
-                    best = machine
-                    best_level = machine_level
-                    least = value
+            machine_level = level_on(exits, who, machine)
+            if machine_level <= best.level:
+                best = better_of(cell, who.task, best, machine, machine_level)
         machine = cell.places[machine, NEXT]
     exits.latest[group, square] = latest
     exits.states[group, square] = states
-    return best, best_level, least
+    return best
+
+
+@compiled(inline=True, makes_arrays=False)
+def better_of(
+    cell: CellState, task: int, best: BestSoFar, machine: int, machine_level: int
+) -> BestSoFar:
+    """Return a machine of a level if it takes a task and is better than the best so far, which is of no lower level."""
+    value = score_on(cell, BEST_FIT, machine, task)
+    is_chosen = machine_level < best.level or is_better(
+        cell, value, machine, best.score, best.machine
+    )
+    if is_chosen and is_open(cell, machine, task):
+        best = BestSoFar(machine, machine_level, value)
+    return best
+
+
+@compiled(inline=True, makes_arrays=False)
+def best_in_class(
+    exits: Exits, cell: CellState, who: Newcomer, group: int, best: BestSoFar
+) -> BestSoFar:
+    """Return the best machine so far after a look at the machines with tasks of a class."""
+    capacity = cell.capacity[cell.first[group]]
+    cpu = cell.sizes[who.task, CPU]
+    memory = cell.sizes[who.task, MEMORY]
+    x = cpu / capacity[CPU]
+    y = memory / capacity[MEMORY]
+    left = level(memory, capacity[MEMORY])
+    for row in range(level(cpu, capacity[CPU]), SIDE):
+        if cell.filled[group, row] == 0:
+            continue
+        bound_of_row = bound_of_squares(BEST_FIT, row, left, SIDE - left, x, y)
+        if best.level == 0 and bound_of_row > best.score:
+            break
+        squares = cell.filled[group, row] >> left << left
+        while squares:
+            column = lowest(squares)
+            squares ^= 1 << column
+            square = row * SIDE + column
+            bound = bound_on(exits, who, group, square)
+            is_tight = bound_of_squares(BEST_FIT, row, column, 1, x, y) <= best.score
+            if bound < best.level or (bound == best.level and is_tight):
+                best = best_in_square(exits, cell, who, group, square, best)
+    return best
 
 
 @compiled(makes_arrays=False)
@@ -194,42 +243,16 @@ def choose_by_lifetime(exits: Exits | None, cell: CellState, kind: int, task: in
     time = exits.marks[NOW]
     end = exit_of(exits.predictions, task, time, time)
     life = class_of_life(end - time) if is_predicted(exits.predictions, task) else -1
-    cpu = cell.sizes[task, CPU]
-    memory = cell.sizes[task, MEMORY]
-    best = -1
-    best_level = WORST
-    least = np.inf
+    who = Newcomer(kind, task, end, life)
+    level_when_empty = level_of_empty(exits, who)
+    best = BestSoFar(-1, WORST, np.inf)
     for group in range(cell.first.size - 1):
-        cpu_capacity = cell.capacity[cell.first[group], CPU]
-        memory_capacity = cell.capacity[cell.first[group], MEMORY]
-        if cpu > cpu_capacity or memory > memory_capacity:
+        capacity = cell.capacity[cell.first[group]]
+        if cell.sizes[task, CPU] > capacity[CPU] or cell.sizes[task, MEMORY] > capacity[MEMORY]:
             continue
-        x = cpu / cpu_capacity
-        y = memory / memory_capacity
-        left = level(memory, memory_capacity)
-        for row in range(level(cpu, cpu_capacity), SIDE):
-            if cell.filled[group, row] == 0:
-                continue
-            if best_level == 0 and bound_of_squares(BEST_FIT, row, left, SIDE - left, x, y) > least:
-                break
-            squares = cell.filled[group, row] >> left << left
-            while squares:
-                column = lowest(squares)
-                squares ^= 1 << column
-                square = row * SIDE + column
-                bound = bound_on(exits, kind, group, square, end, life)
-                is_tight = bound_of_squares(BEST_FIT, row, column, 1, x, y) <= least
-                if bound < best_level or (bound == best_level and is_tight):
-                    best, best_level, least = best_in_square(
-                        exits, cell, kind, group, square, task, end, life, best, best_level, least
-                    )
-        empty_level = level_of_empty(exits, kind, end, life)
-        if empty_level <= best_level:
+        best = best_in_class(exits, cell, who, group, best)
+        if level_when_empty <= best.level:
             machine = first_empty(cell, group, task)
-            if machine >= 0 and is_open(cell, machine, task):
-                value = score_on(cell, BEST_FIT, machine, task)
-                if empty_level < best_level or is_better(cell, value, machine, least, best):
-                    best = machine
-                    best_level = empty_level
-                    least = value
-    return best
+            if machine >= 0:
+                best = better_of(cell, task, best, machine, level_when_empty)
+    return best.machine
