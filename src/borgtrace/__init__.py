@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from borgtrace.overcommit.recommenders import Recommender
     from borgtrace.placement import Estimator
     from borgtrace.question import Question
+    from borgtrace.scheduling.machine_attributes import attribute_number
     from borgtrace.scheduling.scheduler import Scheduler
     from borgtrace.schema import Dialect
 
@@ -56,6 +57,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "advise",
+    "attribute_number",
     "colocation",
     "compare",
     "compiled",
@@ -79,6 +81,7 @@ MODULES = {
     "Store": "borgtrace.interactive",
     "Trace": "borgtrace.interactive",
     "advise": "borgtrace.advice",
+    "attribute_number": "borgtrace.scheduling.machine_attributes",
     "compare": "borgtrace.interactive",
     "compiled": "borgtrace.kernels.compiled",
     "experiment": "borgtrace.experiments",

@@ -171,3 +171,60 @@ def test_a_name_that_is_taken_is_refused(tmp_path: Path, run: Run) -> None:
         f"borgtrace: {file}: borgtrace has a scheduler of this name: got best-fit; "
         "give it another name\n"
     )
+
+
+KNOWING = '''"""A scheduler that knows more than requests."""
+
+from borgtrace import Scheduler
+
+
+def score(task, machine):
+    return {score}
+
+
+SCHEDULER = Scheduler(name="{name}", about="of a test", score=score, {declared})
+'''
+
+
+@pytest.mark.wide
+def test_lifetimes_are_chosen_where_it_is_named(
+    store: Path, tmp_path: Path, name: str, run: Run
+) -> None:
+    text = KNOWING.format(
+        name=name,
+        score="1.0 if task.expected_life > machine.remaining_life else 0.0",
+        declared="knows_lifetimes=True",
+    )
+    file = write(tmp_path, "own.py", text)
+    policies = ("--policy", f"{name}:lifetimes=oracle+preempt", "--policy", name)
+    code, out, err = run("simulate", store, "--from", file, *policies, "--json")
+    assert code == 0, err
+    named = {row["policy"] for row in json.loads(out)["rows"]}
+    assert named == {f"{name}:lifetimes=oracle+preempt", name}
+    code, _, err = run("compact", store, "--from", file, "--policy", name)
+    assert code == 2
+    assert err == (
+        "borgtrace: --policy: a moment has no lifetimes: expected a policy that does not ask for them, such as "
+        f"best-fit, got {name}:lifetimes=learned\n"
+    )
+
+
+@pytest.mark.parametrize("command", [("simulate",), ("compact", "--at", "5m")])
+def test_attributes_are_read_by_their_names(
+    store: Path, tmp_path: Path, name: str, run: Run, command: tuple[str, ...]
+) -> None:
+    score = "machine.attributes[0]"
+    known = KNOWING.format(name=name, score=score, declared='attributes=("platform_id",)')
+    file = write(tmp_path, "own.py", known)
+    code, out, err = run(*command, store, "--from", file, "--policy", name, "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"]
+    other = f"{name}-2"
+    unknown = KNOWING.format(name=other, score=score, declared='attributes=("kernel",)')
+    file = write(tmp_path, "other.py", unknown)
+    code, out, err = run(*command, store, "--from", file, "--policy", other, "--json")
+    assert code == 2
+    assert err.splitlines()[-1] == (
+        "borgtrace: scheduler: no machine has an attribute that it names: expected a store with "
+        "machine_attributes, got kernel"
+    )

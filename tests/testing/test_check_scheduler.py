@@ -8,6 +8,7 @@ import pytest
 
 from borgtrace import Scheduler
 from borgtrace.extensions import import_source
+from borgtrace.scheduling.lifetimes import ORACLE
 from borgtrace.testing import ContractError, check_scheduler
 from tests.extensions.own_code import write
 
@@ -201,3 +202,98 @@ def test_what_is_no_scheduler() -> None:
 
 def test_defaults_keep_the_contract() -> None:
     check_scheduler(Scheduler(name="tight", about="least is left"))
+
+
+DECLARING = """from borgtrace import Scheduler
+
+
+def score(task, machine):
+    {body}
+
+
+SCHEDULER = Scheduler(name="own", about="a scheduler of a test", score=score, {declared})
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "sentence"),
+    [
+        (
+            "",
+            "return task.expected_life",
+            "it asks for task.expected_life, which is there for a scheduler that says knows_lifetimes=True",
+        ),
+        (
+            "",
+            "return machine.attributes[0]",
+            "it asks for machine.attributes, which is there for a scheduler that says attributes=(…)",
+        ),
+        (
+            "knows_lifetimes=True",
+            "return task.expected_life - 1",
+            "for a task of which nothing is known, score returns NaN: return infinity for what should not be used",
+        ),
+        (
+            "knows_lifetimes=True",
+            "return max(0.0, task.expected_life) - machine.remaining_life",
+            "for a task without an end on a machine without one, score returns NaN: return infinity for what "
+            "should not be used",
+        ),
+        (
+            'attributes=("rank",)',
+            "return machine.attributes[0]",
+            "on a machine without the attributes, score returns NaN: return infinity for what should not be used",
+        ),
+        (
+            'attributes=("rank",)',
+            "return machine.attributes[1]",
+            "on a machine with a few tasks, it raises IndexError in {file}:5: tuple index out of range",
+        ),
+    ],
+)
+def test_fields_that_are_declared(tmp_path: Path, declared: str, body: str, sentence: str) -> None:
+    file, failures = failures_of(tmp_path, DECLARING.format(declared=declared, body=body))
+    assert sentence.format(file=file) in failures
+
+
+def by_rank(task, machine):
+    has_rank = machine.attributes[0] == 1.0
+    return has_rank * 1.0 - machine.cpu_free
+
+
+def by_life(task, machine):
+    if task.expected_life > machine.remaining_life:
+        return 1.0
+    return 0.0
+
+
+def test_attributes_and_lifetimes_keep_the_contract_together() -> None:
+    check_scheduler(
+        Scheduler(
+            name="own",
+            about="of a test",
+            score=by_life,
+            accepts=lambda task, machine: not machine.attributes[0] > 1.5,
+            attributes=("rank",),
+            knows_lifetimes=True,
+        )
+    )
+    check_scheduler(
+        Scheduler(name="own", about="of a test", score=by_rank, attributes=("rank", "disk"))
+    )
+
+
+def kept_longest(task, machine):
+    return -min(machine.remaining_life, 1000.0)
+
+
+def test_a_scheduler_that_looks_ahead_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    # None can by itself: here what is learned is taken from the trace itself.
+    monkeypatch.setattr("borgtrace.testing.scheduler_replays.LEARNED", ORACLE)
+    with pytest.raises(ContractError) as raised:
+        check_scheduler(
+            Scheduler(name="own", about="of a test", score=kept_longest, knows_lifetimes=True)
+        )
+    assert raised.value.failures == (
+        "what comes later in the trace changes where tasks went before: it may not look ahead",
+    )

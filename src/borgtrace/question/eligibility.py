@@ -126,6 +126,30 @@ class Eligibility:
         times = series.keys[chosen] & ((1 << _TIME_BITS) - 1)
         return times, np.searchsorted(places, owner[chosen]), states[chosen]
 
+    def values(self, name: str, machines: Index) -> tuple[Index, Index, list[str | None]]:
+        """Return what an attribute of machines is, and when that changes.
+
+        Parameters
+        ----------
+        name
+            Of the attribute.
+        machines
+            Ids, ascending, which the cell must know.
+
+        Returns
+        -------
+        tuple
+            Time (µs), place in `machines`, and the value from then on, None where it is deleted: by machine and time,
+            and in the order of the raw files where these are equal.
+        """
+        keys, values = self._attribute(name)
+        places = np.searchsorted(self.machines, machines)
+        order = np.argsort(keys, kind="stable")
+        order = order[np.isin(keys[order] >> _TIME_BITS, places)]
+        times = keys[order] & ((1 << _TIME_BITS) - 1)
+        lines = np.searchsorted(places, keys[order] >> _TIME_BITS)
+        return times, lines, [values[place] for place in order.tolist()]
+
     def knows(self, machines: Index) -> Flags:
         """Return which machines the cell has, shape (n,)."""
         return np.isin(machines, self.machines)

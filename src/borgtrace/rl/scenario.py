@@ -13,6 +13,7 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.question import EngineTables
 from borgtrace.rl.episode import OF_CANDIDATE, OF_TASK, Episode
 from borgtrace.scheduling.candidates import make_candidates
+from borgtrace.scheduling.changes import no_changes
 from borgtrace.scheduling.events import DRAW, MODEL
 from borgtrace.scheduling.gangs import no_gangs
 from borgtrace.scheduling.heap import Heap, make_heap
@@ -86,7 +87,9 @@ class Scenario:
         for machine in range(len(lines)):
             settle(cell, machine)
         jobs = arrivals_of(trace, demand)
-        start = make_state(trace, cell, lines, jobs, no_gangs(len(trace.tasks)), UNRESERVED)
+        start = make_state(
+            trace, cell, lines, jobs, no_gangs(len(trace.tasks)), UNRESERVED, no_changes()
+        )
         return cls(trace, factor, start, lines)
 
     def begin(self, candidates: int, seed: int) -> Episode:

@@ -7,7 +7,8 @@ from borgtrace.kernels.arrays import Index
 
 CHANGE_TIME, CHANGED_MACHINE, IS_THERE, CHANGED_SET = range(4)
 """When (µs), which line of the machines, whether it is there from then on (or meets a set of constraints), and 1 + that
-set; 0: whether it is there."""
+set; 0: whether it is there.  Of an attribute −1 less its place stands for the set, and the place of its new value for
+whether it is there: see :mod:`borgtrace.scheduling.machine_attributes`."""
 
 
 def no_changes() -> Index:

@@ -33,9 +33,16 @@ from borgtrace.question import (
 )
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.scheduling.compaction import CellWorkload, bound, needed
+from borgtrace.scheduling.machine_attributes import read_attributes
 from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.plan import parse_plan, plan_of
-from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of, scores_of
+from borgtrace.scheduling.policies import (
+    PlacementPolicy,
+    as_policy,
+    attributes_of,
+    label_of,
+    scores_of,
+)
 from borgtrace.scheduling.scheduler import Scheduler
 from borgtrace.scheduling.whatifs import LIMITS, WHAT_IFS, Moment, WhatIf
 from borgtrace.scheduling.workload import (
@@ -332,6 +339,9 @@ def moment_of(
         allowed=eligible(tables, tasks, machines, options.at).allowed,
         extended=tasks.extended,
         priority=tasks.priority,
+        attributes=read_attributes(
+            tables, attributes_of([as_policy(options.policy)]), machines.ids, options.at
+        ).first,
     )
     plan = None
     if options.plan:

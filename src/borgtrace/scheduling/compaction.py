@@ -224,6 +224,9 @@ def count_pending(
     allowed = ANYWHERE
     if len(tasks.demand.allowed):
         allowed = tasks.demand.allowed[:, lines]
+    attributes = tasks.demand.attributes
+    if len(attributes):
+        attributes = attributes[lines]
     reserved = None
     if tasks.reserved is not None:
         # All of production comes first; the rest goes where production leaves room by what is reserved for it.
@@ -234,7 +237,7 @@ def count_pending(
             n_first=int(tasks.is_production.sum()),
         )
     packing = pack(
-        replace(tasks.demand, allowed=allowed),
+        replace(tasks.demand, allowed=allowed, attributes=attributes),
         order,
         capacity[lines],
         rank,

@@ -186,6 +186,17 @@ def submit_attempt(
     return machine, evicts
 
 
+@compiled(inline=True, makes_arrays=False)
+def next_kind_now(
+    replay: ReplayState, rule: ReplayRule, rows: Index, machine: int, time: int
+) -> int:
+    """Return the kind of who waits and fits a machine that has just changed; −1: nobody."""
+    if rule.kind == OWN and replay.queue.n_active[0] > 0:
+        # A scheduler of one's own may ask when the machine becomes empty, now.
+        watch(rule.exits, replay, rows, rule.kind, time)
+    return next_kind_for(replay, rule, machine)
+
+
 @compiled(makes_arrays=False)
 def refill(
     replay: ReplayState,
@@ -199,7 +210,7 @@ def refill(
     queue = replay.queue
     closed = replay.gangs.closed
     has_failed = False
-    kind = next_kind_for(replay, rule, machine)
+    kind = next_kind_now(replay, rule, rows, machine, time)
     while kind >= 0:
         head = queue.heads[kind]
         gang = kind - kind_of(queue, replay.gangs, 0)
@@ -210,7 +221,7 @@ def refill(
             dequeue(queue, kind, head)
         else:
             has_failed = True
-        kind = next_kind_for(replay, rule, machine)
+        kind = next_kind_now(replay, rule, rows, machine, time)
     if has_failed:
         for gang in range(closed.size):
             closed[gang] = 0
@@ -369,7 +380,7 @@ def replay_until(
         if key == LAST_KEY or key // RANKS > until:
             return True
         # A call that is handed all arrays takes a while, even where it does nothing.
-        if rule.kind > OWN:
+        if rule.kind >= OWN:
             watch(rule.exits, replay, rows, rule.kind, key // RANKS)
         machine, has_room_now = replay_event(
             replay,

@@ -302,3 +302,42 @@ def predictions_of(lifetimes: str, runs: Runs, labels: JobLabels | None = None) 
     if lifetimes == ORACLE:
         return from_trace(runs)
     return learn(runs, labels, is_repeated=lifetimes == LEARNED)
+
+
+class LivesAtStart(NamedTuple):
+    """What is expected of attempts that start now, whenever that is; float64 (n,).
+
+    Attributes
+    ----------
+    lives
+        How long each runs, µs; infinity: for ever; NaN: nothing is known.
+    leaves
+        When each is withdrawn if it never ran, µs; infinity: never.
+    """
+
+    lives: Numbers
+    leaves: Numbers
+
+
+def lives_at_start(predictions: Predictions) -> LivesAtStart:
+    """Return what is expected of each attempt when it starts: from the trace, or from the curve of its group."""
+    if len(predictions.lasts):
+        return LivesAtStart(predictions.lasts, predictions.leaves)
+    is_known = predictions.lines >= 0
+    lives = np.where(is_known, predictions.expected[predictions.lines, 0], np.nan)
+    return LivesAtStart(lives, np.full(len(lives), np.inf))
+
+
+def hours_at(lives: LivesAtStart, times: Index) -> Numbers:
+    """Return how many hours each attempt is expected to run if it starts at a time (µs), (n,)."""
+    left = np.maximum(lives.leaves - times, 0.0)
+    # What is not known stays so.
+    return np.minimum(lives.lives, left) / HOUR
+
+
+def kinds_with(kinds: Index, lives: LivesAtStart) -> Index:
+    """Return the kind of each attempt, where those of one kind are also expected to live as long."""
+    n = len(kinds)
+    for column in lives:
+        kinds = encode(kinds * n + encode(column.view(np.int64)))
+    return kinds

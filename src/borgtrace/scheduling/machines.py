@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from borgtrace.kernels.arrays import Flags, Index
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 
 UNIT = 2**20
@@ -104,6 +104,8 @@ NOTHING: Index = np.empty((0, 2), np.int64)
 """No variances, of tasks that take what they are planned with; no extended resources."""
 UNKNOWN: Index = np.empty(0, np.int64)
 """No priorities: no scheduler asks for them."""
+NO_ATTRIBUTES: Numbers = np.empty((0, 0))
+"""No scheduler asks for attributes of machines."""
 ANYWHERE: Flags = np.empty((0, 0), np.bool_)
 """No line of `allowed`: no task has constraints."""
 
@@ -128,6 +130,8 @@ class Demand:
         int64 (n, extended): what else they take, in units of their own: GPUs, or room that is promised to them.
     priority
         int64 (n,), for schedulers of one's own; none where it is not known.
+    attributes
+        float64 (machines, attributes): of machines, those that a scheduler of one's own names.
     """
 
     sizes: Index
@@ -138,6 +142,7 @@ class Demand:
     safety: float = 0.0
     extended: Index = field(default_factory=lambda: NOTHING)
     priority: Index = field(default_factory=lambda: UNKNOWN)
+    attributes: Numbers = field(default_factory=lambda: NO_ATTRIBUTES)
 
     def of(self, chosen: Flags) -> "Demand":
         """Return some of the tasks."""
@@ -150,6 +155,7 @@ class Demand:
             safety=self.safety,
             extended=self.extended[chosen] if len(self.extended) else NOTHING,
             priority=self.priority[chosen] if len(self.priority) else UNKNOWN,
+            attributes=self.attributes,
         )
 
     @property

@@ -4,6 +4,7 @@ The replay is compiled once, whatever the scheduler: it calls this function by i
 each machine, so that the call costs little and the author's functions are inlined into the loop.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -14,26 +15,33 @@ from numba.core import cgutils
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.compiled import callback, compiled, is_compiled
 from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT
-from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
+from borgtrace.scheduling.scheduler import Scheduler, views_of
+from borgtrace.schema.time import HOUR
 
 GPU_PARTS = 1000
 """GPUs are counted in thousandths of a device."""
 
 SCORE_MACHINES = types.boolean(
     types.float64[::1],
+    types.float64,
+    types.float64,
     types.boolean,
     types.int64[:, ::1],
     types.int64[:, ::1],
     types.int64[::1],
+    types.float64[:, ::1],
+    types.float64[::1],
     types.int64[::1],
     types.int64,
     types.float64[::1],
     types.int64[::1],
 )
-"""The task; whether there are GPUs; what machines have, what is free of it, their tasks; machines, how many of these;
-room for their scores, and for the place of the one that is asked.  Returned: whether no function raised an error."""
+"""The task, how many hours it is expected to live, and now, in µs; whether there are GPUs; what machines have, what is
+free of it, their tasks, their attributes, when they are expected to become empty; machines, how many of these; room for
+their scores, and for the place of the one that is asked.  Returned: whether no function raised an error."""
 
 
 def calling(signature: Any) -> Any:
@@ -73,11 +81,29 @@ def kernel_of(scheduler: Scheduler) -> CFunc:
     """
     score = as_compiled(scheduler.score)
     accepts = as_compiled(scheduler.accepts)
+    task_view, machine_view = views_of(scheduler)
+    inlined = compiled(cached=False, inline=True)
+    life_of_task = inlined(alone if scheduler.knows_lifetimes else no_life)
+    life_of_machine = inlined(hours_until_empty if scheduler.knows_lifetimes else no_exit)
+    attributes_of = inlined(reader_of(len(scheduler.attributes)))
 
     def score_each(  # type: ignore[no-untyped-def]
-        fields, has_gpus, capacity, free, n_tasks, machines, n, scores, asked
+        fields,
+        life,
+        now,
+        has_gpus,
+        capacity,
+        free,
+        n_tasks,
+        attributes,
+        exits,
+        machines,
+        n,
+        scores,
+        asked,
     ):
-        task = TaskView(fields[0], fields[1], fields[2], int(fields[3]))
+        requests = (fields[0], fields[1], fields[2], int(fields[3]))
+        task = task_view(*(requests + life_of_task(life)))
         for place in range(n):
             asked[0] = place
             machine = machines[place]
@@ -86,7 +112,7 @@ def kernel_of(scheduler: Scheduler) -> CFunc:
             if has_gpus:
                 gpu_capacity = capacity[machine, EXTENDED] / GPU_PARTS
                 gpu_free = free[machine, EXTENDED] / GPU_PARTS
-            view = MachineView(
+            room = (
                 capacity[machine, CPU] / UNIT,
                 capacity[machine, MEMORY] / UNIT,
                 gpu_capacity,
@@ -95,6 +121,8 @@ def kernel_of(scheduler: Scheduler) -> CFunc:
                 gpu_free,
                 n_tasks[machine],
             )
+            known = attributes_of(attributes, machine) + life_of_machine(exits, machine, now)
+            view = machine_view(*(room + known))
             if accepts(task, view):
                 scores[place] = score(task, view)
             else:
@@ -103,16 +131,91 @@ def kernel_of(scheduler: Scheduler) -> CFunc:
     compiled_loop = as_compiled(score_each)
 
     def score_machines(  # type: ignore[no-untyped-def]
-        fields, has_gpus, capacity, free, n_tasks, machines, n, scores, asked
+        fields,
+        life,
+        now,
+        has_gpus,
+        capacity,
+        free,
+        n_tasks,
+        attributes,
+        exits,
+        machines,
+        n,
+        scores,
+        asked,
     ):
+        arguments = (
+            fields,
+            life,
+            now,
+            has_gpus,
+            capacity,
+            free,
+            n_tasks,
+            attributes,
+            exits,
+            machines,
+            n,
+            scores,
+            asked,
+        )
         # Around the loop and not in it: there it took four times as long to compile.
         try:
-            compiled_loop(fields, has_gpus, capacity, free, n_tasks, machines, n, scores, asked)
+            compiled_loop(*arguments)
         except Exception:
             return False
         return True
 
     return callback(SCORE_MACHINES, score_machines)
+
+
+def alone(life: float) -> tuple[float]:
+    """Return how long a task is expected to live, for a view with the field."""
+    return (life,)
+
+
+def no_life(life: float) -> tuple[()]:
+    """Return nothing, for a view without."""
+    return ()
+
+
+def no_exit(exits: Numbers, machine: int, now: float) -> tuple[()]:
+    """Return nothing, for a view without."""
+    return ()
+
+
+def no_attributes(attributes: Numbers, machine: int) -> tuple[()]:
+    """Return nothing, for a view without."""
+    return ()
+
+
+def hours_until_empty(exits: Numbers, machine: int, now: float) -> tuple[float]:
+    """Return when a machine is expected to become empty, in hours from now; 0 where it is."""
+    return (max(exits[machine] - now, 0.0) / HOUR,)
+
+
+def reader_of(n_attributes: int) -> Callable[..., tuple[Any, ...]]:
+    """Return a function that makes a tuple of a tuple: so many attributes of a machine; of none, no tuple in it."""
+    if not n_attributes:
+        return no_attributes
+    read = as_compiled(no_attributes)
+    for place in range(n_attributes):
+        read = as_compiled(with_next(read, place))
+
+    def read_all(attributes, machine):  # type: ignore[no-untyped-def]
+        return (read(attributes, machine),)
+
+    return read_all
+
+
+def with_next(read: Any, place: int) -> Callable[..., tuple[float, ...]]:
+    """Return a function that adds an attribute to those that another reads: Numba makes tuples of a length it knows."""
+
+    def read_one_more(attributes, machine):  # type: ignore[no-untyped-def]
+        return (*read(attributes, machine), attributes[machine, place])
+
+    return read_one_more
 
 
 def as_compiled(function: Any) -> Any:

@@ -12,23 +12,43 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.extensions import failure_of_extension, line_of_function, words_of
 from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.scheduling.exits import Exits
 from borgtrace.scheduling.kinds import kinds_of
-from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT, CellState, Demand
+from borgtrace.scheduling.lifetimes import lives_at_start
+from borgtrace.scheduling.machines import (
+    CPU,
+    EXTENDED,
+    MEMORY,
+    NO_ATTRIBUTES,
+    UNIT,
+    CellState,
+    Demand,
+)
 from borgtrace.scheduling.own_kernel import GPU_PARTS, kernel_of
 from borgtrace.scheduling.own_scores import (
     COMMON,
     FAILURE,
+    NO_LIVES,
     TASK,
+    ExpectedLives,
     OwnScores,
     make_own_scores,
 )
-from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
+from borgtrace.scheduling.scheduler import DECLARED, Scheduler, views_of
+from borgtrace.schema.time import HOUR
+
+NO_VALUES: Numbers = np.empty(0)
+"""Of attributes that do not change, or that nobody asks for."""
+
+COMPILABLE = "use numbers, conditions and loops alone, and put @borgtrace.compiled() above functions it calls"
+N_FIELDS = 4
+"""Of a task, that every scheduler sees."""
 
 
 def fields_of(demand: Demand, *, has_gpus: bool) -> Numbers:
-    """Return what a scheduler knows of each task: float64 (n, fields of a TaskView)."""
+    """Return what every scheduler knows of each task: float64 (n, `N_FIELDS`)."""
     n = len(demand.sizes)
-    fields = np.zeros((n, len(TaskView._fields)))
+    fields = np.zeros((n, N_FIELDS))
     fields[:, :EXTENDED] = demand.sizes / UNIT
     if has_gpus:
         fields[:, 2] = demand.extended[:, 0] / GPU_PARTS
@@ -37,10 +57,11 @@ def fields_of(demand: Demand, *, has_gpus: bool) -> Numbers:
     return fields
 
 
-def task_view(fields: Numbers) -> TaskView:
-    """Return a task as a scheduler sees it, from its line of :func:`fields_of`."""
+def task_view(scheduler: Scheduler, fields: Numbers, life: float = math.nan) -> Any:
+    """Return a task as a scheduler sees it, from its line of :func:`fields_of` and how many hours it may live."""
     cpu, memory, gpu, priority = fields.tolist()
-    return TaskView(cpu, memory, gpu, int(priority))
+    known = [life] if scheduler.knows_lifetimes else []
+    return views_of(scheduler).task(cpu, memory, gpu, int(priority), *known)
 
 
 def own_scores_of(
@@ -49,6 +70,9 @@ def own_scores_of(
     demand: Demand,
     *,
     has_gpus: bool,
+    attributes: Numbers = NO_ATTRIBUTES,
+    values: Numbers = NO_VALUES,
+    exits: Exits | None = None,
 ) -> OwnScores | None:
     """Return the scores of a scheduler of one's own, none of which is known; None where there is none.
 
@@ -60,6 +84,10 @@ def own_scores_of(
         Machines and tasks.
     has_gpus
         Whether the first extended resource is GPUs.
+    attributes, values
+        As of :class:`OwnScores`: machines in the order of the cell.
+    exits
+        What is expected of tasks and machines, for a scheduler that knows lifetimes.
 
     Raises
     ------
@@ -69,13 +97,24 @@ def own_scores_of(
     if scheduler is None:
         return None
     sets = np.where(is_common(cell)[demand.sets], 0, demand.sets)
+    expected = NO_LIVES
+    # Where lifetimes are known no list is kept.
+    kinds = np.zeros_like(sets)
+    if exits is None:
+        kinds = kinds_of(replace(demand, sets=sets))
+    else:
+        lives = lives_at_start(exits.predictions)
+        expected = ExpectedLives(*lives, exits.exits, exits.marks)
     return make_own_scores(
         compiled_or_refused(scheduler).address,
         cell,
         fields_of(demand, has_gpus=has_gpus),
-        kinds_of(replace(demand, sets=sets)),
+        kinds,
         sets,
         has_gpus=has_gpus,
+        attributes=attributes,
+        values=values,
+        expected=expected,
     )
 
 
@@ -107,15 +146,26 @@ def compiled_or_refused(
     # Numba raises many kinds of errors, some of them Python's own.
     except Exception as error:
         located = failure_of_extension(error)
+        words = words_of(error)
         raise UsageError(
             located.where if located else line_of_function(scheduler.score),
             "Numba cannot compile this",
-            got=words_of(error),
-            way_out="use numbers, conditions and loops alone, and put @borgtrace.compiled() above functions it calls",
+            got=words,
+            way_out=way_to_declare(words) or COMPILABLE,
         ) from error
 
 
-def places_of_kinds(scheduler: Scheduler, role: str, fields: Numbers, kinds: Index) -> Index:
+def way_to_declare(words: str) -> str | None:
+    """Return what a scheduler has to say, where Numba's words are about a field that it has not asked for."""
+    for name, declaration in DECLARED.items():
+        if f"Unknown attribute {name!r}" in words:
+            return f"write {declaration} into Scheduler(…)"
+    return None
+
+
+def places_of_kinds(
+    scheduler: Scheduler, role: str, fields: Numbers, kinds: Index, lives: Numbers | None = None
+) -> Index:
     """Return for each task the place of its kind when kinds are sorted by a function of the scheduler: int64 (n,).
 
     Parameters
@@ -124,8 +174,8 @@ def places_of_kinds(scheduler: Scheduler, role: str, fields: Numbers, kinds: Ind
         Whose function it is.
     role
         ``order`` or ``victim``.
-    fields, kinds
-        Of each task.
+    fields, kinds, lives
+        Of each task; `lives` are the hours that it is expected to live when it arrives, None: nobody asks.
 
     Raises
     ------
@@ -137,7 +187,7 @@ def places_of_kinds(scheduler: Scheduler, role: str, fields: Numbers, kinds: Ind
     values = np.empty(len(first))
     # In plain Python: kinds are few, and nothing has to be compiled.
     for place, task in enumerate(first.tolist()):
-        view = task_view(fields[task])
+        view = task_view(scheduler, fields[task], math.nan if lives is None else lives[task])
         value = function(view)
         if not is_number(value):
             raise UsageError(
@@ -167,8 +217,14 @@ def raise_failure(scheduler: Scheduler | None, own: OwnScores | None) -> None:
     """
     if scheduler is None or own is None or not own.marks[FAILURE]:
         return
-    task = task_view(own.fields[own.marks[TASK]])
-    machine = machine_view(own.failed, has_gpus=own.has_gpus)
+    task = task_view(scheduler, own.fields[own.marks[TASK]], float(own.known[0]))
+    machine = machine_view(
+        scheduler,
+        own.failed,
+        has_gpus=own.has_gpus,
+        attributes=own.known[2:],
+        remaining=max(float(own.known[1]), 0.0) / HOUR,
+    )
     raise_failed_score(scheduler, task, machine)
 
 
@@ -193,27 +249,56 @@ def raise_failed_score(scheduler: Scheduler, task: Any, machine: Any) -> None:
     )
 
 
-def machine_view(failed: Index, *, has_gpus: bool) -> MachineView:
-    """Return a machine as a scheduler sees it, from what :class:`OwnScores` has of the one that failed."""
-    width = len(failed) // 2
-    capacity = failed[:width]
-    free = failed[width : 2 * width]
-    return MachineView(
+def machine_view(
+    scheduler: Scheduler,
+    state: Index,
+    *,
+    has_gpus: bool,
+    attributes: Numbers = NO_VALUES,
+    remaining: float = 0.0,
+) -> Any:
+    """Return a machine as a scheduler sees it.
+
+    Parameters
+    ----------
+    scheduler
+        Who sees it.
+    state
+        Capacity, what is free, and number of tasks: as :class:`OwnScores` has them of the one that failed.
+    has_gpus
+        Whether the first extended resource is GPUs.
+    attributes, remaining
+        Values of those that the scheduler names, and hours until the machine is expected to become empty.
+    """
+    width = len(state) // 2
+    capacity = state[:width]
+    free = state[width : 2 * width]
+    known: dict[str, Any] = {}
+    if scheduler.attributes:
+        known["attributes"] = tuple(attributes.tolist())
+    if scheduler.knows_lifetimes:
+        known["remaining_life"] = remaining
+    return views_of(scheduler).machine(
         cpu_capacity=float(capacity[CPU] / UNIT),
         memory_capacity=float(capacity[MEMORY] / UNIT),
         gpu_capacity=float(capacity[EXTENDED] / GPU_PARTS) if has_gpus else 0.0,
         cpu_free=float(free[CPU] / UNIT),
         memory_free=float(free[MEMORY] / UNIT),
         gpu_free=float(free[EXTENDED] / GPU_PARTS) if has_gpus else 0.0,
-        n_tasks=int(failed[-1]),
+        n_tasks=int(state[-1]),
+        **known,
     )
+
+
+def noun_of(view: Any) -> str:
+    """Return ``task`` or ``machine`` for what a scheduler sees; empty for anything else."""
+    return {"TaskView": "task", "MachineView": "machine"}.get(type(view).__name__, "")
 
 
 def shown(view: Any) -> str:
     """Return a task or a machine for a message: ``task(cpu=0.25, memory=0.5, gpu=0, priority=9)``."""
-    noun = "task" if isinstance(view, TaskView) else "machine"
     values = [f"{name}={shown_value(value)}" for name, value in view._asdict().items()]
-    return f"{noun}({', '.join(values)})"
+    return f"{noun_of(view)}({', '.join(values)})"
 
 
 def shown_value(value: float | tuple[float, ...]) -> str:

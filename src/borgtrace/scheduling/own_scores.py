@@ -14,9 +14,11 @@ import numpy as np
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import has_room, is_apart
+from borgtrace.scheduling.exits import NOW
 from borgtrace.scheduling.heap import Heap, make_heap, pop, push, replace_top
 from borgtrace.scheduling.machines import CHANGES, CPU, EXTENDED, MEMORY, CellState
 from borgtrace.scheduling.own_kernel import score_machines_at
+from borgtrace.schema.time import HOUR
 
 LISTED = 96
 """Machines in a new list."""
@@ -63,11 +65,20 @@ class OwnScores(NamedTuple):
         Shape (machines,): machines that are asked now, and their scores.
     heap
         Room for the best ones, the worst of them on top.
+    attributes, values
+        Shape (machines, attributes): what they are now; and (changes,): what they become.
+    lives, leaves
+        Shape (tasks,): how many µs each is expected to run when it starts, NaN: nothing is known; and when it is
+        withdrawn if it never ran, infinity: never.  Shape (0,) for a scheduler that knows no lifetimes: nothing is
+        kept for one that does, as what it knows changes while nothing happens to a machine.
+    exits, clock
+        Of :class:`borgtrace.scheduling.exits.Exits`: when machines are expected to become empty, and its `marks`.
     marks
         The line that is given away next, the last stamp, what is wrong with a score, with which task, and the place of
         the machine that is asked.
-    failed
-        Capacity, what is free, and number of tasks of the machine with that score.
+    failed, known
+        Capacity, what is free, and number of tasks of the machine with that score; how many hours the task is expected
+        to live, in how many µs the machine becomes empty, and its attributes.
     """
 
     kernel: int
@@ -84,12 +95,40 @@ class OwnScores(NamedTuple):
     asked: Index
     answers: Numbers
     heap: Heap
+    attributes: Numbers
+    values: Numbers
+    lives: Numbers
+    leaves: Numbers
+    exits: Numbers
+    clock: Index
     marks: Index
     failed: Index
+    known: Numbers
+
+
+class ExpectedLives(NamedTuple):
+    """What :class:`OwnScores` has of lifetimes."""
+
+    lives: Numbers
+    leaves: Numbers
+    exits: Numbers
+    clock: Index
+
+
+NO_LIVES = ExpectedLives(np.empty(0), np.empty(0), np.empty(0), np.zeros(2, np.int64))
 
 
 def make_own_scores(
-    kernel: int, cell: CellState, fields: Numbers, kinds: Index, sets: Index, *, has_gpus: bool
+    kernel: int,
+    cell: CellState,
+    fields: Numbers,
+    kinds: Index,
+    sets: Index,
+    *,
+    has_gpus: bool,
+    attributes: Numbers,
+    values: Numbers,
+    expected: ExpectedLives = NO_LIVES,
 ) -> OwnScores:
     """Return lists of which none is known.
 
@@ -99,7 +138,7 @@ def make_own_scores(
         Address of what :func:`borgtrace.scheduling.own_kernel.kernel_of` returns.
     cell
         The machines.
-    fields, kinds, sets, has_gpus
+    fields, kinds, sets, has_gpus, attributes, values, expected
         As of :class:`OwnScores`.
     """
     n_machines = len(cell.rank)
@@ -120,9 +159,26 @@ def make_own_scores(
         asked=np.empty(n_machines, np.int64),
         answers=np.empty(n_machines),
         heap=make_heap(LISTED + 1),
+        attributes=np.ascontiguousarray(attributes),
+        values=values,
+        lives=expected.lives,
+        leaves=expected.leaves,
+        exits=expected.exits,
+        clock=expected.clock,
         marks=np.zeros(5, np.int64),
         failed=np.zeros(2 * cell.capacity.shape[1] + 1, np.int64),
+        known=np.zeros(2 + attributes.shape[1]),
     )
+
+
+@compiled(inline=True, makes_arrays=False)
+def life_of(own: OwnScores, task: int) -> float:
+    """Return how many hours a task is expected to live if it starts now."""
+    if own.lives.size == 0:
+        return 0.0
+    left = max(own.leaves[task] - own.clock[NOW], 0.0)
+    # What is not known stays so.
+    return (left if left < own.lives[task] else own.lives[task]) / HOUR
 
 
 @compiled(inline=True, makes_arrays=False)
@@ -134,10 +190,14 @@ def ask(own: OwnScores, cell: CellState, task: int, n: int) -> None:
             own.kernel,
             (
                 own.fields[task],
+                life_of(own, task),
+                float(own.clock[NOW]),
                 own.has_gpus,
                 cell.capacity,
                 cell.free,
                 cell.n_tasks,
+                own.attributes,
+                own.exits,
                 own.asked,
                 n,
                 own.answers,
@@ -165,6 +225,18 @@ def note_failure(own: OwnScores, cell: CellState, task: int, place: int, what: i
         own.failed[which] = cell.capacity[machine, which]
         own.failed[width + which] = cell.free[machine, which]
     own.failed[2 * width] = cell.n_tasks[machine]
+    own.known[0] = life_of(own, task)
+    if own.exits.size > 0:
+        own.known[1] = own.exits[machine] - own.clock[NOW]
+    for which in range(own.attributes.shape[1]):
+        own.known[2 + which] = own.attributes[machine, which]
+
+
+@compiled(makes_arrays=False)
+def set_attribute(own: OwnScores | None, machine: int, which: int, value: int) -> None:
+    """Let an attribute of a machine become one of `values`."""
+    if own is not None:
+        own.attributes[machine, which] = own.values[value]
 
 
 @compiled(makes_arrays=False)
@@ -366,6 +438,8 @@ def choose_by_score(own: OwnScores | None, cell: CellState, task: int) -> int:
     # of this file: with it, its first run takes twice as long.
     if own is None:
         return -1
+    if own.lives.size > 0:
+        return best_of_all(own, cell, task)
     kind = own.kinds[task]
     line = own.line_of[kind]
     is_known = False

@@ -94,7 +94,8 @@ def pack(
     n = len(demand.sizes)
     cell, lines = make_cell(capacity, rank, demand, keeps_changes=policy.scheduler is not None)
     has_gpus = len(demand.extended) > 0 and demand.extended.shape[1] > 0
-    own = own_scores_of(policy.scheduler, cell, demand, has_gpus=has_gpus)
+    attributes = demand.attributes[lines] if len(demand.attributes) else demand.attributes
+    own = own_scores_of(policy.scheduler, cell, demand, has_gpus=has_gpus, attributes=attributes)
     heap = make_candidates(cell)
     rng = np.random.default_rng(seed)
     starts = rng.integers(max(len(rank), 1), size=n if policy.k else 0)

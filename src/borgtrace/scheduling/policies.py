@@ -77,7 +77,14 @@ class PlacementPolicy:
         preempts
             Whether tasks evict those of lower tiers where nothing takes them.
         """
-        return cls(scheduler.name, scheduler.about, OWN, preempts=preempts, scheduler=scheduler)
+        return cls(
+            scheduler.name,
+            scheduler.about,
+            OWN,
+            preempts=preempts,
+            scheduler=scheduler,
+            lifetimes=LEARNED if scheduler.knows_lifetimes else "",
+        )
 
 
 POLICIES = {
@@ -233,6 +240,21 @@ def scores_of(policies: Iterable[PlacementPolicy]) -> dict[str, Callable[..., An
         if policy.scheduler is not None:
             scores[policy.name] = policy.scheduler.score
     return scores
+
+
+def attributes_of(policies: Iterable[PlacementPolicy | None]) -> list[str]:
+    """Return the names of the attributes of machines that the schedulers among policies read, each once.
+
+    Parameters
+    ----------
+    policies
+        Ours read none; None: what was recorded.
+    """
+    names: dict[str, None] = {}
+    for policy in policies:
+        if policy is not None and policy.scheduler is not None:
+            names |= dict.fromkeys(policy.scheduler.attributes)
+    return list(names)
 
 
 def label_of(value: str | Scheduler | PlacementPolicy) -> str:

@@ -1,6 +1,7 @@
 """Schedule a trace again: its arrivals, its machines, and the outcome of each submission."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +20,15 @@ from borgtrace.scheduling.events import run
 from borgtrace.scheduling.exits import make_exits
 from borgtrace.scheduling.gangs import Gangs, gangs_of, no_gangs, with_stand_ins
 from borgtrace.scheduling.kinds import count_alike, kinds_of
-from borgtrace.scheduling.lifetimes import Predictions, Runs, predictions_of
+from borgtrace.scheduling.lifetimes import (
+    Predictions,
+    Runs,
+    hours_at,
+    kinds_with,
+    lives_at_start,
+    predictions_of,
+)
+from borgtrace.scheduling.machine_attributes import MachineAttributes, read_attributes
 from borgtrace.scheduling.machines import (
     ANYWHERE,
     EXTENDED,
@@ -92,6 +101,8 @@ class ScheduleInput:
         Last event of a task, µs.
     unknown_machine, without_submit
         Attempts that ran on none of these machines, and those whose submission is not in the trace.
+    attributes
+        Of the machines: those that a scheduler of one's own names.
     """
 
     tasks: TaskAttempts
@@ -102,6 +113,7 @@ class ScheduleInput:
     until: int
     unknown_machine: int
     without_submit: int
+    attributes: MachineAttributes = field(default_factory=MachineAttributes)
 
     @property
     def runs(self) -> Runs:
@@ -109,8 +121,25 @@ class ScheduleInput:
         return Runs(self.tasks, self.arrivals, self.until)
 
     @classmethod
-    def of(cls, tables: Tables, last: int) -> "ScheduleInput":
-        """Read a store, whose last event of a task is at `last` (µs)."""
+    def of(cls, tables: Tables, last: int, attributes: Iterable[str] = ()) -> "ScheduleInput":
+        """Read a store.
+
+        Parameters
+        ----------
+        tables
+            Of the store.
+        last
+            Its last event of a task, µs.
+        attributes
+            Names of attributes of machines that schedulers ask for.
+
+        Raises
+        ------
+        NotApplicable
+            No attempt has a beginning, or no machine a capacity.
+        UsageError
+            No machine has an attribute of such a name.
+        """
         tasks = read_tasks(tables)
         first_seen = np.full(len(tasks), FAR)
         for name in ("submit_time", "queue_time", "enable_time", "schedule_time"):
@@ -136,6 +165,7 @@ class ScheduleInput:
             until=last,
             unknown_machine=int((has_run & ~is_known).sum()),
             without_submit=int((tasks.times["submit_time"] < 0).sum()),
+            attributes=read_attributes(tables, attributes, machines.ids, 0),
         )
 
 
@@ -316,7 +346,9 @@ def replayed(
     if plan and plan.is_decaying:
         reserved = np.stack([demand.sizes, plan.lasting], axis=1)
     jobs = arrivals_of(trace, demand)
-    jobs = with_own_precedence(jobs, policy, demand, has_gpus=has_gpus(trace.tasks))
+    if policy.lifetimes and predictions is None:
+        predictions = predictions_of(policy.lifetimes, trace.runs)
+    jobs = with_own_precedence(jobs, policy, demand, predictions, has_gpus=has_gpus(trace.tasks))
     tasks = demand
     gangs = no_gangs(len(trace.tasks))
     if whole_jobs:
@@ -332,11 +364,20 @@ def replayed(
     cell.is_up[:] = False
     for machine in range(len(lines)):
         settle(cell, machine)
-    state = make_state(trace, cell, lines, jobs, gangs, reserved)
-    own = own_scores_of(policy.scheduler, cell, tasks, has_gpus=has_gpus(trace.tasks))
     exits = None
-    if policy.lifetimes:
-        exits = make_exits(predictions or predictions_of(policy.lifetimes, trace.runs), cell)
+    if policy.lifetimes and predictions is not None:
+        exits = make_exits(predictions, cell)
+    attributes = trace.attributes.of(policy.scheduler.attributes if policy.scheduler else ())
+    state = make_state(trace, cell, lines, jobs, gangs, reserved, attributes.changes)
+    own = own_scores_of(
+        policy.scheduler,
+        cell,
+        tasks,
+        has_gpus=has_gpus(trace.tasks),
+        attributes=attributes.in_order(lines),
+        values=attributes.values,
+        exits=exits,
+    )
     rule = ReplayRule(policy.kind, policy.k, policy.preempts, PAUSE, own, exits)
     rows = run(state, rule, trace.until, seed)
     raise_failure(policy.scheduler, own)
@@ -365,17 +406,29 @@ def has_gpus(tasks: TaskAttempts) -> bool:
 
 
 def with_own_precedence(
-    jobs: ReplayArrivals, policy: PlacementPolicy, demand: Demand, *, has_gpus: bool
+    jobs: ReplayArrivals,
+    policy: PlacementPolicy,
+    demand: Demand,
+    predictions: Predictions | None,
+    *,
+    has_gpus: bool,
 ) -> ReplayArrivals:
     """Return arrivals with the queue order and the choice of victims of a scheduler of one's own, where it has them."""
     scheduler = policy.scheduler
     if scheduler is None:
         return jobs
+    hours = None
+    if scheduler.knows_lifetimes and predictions is not None:
+        lives = lives_at_start(predictions)
+        hours = hours_at(lives, jobs.time)
+        # Who is expected to live longer is of another kind.
+        kinds = kinds_with(jobs.kinds, lives)
+        jobs = jobs._replace(kinds=kinds, alike=count_alike(kinds[jobs.firsts]))
     fields = fields_of(demand, has_gpus=has_gpus)
     if scheduler.order is not None:
-        jobs = jobs._replace(turn=places_of_kinds(scheduler, "order", fields, jobs.kinds))
+        jobs = jobs._replace(turn=places_of_kinds(scheduler, "order", fields, jobs.kinds, hours))
     if scheduler.victim is not None:
-        jobs = jobs._replace(worth=places_of_kinds(scheduler, "victim", fields, jobs.kinds))
+        jobs = jobs._replace(worth=places_of_kinds(scheduler, "victim", fields, jobs.kinds, hours))
     return jobs
 
 
@@ -386,6 +439,7 @@ def make_state(
     jobs: ReplayArrivals,
     gangs: Gangs,
     reserved: Index,
+    of_attributes: Index,
 ) -> ReplayState:
     """Return the state in which a replay begins: nothing has arrived.
 
@@ -397,6 +451,8 @@ def make_state(
         As :func:`borgtrace.scheduling.machines.make_cell` returns them.
     jobs, gangs, reserved
         As of :class:`borgtrace.scheduling.state.ReplayState`.
+    of_attributes
+        Changes of attributes of machines, which a scheduler of one's own asks for.
     """
     n_tasks = len(trace.tasks)
     n_kinds = int(jobs.kinds.max()) + 1
@@ -408,7 +464,7 @@ def make_state(
         queue=make_queue(n_kinds + len(gangs.closed), n_tasks),
         held=np.zeros((n_tiers, len(lines), n_held), np.int64),
         row_of=np.full(n_tasks, NEVER),
-        changes=changes_of_cell(trace.changes, lines),
+        changes=changes_of_cell(np.concatenate([of_attributes, trace.changes]), lines),
         reserved=reserved,
         gangs=gangs,
     )
@@ -441,7 +497,8 @@ def set_first_arrivals(rows: Index, gangs: Gangs, arrivals: Index) -> None:
 def changes_of_cell(changes: Index, lines: Index) -> Index:
     """Return changes by time, with machines by their place in a cell, whose `lines` are those of the trace."""
     place_of_line = np.argsort(lines)
-    # Of one instant constraints come first: a machine that comes with its attributes is known by them when asked.
+    # Of one instant attributes and constraints come first: a machine that comes with its attributes is known by them
+    # when asked.
     changes = changes[np.argsort(changes[:, CHANGE_TIME], kind="stable")]
     changes[:, CHANGED_MACHINE] = place_of_line[changes[:, CHANGED_MACHINE]]
     return changes

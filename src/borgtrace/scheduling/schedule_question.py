@@ -14,7 +14,13 @@ from borgtrace.question.store_question import NamedCode, StoreQuestion
 from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.lifetimes import JobLabels, predictions_of, read_labels
 from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
-from borgtrace.scheduling.policies import PlacementPolicy, as_policy, label_of, scores_of
+from borgtrace.scheduling.policies import (
+    PlacementPolicy,
+    as_policy,
+    attributes_of,
+    label_of,
+    scores_of,
+)
 from borgtrace.scheduling.replay import (
     RECORDED,
     ScheduleInput,
@@ -197,7 +203,11 @@ class ScheduleQuestion(StoreQuestion):
     ) -> list[Row]:
         """Schedule the trace again with each policy; see the base."""
         self.report("reading", 0, len(options.policies))
-        trace = ScheduleInput.of(tables, store.manifest.time_range["instance_events"][1])
+        trace = ScheduleInput.of(
+            tables,
+            store.manifest.time_range["instance_events"][1],
+            attributes_of(options.parsed_policies().values()),
+        )
         plan = None
         factor = 1.0
         if options.plan:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import math
+from collections import namedtuple
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from borgtrace.errors import UsageError
@@ -21,12 +24,16 @@ class TaskView(NamedTuple):
         GPUs that it requests; 0 where the trace has none.  Less than 1 is a share of one device.
     priority
         As in the trace.
+    expected_life
+        Hours that it is expected to run when it starts now, infinity where it does not end; NaN: nothing is known.
+        There for a scheduler that says `knows_lifetimes`.
     """
 
     cpu: float
     memory: float
     gpu: float
     priority: int
+    expected_life: float = math.nan
 
 
 class MachineView(NamedTuple):
@@ -45,6 +52,12 @@ class MachineView(NamedTuple):
     devices
         Where devices are known, which is in ``borgtrace simulate gpus`` alone: what is free of each GPU, as a share of
         it, 8 numbers; 0 where there is none.
+    attributes
+        The values of those that the scheduler names, in its order: numbers as they are, words as
+        :func:`attribute_number` returns them, NaN where the machine has none.  There for a scheduler that names any.
+    remaining_life
+        Hours until the last of its tasks is expected to end; 0 where it is empty.  Tasks of which nothing is known do
+        not count.  There for a scheduler that says `knows_lifetimes`.
     """
 
     cpu_capacity: float
@@ -54,6 +67,8 @@ class MachineView(NamedTuple):
     memory_free: float
     gpu_free: float
     n_tasks: int
+    attributes: tuple[float, ...] = ()
+    remaining_life: float = 0.0
 
 
 Score = Callable[[TaskView, MachineView], float]
@@ -80,7 +95,8 @@ class Scheduler:
 
     The program keeps room, constraints and anti-affinity: the functions are asked only of machines that could take the
     task.  `score`, `accepts` and `device` are compiled by Numba, so they are written in the part of Python that it
-    knows, and their results follow from their arguments alone: borgtrace asks again only where a machine has changed.
+    knows, and their results follow from their arguments alone: borgtrace asks again only where a machine has changed,
+    or each time where lifetimes are known.
 
     Parameters
     ----------
@@ -101,11 +117,18 @@ class Scheduler:
     device
         ``device(task, machine)``: where a task takes a share of one GPU, the place of that GPU in ``machine.devices``;
         only ``borgtrace simulate gpus`` asks.  By default that on which least is left.
+    attributes
+        Names of the attributes of machines that the functions read in ``machine.attributes``: of the table
+        machine_attributes, or ``platform_id`` and ``switch_id`` of machine_events.
+    knows_lifetimes
+        Whether the functions read ``task.expected_life`` and ``machine.remaining_life``.  What is known is chosen by
+        ``--policy NAME:lifetimes=…``, as for ``nilas``; learned on earlier days where nothing is said.  Only
+        ``simulate`` has lifetimes, and each start costs a look at all machines that could take the task.
 
     Raises
     ------
     UsageError
-        What should be a function of so many arguments is none.
+        What should be a function of so many arguments is none, or `attributes` are no names.
 
     Examples
     --------
@@ -122,9 +145,12 @@ class Scheduler:
     order: Rank | None = None
     victim: Rank | None = None
     device: DeviceChoice | None = None
+    attributes: Sequence[str] = ()
+    knows_lifetimes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no function of the right number of arguments."""
+        """Refuse what is no function of the right number of arguments, and attributes without a name."""
+        self._check_declarations()
         for role, arguments in ROLES.items():
             function = getattr(self, role)
             if function is not None and not takes(function, len(arguments)):
@@ -134,6 +160,29 @@ class Scheduler:
                     expected=f"a function {role}({', '.join(arguments)})",
                     got=described(function),
                 )
+
+    @property
+    def declares(self) -> bool:
+        """Whether it asks for attributes or lifetimes, which ``borgtrace simulate gpus`` has not."""
+        return bool(self.attributes) or self.knows_lifetimes
+
+    def _check_declarations(self) -> None:
+        """Refuse attributes without a name, and keep the names as a tuple: compiled code is kept by scheduler."""
+        names = self.attributes
+        if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+            raise UsageError(
+                f"scheduler {self.name}",
+                "`attributes` are no names",
+                expected='a tuple of texts, such as ("platform_id",)',
+                got=repr(names),
+            )
+        object.__setattr__(self, "attributes", tuple(names))
+        if self.declares and self.device is not None:
+            raise UsageError(
+                f"scheduler {self.name}",
+                "`device` beside attributes or lifetimes",
+                expected="one of the two: where devices are known, neither attributes nor lifetimes are",
+            )
 
     @property
     def label(self) -> str:
@@ -149,6 +198,49 @@ ROLES = {
     "device": ("task", "machine"),
 }
 """What a scheduler is made of, and the arguments of each."""
+
+
+DECLARED = {
+    "attributes": "attributes=(…)",
+    "expected_life": "knows_lifetimes=True",
+    "remaining_life": "knows_lifetimes=True",
+}
+"""Fields of views that are there for a scheduler that says so, and what it says."""
+
+
+class Views(NamedTuple):
+    """Classes of what a scheduler sees: of a task and a machine, without the fields that it has not asked for."""
+
+    task: type[Any]
+    machine: type[Any]
+
+
+def views_of(scheduler: Scheduler) -> Views:
+    """Return the classes of a scheduler's views.
+
+    What it has not asked for is not there: a forgotten declaration is an error, and no NaN that compares as False.
+
+    Examples
+    --------
+    >>> views_of(Scheduler(name="tight", about="least is left")).task._fields
+    ('cpu', 'memory', 'gpu', 'priority')
+    """
+    withheld = set()
+    if not scheduler.attributes:
+        withheld.add("attributes")
+    if not scheduler.knows_lifetimes:
+        withheld |= {"expected_life", "remaining_life"}
+    return shortened_views(frozenset(withheld))
+
+
+@cache
+def shortened_views(withheld: frozenset[str]) -> Views:
+    """Return views without some fields, always the same classes: what Numba has compiled is kept by class."""
+    classes = []
+    for view in (TaskView, MachineView):
+        fields = [name for name in view._fields if name not in withheld]
+        classes.append(namedtuple(view.__name__, fields))
+    return Views(*classes)
 
 
 def takes(function: Any, n_arguments: int) -> bool:

@@ -22,6 +22,7 @@ from borgtrace.scheduling.machines import (
     release,
     settle,
 )
+from borgtrace.scheduling.own_scores import set_attribute
 from borgtrace.scheduling.queue import dequeue
 from borgtrace.scheduling.state import (
     ALIVE,
@@ -186,7 +187,7 @@ def change_machine(
     rows: Index,
     change: int,
 ) -> int:
-    """Let a machine come or go, or begin or cease to meet constraints; return it.
+    """Let a machine come or go, begin or cease to meet constraints, or get an attribute's new value; return it.
 
     Tasks of a machine that goes are submitted again; one whose constraints are no longer met runs on.
     """
@@ -196,14 +197,17 @@ def change_machine(
     is_there = replay.changes[change, IS_THERE] == 1
     constraint_set = replay.changes[change, CHANGED_SET]
     count_room(cell, replay.queue, replay.gangs, machine, -1)
-    if constraint_set > 0:
+    if constraint_set < 0:
+        set_attribute(rule.own, machine, -1 - constraint_set, replay.changes[change, IS_THERE])
+        note_change(cell, machine)
+    elif constraint_set > 0:
         cell.allowed[constraint_set, machine] = is_there
         note_change(cell, machine)
     else:
         cell.is_up[machine] = is_there
         settle(cell, machine)
     count_room(cell, replay.queue, replay.gangs, machine, 1)
-    if constraint_set > 0 or is_there:
+    if constraint_set != 0 or is_there:
         return machine
     while cell.tops[machine] >= 0:
         attempt = cell.tops[machine]

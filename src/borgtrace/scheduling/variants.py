@@ -201,7 +201,7 @@ def with_upgrade(trace: ScheduleInput, upgrade: ReplacedMachines) -> ScheduleInp
 
 
 def with_machines(trace: ScheduleInput, added: AddedMachines) -> ScheduleInput:
-    """Add machines that are there from the start on and meet all constraints, without extended resources."""
+    """Add machines that are there from the start on and meet all constraints, without GPUs and attributes."""
     ids = trace.machines.ids
     n_machines = len(ids)
     capacity = np.pad(trace.machines.capacity, ((0, added.number), (0, 0)))
@@ -224,6 +224,7 @@ def with_machines(trace: ScheduleInput, added: AddedMachines) -> ScheduleInput:
         machines=machines,
         changes=np.vstack([comings, trace.changes]),
         allowed=np.hstack([trace.allowed, allowed]),
+        attributes=trace.attributes.with_machines(added.number),
     )
 
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling.gpus.cell import MOST_DEVICES, NO_NODE, WHOLE
-from borgtrace.scheduling.gpus.node_kernel import NodeView, kernels_of
+from borgtrace.scheduling.gpus.node_kernel import NodeView, kernels_of, task_of
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.own_policy import policy_of
 from borgtrace.scheduling.gpus.pods import GpuPods
 from borgtrace.scheduling.gpus.replay import GpuRun, replay
 from borgtrace.scheduling.own_scheduler import compiled_or_refused, is_number
-from borgtrace.scheduling.scheduler import Scheduler, TaskView
+from borgtrace.scheduling.scheduler import Scheduler
 from borgtrace.testing.plain_schedulers import in_python, plain_score
 from borgtrace.testing.trial import Trials
 
@@ -30,7 +30,7 @@ class Placement(NamedTuple):
     devices: int
 
 
-def check_device(trials: Trials, where: str, task: TaskView, machine: Any, value: Any) -> None:
+def check_device(trials: Trials, where: str, task: Any, machine: Any, value: Any) -> None:
     """Check the device that a scheduler chose for a task that shares one.
 
     Parameters
@@ -131,10 +131,10 @@ class PlainNodes:
         self.left = np.where(np.arange(MOST_DEVICES) < run.nodes.n_devices[:, None], WHOLE, 0)
         self.n_tasks = [0] * len(run.nodes)
 
-    def task(self, kind: int) -> TaskView:
+    def task(self, kind: int) -> Any:
         """Return a pod of a kind as a scheduler sees it."""
         cpu, memory = (self.sizes[kind] / self.largest).tolist()
-        return TaskView(cpu, memory, float(self.kinds.total[kind] / WHOLE), 0)
+        return task_of([cpu, memory, float(self.kinds.total[kind] / WHOLE), 0])
 
     def machine(self, node: int) -> Any:
         """Return a node as a scheduler sees it."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from borgtrace.scheduling.scheduler import Scheduler, TaskView
+from borgtrace.scheduling.scheduler import Scheduler
 
 
 def in_python(function: Any) -> Any:
@@ -14,7 +14,7 @@ def in_python(function: Any) -> Any:
     return getattr(function, "py_func", function)
 
 
-def plain_score(scheduler: Scheduler, task: TaskView, machine: Any) -> float:
+def plain_score(scheduler: Scheduler, task: Any, machine: Any) -> float:
     """Return the score of a machine; infinity where it is not accepted."""
     if not in_python(scheduler.accepts)(task, machine):
         return np.inf

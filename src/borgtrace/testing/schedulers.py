@@ -11,7 +11,8 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.gpus.cell import MOST_DEVICES
-from borgtrace.scheduling.gpus.node_kernel import NodeView
+from borgtrace.scheduling.gpus.node_kernel import NodeView, with_devices
+from borgtrace.scheduling.machine_attributes import attribute_number
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.own_kernel import GPU_PARTS
 from borgtrace.scheduling.own_scheduler import (
@@ -19,13 +20,22 @@ from borgtrace.scheduling.own_scheduler import (
     fields_of,
     is_number,
     machine_view,
+    noun_of,
     task_view,
 )
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.policies import SCHEDULER_KINDS, PlacementPolicy, is_scheduler
-from borgtrace.scheduling.scheduler import ROLES, MachineView, Scheduler, TaskView
+from borgtrace.scheduling.scheduler import (
+    DECLARED,
+    ROLES,
+    MachineView,
+    Scheduler,
+    TaskView,
+    views_of,
+)
 from borgtrace.testing.gpu_schedulers import check_compiled_for_gpus, check_device
 from borgtrace.testing.plain_schedulers import in_python, plain_score
+from borgtrace.testing.scheduler_replays import check_replays, made_up_attributes
 from borgtrace.testing.trial import Trials, check_words
 
 _MACHINES = 12
@@ -36,7 +46,7 @@ class Asked(NamedTuple):
     """A task and a machine that it fits on, and where a sentence says that something went wrong."""
 
     where: str
-    task: TaskView
+    task: Any
     machine: Any
 
 
@@ -47,7 +57,9 @@ def check_scheduler(scheduler: Scheduler) -> None:
     machine: with and without GPUs, for a task that asks for nothing, for a machine that is empty or becomes full.  They
     return the same again, ask for nothing that a scheduler does not know, print nothing, and take some machine.  Numba
     can compile score, filter and choice of a device, which then say the same, and small cells, with devices that are
-    known and, unless it reads these, without, are packed as by asking every machine each time.
+    known and, unless it reads these, without, are packed as by asking every machine each time.  With
+    lifetimes a small trace is replayed likewise, and what comes later in it changes nothing before.  A scheduler that
+    names attributes may take none of the machines, whose values are made up.
 
     Parameters
     ----------
@@ -72,8 +84,9 @@ def check_scheduler(scheduler: Scheduler) -> None:
     for role in ROLES:
         if getattr(scheduler, role) is not None:
             _check_function(trials, scheduler, role)
-    if not trials.failures:
+    if not trials.failures and not scheduler.attributes:
         _check_takes_some(trials, scheduler)
+    if not trials.failures:
         _check_compiled(trials, scheduler)
     trials.raise_all(scheduler.name)
 
@@ -82,7 +95,7 @@ def _check_function(trials: Trials, scheduler: Scheduler, role: str) -> None:
     """Check one of the functions in plain Python, where a failure has its line."""
     function = in_python(getattr(scheduler, role))
     first: list[Any] = []
-    asked_of_it = questions_of(role)
+    asked_of_it = questions_of(role, scheduler)
     for asked in asked_of_it:
         arguments = arguments_of(role, asked)
         value = trials.call(asked.where, partial(_called, function, arguments))
@@ -131,18 +144,20 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         # Python 3.11 says neither of which object nor which attribute cannot be set.
         if "can't set attribute" in str(error):
             return Complaint("it changes its input: a task and a machine stay as they are")
-        view = error.obj
-        if not isinstance(view, TaskView | MachineView | NodeView):
+        view: Any = error.obj
+        noun = noun_of(view)
+        if not noun:
             raise
-        noun = "task" if isinstance(view, TaskView) else "machine"
-        return Complaint(
-            f"it asks for {noun}.{error.name}, which a scheduler does not know: a {noun} has {', '.join(view._fields)}"
-        )
+        asked = f"it asks for {noun}.{error.name}, which"
+        if error.name in DECLARED:
+            return Complaint(f"{asked} is there for a scheduler that says {DECLARED[error.name]}")
+        fields = ", ".join(view._fields)
+        return Complaint(f"{asked} a scheduler does not know: a {noun} has {fields}")
 
 
 def _check_takes_some(trials: Trials, scheduler: Scheduler) -> None:
     is_taken = []
-    for asked in questions():
+    for asked in questions(scheduler):
         is_accepted = in_python(scheduler.accepts)(asked.task, asked.machine)
         score = in_python(scheduler.score)(asked.task, asked.machine)
         is_taken.append(bool(is_accepted) and score < np.inf)
@@ -152,15 +167,19 @@ def _check_takes_some(trials: Trials, scheduler: Scheduler) -> None:
 
 def _check_compiled(trials: Trials, scheduler: Scheduler) -> None:
     """Check that Numba compiles score and filter, and that small cells are packed as by asking all in Python."""
-    check_compiled_for_gpus(trials, scheduler)
-    if trials.failures or reads_devices(scheduler):
-        return
+    if not scheduler.declares:
+        check_compiled_for_gpus(trials, scheduler)
+        if trials.failures or reads_devices(scheduler):
+            return
     try:
         compiled_or_refused(scheduler)
     except UsageError as error:
         trials.add(f"Numba cannot compile {error.where}: {error.got}")
         return
-    cell = small_cell()
+    if scheduler.knows_lifetimes:
+        check_replays(trials, scheduler)
+        return
+    cell = small_cell(scheduler)
     policy = PlacementPolicy.of(scheduler)
     order = np.arange(len(cell.demand.sizes))
     rank = np.arange(len(cell.capacity))
@@ -183,8 +202,8 @@ class SmallCell(NamedTuple):
     capacity: Index
 
 
-def small_cell() -> SmallCell:
-    """Return a cell of a few machines of three shapes, and tasks of several kinds."""
+def small_cell(scheduler: Scheduler) -> SmallCell:
+    """Return a cell of a few machines of three shapes, with attributes, and tasks of several kinds."""
     rng = np.random.default_rng(0)
     shapes = np.array(
         [[UNIT, UNIT, 0], [UNIT // 2, UNIT // 2, 0], [UNIT, UNIT // 2, 8 * GPU_PARTS]]
@@ -199,6 +218,7 @@ def small_cell() -> SmallCell:
         sets=np.zeros(_TASKS, np.int64),
         extended=gpus[:, None].astype(np.int64),
         priority=kind % 3 * 100,
+        attributes=made_up_attributes(scheduler.attributes, _MACHINES),
     )
     return SmallCell(demand, shapes[np.arange(_MACHINES) % 3])
 
@@ -211,11 +231,13 @@ def plain_choices(scheduler: Scheduler, cell: SmallCell) -> Index:
     fields = fields_of(cell.demand, has_gpus=True)
     choices = np.full(len(taken), -1)
     for place, sizes in enumerate(taken):
-        task = task_view(fields[place])
+        task = task_view(scheduler, fields[place])
         least = np.inf
         for machine in np.flatnonzero((sizes <= free).all(axis=1)).tolist():
             state = np.concatenate([cell.capacity[machine], free[machine], n_tasks[[machine]]])
-            score = plain_score(scheduler, task, machine_view(state, has_gpus=True))
+            attributes = cell.demand.attributes[machine]
+            view = machine_view(scheduler, state, has_gpus=True, attributes=attributes)
+            score = plain_score(scheduler, task, view)
             if score < least:
                 least = score
                 choices[place] = machine
@@ -227,8 +249,9 @@ def plain_choices(scheduler: Scheduler, cell: SmallCell) -> Index:
 
 def reads_devices(scheduler: Scheduler) -> bool:
     """Whether a scheduler asks for devices, so that it is one for ``borgtrace simulate gpus`` alone."""
-    for asked in questions():
-        machine = MachineView(*asked.machine[: len(MachineView._fields)])
+    machine_view = views_of(scheduler).machine
+    for asked in questions(scheduler):
+        machine = machine_view(*asked.machine[: len(machine_view._fields)])
         try:
             plain_score(scheduler, asked.task, machine)
         except AttributeError:
@@ -242,40 +265,50 @@ def arguments_of(role: str, asked: Asked) -> tuple[Any, ...]:
     return tuple(both[name] for name in ROLES[role])
 
 
-def questions_of(role: str) -> list[Asked]:
+def questions_of(role: str, scheduler: Scheduler) -> list[Asked]:
     """Return what a function of this role is asked about."""
-    if role != "device":
-        return questions()
-    return [asked for asked in questions() if 0 < asked.task.gpu < 1]
+    asked = questions(scheduler)
+    return [one for one in asked if 0 < one.task.gpu < 1] if role == "device" else asked
 
 
-def questions() -> list[Asked]:
-    """Return tasks and machines that they fit on."""
-    task = TaskView(cpu=0.125, memory=0.0625, gpu=0.0, priority=200)
-    machine = NodeView(1.0, 0.5, 0.0, 0.5, 0.25, 0.0, 7, (0.0,) * MOST_DEVICES)
-    empty = machine._replace(cpu_free=1.0, memory_free=0.5, n_tasks=0)
+def questions(scheduler: Scheduler) -> list[Asked]:
+    """Return tasks and machines that they fit on, as the scheduler sees them."""
+    n = len(scheduler.attributes)
+    task = TaskView(cpu=0.125, memory=0.0625, gpu=0.0, priority=200, expected_life=2.5)
+    room = MachineView(1.0, 0.5, 0.0, 0.5, 0.25, 0.0, 7, (1.0,) * n, remaining_life=12.0)
+    machine = with_devices(MachineView)(*room, (0.0,) * MOST_DEVICES)
+    empty = machine._replace(cpu_free=1.0, memory_free=0.5, n_tasks=0, remaining_life=0.0)
     full = machine._replace(cpu_free=0.125, memory_free=0.0625)
-    with_gpus = with_devices(machine, 0.5, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
-    two_gpus = with_devices(machine, 0.0, 0.25)
-    return [
+    small = machine._replace(
+        cpu_capacity=0.25, memory_capacity=0.25, cpu_free=0.1, memory_free=0.2, n_tasks=1
+    )
+    with_gpus = with_free(machine, 0.5, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    two_gpus = with_free(machine, 0.0, 0.25)
+    asked = [
         Asked("on a machine with a few tasks", task, machine),
         Asked("on an empty machine", task, empty),
         Asked("on a machine that becomes full", task, full),
-        Asked("for a task that asks for nothing", TaskView(0.0, 0.0, 0.0, 0), machine),
+        Asked("for a task that asks for nothing", TaskView(0.0, 0.0, 0.0, 0, 2.5), machine),
         Asked("for a task that takes half a GPU", task._replace(gpu=0.5, priority=0), with_gpus),
         Asked("for a task that takes two GPUs", task._replace(gpu=2.0), with_gpus),
         Asked("on a machine whose first GPU is full", task._replace(gpu=0.25), two_gpus),
-        Asked(
-            "on a small machine",
-            task._replace(cpu=0.01),
-            machine._replace(
-                cpu_capacity=0.25, memory_capacity=0.25, cpu_free=0.1, memory_free=0.2, n_tasks=1
-            ),
-        ),
+        Asked("on a small machine", task._replace(cpu=0.01), small),
     ]
+    if n:
+        word = machine._replace(attributes=(attribute_number("a word"),) * n)
+        without = machine._replace(attributes=(np.nan,) * n)
+        asked.append(Asked("on a machine whose attributes are words", task, word))
+        asked.append(Asked("on a machine without the attributes", task, without))
+    if scheduler.knows_lifetimes:
+        unknown = task._replace(expected_life=np.nan)
+        endless = task._replace(expected_life=np.inf)
+        kept = machine._replace(remaining_life=np.inf)
+        asked.append(Asked("for a task of which nothing is known", unknown, machine))
+        asked.append(Asked("for a task without an end on a machine without one", endless, kept))
+    return [shortened(one, scheduler) for one in asked]
 
 
-def with_devices(machine: Any, *free: float) -> Any:
+def with_free(machine: Any, *free: float) -> Any:
     """Return a machine with GPUs, of which so much is free."""
     missing = MOST_DEVICES - len(free)
     return machine._replace(
@@ -283,3 +316,13 @@ def with_devices(machine: Any, *free: float) -> Any:
         gpu_free=sum(free),
         devices=(*free, *(0.0,) * missing),
     )
+
+
+def shortened(asked: Asked, scheduler: Scheduler) -> Asked:
+    """Return what a scheduler is asked, without the fields that it does not see."""
+    task_view, machine_view = views_of(scheduler)
+    if not scheduler.declares:
+        machine_view = NodeView
+    task = task_view(*(getattr(asked.task, name) for name in task_view._fields))
+    machine = machine_view(*(getattr(asked.machine, name) for name in machine_view._fields))
+    return Asked(asked.where, task, machine)

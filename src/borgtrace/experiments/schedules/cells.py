@@ -179,4 +179,5 @@ def code_of(policy: PlacementPolicy) -> str:
         return ""
     functions = [getattr(policy.scheduler, role) for role in ROLES]
     own = [function for function in functions if function not in (None, least_left, anywhere)]
-    return "+".join(code_of_extension(policy.name, function) for function in own)
+    digests = [code_of_extension(policy.name, function) for function in own]
+    return "+".join([*digests, *policy.scheduler.attributes])

@@ -19,7 +19,7 @@ from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.question.store_question import Report
 from borgtrace.scheduling import SIMULATE, PlacementPolicy, ScheduleInput
 from borgtrace.scheduling.plan import parse_plan, plan_of
-from borgtrace.scheduling.policies import scores_of
+from borgtrace.scheduling.policies import attributes_of, scores_of
 from borgtrace.scheduling.replay import calibrated
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
@@ -78,7 +78,11 @@ class ScheduleExperiment(PreparedExperiment):
         tables = EngineTables.of(store, None, memory=store.memory)
         try:
             tables.require(*SIMULATE.reads)
-            trace = ScheduleInput.of(tables, store.manifest.time_range["instance_events"][1])
+            trace = ScheduleInput.of(
+                tables,
+                store.manifest.time_range["instance_events"][1],
+                attributes_of(self.policies.values()),
+            )
             if self.plan.plan:
                 tasks = plan_of(parse_plan(self.plan.plan), tables, trace.tasks, store)
                 return StoreTrace(trace, 1.0, tasks)

@@ -63,8 +63,27 @@ class GpuOptions:
         policies: dict[str, NamedPolicy] = {}
         for value in self.policies or GPU_POLICIES:
             label = label_of(value)
-            policies[label] = value if isinstance(value, Scheduler) else named(label)
+            policy = value if isinstance(value, Scheduler) else named(label)
+            refuse_declarations(policy)
+            policies[label] = policy
         return policies
+
+
+def refuse_declarations(policy: NamedPolicy) -> None:
+    """Refuse a scheduler that asks for what is not known here.
+
+    Raises
+    ------
+    UsageError
+        It is one.
+    """
+    if isinstance(policy, Scheduler) and policy.declares:
+        raise UsageError(
+            "--policy",
+            "neither attributes nor lifetimes are known where devices are",
+            expected="a scheduler that asks for none",
+            got=policy.label,
+        )
 
 
 def label_of(value: str | Scheduler) -> str:

@@ -18,7 +18,7 @@ from numba.core.ccallback import CFunc
 from borgtrace.kernels.compiled import callback, compiled
 from borgtrace.scheduling.gpus.cell import MOST_DEVICES, N_CLASSES, WHOLE, GpuCell
 from borgtrace.scheduling.own_kernel import as_compiled, calling
-from borgtrace.scheduling.scheduler import MachineView, Scheduler, TaskView
+from borgtrace.scheduling.scheduler import DECLARED, Scheduler, shortened_views
 
 (
     CPU_CAPACITY,
@@ -39,7 +39,9 @@ def with_devices(view: type[Any]) -> Any:
     return namedtuple(view.__name__, [*view._fields, "devices"])
 
 
-NodeView = with_devices(MachineView)
+POD_VIEW, NODE_WITHOUT_DEVICES = shortened_views(frozenset(DECLARED))
+"""A pod, and a node, without what is not known here: attributes and lifetimes."""
+NodeView = with_devices(NODE_WITHOUT_DEVICES)
 """A node as a scheduler sees it."""
 
 ASK_NODE = types.boolean(types.float64[::1], types.float64[::1], types.float64[::1])
@@ -48,9 +50,9 @@ ask_node_at = calling(ASK_NODE)
 """Calls what :func:`answering` returns."""
 
 
-def task_of(fields: Sequence[float]) -> TaskView:
+def task_of(fields: Sequence[float]) -> Any:
     """Return a pod as a scheduler sees it."""
-    return TaskView(fields[0], fields[1], fields[2], int(fields[3]))
+    return POD_VIEW(fields[0], fields[1], fields[2], int(fields[3]))
 
 
 def machine_of(columns: Sequence[float]) -> Any:

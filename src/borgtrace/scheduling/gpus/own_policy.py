@@ -36,12 +36,13 @@ from borgtrace.scheduling.gpus.node_kernel import (
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.policy import GpuPolicy
 from borgtrace.scheduling.own_scheduler import (
+    N_FIELDS,
     compiled_or_refused,
     places_of_kinds,
     raise_failed_score,
     shown,
 )
-from borgtrace.scheduling.scheduler import Scheduler, TaskView
+from borgtrace.scheduling.scheduler import Scheduler
 
 FAILURE, KIND = range(2)
 """Elements of `marks`."""
@@ -112,8 +113,8 @@ def largest_of(nodes: GpuNodes) -> Numbers:
 
 
 def fields_of_kinds(nodes: GpuNodes, kinds: PodKinds) -> Numbers:
-    """Return what a scheduler knows of each kind of pods: float64 (kinds, fields of a TaskView)."""
-    fields = np.zeros((len(kinds.cpu), len(TaskView._fields)))
+    """Return what a scheduler knows of each kind of pods: float64 (kinds, `N_FIELDS`)."""
+    fields = np.zeros((len(kinds.cpu), N_FIELDS))
     fields[:, :2] = np.column_stack([kinds.cpu, kinds.memory]) / largest_of(nodes)
     fields[:, 2] = kinds.total / WHOLE
     return fields
@@ -194,7 +195,7 @@ def raise_failure(scheduler: Scheduler, own: OwnNodes) -> None:
     raise_failed_device(scheduler, task, machine)
 
 
-def raise_failed_device(scheduler: Scheduler, task: TaskView, machine: Any) -> None:
+def raise_failed_device(scheduler: Scheduler, task: Any, machine: Any) -> None:
     """Raise the error of a choice of a device with which something is wrong; as :func:`raise_failure`."""
     function: Any = scheduler.device
     # What was compiled hides its lines.
