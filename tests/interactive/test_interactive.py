@@ -157,7 +157,8 @@ def test_the_public_names_are_the_same_wherever_one_looks() -> None:
     help_text = pydoc.plain(pydoc.render_doc(borgtrace))
     assert all(name in help_text for name in names - {"__version__"})
     functions = {name for name in names if inspect.isfunction(getattr(borgtrace, name))}
-    assert functions == {"advise", "compare", "compiled", "experiment", "open"}
+    own = {"advise", "attribute_number", "compare", "compiled", "experiment", "open"}
+    assert functions == own
 
 
 def test_ingest_is_called_as_often_as_one_likes(tmp_path: Path) -> None:
