@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "extend"))
 from compiled_n_sigma import CompiledNSigma
+from keeps_no_longer import SCHEDULER as KEEPS_NO_LONGER
 from recent_peak import RecentPeak
 
 import borgtrace
@@ -29,8 +31,10 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.overcommit.policies import parse_policy
 from borgtrace.question import EngineTables
 from borgtrace.rl import PlacementEnv, Scenario
-from borgtrace.scheduling.policies import as_policy
+from borgtrace.scheduling.lifetimes import predictions_of
+from borgtrace.scheduling.policies import PlacementPolicy, as_policy
 from borgtrace.scheduling.replay import ScheduleInput, calibrated, replayed
+from borgtrace.scheduling.state import ATTEMPT, RAN_ON, STARTED
 from borgtrace.synth import generate
 from overcommit import machine
 
@@ -76,14 +80,35 @@ def schedulers(store: borgtrace.Store) -> None:
     trace = ScheduleInput.of(tables, store.manifest.time_range["instance_events"][1])
     factor = calibrated(trace)
     scheduler = as_policy(Scheduler(name="left-over", about="what is left", score=left_over))
-    rates = {}
-    for name, policy in (("ours: best-fit", as_policy("best-fit")), ("a user's", scheduler)):
-        rows = replayed(trace, policy, factor)
-        n_starts = int((rows[:, 2] >= 0).sum())
-        rates[name] = n_starts / seconds(lambda policy=policy: replayed(trace, policy, factor))
-        print(f"{name}: {n_starts:,} starts, {rates[name]:,.0f} a second", flush=True)
-    ours, theirs = rates.values()
+    ours, _ = starts_per_second("ours: best-fit", trace, as_policy("best-fit"), factor)
+    theirs, _ = starts_per_second("a user's", trace, scheduler, factor)
     print(f"a user's ÷ ours: {theirs / ours:.2f}")
+    _, our_rows = starts_per_second("ours: nilas", trace, as_policy("nilas"), factor)
+    user_nilas = as_policy(KEEPS_NO_LONGER)
+    _, their_rows = starts_per_second("a user's NILAS", trace, user_nilas, factor)
+    print(f"a user's NILAS chooses as ours for {alike(our_rows, their_rows):.2%} of the attempts")
+
+
+def starts_per_second(
+    name: str, trace: ScheduleInput, policy: PlacementPolicy, factor: float
+) -> tuple[float, Any]:
+    """Print and return starts a second, and return the rows of the schedule."""
+    predictions = predictions_of(policy.lifetimes, trace.runs) if policy.lifetimes else None
+    replay = partial(replayed, trace, policy, factor, predictions=predictions)
+    rows = replay()
+    n_starts = int((rows[:, STARTED] >= 0).sum())
+    rate = n_starts / seconds(replay)
+    print(f"{name}: {n_starts:,} starts, {rate:,.0f} a second", flush=True)
+    return rate, rows
+
+
+def alike(rows: Any, others: Any) -> float:
+    """Return the share of attempts whose first start is on the same machine in two schedules."""
+    machines = []
+    for schedule in (rows, others):
+        _, first = np.unique(schedule[:, ATTEMPT], return_index=True)
+        machines.append(schedule[first, RAN_ON])
+    return float((machines[0] == machines[1]).mean())
 
 
 def steps(store: borgtrace.Store) -> None:
