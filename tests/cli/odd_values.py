@@ -246,17 +246,18 @@ def is_wrong(parameter: Any, shown: str, kind: str) -> bool:
     """Return whether a value can only be refused."""
     if kind == "empty":
         return True
-    annotation = parameter.type_descriptor.annotation
-    if reads_number(annotation):
+    if reads_number(parameter):
         wrong = {*WRONG_NUMBERS, "2^63", "no time", "a microsecond", "unit alone"}
         # Of the ids the largest is 2^63 − 1; ports, seeds and sizes are smaller.
         return kind in wrong
     return kind in MUST_BE_REFUSED.get(parameter.metavar, ())
 
 
-def reads_number(annotation: Any) -> bool:
+def reads_number(parameter: Any) -> bool:
     """Return whether Typer reads a whole or another number."""
-    return annotation in (int, float) or re.search(r"\b(int|float)\b", str(annotation)) is not None
+    # The attribute has another name from Typer 0.29 on.
+    kind = getattr(parameter, "type", None) or parameter.type_descriptor.annotation
+    return re.search(r"\b(int|float)\b", str(kind), re.IGNORECASE) is not None
 
 
 def parameter_cases(places: Places) -> Iterator[Case]:

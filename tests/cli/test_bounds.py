@@ -47,7 +47,7 @@ def settings_of_commands() -> Iterator[Setting]:
     for name in COMMANDS:
         function = command_function(name)
         for parameter in load_command(name).params:
-            if parameter.name != "help" and reads_number(parameter.type_descriptor.annotation):
+            if parameter.name != "help" and reads_number(parameter):
                 declared = declarations_of(function)[parameter.name]
                 make = partial(with_option, function, parameter.name)
                 yield Setting(f"{name} {parameter.name}", declared, make)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from borgtrace.cli.prompt import completer, run_prompt
-from borgtrace.errors import UsageError
+from borgtrace.errors import EngineError, UsageError
 
 ENTER, END, INTERRUPT = "\r", "\x04", "\x03"
 
@@ -74,3 +76,14 @@ def test_tables_and_columns_are_completed(typed: str, completed: str) -> None:
         Document(typed), CompleteEvent(completion_requested=True)
     )
     assert completed in [each.text for each in completions]
+
+
+def test_who_has_no_prompt_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "borgtrace.cli.prompt")
+    monkeypatch.setitem(sys.modules, "prompt_toolkit", None)
+    with pytest.raises(EngineError) as caught:
+        import_module("borgtrace.cli.prompt")
+    assert str(caught.value) == (
+        'sql: its prompt needs prompt-toolkit; pip install "borgtrace[prompt]", '
+        'or give a query: borgtrace sql STORE "select …"'
+    )

@@ -70,6 +70,7 @@ def test_core_dependencies_have_no_test_or_spark_tools(built: Path) -> None:
         "tensorflow-cpu",
         "pyspark",
         "pandas",
+        "prompt-toolkit",
         "scipy",
         "scikit-learn",
         "selenium",

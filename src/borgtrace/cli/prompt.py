@@ -5,15 +5,23 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from prompt_toolkit import PromptSession
-from prompt_toolkit.completion import FuzzyWordCompleter
-from prompt_toolkit.history import FileHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
-from borgtrace.errors import BorgtraceError
+from borgtrace.errors import BorgtraceError, EngineError
 from borgtrace.schema import TABLES
+
+try:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import FuzzyWordCompleter
+    from prompt_toolkit.history import FileHistory
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.lexers import PygmentsLexer
+except ImportError:
+    raise EngineError(
+        "sql",
+        "its prompt needs prompt-toolkit",
+        way_out='pip install "borgtrace[prompt]", or give a query: borgtrace sql STORE "select …"',
+    ) from None
 
 _HINT = "End a query with ; and Enter.  Tab completes.  Ctrl-C stops a query, Ctrl-D leaves.  .tables lists the tables."
 _WORDS = (
