@@ -90,7 +90,7 @@ class _Context:
         self.defaultParallelism = 3
         self.said: list[str] = []
         self.sent: list[Any] = []
-        self.received: list[bytes] = []
+        self.received: list[tuple[int, bytes]] = []
         self.destroy, self.cancelAllJobs = (
             partial(self.said.append, "destroyed"),
             partial(self.said.append, "cancelled"),
@@ -104,7 +104,7 @@ class _Context:
         self.sent += items
         return SimpleNamespace(map=lambda call: SimpleNamespace(collect=lambda: self._run(call)))
 
-    def _run(self, call: Any) -> list[bytes]:
+    def _run(self, call: Any) -> list[tuple[int, bytes]]:
         result = call(self.sent[-1])
         self.received.append(result)
         return [result]
@@ -130,7 +130,8 @@ def test_each_item_is_a_task_and_nothing_is_left_on_spark(context: _Context) -> 
 def test_results_come_back_compressed(context: _Context) -> None:
     (counts,) = SparkTasks("spark://host:7077").map(np.zeros, [100_000])
     assert counts.tolist() == [0.0] * 100_000
-    (received,) = context.received
+    ((size, received),) = context.received
+    assert size > 800_000
     assert len(received) < 2_000
 
 

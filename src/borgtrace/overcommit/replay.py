@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from borgtrace.engine import SparkTasks
+from borgtrace.engine.packed_records import PackedRecords
+from borgtrace.engine.spark_tasks import group_items
 from borgtrace.engine.workers import map_workers
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.lifecycle.by_machine import MachineUsage
@@ -26,8 +28,8 @@ from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 RESOURCES = ("cpu", "memory")
 _MACHINES_PER_CALL = 8
 """Machines that a worker takes at a time: few enough that the last ones do not wait for one worker."""
-_ROWS_WORTH_A_TASK = 1_000_000
-"""Rows of machines from which they are a task of Spark of their own."""
+_ROWS_WORTH_A_TASK = 4_000_000
+"""Rows of machines from which they are a task of Spark of their own: some seconds of work."""
 Score = Callable[[MachineBlock, int, Sequence[Prediction]], npt.NDArray[Any]]
 """From a machine, the horizon in slots and the prediction of each policy to what is kept of them."""
 
@@ -293,14 +295,10 @@ class ReplayPart:
             score,
         )
         order = self._order()
-        calls = [
-            [self.places[position] for position in order[first : first + _MACHINES_PER_CALL]]
-            for first in range(0, len(order), _MACHINES_PER_CALL)
-        ]
         step = f"replaying {self.resource} of {self.tasks} tasks"
         n_done = 0
         results: list[npt.NDArray[Any]] = []
-        for result in self._map(judge, calls):
+        for result in self._map(judge, [self.places[position] for position in order]):
             results.append(result)
             n_done += len(result)
             self.report(step, n_done, len(self.places))
@@ -316,13 +314,27 @@ class ReplayPart:
     def _map(
         self,
         judge: Callable[[Sequence[int]], npt.NDArray[Any]],
-        calls: Sequence[Sequence[int]],
+        places: Sequence[int],
     ) -> Iterator[npt.NDArray[Any]]:
+        """Yield the results of some machines after the other."""
         usage = self.input.usage
         if isinstance(self.jobs, SparkTasks):
-            sizes = [int(usage.n_rows(places).sum()) for places in calls]
-            return self.jobs.map_together(judge, calls, sizes, worth=_ROWS_WORTH_A_TASK)
-        return map_workers(judge, calls, self.jobs, place=str(usage.folder))
+            groups = group_items(places, usage.n_rows(places).tolist(), worth=_ROWS_WORTH_A_TASK)
+            for packed in self.jobs.map(partial(_judge_and_pack, judge), groups):
+                yield packed.array()
+            return
+        calls = (
+            places[first : first + _MACHINES_PER_CALL]
+            for first in range(0, len(places), _MACHINES_PER_CALL)
+        )
+        yield from map_workers(judge, calls, self.jobs, place=str(usage.folder))
+
+
+def _judge_and_pack(
+    judge: Callable[[Sequence[int]], npt.NDArray[Any]],
+    places: Sequence[int],
+) -> PackedRecords:
+    return PackedRecords.of(judge(places))
 
 
 def _judge_machines(
