@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from borgtrace import attribute_number
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import Scheduler
+from borgtrace.scheduling.gpus import GpuOptions
 from borgtrace.scheduling.gpus.own_policy import policy_of
 from borgtrace.scheduling.gpus.queue_replay import PodTimes, replay_stays
 from borgtrace.scheduling.gpus.replay import replay
@@ -62,6 +64,44 @@ def test_a_score_sees_each_device() -> None:
     assert placements.devices.tolist() == [0b1, 0b1, 0b10, 0b100, 0b1]
     # Of both nodes the first is broken, and a quarter fits best there.
     assert nodes_of_pods(scheduler_of(least_on_a_device), [SMALL, LARGE], pods) == [0, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize(("model", "expected"), [("P100", [1, 1, 0]), ("T4", [0, 0, 0])])
+def test_a_score_sees_the_model(model: str, expected: list[int]) -> None:
+    wanted = attribute_number(model)
+
+    def others_last(task, machine):
+        return 0 if machine.attributes[0] == wanted else 1
+
+    own = Scheduler(name="own", about="of a test", score=others_last, attributes=("gpu_model",))
+    assert nodes_of_pods(own, [LARGE, SMALL], 3 * [WHOLE]) == expected
+
+
+def test_a_node_without_a_model_has_none() -> None:
+    def only_without(task, machine):
+        return np.isnan(machine.attributes[0])
+
+    own = Scheduler(name="own", about="of a test", accepts=only_without, attributes=("gpu_model",))
+    nodes: list[Node] = [LARGE, (8, 16, 0, "")]
+    assert nodes_of_pods(own, nodes, [(1, 1, 0, 0, "")]) == [1]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"attributes": ("platform_id",)},
+        {"attributes": ("gpu_model", "platform_id")},
+        {"knows_lifetimes": True},
+    ],
+)
+def test_what_is_not_known_of_nodes_is_refused(declared: dict) -> None:
+    own = Scheduler(name="own", about="of a test", **declared)
+    with pytest.raises(UsageError) as raised:
+        GpuOptions(policies=(own,))
+    assert str(raised.value) == (
+        "--policy: other attributes and lifetimes are not known where devices are: expected a scheduler "
+        'that asks for none, or for attributes=("gpu_model",), got own'
+    )
 
 
 def test_scores_tell_pods_apart_by_their_memory() -> None:

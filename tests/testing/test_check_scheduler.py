@@ -180,6 +180,17 @@ SCHEDULER = Scheduler(name="own", about="a scheduler of a test", score=score)
 """
 
 
+def test_a_score_may_read_the_model_and_devices(tmp_path: Path) -> None:
+    text = READING_DEVICES.replace(
+        "sum(machine.devices)", "machine.attributes[0] + sum(machine.devices)"
+    )
+    text = text.replace("machine.attributes[0]", "(2 if machine.attributes[0] < 0 else 0)")
+    file = write(
+        tmp_path, "own.py", text.replace("score=score", 'score=score, attributes=("gpu_model",)')
+    )
+    check_scheduler(import_source(str(file)).SCHEDULER)
+
+
 def test_a_score_may_read_devices(tmp_path: Path) -> None:
     file = write(tmp_path, "own.py", READING_DEVICES)
     check_scheduler(import_source(str(file)).SCHEDULER)

@@ -119,7 +119,8 @@ class Scheduler:
         only ``borgtrace simulate gpus`` asks.  By default that on which least is left.
     attributes
         Names of the attributes of machines that the functions read in ``machine.attributes``: of the table
-        machine_attributes, or ``platform_id`` and ``switch_id`` of machine_events.
+        machine_attributes, or ``platform_id`` and ``switch_id`` of machine_events; in ``borgtrace simulate gpus``
+        ``gpu_model`` alone.
     knows_lifetimes
         Whether the functions read ``task.expected_life`` and ``machine.remaining_life``.  What is known is chosen by
         ``--policy NAME:lifetimes=…``, as for ``nilas``; learned on earlier days where nothing is said.  Only
@@ -161,11 +162,6 @@ class Scheduler:
                     got=described(function),
                 )
 
-    @property
-    def declares(self) -> bool:
-        """Whether it asks for attributes or lifetimes, which ``borgtrace simulate gpus`` has not."""
-        return bool(self.attributes) or self.knows_lifetimes
-
     def _check_declarations(self) -> None:
         """Refuse attributes without a name, and keep the names as a tuple: compiled code is kept by scheduler."""
         names = self.attributes
@@ -177,11 +173,11 @@ class Scheduler:
                 got=repr(names),
             )
         object.__setattr__(self, "attributes", tuple(names))
-        if self.declares and self.device is not None:
+        if self.knows_lifetimes and self.device is not None:
             raise UsageError(
                 f"scheduler {self.name}",
-                "`device` beside attributes or lifetimes",
-                expected="one of the two: where devices are known, neither attributes nor lifetimes are",
+                "`device` beside lifetimes",
+                expected="one of the two: where devices are known, lifetimes are not",
             )
 
     @property

@@ -8,13 +8,14 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling.gpus.cell import MOST_DEVICES, NO_NODE, WHOLE
-from borgtrace.scheduling.gpus.node_kernel import NodeView, kernels_of, task_of
+from borgtrace.scheduling.gpus.node_kernel import kernels_of, task_of, with_devices
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.own_policy import policy_of
 from borgtrace.scheduling.gpus.pods import GpuPods
 from borgtrace.scheduling.gpus.replay import GpuRun, replay
+from borgtrace.scheduling.machine_attributes import attribute_number
 from borgtrace.scheduling.own_scheduler import compiled_or_refused, is_number
-from borgtrace.scheduling.scheduler import Scheduler
+from borgtrace.scheduling.scheduler import Scheduler, views_of
 from borgtrace.testing.plain_schedulers import in_python, plain_score
 from borgtrace.testing.trial import Trials
 
@@ -136,14 +137,19 @@ class PlainNodes:
         cpu, memory = (self.sizes[kind] / self.largest).tolist()
         return task_of([cpu, memory, float(self.kinds.total[kind] / WHOLE), 0])
 
-    def machine(self, node: int) -> Any:
+    def machine(self, scheduler: Scheduler, node: int) -> Any:
         """Return a node as a scheduler sees it."""
-        return NodeView(
+        attributes = []
+        if scheduler.attributes:
+            model = self.nodes.models[self.nodes.model[node]]
+            attributes.append((attribute_number(model) if model else np.nan,))
+        return with_devices(views_of(scheduler).machine._fields)(
             *(self.capacity[node] / self.largest).tolist(),
             float(self.nodes.n_devices[node]),
             *(self.free[node] / self.largest).tolist(),
             float(self.left[node].sum() / WHOLE),
             self.n_tasks[node],
+            *attributes,
             tuple((self.left[node] / WHOLE).tolist()),
         )
 
@@ -162,7 +168,7 @@ class PlainNodes:
         least = np.inf
         for node in range(len(self.nodes)):
             if self.has_room(node, kind):
-                score = plain_score(scheduler, self.task(kind), self.machine(node))
+                score = plain_score(scheduler, self.task(kind), self.machine(scheduler, node))
                 if score < least:
                     chosen, least = node, score
         return chosen
@@ -177,7 +183,9 @@ class PlainNodes:
             devices = fitting[np.argsort(self.left[node, fitting], kind="stable")][:1]
             if scheduler.device is not None:
                 choose_device = in_python(scheduler.device)
-                devices = np.array([int(choose_device(self.task(kind), self.machine(node)))])
+                devices = np.array(
+                    [int(choose_device(self.task(kind), self.machine(scheduler, node)))]
+                )
         self.free[node] -= self.sizes[kind]
         self.left[node, devices] -= part
         self.n_tasks[node] += 1

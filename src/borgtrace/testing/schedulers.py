@@ -11,7 +11,8 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.gpus.cell import MOST_DEVICES
-from borgtrace.scheduling.gpus.node_kernel import NodeView, with_devices
+from borgtrace.scheduling.gpus.gpu_options import is_for_gpus
+from borgtrace.scheduling.gpus.node_kernel import with_devices
 from borgtrace.scheduling.machine_attributes import attribute_number
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.own_kernel import GPU_PARTS
@@ -167,7 +168,7 @@ def _check_takes_some(trials: Trials, scheduler: Scheduler) -> None:
 
 def _check_compiled(trials: Trials, scheduler: Scheduler) -> None:
     """Check that Numba compiles score and filter, and that small cells are packed as by asking all in Python."""
-    if not scheduler.declares:
+    if is_for_gpus(scheduler):
         check_compiled_for_gpus(trials, scheduler)
         if trials.failures or reads_devices(scheduler):
             return
@@ -276,7 +277,7 @@ def questions(scheduler: Scheduler) -> list[Asked]:
     n = len(scheduler.attributes)
     task = TaskView(cpu=0.125, memory=0.0625, gpu=0.0, priority=200, expected_life=2.5)
     room = MachineView(1.0, 0.5, 0.0, 0.5, 0.25, 0.0, 7, (1.0,) * n, remaining_life=12.0)
-    machine = with_devices(MachineView)(*room, (0.0,) * MOST_DEVICES)
+    machine = with_devices(MachineView._fields)(*room, (0.0,) * MOST_DEVICES)
     empty = machine._replace(cpu_free=1.0, memory_free=0.5, n_tasks=0, remaining_life=0.0)
     full = machine._replace(cpu_free=0.125, memory_free=0.0625)
     small = machine._replace(
@@ -321,8 +322,8 @@ def with_free(machine: Any, *free: float) -> Any:
 def shortened(asked: Asked, scheduler: Scheduler) -> Asked:
     """Return what a scheduler is asked, without the fields that it does not see."""
     task_view, machine_view = views_of(scheduler)
-    if not scheduler.declares:
-        machine_view = NodeView
+    if is_for_gpus(scheduler):
+        machine_view = with_devices(machine_view._fields)
     task = task_view(*(getattr(asked.task, name) for name in task_view._fields))
     machine = machine_view(*(getattr(asked.machine, name) for name in machine_view._fields))
     return Asked(asked.where, task, machine)

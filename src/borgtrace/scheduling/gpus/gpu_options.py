@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.extensions import YOUR_OWN, Registry, kind_of
+from borgtrace.scheduling.gpus.node_kernel import MODEL
 from borgtrace.scheduling.gpus.own_policy import policy_of
 from borgtrace.scheduling.gpus.policies import GPU_POLICIES
 from borgtrace.scheduling.gpus.policy import GpuPolicy
@@ -69,6 +70,11 @@ class GpuOptions:
         return policies
 
 
+def is_for_gpus(scheduler: Scheduler) -> bool:
+    """Whether a scheduler asks for nothing that is unknown where devices are known."""
+    return not scheduler.knows_lifetimes and scheduler.attributes in ((), (MODEL,))
+
+
 def refuse_declarations(policy: NamedPolicy) -> None:
     """Refuse a scheduler that asks for what is not known here.
 
@@ -77,11 +83,11 @@ def refuse_declarations(policy: NamedPolicy) -> None:
     UsageError
         It is one.
     """
-    if isinstance(policy, Scheduler) and policy.declares:
+    if isinstance(policy, Scheduler) and not is_for_gpus(policy):
         raise UsageError(
             "--policy",
-            "neither attributes nor lifetimes are known where devices are",
-            expected="a scheduler that asks for none",
+            "other attributes and lifetimes are not known where devices are",
+            expected=f'a scheduler that asks for none, or for attributes=("{MODEL}",)',
             got=policy.label,
         )
 

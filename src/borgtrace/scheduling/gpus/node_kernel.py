@@ -18,7 +18,13 @@ from numba.core.ccallback import CFunc
 from borgtrace.kernels.compiled import callback, compiled
 from borgtrace.scheduling.gpus.cell import MOST_DEVICES, N_CLASSES, WHOLE, GpuCell
 from borgtrace.scheduling.own_kernel import as_compiled, calling
-from borgtrace.scheduling.scheduler import DECLARED, Scheduler, shortened_views
+from borgtrace.scheduling.scheduler import (
+    DECLARED,
+    MachineView,
+    Scheduler,
+    shortened_views,
+    views_of,
+)
 
 (
     CPU_CAPACITY,
@@ -28,21 +34,25 @@ from borgtrace.scheduling.scheduler import DECLARED, Scheduler, shortened_views
     MEMORY_FREE,
     GPU_FREE,
     N_TASKS,
+    GPU_MODEL,
     FIRST_DEVICE,
-) = range(8)
+) = range(9)
 """Columns of what is seen of nodes."""
 N_COLUMNS = FIRST_DEVICE + MOST_DEVICES
 
 
-def with_devices(view: type[Any]) -> Any:
-    """Return the class of what a scheduler sees of a machine, and of each of its devices."""
-    return namedtuple(view.__name__, [*view._fields, "devices"])
+MODEL = "gpu_model"
+"""The attribute of machines that nodes have; also the name of constraints on it."""
+
+POD_VIEW = shortened_views(frozenset(DECLARED)).task
+"""A pod as a scheduler sees it: nobody knows how long it may run."""
 
 
-POD_VIEW, NODE_WITHOUT_DEVICES = shortened_views(frozenset(DECLARED))
-"""A pod, and a node, without what is not known here: attributes and lifetimes."""
-NodeView = with_devices(NODE_WITHOUT_DEVICES)
-"""A node as a scheduler sees it."""
+@cache
+def with_devices(fields: tuple[str, ...]) -> Any:
+    """Return the class of what a scheduler sees of a machine, these fields, and of each of its devices."""
+    return namedtuple(MachineView.__name__, [*fields, "devices"])
+
 
 ASK_NODE = types.boolean(types.float64[::1], types.float64[::1], types.float64[::1])
 """A pod, a node, and room for the answer.  Returned: whether no function raised an error."""
@@ -55,29 +65,58 @@ def task_of(fields: Sequence[float]) -> Any:
     return POD_VIEW(fields[0], fields[1], fields[2], int(fields[3]))
 
 
-def machine_of(columns: Sequence[float]) -> Any:
-    """Return a node as a scheduler sees it, from its columns."""
-    # One by one: Numba has to know how many they are.
-    devices = (
-        columns[FIRST_DEVICE],
-        columns[FIRST_DEVICE + 1],
-        columns[FIRST_DEVICE + 2],
-        columns[FIRST_DEVICE + 3],
-        columns[FIRST_DEVICE + 4],
-        columns[FIRST_DEVICE + 5],
-        columns[FIRST_DEVICE + 6],
-        columns[FIRST_DEVICE + 7],
-    )
-    return NodeView(
-        columns[CPU_CAPACITY],
-        columns[MEMORY_CAPACITY],
-        columns[GPU_CAPACITY],
-        columns[CPU_FREE],
-        columns[MEMORY_FREE],
-        columns[GPU_FREE],
-        int(columns[N_TASKS]),
-        devices,
-    )
+def reader_of(scheduler: Scheduler, attributes_of: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function from the columns of a node to what a scheduler sees of it.
+
+    Parameters
+    ----------
+    scheduler
+        Who sees it.
+    attributes_of
+        What :func:`attributes_reader` returns, compiled or not.
+    """
+    view = with_devices(views_of(scheduler).machine._fields)
+
+    def machine_of(columns):  # type: ignore[no-untyped-def]
+        room = (
+            columns[CPU_CAPACITY],
+            columns[MEMORY_CAPACITY],
+            columns[GPU_CAPACITY],
+            columns[CPU_FREE],
+            columns[MEMORY_FREE],
+            columns[GPU_FREE],
+            int(columns[N_TASKS]),
+        )
+        # One by one: Numba has to know how many they are.
+        devices = (
+            columns[FIRST_DEVICE],
+            columns[FIRST_DEVICE + 1],
+            columns[FIRST_DEVICE + 2],
+            columns[FIRST_DEVICE + 3],
+            columns[FIRST_DEVICE + 4],
+            columns[FIRST_DEVICE + 5],
+            columns[FIRST_DEVICE + 6],
+            columns[FIRST_DEVICE + 7],
+        )
+        known = attributes_of(columns)
+        return view(*(room + known + (devices,)))
+
+    return machine_of
+
+
+def attributes_reader(scheduler: Scheduler) -> Callable[..., Any]:
+    """Return a function from the columns of a node to the values of the fields for attributes: one, or none."""
+    return model_alone if scheduler.attributes else no_attributes
+
+
+def no_attributes(columns: Sequence[float]) -> tuple[()]:
+    """Return nothing, for a view without."""
+    return ()
+
+
+def model_alone(columns: Sequence[float]) -> tuple[tuple[float]]:
+    """Return the model of a node's GPUs, as the only attribute."""
+    return ((columns[GPU_MODEL],),)
 
 
 @compiled(makes_arrays=False)
@@ -131,12 +170,22 @@ def kernels_of(scheduler: Scheduler) -> NodeKernels:
             return float(score(task, machine))
         return np.inf
 
-    device = None if scheduler.device is None else answering(scheduler.device)
-    return NodeKernels(answering(score_if_accepted), device)
+    inlined = compiled(cached=False, inline=True)
+    machine_of = reader_of(scheduler, inlined(attributes_reader(scheduler)))
+    device = None if scheduler.device is None else answering(scheduler.device, machine_of)
+    return NodeKernels(answering(score_if_accepted, machine_of), device)
 
 
-def answering(function: Callable[..., Any]) -> CFunc:
-    """Compile a function of a task and a machine, as :data:`ASK_NODE` calls it."""
+def answering(function: Callable[..., Any], machine_of: Callable[..., Any]) -> CFunc:
+    """Compile a function of a task and a machine, as :data:`ASK_NODE` calls it.
+
+    Parameters
+    ----------
+    function
+        What is asked.
+    machine_of
+        From the columns of a node to what the function sees of it.
+    """
     asked = as_compiled(function)
     view_task = as_compiled(task_of)
     view_machine = as_compiled(machine_of)

@@ -25,16 +25,19 @@ from borgtrace.scheduling.gpus.cell import (
 from borgtrace.scheduling.gpus.node_kernel import (
     CPU_CAPACITY,
     GPU_CAPACITY,
+    GPU_MODEL,
     MEMORY_CAPACITY,
     N_COLUMNS,
     ask_node_at,
+    attributes_reader,
     kernels_of,
     look_at_node,
-    machine_of,
+    reader_of,
     task_of,
 )
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.policy import GpuPolicy
+from borgtrace.scheduling.machine_attributes import attribute_number
 from borgtrace.scheduling.own_scheduler import (
     N_FIELDS,
     compiled_or_refused,
@@ -95,6 +98,8 @@ def prepare(
     views[:, CPU_CAPACITY] = nodes.cpu / largest[0]
     views[:, MEMORY_CAPACITY] = nodes.memory / largest[1]
     views[:, GPU_CAPACITY] = nodes.n_devices
+    models = [attribute_number(model) if model else np.nan for model in nodes.models]
+    views[:, GPU_MODEL] = np.array(models)[nodes.model]
     return OwnNodes(
         score=score,
         device=device,
@@ -189,6 +194,7 @@ def raise_failure(scheduler: Scheduler, own: OwnNodes) -> None:
     if not own.marks[FAILURE]:
         return
     task = task_of(own.fields[own.marks[KIND]].tolist())
+    machine_of = reader_of(scheduler, attributes_reader(scheduler))
     machine = machine_of(own.failed.tolist())
     if own.marks[FAILURE] == NO_SCORE:
         raise_failed_score(scheduler, task, machine)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from borgtrace.kernels.arrays import Index
 from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.scheduling.gpus.cell import MOST_DEVICES, WHOLE
+from borgtrace.scheduling.gpus.node_kernel import MODEL
 from borgtrace.scheduling.gpus.nodes import GpuNodes
 from borgtrace.scheduling.gpus.pods import GpuPods
 from borgtrace.scheduling.gpus.workload import GpuWorkload
@@ -23,8 +24,6 @@ from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 from borgtrace.store import Store
 
-MODEL = "gpu_model"
-"""Attribute of machines, and name of constraints on it."""
 MILLI = 1000
 MIB = 2**20
 TASK = ("collection_id", "instance_index")
