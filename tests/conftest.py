@@ -152,6 +152,8 @@ def own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
         tempfile.TemporaryDirectory(prefix="borgtrace-", ignore_cleanup_errors=True) as folder,
         pytest.MonkeyPatch.context() as patch,
     ):
+        # A process that has given up its rights gets through, too.
+        Path(folder).chmod(0o711)
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", folder)
         yield Path(folder)

@@ -114,6 +114,7 @@ def test_files_become_a_store_first(run: Runner, tmp_path: Path) -> None:
     assert (again.exit_code, again.stdout) == (0, result.stdout)
 
 
+@pytest.mark.wide
 def test_ten_minutes_get_what_they_can_have(run: Runner, tmp_path: Path) -> None:
     answers = write_answers(tmp_path / "answers", 2)
     page = tmp_path / "advice.html"

@@ -660,6 +660,7 @@ def test_no_machines_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.startswith("least-stranded")
 
 
+@pytest.mark.wide
 def test_empty_machines_beside_those_of_best_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ def check(page, folder, env):
             )
 
 
+@pytest.mark.wide
 def test_the_readme_runs_as_shown(commands: Callable[..., Path], tmp_path: Path) -> None:
     """It starts from nothing, without the quickstart's store and the servers that other pages ask."""
     env = environment()

@@ -21,6 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gpu_files(tmp_path_factory.mktemp("fgd") / "gpus")
 
 
+@pytest.mark.wide
 def test_a_folder_is_enough(folder: Path, tmp_path: Path) -> None:
     paper = find_paper("fgd2023")
     options = ReproductionOptions(only=("fig-7a", "fig-9a", "fig-13"))

@@ -173,6 +173,19 @@ def test_the_smallest_in_the_order_of_the_queue_goes_first() -> None:
     assert replay_stays(run, times, by_arrival, step=10).started.tolist() == [0, 10, 20, 30]
 
 
+def test_a_device_is_not_chosen_by_lifetimes() -> None:
+    with pytest.raises(UsageError) as raised:
+        Scheduler(
+            name="own",
+            about="of a test",
+            device=lambda task, machine: 0,
+            knows_lifetimes=True,
+        )
+    assert str(raised.value) == (
+        "scheduler own: `device` beside lifetimes: expected one of the two: where devices are known, lifetimes are not"
+    )
+
+
 def test_an_order_that_is_no_number_is_refused() -> None:
     own = policy_of(scheduler_of(order=lambda task: "soon"))
     times = PodTimes(np.array([0]), np.array([10]))

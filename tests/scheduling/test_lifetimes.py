@@ -28,6 +28,8 @@ from tests.scheduling.traces import trace_of
 NEVER = -1
 PLAIN = {"nilas": PlainNilas, "lava": PlainLava}
 SPAN = 3 * DAY
+COMPILES_LONG = pytest.mark.wide
+"""Replays with lifetimes are compiled for half a minute, and no other test needs them."""
 
 
 def test_a_curve_by_hand() -> None:
@@ -147,6 +149,7 @@ def placements(trace: ScheduleInput, policy: str) -> np.ndarray:
     return rows[:, [ATTEMPT, STARTED, RAN_ON]]
 
 
+@COMPILES_LONG
 @pytest.mark.parametrize("lifetimes", ["oracle", "learned", "learned-once"])
 @pytest.mark.parametrize("name", PLAIN)
 def test_machines_are_those_of_a_plain_scan(name: str, lifetimes: str) -> None:
@@ -190,12 +193,14 @@ def n_moved(policy: str) -> int:
     return moved
 
 
+@COMPILES_LONG
 @pytest.mark.parametrize("lifetimes", ["learned", "learned-once"])
 @pytest.mark.parametrize("name", PLAIN)
 def test_what_comes_later_changes_no_placement(name: str, lifetimes: str) -> None:
     assert n_moved(f"{name}:lifetimes={lifetimes}") == 0
 
 
+@COMPILES_LONG
 def test_an_oracle_does_see_what_comes_later() -> None:
     # So that the test above is one.
     assert n_moved("nilas:lifetimes=oracle") > 0
@@ -217,6 +222,7 @@ def planted() -> ScheduleInput:
     return trace_of(attempts, machines=[1.0, 1.0], until=4 * HOUR)
 
 
+@COMPILES_LONG
 @pytest.mark.parametrize(
     ("policy", "machine"),
     [("best-fit", 1), ("nilas:lifetimes=oracle", 0)],
@@ -287,6 +293,7 @@ def cell_with_bursts(seed: int, machines: int = 30) -> ScheduleInput:
     return trace_of(attempts, machines=[1.0] * machines, until=10 * DAY)
 
 
+@COMPILES_LONG
 @pytest.mark.parametrize("seed", range(3))
 def test_lifetimes_empty_machines_that_bursts_have_filled(seed: int) -> None:
     # 24 long tasks run, which three machines hold.  Best fit leaves them where a burst has put them, each day on other
@@ -323,6 +330,7 @@ def test_settings_that_there_are_not() -> None:
     )
 
 
+@COMPILES_LONG
 def test_an_evicted_task_begins_anew() -> None:
     # Production evicts the free task of the only machine, which then runs its whole life again.
     attempts = [(1, 0, 0, 0, HOUR, 0.6, 0), (2, 0, MINUTE, MINUTE, 2 * MINUTE, 0.6, 2)]

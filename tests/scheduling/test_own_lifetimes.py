@@ -27,6 +27,7 @@ from tests.scheduling.traces import trace_of
 
 FREE, OTHER, PRODUCTION = range(3)
 NEVER = -1
+pytestmark = pytest.mark.wide  # a replay of its own: 40 s of compiling
 EXAMPLE = Path(__file__).parents[2] / "examples" / "extend" / "keeps_no_longer.py"
 NILAS = PlacementPolicy.of(import_source(str(EXAMPLE)).SCHEDULER)
 

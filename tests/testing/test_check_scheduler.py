@@ -278,6 +278,7 @@ def by_life(task, machine):
     return 0.0
 
 
+@pytest.mark.wide
 def test_attributes_and_lifetimes_keep_the_contract_together() -> None:
     check_scheduler(
         Scheduler(
