@@ -20,7 +20,7 @@ SourceArgument = Annotated[
 
 @command()
 def check(
-    source: SourceArgument, timeout: TimeoutOption = "2m", as_json: JsonOption = False
+    source: SourceArgument, timeout: TimeoutOption = "5m", as_json: JsonOption = False
 ) -> None:
     """Check that code of your own keeps the contract of its kind: policies, recommenders, forecasters and others.
 
