@@ -2,8 +2,8 @@
 
 Wide are, of a test with many cases, those between the first and the last; examples in docstrings; tests that start
 another program (Spark, a browser, the server of a bucket); and what is marked ``@pytest.mark.wide`` where it stands:
-tests that take long where cheaper ones look at the same feature, replays that are compiled for half a minute and that no
-other test needs, and those of kills, crashes and damage.
+tests that take long where cheaper ones look at the same feature, replays that are compiled for half a minute and that
+no other test needs, and those of kills, crashes and damage.
 """
 
 from __future__ import annotations
