@@ -173,5 +173,5 @@ def test_a_package_offers_one(tmp_path: Path) -> None:
     )
     result = run_with(tmp_path, code)
     assert result.returncode == 0, result.stderr
-    line = f"{'acme-newest':<16}the newest value stays (from package acme_forecasts 1.2)"
+    line = f"{'acme-newest':<18}the newest value stays (from package acme_forecasts 1.2)"
     assert line in result.stdout.splitlines()
