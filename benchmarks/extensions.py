@@ -103,12 +103,16 @@ def starts_per_second(
 
 
 def alike(rows: Any, others: Any) -> float:
-    """Return the share of attempts whose first start is on the same machine in two schedules."""
+    """Return the share of attempts of either schedule whose first start is on the same machine in both."""
+    attempts = []
     machines = []
     for schedule in (rows, others):
-        _, first = np.unique(schedule[:, ATTEMPT], return_index=True)
+        names, first = np.unique(schedule[:, ATTEMPT], return_index=True)
+        attempts.append(names)
         machines.append(schedule[first, RAN_ON])
-    return float((machines[0] == machines[1]).mean())
+    _, left, right = np.intersect1d(*attempts, assume_unique=True, return_indices=True)
+    n_either = len(attempts[0]) + len(attempts[1]) - len(left)
+    return float((machines[0][left] == machines[1][right]).sum() / n_either)
 
 
 def steps(store: borgtrace.Store) -> None:
