@@ -233,3 +233,16 @@ def test_attributes_that_are_no_names() -> None:
         "scheduler own: `attributes` are no names: expected a tuple of texts, such as "
         "(\"platform_id\",), got 'platform_id'"
     )
+
+
+def test_attributes_that_are_no_list_or_name_one_twice() -> None:
+    with pytest.raises(UsageError) as raised:
+        Scheduler(name="own", about="of a test", attributes=5)  # type: ignore[arg-type]
+    assert str(raised.value) == (
+        'scheduler own: `attributes` are no names: expected a tuple of texts, such as ("platform_id",), got 5'
+    )
+    with pytest.raises(UsageError) as raised:
+        Scheduler(name="own", about="of a test", attributes=("rank", "rank"))
+    assert str(raised.value) == (
+        "scheduler own: `attributes` name one twice: expected each once, got ('rank', 'rank')"
+    )

@@ -129,7 +129,7 @@ class Scheduler:
     Raises
     ------
     UsageError
-        What should be a function of so many arguments is none, or `attributes` are no names.
+        What should be a function of so many arguments is none, or `attributes` are no names, each once.
 
     Examples
     --------
@@ -165,11 +165,19 @@ class Scheduler:
     def _check_declarations(self) -> None:
         """Refuse attributes without a name, and keep the names as a tuple: compiled code is kept by scheduler."""
         names = self.attributes
-        if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        is_list = isinstance(names, Sequence) and not isinstance(names, str)
+        if not is_list or not all(isinstance(name, str) and name for name in names):
             raise UsageError(
                 f"scheduler {self.name}",
                 "`attributes` are no names",
                 expected='a tuple of texts, such as ("platform_id",)',
+                got=repr(names),
+            )
+        if len(set(names)) < len(names):
+            raise UsageError(
+                f"scheduler {self.name}",
+                "`attributes` name one twice",
+                expected="each once",
                 got=repr(names),
             )
         object.__setattr__(self, "attributes", tuple(names))
