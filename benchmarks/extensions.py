@@ -80,8 +80,14 @@ def schedulers(store: borgtrace.Store) -> None:
     trace = ScheduleInput.of(tables, store.manifest.time_range["instance_events"][1])
     factor = calibrated(trace)
     scheduler = as_policy(Scheduler(name="left-over", about="what is left", score=left_over))
-    ours, _ = starts_per_second("ours: best-fit", trace, as_policy("best-fit"), factor)
-    theirs, _ = starts_per_second("a user's", trace, scheduler, factor)
+    best_fit = as_policy("best-fit")
+    rates = []
+    # In turn: what else the machine does slows both.
+    for _ in range(3):
+        ours, _ = starts_per_second("ours: best-fit", trace, best_fit, factor)
+        theirs, _ = starts_per_second("a user's", trace, scheduler, factor)
+        rates.append((ours, theirs))
+    ours, theirs = (max(of_policy) for of_policy in zip(*rates, strict=True))
     print(f"a user's ÷ ours: {theirs / ours:.2f}")
     _, our_rows = starts_per_second("ours: nilas", trace, as_policy("nilas"), factor)
     user_nilas = as_policy(KEEPS_NO_LONGER)
