@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import fcntl
 import gc
+import multiprocessing.util
 import os
 import shutil
 import sys
@@ -148,6 +149,8 @@ def own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
     """
     # Where the folders of tests are is decided at the first one, and is no temporary file.
     tmp_path_factory.getbasetemp()
+    # Python's own removes itself when the process ends, which is later.
+    multiprocessing.util.get_temp_dir()
     with (
         tempfile.TemporaryDirectory(prefix="borgtrace-", ignore_cleanup_errors=True) as folder,
         pytest.MonkeyPatch.context() as patch,
