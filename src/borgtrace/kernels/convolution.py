@@ -115,4 +115,9 @@ def _add_runs(
     of_c = own[cells[2]]
     of_d = own[cells[3]]
     for k in range(sums.size):
-        sums[k] = (((sums[k] + of_a * a[k]) + of_b * b[k]) + of_c * c[k]) + of_d * d[k]
+        # One after the other, in the order of the cells.
+        total = sums[k] + of_a * a[k]
+        total += of_b * b[k]
+        total += of_c * c[k]
+        total += of_d * d[k]
+        sums[k] = total

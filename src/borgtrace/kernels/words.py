@@ -31,6 +31,13 @@ _32 = np.uint64(32)
 _64 = np.uint64(64)
 
 
+def _pointer_to_word(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return a pointer to the eight bytes of a text (the first argument) from a place (the second) on."""
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    place = builder.gep(array.data, [arguments[1]])
+    return builder.bitcast(place, ir.IntType(64).as_pointer())
+
+
 @intrinsic
 def load_word(_typing: Any, text: Any, at: Any) -> Any:
     """Load ``text[at : at + 8]`` as one little-endian number; the caller knows that they are there."""
@@ -41,9 +48,7 @@ def load_word(_typing: Any, text: Any, at: Any) -> Any:
         signature: Any,
         arguments: Any,
     ) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        word = builder.bitcast(place, ir.IntType(64).as_pointer())
+        word = _pointer_to_word(context, builder, signature, arguments)
         # align=1: a field begins anywhere, and the default would promise LLVM an address divisible by eight.
         return builder.load(word, align=1)
 
@@ -60,9 +65,8 @@ def store_word(_typing: Any, text: Any, at: Any, word: Any) -> Any:
         signature: Any,
         arguments: Any,
     ) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        builder.store(arguments[2], builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
+        word = _pointer_to_word(context, builder, signature, arguments)
+        builder.store(arguments[2], word, align=1)
         return context.get_dummy_value()
 
     return types.void(text, at, types.uint64), generate

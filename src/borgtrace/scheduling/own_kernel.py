@@ -6,7 +6,7 @@ each machine, so that the call costs little and the author's functions are inlin
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.core.ccallback import CFunc
 from numba.extending import intrinsic
 
-from borgtrace.kernels.arrays import Numbers
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import callback, compiled, is_compiled
 from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT
 from borgtrace.scheduling.scheduler import Scheduler, views_of
@@ -70,6 +70,16 @@ score_machines_at = calling(SCORE_MACHINES)
 """Calls what :func:`kernel_of` returns."""
 
 
+class MachineColumns(NamedTuple):
+    """What is known of the machines, for views of them: see :data:`SCORE_MACHINES`."""
+
+    capacity: Index
+    free: Index
+    n_tasks: Index
+    attributes: Numbers
+    exits: Numbers
+
+
 @cache
 def kernel_of(scheduler: Scheduler) -> CFunc:
     """Compile the score and the filter of a scheduler; about a second, once in a process.
@@ -79,56 +89,7 @@ def kernel_of(scheduler: Scheduler) -> CFunc:
     numba.core.errors.NumbaError
         Numba cannot compile them; the message names the line.
     """
-    score = as_compiled(scheduler.score)
-    accepts = as_compiled(scheduler.accepts)
-    task_view, machine_view = views_of(scheduler)
-    inlined = compiled(cached=False, inline=True)
-    life_of_task = inlined(alone if scheduler.knows_lifetimes else no_life)
-    life_of_machine = inlined(hours_until_empty if scheduler.knows_lifetimes else no_exit)
-    attributes_of = inlined(reader_of(len(scheduler.attributes)))
-
-    def score_each(  # type: ignore[no-untyped-def]
-        fields,
-        life,
-        now,
-        has_gpus,
-        capacity,
-        free,
-        n_tasks,
-        attributes,
-        exits,
-        machines,
-        n,
-        scores,
-        asked,
-    ):
-        requests = (fields[0], fields[1], fields[2], int(fields[3]))
-        task = task_view(*(requests + life_of_task(life)))
-        for place in range(n):
-            asked[0] = place
-            machine = machines[place]
-            gpu_capacity = 0.0
-            gpu_free = 0.0
-            if has_gpus:
-                gpu_capacity = capacity[machine, EXTENDED] / GPU_PARTS
-                gpu_free = free[machine, EXTENDED] / GPU_PARTS
-            room = (
-                capacity[machine, CPU] / UNIT,
-                capacity[machine, MEMORY] / UNIT,
-                gpu_capacity,
-                free[machine, CPU] / UNIT,
-                free[machine, MEMORY] / UNIT,
-                gpu_free,
-                n_tasks[machine],
-            )
-            known = attributes_of(attributes, machine) + life_of_machine(exits, machine, now)
-            view = machine_view(*(room + known))
-            if accepts(task, view):
-                scores[place] = score(task, view)
-            else:
-                scores[place] = np.inf
-
-    compiled_loop = as_compiled(score_each)
+    score_each = as_compiled(loop_of(scheduler))
 
     def score_machines(  # type: ignore[no-untyped-def]
         fields,
@@ -145,29 +106,82 @@ def kernel_of(scheduler: Scheduler) -> CFunc:
         scores,
         asked,
     ):
-        arguments = (
-            fields,
-            life,
-            now,
-            has_gpus,
-            capacity,
-            free,
-            n_tasks,
-            attributes,
-            exits,
-            machines,
-            n,
-            scores,
-            asked,
-        )
+        columns = MachineColumns(capacity, free, n_tasks, attributes, exits)
         # Around the loop and not in it: there it took four times as long to compile.
         try:
-            compiled_loop(*arguments)
+            score_each(fields, life, now, has_gpus, columns, machines[:n], scores, asked)
         except Exception:
             return False
         return True
 
     return callback(SCORE_MACHINES, score_machines)
+
+
+def loop_of(scheduler: Scheduler) -> Callable[..., None]:
+    """Return the function that scores machines for a task, to be compiled; infinity: not accepted."""
+    score = as_compiled(scheduler.score)
+    accepts = as_compiled(scheduler.accepts)
+    inlined = compiled(cached=False, inline=True)
+    view_task = inlined(task_reader(scheduler))
+    view_machine = inlined(machine_reader(scheduler))
+
+    def score_each(  # type: ignore[no-untyped-def]
+        fields, life, now, has_gpus, columns, machines, scores, asked
+    ):
+        task = view_task(fields, life)
+        for place in range(machines.size):
+            asked[0] = place
+            machine = view_machine(columns, machines[place], now, has_gpus)
+            if accepts(task, machine):
+                scores[place] = score(task, machine)
+            else:
+                scores[place] = np.inf
+
+    return score_each
+
+
+def task_reader(scheduler: Scheduler) -> Callable[..., Any]:
+    """Return a function from the fields of a task, and its expected life, to what a scheduler sees of it."""
+    view = views_of(scheduler).task
+    inlined = compiled(cached=False, inline=True)
+    life_of_task = inlined(alone if scheduler.knows_lifetimes else no_life)
+
+    def view_task(fields, life):  # type: ignore[no-untyped-def]
+        requests = (fields[0], fields[1], fields[2], int(fields[3]))
+        return view(*(requests + life_of_task(life)))
+
+    return view_task
+
+
+def machine_reader(scheduler: Scheduler) -> Callable[..., Any]:
+    """Return a function from the columns of machines to what a scheduler sees of one of them, now."""
+    view = views_of(scheduler).machine
+    inlined = compiled(cached=False, inline=True)
+    attributes_of = inlined(reader_of(len(scheduler.attributes)))
+    life_of_machine = inlined(hours_until_empty if scheduler.knows_lifetimes else no_exit)
+
+    def view_machine(columns, machine, now, has_gpus):  # type: ignore[no-untyped-def]
+        capacity = columns.capacity[machine]
+        free = columns.free[machine]
+        gpu_capacity = 0.0
+        gpu_free = 0.0
+        if has_gpus:
+            gpu_capacity = capacity[EXTENDED] / GPU_PARTS
+            gpu_free = free[EXTENDED] / GPU_PARTS
+        room = (
+            capacity[CPU] / UNIT,
+            capacity[MEMORY] / UNIT,
+            gpu_capacity,
+            free[CPU] / UNIT,
+            free[MEMORY] / UNIT,
+            gpu_free,
+            columns.n_tasks[machine],
+        )
+        known = attributes_of(columns.attributes, machine)
+        known_life = life_of_machine(columns.exits, machine, now)
+        return view(*(room + known + known_life))
+
+    return view_machine
 
 
 def alone(life: float) -> tuple[float]:

@@ -346,7 +346,9 @@ def replayed(
     if plan and plan.is_decaying:
         reserved = np.stack([demand.sizes, plan.lasting], axis=1)
     jobs = arrivals_of(trace, demand)
-    if policy.lifetimes and predictions is None:
+    if not policy.lifetimes:
+        predictions = None
+    elif predictions is None:
         predictions = predictions_of(policy.lifetimes, trace.runs)
     jobs = with_own_precedence(jobs, policy, demand, predictions, has_gpus=has_gpus(trace.tasks))
     tasks = demand
@@ -354,19 +356,9 @@ def replayed(
     if whole_jobs:
         jobs, gangs = gather_gangs(trace, jobs)
         demand = with_stand_ins(demand, gangs)
-    is_own = policy.scheduler is not None
-    cell, lines = make_cell(
-        capacity,
-        np.arange(len(capacity)),
-        demand,
-        keeps_changes=is_own or bool(policy.lifetimes),
-    )
-    cell.is_up[:] = False
-    for machine in range(len(lines)):
-        settle(cell, machine)
-    exits = None
-    if policy.lifetimes and predictions is not None:
-        exits = make_exits(predictions, cell)
+    keeps_changes = policy.scheduler is not None or bool(policy.lifetimes)
+    cell, lines = cell_before_machines(capacity, demand, keeps_changes=keeps_changes)
+    exits = make_exits(predictions, cell) if predictions is not None else None
     attributes = trace.attributes.of(policy.scheduler.attributes if policy.scheduler else ())
     state = make_state(trace, cell, lines, jobs, gangs, reserved, attributes.changes)
     own = own_scores_of(
@@ -385,6 +377,17 @@ def replayed(
     ran_on = rows[:, RAN_ON]
     rows[:, RAN_ON] = np.where(ran_on >= 0, lines[ran_on], NEVER)
     return rows
+
+
+def cell_before_machines(
+    capacity: Index, demand: Demand, *, keeps_changes: bool
+) -> tuple[CellState, Index]:
+    """Return the cell before any of its machines has come, and their lines, as :func:`make_cell` does."""
+    cell, lines = make_cell(capacity, np.arange(len(capacity)), demand, keeps_changes=keeps_changes)
+    cell.is_up[:] = False
+    for machine in range(len(lines)):
+        settle(cell, machine)
+    return cell, lines
 
 
 def demand_of(trace: ScheduleInput, factor: float) -> Demand:

@@ -295,18 +295,35 @@ def questions(scheduler: Scheduler) -> list[Asked]:
         Asked("on a machine whose first GPU is full", task._replace(gpu=0.25), two_gpus),
         Asked("on a small machine", task._replace(cpu=0.01), small),
     ]
-    if n:
-        word = machine._replace(attributes=(attribute_number("a word"),) * n)
-        without = machine._replace(attributes=(np.nan,) * n)
-        asked.append(Asked("on a machine whose attributes are words", task, word))
-        asked.append(Asked("on a machine without the attributes", task, without))
-    if scheduler.knows_lifetimes:
-        unknown = task._replace(expected_life=np.nan)
-        endless = task._replace(expected_life=np.inf)
-        kept = machine._replace(remaining_life=np.inf)
-        asked.append(Asked("for a task of which nothing is known", unknown, machine))
-        asked.append(Asked("for a task without an end on a machine without one", endless, kept))
+    asked += questions_of_attributes(scheduler, task, machine)
+    asked += questions_of_lifetimes(scheduler, task, machine)
     return [shortened(one, scheduler) for one in asked]
+
+
+def questions_of_attributes(scheduler: Scheduler, task: TaskView, machine: Any) -> list[Asked]:
+    """Return machines whose attributes are words, or missing, for a scheduler that names any."""
+    n = len(scheduler.attributes)
+    if not n:
+        return []
+    word = machine._replace(attributes=(attribute_number("a word"),) * n)
+    without = machine._replace(attributes=(np.nan,) * n)
+    return [
+        Asked("on a machine whose attributes are words", task, word),
+        Asked("on a machine without the attributes", task, without),
+    ]
+
+
+def questions_of_lifetimes(scheduler: Scheduler, task: TaskView, machine: Any) -> list[Asked]:
+    """Return tasks of which nothing is known, or that have no end, for a scheduler that knows lifetimes."""
+    if not scheduler.knows_lifetimes:
+        return []
+    unknown = task._replace(expected_life=np.nan)
+    endless = task._replace(expected_life=np.inf)
+    kept = machine._replace(remaining_life=np.inf)
+    return [
+        Asked("for a task of which nothing is known", unknown, machine),
+        Asked("for a task without an end on a machine without one", endless, kept),
+    ]
 
 
 def with_free(machine: Any, *free: float) -> Any:

@@ -173,7 +173,9 @@ def times_of_store(tables: EngineTables) -> Index | None:
     started = pc.coalesce(rows["started"], submitted)
     ended = pc.max_element_wise(pc.coalesce(rows["ended"], last), started)
     duration = pc.subtract(ended, started)
-    return np.column_stack([whole_numbers(times, 1 / SECOND) for times in (submitted, duration)])
+    return np.column_stack(
+        [whole_numbers(submitted, 1 / SECOND), whole_numbers(duration, 1 / SECOND)]
+    )
 
 
 def specs_of_store(tables: EngineTables, names: Sequence[str], models: Sequence[str]) -> list[str]:
