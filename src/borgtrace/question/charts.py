@@ -99,7 +99,9 @@ def base(
     """
     import altair as alt
 
-    chart = alt.Chart(alt.Data(values=list(rows))).properties(width=width)
+    from borgtrace.question.chart_rows import data_of
+
+    chart = alt.Chart(data_of(rows)).properties(width=width)
     if height is not None:
         chart = chart.properties(height=height)
     return chart.properties(title=title) if title else chart

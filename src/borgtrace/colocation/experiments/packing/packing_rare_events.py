@@ -17,7 +17,7 @@ import pyarrow as pa
 from borgtrace.colocation import ColocationOptions, Experiment, GridCell, PackingGrid, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments.shared.answers import Row
-from borgtrace.colocation.experiments.shared.outcomes import summaries, to_table
+from borgtrace.colocation.experiments.shared.outcomes import outcome_rows, summaries
 from borgtrace.colocation.experiments.shared.scopes import OWN
 from borgtrace.colocation.study import halves
 from borgtrace.colocation.tasks.heavy_tail import heavy_tail
@@ -166,7 +166,7 @@ def run_candidates(
 
 def mean_outcomes(grid: PackingGrid, ways: list[GridCell]) -> list[Row]:
     """Return the outcomes of ways of packing, averaged over the instances of a grid."""
-    return summaries(to_table(grid.outcomes(ways)))
+    return summaries(outcome_rows(grid.outcomes(ways)))
 
 
 def gpa_curve(grid: PackingGrid, target: float) -> GpaCurve:

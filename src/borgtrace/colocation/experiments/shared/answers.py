@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from borgtrace.colocation.packing.quality import overflow_counts
 from borgtrace.kernels.arrays import Numbers, Values
@@ -69,9 +70,14 @@ def rows_where(
     >>> rows_where([{"rho": 0.1 + 0.2, "q": 1}, {"rho": 0.4, "q": 2}], rho=0.3)[0]["q"]
     1
     """
-    all_rows = rows.to_pylist() if isinstance(rows, pa.Table) else rows
+    if isinstance(rows, pa.Table):
+        # By texts in Arrow first: Python takes a hundred times as long to look through the thousands of rows of a grid.
+        for name, value in wanted.items():
+            if isinstance(value, str):
+                rows = rows.filter(pc.equal(rows[name], value))
+        rows = rows.to_pylist()
     matching = []
-    for row in all_rows:
+    for row in rows:
         if all(is_same(row[name], value) for name, value in wanted.items()):
             matching.append(row)
     # A claim about what was not run is not applicable, neither true nor false.

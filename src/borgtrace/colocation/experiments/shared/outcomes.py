@@ -31,8 +31,19 @@ def to_table(outcomes: Iterable[PackingOutcome], answer: Answer = OUTCOMES) -> p
     answer
         Columns of the answer, each an attribute of an outcome.
     """
-    rows = [outcome_row(outcome, answer.names) for outcome in outcomes]
-    return pa.Table.from_pylist(rows, schema=answer.empty().schema)
+    return pa.Table.from_pylist(outcome_rows(outcomes, answer), schema=answer.empty().schema)
+
+
+def outcome_rows(outcomes: Iterable[PackingOutcome], answer: Answer = OUTCOMES) -> list[Row]:
+    """Return outcomes as rows, for who summarizes them and needs no table.
+
+    Parameters
+    ----------
+    outcomes, answer
+        As for :func:`to_table`.
+    """
+    names = answer.names
+    return [outcome_row(outcome, names) for outcome in outcomes]
 
 
 def outcome_row(outcome: PackingOutcome, names: Iterable[str]) -> Row:
@@ -90,8 +101,13 @@ def paper_estimators() -> list[Estimator]:
     return listed
 
 
-def summaries(result: pa.Table) -> list[Row]:
+def summaries(result: pa.Table | Iterable[Row]) -> list[Row]:
     """Average every cell of a result over its instances.
+
+    Parameters
+    ----------
+    result
+        Outcomes of the common grid, as a table or as rows.
 
     Returns
     -------
