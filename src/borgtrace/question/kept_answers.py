@@ -50,7 +50,7 @@ class KeptAnswers:
         """Return what was answered before; None where nothing is kept."""
         if question.name not in self.own:
             return None
-        folder = self.keeper.find(_kind(question), code_and_libraries())
+        folder = _folder_of(self.keeper, question)
         return None if folder is None else _read(folder, question, self.tables)
 
     def find_all(self, questions: Iterable[Question]) -> dict[str, Result]:
@@ -72,6 +72,19 @@ class KeptAnswers:
             self.keeper.keep(_kind(result.question), code_and_libraries(), build)
 
 
+def is_kept(keeper: Keeper, question: Question) -> bool:
+    """Whether an answer to a question is kept.
+
+    Parameters
+    ----------
+    keeper
+        Where it would be.
+    question
+        The question.
+    """
+    return _folder_of(keeper, question) is not None
+
+
 @cache
 def code_and_libraries() -> str:
     """Return a digest of the modules of this package, with the versions of what computes."""
@@ -79,6 +92,10 @@ def code_and_libraries() -> str:
     folders = sorted({module.parent for module in package.rglob("*.py")})
     libraries = "-".join(version(name) for name in _COMPUTED_BY)
     return f"{code_digest(folders)}-{libraries}"
+
+
+def _folder_of(keeper: Keeper, question: Question) -> Path | None:
+    return keeper.find(_kind(question), code_and_libraries())
 
 
 def _kind(question: Question) -> str:

@@ -6,8 +6,9 @@ byte for the same store and version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,9 @@ from borgtrace.storage import as_path, write_file
 
 if TYPE_CHECKING:
     from borgtrace.question import EngineTables, Question, Result
+    from borgtrace.question.beside import QuestionsBeside
     from borgtrace.question.kept_answers import KeptAnswers
+    from borgtrace.report.answering import Outcome
     from borgtrace.report.sections import PageSection
     from borgtrace.store import Store
 
@@ -51,6 +54,7 @@ def write(
     theme: str = "auto",
     width: int | None = None,
     progress: Progress = lambda name, done, total: None,
+    beside: QuestionsBeside | None = None,
 ) -> Summary:
     """Answer questions on `store` and write them as one page.
 
@@ -68,6 +72,8 @@ def write(
         See :func:`borgtrace.report.page.report_html`.
     progress
         Called before each question.
+    beside
+        Questions that a second process answers, from :func:`borgtrace.report.answering.answering_beside`.
 
     Raises
     ------
@@ -79,16 +85,17 @@ def write(
     A question that a :class:`BorgtraceError` stops has a section that says so; the others go on.
     """
     # Inside, here and below: the explorer writes values as the report does, and questions take half a second to import.
-    from borgtrace.catalog import find, questions
     from borgtrace.question import EngineTables
+    from borgtrace.report.answering import chosen_questions, kept_answers
     from borgtrace.report.page import report_html
 
-    chosen = [find(name) for name in names] or list(questions().values())
+    chosen = chosen_questions(names)
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     kept = kept_answers(store, tables, engine)
-    known = kept.find_all(chosen) if kept else {}
-    sections = list(sections_of(chosen, tables, known, kept, progress))
+    here = [question for question in chosen if beside is None or question not in beside]
+    known = kept.find_all(here) if kept else {}
+    sections = list(sections_of(chosen, tables, known, kept, progress, beside))
     html = report_html(store.manifest, store.path.name, sections, theme=theme, width=width)
     page = html.encode()
     path = as_path(path)
@@ -104,36 +111,41 @@ def write(
 
 
 def sections_of(
-    asked: Sequence[Question],
+    chosen: Sequence[Question],
     tables: EngineTables,
     known: Mapping[str, Result],
     kept: KeptAnswers | None,
     progress: Progress,
-) -> Iterator[PageSection]:
-    """Yield a section for each question, with the answer or why there is none; what is not known is kept."""
-    from borgtrace.question import with_subjects
+    beside: QuestionsBeside | None,
+) -> list[PageSection]:
+    """Return a section for each question, in their order, with the answer or why there is none.
+
+    What a second process answers comes last, when most of it is there.
+    """
+    from borgtrace.report.answering import outcomes, outcomes_from_beside
+
+    here = list(chosen)
+    there: list[Question] = []
+    if beside is not None:
+        here = [question for question in chosen if question not in beside]
+        there = [question for question in chosen if question in beside]
+    answered = outcomes(here, tables, kept, known)
+    if beside is not None:
+        answered = chain(answered, outcomes_from_beside(there, tables, kept, beside))
+    sections = {}
+    for number, question in enumerate([*here, *there]):
+        progress(question.name, number, len(chosen))
+        sections[question.name] = section_of(question, next(answered))
+    return [sections[question.name] for question in chosen]
+
+
+def section_of(question: Question, outcome: Outcome) -> PageSection:
+    """Return the section of a question with its answer, or why there is none."""
     from borgtrace.report.sections import refused, section
 
-    # Planned together: what nobody asks any more makes no pass.
-    unknown = with_subjects([one for one in asked if one.name not in known], tables)
-    for number, question in enumerate(asked):
-        progress(question.name, number, len(asked))
-        result = known.get(question.name)
-        try:
-            if result is None:
-                _, subject = next(unknown)
-                result = question.run(subject)
-                if kept:
-                    kept.keep(result)
-            yield section(result)
-        # Anything else is a mistake of ours and ends the report: a page with a silent gap would look complete.
-        except BorgtraceError as error:
-            yield refused(question, error)
-
-
-def kept_answers(store: Store, tables: EngineTables, engine: str) -> KeptAnswers | None:
-    """Return the answers that are kept of a store; None for those of a cluster, which may be of another version."""
-    from borgtrace.catalog import QUESTION_KINDS
-    from borgtrace.question.kept_answers import KeptAnswers
-
-    return KeptAnswers(store.keeper, tables, QUESTION_KINDS.own) if engine == "duckdb" else None
+    if isinstance(outcome, BorgtraceError):
+        return refused(question, outcome)
+    try:
+        return section(outcome)
+    except BorgtraceError as error:
+        return refused(question, error)

@@ -63,10 +63,13 @@ def report(
     from borgtrace.cli.console import steps
     from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.report import write
+    from borgtrace.report.answering import answering_beside
 
     names_in_own_code(sources, QUESTION_KINDS)
     opened = borgtrace.open(store, memory=memory)
-    with steps() as progress:
+    # Before the bar, which has a thread of its own.
+    aside = answering_beside(opened, names or (), engine=engine, memory=memory)
+    with aside as beside, steps() as progress:
         summary = write(
             opened,
             out,
@@ -76,6 +79,7 @@ def report(
             theme=theme,
             width=width,
             progress=progress,
+            beside=beside,
         )
     print_summary(summary, as_json=as_json)
     # The page is written, but the command has not answered everything: the first refusal is its exit code.
