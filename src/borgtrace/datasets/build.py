@@ -202,8 +202,10 @@ def write_sets(
             progress(step, n_done, n_items)
             yield result
 
-    # Leakage is counted while files are written: nothing needs it earlier.
+    # While blocks are measured and files are written: traces are dealt to files, and what sets share is counted.
     with ThreadPoolExecutor(1) as background:
+        names_of_files = background.submit(lambda: building.files)
+        selected = background.submit(lambda: building.selected)
         leakage = background.submit(building.leakage)
         moments = merge(reported("measure", building.measured(), building.n_blocks))
         scalings = tuple(
@@ -211,8 +213,9 @@ def write_sets(
             for feature, of_feature in zip(options.features, moments.features(), strict=True)
         )
         files: dict[str, list[DatasetFile]] = {name: [] for name in options.split.names}
-        written = reported("write", building.written(folder, scalings), len(building.files))
-        for (set_name, _), file in zip(building.files, written, strict=True):
+        set_and_name = names_of_files.result()
+        written = reported("write", building.written(folder, scalings), len(set_and_name))
+        for (set_name, _), file in zip(set_and_name, written, strict=True):
             files[set_name].append(file)
         return metadata.describe(
             store,
@@ -221,7 +224,7 @@ def write_sets(
             scalings=scalings,
             files=files,
             leakage=leakage.result(),
-            selected=building.selected,
+            selected=selected.result(),
         )
 
 

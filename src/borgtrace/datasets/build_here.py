@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
-from borgtrace.datasets.chosen import ChosenTraces
+from borgtrace.datasets.chosen import ChosenTraces, Shard
 from borgtrace.datasets.formats.arrays import FeatureNames
 from borgtrace.datasets.leakage import Leakage
 from borgtrace.datasets.metadata import DatasetFile, SelectionCounts
@@ -38,7 +36,6 @@ class BuildHere:
         self._threads = threads
         self._chosen = ChosenTraces(store, options)
         self._blocks = self._chosen.measured_blocks()
-        self._shards = list(self._chosen.shards())
         self._work = TraceWork(store, options, self._chosen.names)
 
     @property
@@ -55,6 +52,10 @@ class BuildHere:
     def n_blocks(self) -> int:
         """Number of blocks that are measured."""
         return len(self._blocks)
+
+    @cached_property
+    def _shards(self) -> list[Shard]:
+        return list(self._chosen.shards())
 
     @property
     def files(self) -> Sequence[tuple[str, str]]:
@@ -78,7 +79,10 @@ class BuildHere:
         for shard in self._shards:
             path = folder / shard.set_name / shard.file_name
             items.append((shard.positions, path, scalings))
-        return self._map(self._work.write, items, self._chosen.traces.rows_at)
+        # In threads, what is unfinished is the folder of the whole dataset.
+        is_spark = isinstance(self._threads, SparkTasks)
+        write = self._work.write_at_once if is_spark else self._work.write
+        return self._map(write, items, self._chosen.traces.rows_at)
 
     def _map(
         self,
@@ -91,21 +95,26 @@ class BuildHere:
         Parameters
         ----------
         function
-            Called with traces, the positions of those that it is about, and the rest of the item.
+            Called with traces, and the rest of the item.
         items
             Positions of traces, and what else the function is called with.
         take
-            Returns what the function needs of the traces at some positions: a task of Spark is sent no others.
+            Returns what the function needs of the traces at some positions; a task of Spark is sent no others.
         """
         if isinstance(self._threads, SparkTasks):
             sent = ((take(index), *rest) for index, *rest in items)
             yield from self._threads.map(partial(call_with_all, function), sent)
             return
+
+        def work(item: tuple[Any, ...]) -> Result:
+            index, *rest = item
+            # In the thread: traces at random places are taken side by side.
+            return function(take(index), *rest)
+
         with ThreadPoolExecutor(self._threads) as pool:
-            yield from pool.map(lambda item: function(self._chosen.traces, *item), items)
+            yield from pool.map(work, items)
 
 
 def call_with_all(function: Callable[..., Result], item: tuple[Any, ...]) -> Result:
-    """Call a function of :meth:`BuildHere._map` with all of the traces that a task was sent."""
-    traces, *rest = item
-    return function(traces, np.arange(len(traces)), *rest)
+    """Call a function of :meth:`BuildHere._map` with what a task was sent."""
+    return function(*item)

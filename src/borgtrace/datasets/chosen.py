@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from borgtrace.datasets.features import check_series, static_features
 from borgtrace.datasets.formats import suffix_of
@@ -68,12 +70,13 @@ class ChosenTraces:
             options.seed,
             is_original=options.is_original,
         )
-        self.sets = divide(options, self.traces)
+        # Numbered once: how traces are divided, and what sets share, depend on the same groups.
+        self.groups = cache(self.traces.groups)
+        self.sets = divide(options, self.traces, self.groups)
         # Only the columns that were read tell which static features are words.
         words = self.traces.static_words
         numbers = tuple(name for name in options.static if name not in words)
         self.names = FeatureNames(options.features, numbers, words)
-        self._prefixes = shard_prefixes(self.traces, is_original=options.is_original)
 
     def count_selected(self) -> SelectionCounts:
         """Count what came into the sets, and what was left out."""
@@ -106,16 +109,19 @@ class ChosenTraces:
 
     def shards(self) -> Iterator[Shard]:
         """Yield the files of all sets."""
+        prefixes = shard_prefixes(self.traces, is_original=self.options.is_original)
         for set_name, index in self.sets.items():
-            yield from self._shards_of(set_name, index)
+            yield from self._shards_of(set_name, index, prefixes[index])
 
-    def _shards_of(self, set_name: str, index: Index) -> Iterator[Shard]:
+    def _shards_of(
+        self, set_name: str, index: Index, prefixes: NDArray[np.uint32]
+    ) -> Iterator[Shard]:
         is_original = self.options.is_original
         n_shards = self.options.shards or default_shards(len(index))
         if is_original:
             n_shards = SHARDS_OF_2017
         # By a hash of the task: which file holds a trace does not depend on seed, selection or split.
-        numbers = shard_numbers(self._prefixes[index], n_shards)
+        numbers = shard_numbers(prefixes, n_shards)
         order = np.argsort(numbers, kind="stable")  # within a file traces keep their random order
         ends = np.cumsum(np.bincount(numbers, minlength=n_shards))
         sizes = np.diff(ends, prepend=0)
@@ -133,7 +139,7 @@ class ChosenTraces:
 
     def measure_leakage(self) -> Leakage:
         """Count what the sets share."""
-        codes = {kind: self.traces.groups(kind) for kind in ("job", "user", "logical name")}
+        codes = {kind: self.groups(kind) for kind in ("job", "user", "logical name")}
         running = {}
         if self.options.split.by == "time":
             running = running_on(self.sets, self.traces.first_time, self.traces.last_time)
@@ -146,11 +152,21 @@ def blocks_of(traces: TraceSpans, index: Index, points: int) -> Iterator[Index]:
         yield index[first:last]
 
 
-def divide(options: DatasetOptions, traces: TraceIndex) -> dict[str, Index]:
-    """Divide traces among the sets; the positions of each set's traces by its name."""
+def divide(
+    options: DatasetOptions, traces: TraceIndex, groups_of: Callable[[str], Index]
+) -> dict[str, Index]:
+    """Divide traces among the sets; the positions of each set's traces by its name.
+
+    Parameters
+    ----------
+    options, traces
+        What is divided, and how.
+    groups_of
+        Numbers the jobs or users of the traces, see :meth:`~borgtrace.datasets.trace_index.TraceIndex.groups`.
+    """
     split = options.split
     # Only these two need groups: a split by time uses times, and a task is its own group.
-    groups = traces.groups(split.by) if split.by in ("job", "user") else None
+    groups = groups_of(split.by) if split.by in ("job", "user") else None
     positions = split.divide(len(traces), groups, traces.first_time)
     sets = dict(zip(split.names, positions, strict=True))
     if not len(sets[split.names[0]]):

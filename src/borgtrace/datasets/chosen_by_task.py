@@ -8,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 
-import numpy as np
 import pyarrow.parquet as pq
 
 from borgtrace.datasets.chosen import ChosenTraces
@@ -201,7 +200,7 @@ class BuildByTasks:
 
 def _measure(work: TraceWork, folder: RemotePath, block: TracesOfTask) -> SeriesMoments:
     traces = _read(TraceSpans, folder, block)
-    return work.measure(traces, np.arange(len(traces)))
+    return work.measure(traces)
 
 
 def _write_file(
@@ -213,7 +212,7 @@ def _write_file(
 ) -> DatasetFile:
     traces = _read(TraceRows, folder, file.traces)
     path = out / file.set_name / file.file_name
-    return work.write(traces, np.arange(len(traces)), path, scalings)
+    return work.write_at_once(traces, path, scalings)
 
 
 def _read(kind: type[Spans], folder: RemotePath, traces: TracesOfTask) -> Spans:

@@ -63,20 +63,20 @@ class Gatherer:
         # Pickling a memory map would copy all that the file holds.
         return Gatherer, self._arguments
 
-    def gather(self, traces: TraceSpans, index: Index) -> GatheredSeries:
-        """Copy the traces at `index` into this thread's reused memory, which its next call overwrites."""
-        offsets = reused_array("offsets", len(index) + 1, np.int64)
+    def gather(self, traces: TraceSpans) -> GatheredSeries:
+        """Copy traces into this thread's reused memory, which its next call overwrites."""
+        offsets = reused_array("offsets", len(traces) + 1, np.int64)
         offsets[0] = 0
-        np.cumsum(traces.length[index], out=offsets[1:])
-        first_row = traces.first_row[index]
-        end_row = first_row + traces.n_windows[index]
+        np.cumsum(traces.length, out=offsets[1:])
+        first_row = traces.first_row
+        end_row = first_row + traces.n_windows
         gathered = []
         for k, (name, lag) in enumerate(self.features):
             series = reused_array(f"series {k}", int(offsets[-1]), np.float32)
             column = self.store.array(source_of(name), (first_row, end_row))
             if self.is_on_grid:
                 times = self._times(first_row, end_row)
-                self._gather_on_grid(name, column, times, traces, index, offsets, series)
+                self._gather_on_grid(name, column, times, traces, offsets, series)
             else:
                 copy = gather_elapsed if name == "elapsed" else gather
                 copy(column, first_row, offsets, series)
@@ -98,14 +98,12 @@ class Gatherer:
         column: NDArray[Any],
         times: tuple[NDArray[Any], NDArray[Any]],
         traces: TraceSpans,
-        index: Index,
         offsets: Index,
         series: Values,
     ) -> None:
-        first_slot = traces.slot[index]
         if name in DERIVED and DERIVED[name].column == "start_time":
             # On a grid time goes on in even steps, also where nothing was measured.
-            origin = 0 if name == "elapsed" else first_slot
+            origin = 0 if name == "elapsed" else traces.slot
             lengths = np.diff(offsets)
             slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - origin, lengths)
             series[:] = slots * GRID_SECONDS
@@ -115,10 +113,10 @@ class Gatherer:
             column,
             start_time,
             duration,
-            traces.first_row[index],
-            traces.n_windows[index],
+            traces.first_row,
+            traces.n_windows,
             GRID_SECONDS,
-            first_slot,
+            traces.slot,
             offsets,
             series,
         )

@@ -243,7 +243,7 @@ def take_columns(
     index: Index,
     out: Index,
 ) -> None:
-    """Fill row i of `out` with element ``index[i]`` of each column: far places are fetched side by side.
+    """Fill row k of `out` with the elements at `index` of column k: far places are fetched side by side.
 
     Parameters
     ----------
@@ -252,20 +252,25 @@ def take_columns(
     index
         Shape (k,).
     out
-        Output, shape (k, columns).
+        Output, shape (columns, k).
 
     Examples
     --------
     >>> out = np.empty((2, 2), np.int64)
     >>> take_columns((np.array([1, 2, 3]), np.array([10, 20, 30])), np.array([2, 0]), out)
     >>> out.tolist()
-    [[3, 30], [1, 10]]
+    [[3, 1], [30, 10]]
     """
+    # Columns that lie beside each other, a row for each place, come with the first of them.
+    step = columns[0].strides[0] // columns[0].itemsize
     for i in range(index.size):
-        row = np.uint64(i)
+        later = i + _AHEAD
+        if later < index.size:
+            prefetch(columns[0], index[later] * step)
+        element = np.uint64(i)
         place = np.uint64(index[i])
         for k in range(len(columns)):
-            out[row, np.uint64(k)] = columns[k][place]
+            out[np.uint64(k), element] = columns[k][place]
 
 
 @compiled(makes_arrays=False)
@@ -296,6 +301,9 @@ def place_rows(
     [[0, 0], [1, 10]]
     """
     for i in range(places.size):
+        later = i + _AHEAD
+        if later < places.size:
+            prefetch(out, max(places[later], 0) * out.shape[1])
         if places[i] >= 0:
             row = np.uint64(places[i])
             for k in range(len(columns)):

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.datasets.series import take_columns
 from borgtrace.kernels.arrays import Index, Values
 
 _NUMBER, _CODE = "number ", "code "
@@ -61,11 +62,17 @@ class TraceSpans:
 
     def spans_at(self, index: Index) -> TraceSpans:
         """Return where some of the traces are, in the order given."""
+        columns = (self.first_row, self.n_windows, self.length, self.slot)
+        first_row, n_windows, length, slot = taken(columns, index)
+        return TraceSpans(first_row=first_row, n_windows=n_windows, length=length, slot=slot)
+
+    def spans_between(self, first: int, last: int) -> TraceSpans:
+        """Return views of where neighboring traces are, from one to before another."""
         return TraceSpans(
-            first_row=self.first_row[index],
-            n_windows=self.n_windows[index],
-            length=self.length[index],
-            slot=self.slot[index],
+            first_row=self.first_row[first:last],
+            n_windows=self.n_windows[first:last],
+            length=self.length[first:last],
+            slot=self.slot[first:last],
         )
 
 
@@ -109,17 +116,29 @@ class TraceRows(TraceSpans):
 
     def rows_at(self, index: Index) -> TraceRows:
         """Return some of the traces, in the order given."""
+        names = _columns_of_rows()
+        columns = taken(tuple(getattr(self, name) for name in names), index)
         return TraceRows(
-            first_row=self.first_row[index],
-            n_windows=self.n_windows[index],
-            length=self.length[index],
-            slot=self.slot[index],
-            collection_id=self.collection_id[index],
-            instance_index=self.instance_index[index],
-            first_time=self.first_time[index],
+            **dict(zip(names, columns, strict=True)),
             static_numbers={name: values[index] for name, values in self.static_numbers.items()},
             static_codes={name: codes[index] for name, codes in self.static_codes.items()},
         )
+
+    def rows_between(self, first: int, last: int) -> TraceRows:
+        """Return views of neighboring traces, from one to before another."""
+        own = slice(first, last)
+        return TraceRows(
+            **{name: getattr(self, name)[own] for name in _columns_of_rows()},
+            static_numbers={name: values[own] for name, values in self.static_numbers.items()},
+            static_codes={name: codes[own] for name, codes in self.static_codes.items()},
+        )
+
+
+def taken(columns: tuple[Index, ...], index: Index) -> Index:
+    """Return the elements at `index` of each column, shape (columns, k)."""
+    elements = np.empty((len(columns), len(index)), np.int64)
+    take_columns(columns, index, elements)
+    return elements
 
 
 def _columns_of_rows() -> list[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from borgtrace.datasets.buffers import reused_array
-from borgtrace.datasets.chosen import blocks_of
 from borgtrace.datasets.formats import FORMATS
 from borgtrace.datasets.formats.arrays import (
     IDENTITY,
@@ -21,9 +21,9 @@ from borgtrace.datasets.gathering import POINTS, Gatherer
 from borgtrace.datasets.metadata import DatasetFile
 from borgtrace.datasets.options import DatasetOptions
 from borgtrace.datasets.scaling import Scaling, SeriesMoments, measure_running, measure_series
-from borgtrace.datasets.series import scale, take_columns
+from borgtrace.datasets.series import scale
 from borgtrace.datasets.trace_rows import TraceRows, TraceSpans
-from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.runs import spans
 from borgtrace.storage import replacing
 from borgtrace.store import Store
 
@@ -44,58 +44,63 @@ class TraceWork:
         self.names = names
         self.gatherer = Gatherer(store, options.features, options.selection.gaps)
 
-    def measure(self, traces: TraceSpans, index: Index) -> SeriesMoments:
-        """Measure the series of the traces at some positions."""
+    def measure(self, traces: TraceSpans) -> SeriesMoments:
+        """Measure the series of some traces."""
         if self.options.is_original:
             # In one thread, in the order given.
-            blocks = blocks_of(traces, index, POINTS)
-            series = (self.gatherer.gather(traces, block).series for block in blocks)
+            blocks = spans(traces.length, POINTS)
+            parts = (traces.spans_between(first, last) for first, last in blocks)
+            series = (self.gatherer.gather(part).series for part in parts)
             return measure_running(series, len(self.options.features))
-        return measure_series(self.gatherer.gather(traces, index).series)
+        return measure_series(self.gatherer.gather(traces).series)
 
     def write(
         self,
         traces: TraceRows,
-        index: Index,
         path: Path,
         scalings: tuple[Scaling, ...],
     ) -> DatasetFile:
-        """Write a file of the traces at some positions.
+        """Write a file into a folder that is nobody else's, and that is removed where this fails.
 
         Parameters
         ----------
-        traces, index
-            The traces, in their order.
+        traces
+            Its traces, in their order.
         path
             The file.
         scalings
             How each series is scaled.
         """
-        write_format = FORMATS[self.options.format].write
-        with replacing(path) as draft:
-            records = write_format(
-                draft,
-                self.names,
-                self._scaled(traces, index, scalings),
-                is_compressed=self.options.gzip,
-            )
-            return DatasetFile(path.name, records, draft.stat().st_size)
+        records = FORMATS[self.options.format].write(
+            path,
+            self.names,
+            self._scaled(traces, scalings),
+            is_compressed=self.options.gzip,
+        )
+        return DatasetFile(path.name, records, path.stat().st_size)
 
-    def _scaled(
+    def write_at_once(
         self,
         traces: TraceRows,
-        index: Index,
+        path: Path,
         scalings: tuple[Scaling, ...],
-    ) -> Iterator[TraceArrays]:
+    ) -> DatasetFile:
+        """Write a file as :meth:`write` does, of which others see all or nothing: tasks of Spark may be tried again."""
+        with replacing(path) as draft:
+            file = self.write(traces, draft, scalings)
+        return replace(file, name=path.name)
+
+    def _scaled(self, traces: TraceRows, scalings: tuple[Scaling, ...]) -> Iterator[TraceArrays]:
         """Gather and scale traces, block by block; the next block overwrites the last."""
-        for block in blocks_of(traces, index, POINTS):
-            gathered = self.gatherer.gather(traces, block)
+        for first, last in spans(traces.length, POINTS):
+            block = traces.rows_between(first, last)
+            gathered = self.gatherer.gather(block)
             masks = []
             for k, (values, scaling) in enumerate(zip(gathered.series, scalings, strict=True)):
                 mask = reused_array(f"mask {k}", len(values), np.uint8)
                 scale(values, scaling.offset, scaling.divisor, mask)
                 masks.append(mask)
-            columns = take_trace_columns(traces, block, self.names)
+            columns = columns_of(block, self.names)
             yield TraceArrays(
                 offsets=gathered.offsets,
                 values=side_by_side(gathered.series, np.float32),
@@ -106,18 +111,13 @@ class TraceWork:
             )
 
 
-def take_trace_columns(
-    traces: TraceRows,
-    index: Index,
-    names: FeatureNames,
-) -> TraceColumns:
+def columns_of(traces: TraceRows, names: FeatureNames) -> TraceColumns:
     """Return identity, static numbers and codes of static words of some traces."""
-    identity = np.empty((len(index), len(IDENTITY)), np.int64)
-    take_columns(tuple(getattr(traces, name) for name in IDENTITY), index, identity)
-    numbers = [traces.static_numbers[name][index] for name in names.numbers]
-    codes = [traces.static_codes[name][index] for name in names.words]
+    identity = [getattr(traces, name) for name in IDENTITY]
+    numbers = [traces.static_numbers[name] for name in names.numbers]
+    codes = [traces.static_codes[name] for name in names.words]
     return TraceColumns(
-        identity=identity,
-        numbers=side_by_side(numbers, np.float32, len(index)),
-        codes=side_by_side(codes, np.int64, len(index)),
+        identity=side_by_side(identity, np.int64),
+        numbers=side_by_side(numbers, np.float32, len(traces)),
+        codes=side_by_side(codes, np.int64, len(traces)),
     )
