@@ -102,6 +102,18 @@ def test_the_way_back_needs_nothing_but_the_files(small: ArrayStore, tmp_path: P
     )
 
 
+@pytest.mark.parametrize("gaps", ["keep", "grid"])
+def test_a_store_of_too_many_tasks_to_keep_gives_the_same_bytes(
+    small: ArrayStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gaps: str
+) -> None:
+    selection = Selection(where="instance_index > 0", sample=20, gaps=gaps)
+    options = DatasetOptions(selection=selection, static=("priority", "user"))
+    build(small, tmp_path / "kept", options)
+    monkeypatch.setattr("borgtrace.datasets.trace_index.KEPT_TASKS", 0)
+    build(small, tmp_path / "streamed", options)
+    assert digest(tmp_path / "streamed") == digest(tmp_path / "kept")
+
+
 @pytest.mark.parametrize("output_format", list(FORMATS))
 def test_same_options_same_bytes_whatever_the_threads(
     small: ArrayStore, tmp_path: Path, output_format: str

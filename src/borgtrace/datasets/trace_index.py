@@ -1,6 +1,8 @@
 """The chosen traces: where each begins in the store's columns, its length, and the job and user it belongs to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,9 +24,14 @@ from borgtrace.store import Store
 Counts = tuple[int, int]
 """Traces, and their windows."""
 
+LINE_BYTES = 64
+"""Bytes that memory brings at a time."""
+
 PATH_OF_2017 = JobsLayout("sqlite").path_sql
 """SQL of the path of a task's file in an export of jobs, which the pipeline of 2017 sorts and shards by."""
 ALL = "all"
+KEPT_TASKS = 2_000_000
+"""Tasks of a store of which all details are kept, 64 bytes each: of a larger one they are asked twice instead."""
 
 DETAILS = {
     "collection_id": "collection_id",
@@ -108,6 +115,8 @@ class Candidates(NamedTuple):
         As in :class:`TraceIndex`.
     matching
         Positions of those that fit the bounds on the length, too, in the order in which they are shuffled.
+    details
+        What else is known of them, in the order of the engine; None where these are too many to be kept.
     """
 
     first_row: Index
@@ -115,6 +124,7 @@ class Candidates(NamedTuple):
     length: Index
     slot: Index
     matching: Index
+    details: pa.Table | None
 
 
 def dense(values: NDArray[Any]) -> Index:
@@ -158,19 +168,24 @@ def select_traces(
     UsageError
         The predicate is not SQL over ``tasks``, or nothing matches.
     """
-    candidates = fetch_candidates(store, selection, is_original)
-    matching = candidates.matching
-    if not len(matching):
-        raise UsageError(
-            "selection",
-            f"no {INSTANCE_NAMES[selection.instances]} matches",
-            expected="at least one",
-            got=f"0 where {selection.condition(store.manifest.dialect)}",
-            way_out=f"see borgtrace dataset {shell_word(store.path)} --histogram",
-        )
-    drawn = shuffled(matching, seed)[: selection.sample]
-    details = fetch_details(store, selection, statics, candidates, drawn)
-    removed = count_removed(store, selection)
+    check_predicate(store, selection)
+    columns = DETAILS | {f"static {name}": sql for name, sql in statics.items()}
+    # Beside what one thread does with the answers of other queries.
+    with ThreadPoolExecutor(1) as background:
+        counts_removed = background.submit(count_removed, store, selection)
+        candidates = fetch_candidates(store, selection, columns, is_original=is_original)
+        matching = candidates.matching
+        if not len(matching):
+            raise UsageError(
+                "selection",
+                f"no {INSTANCE_NAMES[selection.instances]} matches",
+                expected="at least one",
+                got=f"0 where {selection.condition(store.manifest.dialect)}",
+                way_out=f"see borgtrace dataset {shell_word(store.path)} --histogram",
+            )
+        drawn = shuffled(matching, seed)[: selection.sample]
+        details = fetch_details(store, selection, columns, candidates, drawn)
+        removed = counts_removed.result()
     removed |= count_not_drawn(candidates, details.columns["n_windows"], selection)
     removed = {option: counts for option, counts in removed.items() if option == ALL or any(counts)}
     static_columns = take_statics(details.statics, statics)
@@ -277,10 +292,29 @@ def query_tasks(
         The predicate of the selection is not SQL over ``tasks``.
     """
     condition = selection.condition(store.manifest.dialect)
-    try:
-        if selection.where:
-            guard.condition(selection.where)
+    check_predicate(store, selection)
+    with naming_predicate(store, selection):
         return store.sql(f"select {columns} from tasks where {condition} {tail}")
+
+
+def check_predicate(store: Store, selection: Selection) -> None:
+    """Refuse a predicate that is more than one condition, or reads what it must not.
+
+    Raises
+    ------
+    UsageError
+        It is no predicate over ``tasks``.
+    """
+    if selection.where:
+        with naming_predicate(store, selection):
+            guard.condition(selection.where)
+
+
+@contextmanager
+def naming_predicate(store: Store, selection: Selection) -> Iterator[None]:
+    """Say of an error of the engine that the user's own predicate is behind it, where there is one."""
+    try:
+        yield
     except BorgtraceError as error:
         # Without a predicate of the user's the query is ours, and so is the mistake.
         if not selection.where:
@@ -296,12 +330,27 @@ def query_tasks(
 def fetch_candidates(
     store: Store,
     selection: Selection,
+    details: Mapping[str, str],
+    *,
     is_original: bool,
 ) -> Candidates:
-    """Fetch where each task that matches begins and how long it is."""
+    """Fetch where each task that matches begins and how long it is, and what else is known of it if memory allows.
+
+    Parameters
+    ----------
+    store, selection
+        Where from, and which.
+    details
+        SQL over ``tasks`` of what else is asked of the drawn ones.
+    is_original
+        As for :func:`select_traces`.
+    """
     columns = "first_row::bigint as first_row, n_windows::bigint as n_windows"
     if is_original:
         columns += f", row_number() over (order by {PATH_OF_2017}, instance_index) as place"
+    has_details = store.manifest.tables.get("tasks", 0) <= KEPT_TASKS
+    if has_details:
+        columns += f", {selected(details)}"
     table = query_tasks(store, selection, columns)
     # The engine keeps the order of the files, but does not promise it; what is in order is sorted fast.
     order = np.argsort(table.column("first_row").to_numpy(), kind="stable")
@@ -321,7 +370,19 @@ def fetch_candidates(
         matching = np.flatnonzero((length >= shortest) & (length <= longest))
     if is_original:
         matching = np.argsort(table.column("place").to_numpy()[order])
-    return Candidates(first_row, n_windows, length, slot, matching)
+    return Candidates(
+        first_row=first_row,
+        n_windows=n_windows,
+        length=length,
+        slot=slot,
+        matching=matching,
+        details=table if has_details else None,
+    )
+
+
+def selected(columns: Mapping[str, str]) -> str:
+    """Return what stands after ``select`` for columns: names, and SQL."""
+    return ", ".join(f"{sql} as {quoted(name)}" for name, sql in columns.items())
 
 
 class Details(NamedTuple):
@@ -334,42 +395,59 @@ class Details(NamedTuple):
 def fetch_details(
     store: Store,
     selection: Selection,
-    statics: Mapping[str, str],
+    columns: Mapping[str, str],
     candidates: Candidates,
     drawn: Index,
 ) -> Details:
     """Fetch what else is known of the candidates at positions `drawn`.
 
-    All candidates are streamed and the chosen ones kept: a store may have many more than fit into memory.
+    Where a store has more than fit into memory, all candidates are streamed and the chosen ones kept.
+
+    Parameters
+    ----------
+    store, selection
+        Where from, and which.
+    columns
+        SQL of what is known, by name: those of :data:`DETAILS`, then static features.
+    candidates
+        All of them.
+    drawn
+        Positions of those that were drawn.
     """
-    expressions = DETAILS | {f"static {name}": sql for name, sql in statics.items()}
-    selected = ", ".join(f"{sql} as {quoted(name)}" for name, sql in expressions.items())
-    condition = selection.condition(store.manifest.dialect)
+    batches: Iterable[pa.RecordBatch]
+    if candidates.details is not None:
+        batches = candidates.details.to_batches()
+    else:
+        condition = selection.condition(store.manifest.dialect)
+        batches = store.stream(
+            f"select first_row, {selected(columns)} from tasks where {condition}"
+        )
+    has_statics = len(columns) > len(DETAILS)
     # Which place each candidate has in the random order; −1 where it was not drawn.
     place = np.full(len(candidates.first_row), -1)
     place[drawn] = np.arange(len(drawn))
     # A trace is a row of memory: whatever is asked of one at a random place then comes at once.
-    tables = [np.empty((len(drawn), len(names)), np.int64) for names in PLACED]
+    tables = [aligned_rows(len(drawn), len(names)) for names in PLACED]
     static_batches = []
     row_of_place = np.empty(len(drawn), np.int64)
     n_streamed = 0
     n_kept = 0
-    for batch in store.stream(f"select first_row, {selected} from tasks where {condition}"):
+    for batch in batches:
         positions = find_rows(
             candidates.first_row, batch.column("first_row").to_numpy(), n_streamed
         )
         places = place[positions]
         n_streamed += batch.num_rows
         for names, table in zip(PLACED, tables, strict=True):
-            columns = (column_of(name, batch, candidates, positions) for name in names)
-            place_rows(tuple(columns), places, table)
-        if statics:
+            values = (column_of(name, batch, candidates, positions) for name in names)
+            place_rows(tuple(values), places, table)
+        if has_statics:
             rows = np.flatnonzero(places >= 0)
-            static_batches.append(batch.select(list(expressions)[len(DETAILS) :]).take(rows))
+            static_batches.append(batch.select(list(columns)[len(DETAILS) :]).take(rows))
             row_of_place[places[rows]] = np.arange(n_kept, n_kept + len(rows))
             n_kept += len(rows)
     static_table = pa.table({})
-    if statics:
+    if has_statics:
         static_table = pa.Table.from_batches(static_batches).combine_chunks().take(row_of_place)
     columns_by_name: dict[str, NDArray[Any]] = {}
     for names, table in zip(PLACED, tables, strict=True):
@@ -379,23 +457,34 @@ def fetch_details(
     return Details(columns_by_name, static_table)
 
 
+def aligned_rows(n_rows: int, n_columns: int) -> Index:
+    """Return int64 of undefined content, shape (rows, columns): eight columns are one line of the caches.
+
+    Rows that begin within a line take two, and half as long again to be read at random places.
+    """
+    numbers = np.empty(n_rows * n_columns + LINE_BYTES // 8, np.int64)
+    first = -numbers.ctypes.data % LINE_BYTES // 8
+    return numbers[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
+
+
 def column_of(
     name: str,
     batch: pa.RecordBatch,
     candidates: Candidates,
-    positions: Index,
+    positions: Index | slice,
 ) -> Index:
     """Return a column of :data:`PLACED` for the candidates of a batch, which stand at these positions."""
     is_fetched = name in DETAILS
     values = batch.column(name).to_numpy() if is_fetched else getattr(candidates, name)[positions]
+    # Another array on the same memory: that of the candidates stays as it is.
     values = values.view(np.int64)
     # As Arrow's are: all columns of a row have one type.
     values.flags.writeable = False
     return values
 
 
-def find_rows(first_row: Index, streamed: Index, expected: int) -> Index:
-    """Return where in `first_row`, which is sorted, each of some first rows stands.
+def find_rows(first_row: Index, streamed: Index, expected: int) -> Index | slice:
+    """Return where in `first_row`, which is sorted, each of some first rows stands; a slice of neighbors.
 
     Parameters
     ----------
@@ -412,8 +501,9 @@ def find_rows(first_row: Index, streamed: Index, expected: int) -> Index:
     [3, 1]
     """
     # The engine seldom leaves this order, and looking at it is faster than a search for each row.
-    if np.array_equal(first_row[expected : expected + len(streamed)], streamed):
-        return np.arange(expected, expected + len(streamed))
+    neighbors = slice(expected, expected + len(streamed))
+    if np.array_equal(first_row[neighbors], streamed):
+        return neighbors
     return np.searchsorted(first_row, streamed)
 
 
