@@ -259,6 +259,20 @@ def test_batches_hold_every_trace_once_and_differ_by_epoch(
     assert orders[0] != orders[1]
 
 
+def test_batches_do_not_depend_on_who_reads_how_many_files_at_a_time(
+    traces: ArrayStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(traces, tmp_path / "d", DatasetOptions(shards=8))
+    training = datasets.open(tmp_path / "d")["training"]
+    orders = []
+    for run_bytes, threads in ((1, 0), (1, 2), (3_000, 2), (1 << 30, 2)):
+        monkeypatch.setattr("borgtrace.datasets.dataset.RUN_BYTES", run_bytes)
+        batches = training.batches(2, seed=0, threads=threads)
+        orders.append([batch.identity.tolist() for batch in batches])
+    assert sum(map(len, orders[0])) == len(training)
+    assert orders == [orders[0]] * 4
+
+
 def _same(read: dict[Any, Any], expected: dict[Any, Any]) -> None:
     assert read.keys() == expected.keys()
     for key, (values, request, tier) in expected.items():

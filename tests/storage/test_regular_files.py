@@ -14,12 +14,26 @@ from borgtrace.storage import (
     describe_kind,
     open_regular,
     read_regular,
+    read_regular_into,
     read_text,
     readable,
     require_regular,
 )
 
-OPENERS = (open_regular, read_regular, read_text, readable, require_regular)
+
+def read_into_new_memory(path: Path) -> bytes:
+    memory = bytearray(8)
+    return bytes(memory[: read_regular_into(path, lambda size: memoryview(memory)[:size])])
+
+
+OPENERS = (
+    open_regular,
+    read_into_new_memory,
+    read_regular,
+    read_text,
+    readable,
+    require_regular,
+)
 
 
 def make_pipe(path: Path) -> None:
@@ -61,10 +75,24 @@ def test_a_file_is_read_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("file")
     assert read_text(tmp_path / "link") == "é"
     assert read_regular(tmp_path / "link") == b"\xc3\xa9"
+    assert read_into_new_memory(tmp_path / "link") == b"\xc3\xa9"
     with open_regular(tmp_path / "link", buffering=4096) as file:
         assert file.read(1) == b"\xc3"
     (tmp_path / "file").write_bytes(b"caf\xe9")
     assert read_text(tmp_path / "file", errors="replace") == "caf�"
+
+
+def test_a_file_that_is_cut_short_while_it_is_read_gives_what_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abcdef")
+    memory = bytearray(6)
+
+    def cut(size: int) -> memoryview:
+        os.truncate(path, 2)
+        return memoryview(memory)[:size]
+
+    assert read_regular_into(path, cut) == 2
+    assert memory == b"ab\0\0\0\0"
 
 
 def test_what_is_not_there_is_not_there(tmp_path: Path) -> None:

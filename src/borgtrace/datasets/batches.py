@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from borgtrace.datasets.formats.arrays import (
     COLLECTION_ID,
@@ -182,8 +183,8 @@ def batches_of(
         features,
         fill,
     )
-    numbers = traces.numbers[padded.rows]
-    codes = traces.codes[padded.rows]
+    numbers = rows_of(traces.numbers, padded.rows)
+    codes = rows_of(traces.codes, padded.rows)
     batches = []
     for low in range(0, n, size):
         high = min(low + size, n)
@@ -202,6 +203,11 @@ def batches_of(
         return batches
     # Batches, too: in order of length a model would see all short traces first.
     return [batches[k] for k in rng.permutation(len(batches)).tolist()]
+
+
+def rows_of(table: NDArray[Any], rows: Index) -> NDArray[Any]:
+    """Return rows of a table; those of one without columns are all alike, and nothing is copied."""
+    return table[rows] if table.size else table
 
 
 class BatchSeries(NamedTuple):

@@ -17,6 +17,7 @@ from borgtrace.datasets.metadata import Metadata, read
 from borgtrace.datasets.trace_files import TraceFiles
 from borgtrace.engine.frames import import_pandas
 from borgtrace.errors import BorgtraceError, UsageError, did_you_mean
+from borgtrace.kernels.runs import spans
 from borgtrace.storage import as_local_path
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
     from borgtrace.datasets.device_traces import DeviceTraces
     from borgtrace.datasets.pytorch import TraceDataset, TraceMap
+
+
+RUN_BYTES = 4_000_000
+"""Files that a thread reads before it hands on batches: to wake the caller for each took a quarter of an epoch."""
 
 
 class UnknownSetError(UsageError, KeyError):
@@ -189,16 +194,23 @@ class TraceSet(TraceFiles):
         # Once: building the paths again for each file took three quarters of an epoch of 352 files.
         paths = self.paths
 
-        def load(number: int) -> list[Batch]:
-            # By the number of the file: its shuffle is the same whichever thread reads it, and when.
-            rng = None if seed is None else np.random.default_rng([seed, epoch, number])
-            traces = self.buffered(paths[number], is_verified=is_verified)
-            return batches_of(traces, size, rng, fill, self.width)
+        def load(numbers: Sequence[int]) -> list[Batch]:
+            batches: list[Batch] = []
+            for number in numbers:
+                # By the number of the file: its shuffle is the same whichever thread reads it, and when.
+                rng = None if seed is None else np.random.default_rng([seed, epoch, number])
+                traces = self.buffered(paths[number], is_verified=is_verified)
+                batches += batches_of(traces, size, rng, fill, self.width)
+            return batches
 
         order = np.arange(len(paths))
         if seed is not None:
             order = np.random.default_rng([seed, epoch]).permutation(order)
-        return chain.from_iterable(ahead(load, order.tolist(), threads))
+        sizes = np.array([file.size for file in self.files if file.records], np.int64)
+        # One file at a time where nobody is woken: memory that is used again at once is still in the caches.
+        most = RUN_BYTES if threads > 0 else 0
+        runs = [order[first:last].tolist() for first, last in spans(sizes[order], most)]
+        return chain.from_iterable(ahead(load, runs, threads))
 
     @overload
     def torch(self, *, device: None = None, **options: Any) -> TraceDataset: ...

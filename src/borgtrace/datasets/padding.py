@@ -42,7 +42,6 @@ class PaddedRows(NamedTuple):
     identity: Index
 
 
-@compiled()
 def pad(
     source: Bytes,
     position: Index,
@@ -72,10 +71,44 @@ def pad(
     fill
         Value for padding and for NaN.
     """
+    # Made here: each array that compiled code makes takes Python's lock for as long as a syscall.
     rows = np.empty(order.size, np.int64)
     first = np.empty(order.size + 1, np.int64)
     row_lengths = np.empty(order.size, np.int64)
     row_identity = np.empty(identity.shape, np.int64)
+    values, mask = _pad(
+        source,
+        position,
+        lengths,
+        identity,
+        order,
+        size,
+        features,
+        fill,
+        rows,
+        first,
+        row_lengths,
+        row_identity,
+    )
+    return PaddedRows(values, mask, rows, first, row_lengths, row_identity)
+
+
+@compiled()
+def _pad(
+    source: Bytes,
+    position: Index,
+    lengths: Index,
+    identity: Index,
+    order: Index,
+    size: int,
+    features: int,
+    fill: float,
+    rows: Index,
+    first: Index,
+    row_lengths: Index,
+    row_identity: Index,
+) -> tuple[Series, Mask]:
+    """Fill what rows hold, see :class:`PaddedRows`, and return their series and masks."""
     # Two more than the longest: counts stand one further, so that summing them gives where each length begins.
     _sort(lengths, order, np.zeros(lengths.max() + 2, np.int64), rows)
     _fill_rows(
@@ -103,7 +136,7 @@ def pad(
         values,
         mask,
     )
-    return PaddedRows(values[:n_values], mask[:n_values], rows, first, row_lengths, row_identity)
+    return values[:n_values], mask[:n_values]
 
 
 @compiled(makes_arrays=False)

@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
@@ -55,19 +56,72 @@ def open_regular(path: Path, *, buffering: int = -1) -> BufferedReader:
     if isinstance(path, RemotePath):
         remote_file: BufferedReader = path.open()
         return remote_file
-    # Asked first: to open some devices has an effect.
-    require_regular(path)
-    # Without waiting, and asked again: the name may stand for something else meanwhile.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor, _ = _open_descriptor(path)
     try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            raise _not_regular(path, mode)
         file: BufferedReader = os.fdopen(descriptor, "rb", buffering)  # type: ignore[assignment]
         return file
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def read_regular_into(path: Path, memory_of: Callable[[int], memoryview]) -> int:
+    """Read a whole regular file of this machine, as :func:`open_regular` opens it; return the bytes that were read.
+
+    A file object asks the system twice as often, which threads that read many files side by side notice.
+
+    Parameters
+    ----------
+    path
+        The file; a link is followed.
+    memory_of
+        Returns memory of so many bytes, which is filled.
+
+    Raises
+    ------
+    NotRegularError
+        It is a pipe, a device, a socket or a folder.
+    OSError
+        It cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "three"
+    >>> _ = path.write_bytes(b"abc")
+    >>> memory = bytearray(4)
+    >>> read_regular_into(path, lambda size: memoryview(memory)[:size]), memory[:3].decode()
+    (3, 'abc')
+    """
+    descriptor, size = _open_descriptor(path)
+    try:
+        memory = memory_of(size)
+        n_read = 0
+        while n_read < size:
+            n_more = os.readv(descriptor, [memory[n_read:]])
+            # Cut short since it was opened.
+            if not n_more:
+                break
+            n_read += n_more
+        return n_read
+    finally:
+        os.close(descriptor)
+
+
+def _open_descriptor(path: Path) -> tuple[int, int]:
+    """Open a regular file of this machine without waiting; return its descriptor and its size."""
+    # Asked first: to open some devices has an effect.
+    require_regular(path)
+    # And asked again: the name may stand for something else meanwhile.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise _not_regular(path, status.st_mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor, status.st_size
 
 
 def require_regular(path: Path) -> Path:
