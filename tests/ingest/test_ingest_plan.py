@@ -15,7 +15,7 @@ from borgtrace.ingest.find.discovery import Discovery, discover
 from borgtrace.ingest.find.raw_files import find_raw_files
 from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import GOOGLE_2019
-from borgtrace.storage import as_path
+from borgtrace.storage import as_path, can_free_blocks
 from tests.ingest.cluster_samples import packing_database
 from tests.ingest.own_data import AVERAGES
 from tests.ingest.raw import source_of
@@ -100,6 +100,66 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
         "cpu_capacity",
         "memory_capacity",
     )
+
+
+RECORD, STORED = 46, 16 + 20
+"""Bytes of a row that waits as a record, and of one in the store, in Parquet and arrays."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "jobs", "frees_rows", "megabytes"),
+    [
+        # A fifth more than the records; of files of 4,194,304 rows, two are being made.
+        (10**8, 2, True, 1.2 * 4600 + 3600 * 0.08388608),
+        # Of four files one is being made.
+        (6 * 10**6, 1, True, 1.2 * 276 + 0.25 * 216),
+        # All four, so that nothing is gained.
+        (6 * 10**6, 9, True, 276 + 216),
+        (6 * 10**6, 2, False, 276 + 216),
+        # Below 256 MiB of records all stays.
+        (5 * 10**6, 2, True, 230 + 180),
+    ],
+)
+def test_rows_that_are_freed_are_not_needed_twice(tmp_path, rows, jobs, frees_rows, megabytes):
+    if not can_free_blocks(tmp_path):
+        pytest.skip("this file system has no holes")
+    usage = Discovery([source_of("usage", "task_usage", 40 * rows)])
+    store = tmp_path / "store"
+    planned = ingest_plan.estimate(usage, store, jobs, frees_rows=frees_rows)
+    assert planned.disk_needed == pytest.approx(megabytes * 1e6)
+    # Rows that are added to a store stay to the end.
+    store.mkdir()
+    (store / "manifest.json").touch()
+    planned = ingest_plan.estimate(usage, store, jobs, frees_rows=frees_rows)
+    assert planned.disk_needed == pytest.approx((RECORD + STORED) * rows)
+
+
+def test_rows_of_other_tables_stay_beside_those_that_are_freed(tmp_path):
+    if not can_free_blocks(tmp_path):
+        pytest.skip("this file system has no holes")
+    usage = source_of("usage", "task_usage", 40 * 10**8)
+    events = source_of("events", "task_events", 10**9)
+    planned = ingest_plan.estimate(Discovery([usage, events]), tmp_path, 1)
+    stored = 3600 + 400
+    assert planned.disk_needed == pytest.approx((1.2 * 4600 + stored * 0.04194304 + 540) * 1e6)
+
+
+@pytest.mark.parametrize(("has_store", "megabytes"), [(False, 0.2 * 300 + 10), (True, 300 + 10)])
+def test_records_that_are_staged_already_take_little_more(tmp_path, has_store, megabytes):
+    if not can_free_blocks(tmp_path):
+        pytest.skip("this file system has no holes")
+    for name, size in (("a.runs", 300), ("b.parquet", 10)):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size * 10**6)
+    if has_store:
+        (tmp_path / "manifest.json").touch()
+    for free, fits in ((megabytes * 1e6 + 101, True), (megabytes * 1e6 + 99, False)):
+        planned = ingest_plan.IngestPlan("2011", "", (), 0, 0, 100, int(free), 1.0)
+        if fits:
+            ingest_plan.require_disk(planned, tmp_path)
+        else:
+            with pytest.raises(ingest_plan.StoreError, match="not enough free disk"):
+                ingest_plan.require_disk(planned, tmp_path)
 
 
 @pytest.mark.parametrize(("free", "fits"), [(100, True), (99, False)])

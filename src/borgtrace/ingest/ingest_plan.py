@@ -11,12 +11,16 @@ from pathlib import Path
 from isal import isal_zlib
 
 from borgtrace.errors import StoreError
+from borgtrace.ingest.build.clustering import MOST_WRITERS, rows_of_file
+from borgtrace.ingest.build.coded_part import SUFFIX
+from borgtrace.ingest.build.freed_rows import can_free
 from borgtrace.ingest.files.limits import FREE_EXPANSION
 from borgtrace.ingest.files.packing import DAMAGE
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.schema.records import row_of
 from borgtrace.storage import RemotePath, open_regular
+from borgtrace.store.layout import Layout
 from borgtrace.store.parts import describe_numbers
 
 _UNPACKED = {
@@ -31,9 +35,11 @@ _UNPACKED = {
 }
 """Raw bytes per byte of a gzip file (Parquet: as it is)."""
 _STAGED, _STORED = 0.54, 0.40
-"""Bytes of Parquet per byte of gzip, waiting and sorted; at the end of an ingest both are there."""
+"""Bytes of Parquet per byte of gzip, waiting and sorted; both are there at the end of an ingest that frees no rows."""
 _RECORD_BYTES = {"task_usage": 46}
 """Bytes of a row that waits as a record of codes, not as Parquet: of usage of 2011."""
+_WHILE_FREED = 1.2
+"""What a large store takes at the most while records are freed, as a multiple of the larger of the two (same page)."""
 _ROWS_PER_BYTE = {"task_usage": 1 / 40, "instance_usage": 1 / 200}
 """Of gzip, where there is no sample; only usage gets arrays."""
 # Five arrays of four bytes: start, duration and three measured columns.
@@ -79,7 +85,13 @@ class IngestPlan:
     seconds: float
 
 
-def estimate(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
+def estimate(
+    discovery: Discovery,
+    store: Path,
+    jobs: int,
+    *,
+    frees_rows: bool = True,
+) -> IngestPlan:
     """Estimate the disk and the time of an ingest of `discovery` into `store`.
 
     Parameters
@@ -90,6 +102,8 @@ def estimate(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
         Where the store is made, which need not exist.
     jobs
         Files staged at a time.
+    frees_rows
+        Whether staged rows may be freed while the store is made; tasks of Spark leave them.
 
     Returns
     -------
@@ -106,14 +120,21 @@ def estimate(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
     }
     gzip_bytes = 0.0
     usage_rows = 0.0
-    staged_bytes = 0.0
+    record_bytes = 0.0
+    other_bytes = 0.0
     for source in discovery.sources:
         size = _gzip_size(source)
         rows = size * rows_per_byte.get(source.table, 0)
         gzip_bytes += size
         usage_rows += rows
-        staged_bytes += rows * _RECORD_BYTES.get(source.table, 0) or size * _STAGED
+        if source.table in _RECORD_BYTES:
+            record_bytes += rows * _RECORD_BYTES[source.table]
+        else:
+            other_bytes += size * _STAGED
     stored_bytes = _STORED * gzip_bytes + _ARRAY_BYTES_PER_ROW * usage_rows
+    disk_needed = other_bytes + record_bytes + stored_bytes
+    if frees_rows and _frees_records(store, record_bytes):
+        disk_needed = other_bytes + _disk_while_freed(record_bytes, stored_bytes, usage_rows, jobs)
     sizes = _sizes_of_files(discovery.sources)
     return IngestPlan(
         generation=discovery.generation,
@@ -123,10 +144,24 @@ def estimate(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
         ),
         files=len(sizes),
         size=sum(sizes.values()),
-        disk_needed=int(staged_bytes + stored_bytes),
+        disk_needed=int(disk_needed),
         disk_free=_free_disk(store),
         seconds=_WHOLE_INGEST * gzip_bytes * sample.seconds_per_byte / jobs,
     )
+
+
+def _disk_while_freed(
+    record_bytes: float,
+    stored_bytes: float,
+    n_rows: float,
+    jobs: int,
+) -> float:
+    """Return the most that records and the store take, where records of finished files are freed."""
+    # Those of files that are being made are not: of a small store all, where there are as many writers.
+    rows_in_work = min(jobs, MOST_WRITERS) * rows_of_file(int(n_rows))
+    in_work = min(1, rows_in_work / n_rows)
+    smaller, larger = sorted((record_bytes, stored_bytes))
+    return min(smaller + larger, in_work * smaller + _WHILE_FREED * larger)
 
 
 def require_disk(plan: IngestPlan, store: Path) -> None:
@@ -146,9 +181,7 @@ def require_disk(plan: IngestPlan, store: Path) -> None:
     """
     if plan.disk_free is None:
         return
-    # The store, and what is staged for it, is written once more beside itself.
-    present = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
-    needed = plan.disk_needed + present
+    needed = plan.disk_needed + _disk_to_rewrite(store)
     if needed > plan.disk_free:
         raise StoreError(
             str(store),
@@ -159,13 +192,33 @@ def require_disk(plan: IngestPlan, store: Path) -> None:
         )
 
 
+def _disk_to_rewrite(store: Path) -> float:
+    """Return what a store, and what is staged for it, takes once more: it is written again beside itself."""
+    present = {path: path.stat().st_size for path in store.rglob("*") if path.is_file()}
+    record_bytes = sum(size for path, size in present.items() if path.suffix == SUFFIX)
+    other_bytes = sum(present.values()) - record_bytes
+    if _frees_records(store, record_bytes):
+        return other_bytes + (_WHILE_FREED - 1) * record_bytes
+    return other_bytes + record_bytes
+
+
+def _frees_records(store: Path, n_bytes: float) -> bool:
+    """Whether staged records are freed while the store is made."""
+    if isinstance(store, RemotePath) or Layout(store).manifest.exists():
+        return False
+    return can_free(_existing_folder(store), int(n_bytes))
+
+
 def _free_disk(store: Path) -> int | None:
     if isinstance(store, RemotePath):
         return None
-    # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
+    return shutil.disk_usage(_existing_folder(store)).free
+
+
+def _existing_folder(store: Path) -> Path:
+    """Return the nearest folder that exists, whose file system is that of the store: none is made for a plan."""
     folders = (store, *store.absolute().parents)
-    existing = next(folder for folder in folders if folder.exists())
-    return shutil.disk_usage(existing).free
+    return next(folder for folder in folders if folder.exists())
 
 
 def _sizes_of_files(sources: Sequence[Source]) -> dict[tuple[Path, str], int]:

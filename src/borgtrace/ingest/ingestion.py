@@ -22,6 +22,7 @@ from borgtrace.errors import (
 )
 from borgtrace.ingest.build.damaged_staging import refuse_damaged_staging, require_staged_parts
 from borgtrace.ingest.build.first_times import notes_on_first_times
+from borgtrace.ingest.build.freed_rows import has_freed_rows
 from borgtrace.ingest.build.identity import Identity, forget, identify
 from borgtrace.ingest.build.leftovers import clear, tidy
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
@@ -197,7 +198,12 @@ class PreparedIngest:
         """Tables, disk and time of the ingest; there must be raw files."""
         # Spark makes a store in the bucket that it is for.
         where = self.store if self.options.spark else built_at(self.store)
-        return estimate(self.raw_files.discovery, where, _n_jobs(self.options))
+        return estimate(
+            self.raw_files.discovery,
+            where,
+            _n_jobs(self.options),
+            frees_rows=not self.options.spark,
+        )
 
     def run(self, progress: Progress | None = None) -> IngestResult:
         """Run the ingest; see `ingest` for what it returns and raises.
@@ -296,7 +302,8 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
     if options.rebuild:
         clear(layout)
         remove(layout.staging)
-    present = _present_manifest(layout)
+    completed = _complete_killed_build(layout, options, progress)
+    present = completed or _present_manifest(layout)
     capacity = parse_capacity(options.capacity)
     identity = identify(discovery, present, layout, raw_files.declaration, capacity)
     stored_sources = present.sources if present else ()
@@ -312,16 +319,35 @@ def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> Ingest
         _require_disk_for(pending, identity, layout, options)
     staged, staging_faults = _stage(pending, layout, options.spark or _n_jobs(options), progress)
     faults = (*discovery.faults, *staging_faults)
-    manifest = None
+    manifest = present
     if not options.stage_only:
         _require_rows(layout, present, staged, faults)
-        notes = (*raw_files.guesses, *discovery.notes, *prepared.notes)
-        manifest = _build_store(layout, identity, present, notes, options, progress)
+        manifest = _build_store(layout, identity, present, options, progress)
+    if manifest is not None and (completed or manifest is not present):
+        manifest = _noted(prepared, layout, manifest)
+    if options.stage_only:
+        manifest = None
+    else:
         is_whole = options.whole or (present is not None and DECLARED_WHOLE in present.notes)
         manifest = _declared(manifest, layout, faults, is_whole=is_whole)
     return IngestResult(
         _as_stored(staged, manifest), len(pending.known), faults, manifest, is_rebuilt
     )
+
+
+def _complete_killed_build(
+    layout: Layout,
+    options: IngestOptions,
+    progress: Progress,
+) -> Manifest | None:
+    """Complete a build that was killed when it had freed rows; None where there is none.
+
+    No source may join its staged parts, nor take the place of one: where their rows are now depends on all of them.
+    """
+    if not has_freed_rows(layout):
+        return None
+    identity = identify(Discovery(), None, layout)
+    return _build_store(layout, identity, None, replace(options, engine="duckdb"), progress)
 
 
 def _is_to_be_rebuilt(
@@ -395,7 +421,12 @@ def _require_disk_for(
         is_made_in_bucket = False
     if is_made_in_bucket:
         return
-    planned = estimate(Discovery(list(pending.new)), layout.root, _n_jobs(options))
+    planned = estimate(
+        Discovery(list(pending.new)),
+        layout.root,
+        _n_jobs(options),
+        frees_rows=not options.spark,
+    )
     require_disk(planned, layout.root)
 
 
@@ -443,7 +474,6 @@ def _build_store(
     layout: Layout,
     identity: Identity,
     present: Manifest | None,
-    notes: Sequence[str],
     options: IngestOptions,
     progress: Progress,
 ) -> Manifest | None:
@@ -461,18 +491,25 @@ def _build_store(
     require_staged_parts(layout, waiting)
     inputs = BuildInputs(identity, present, waiting)
     try:
-        manifest = build(layout, inputs, options.memory, _n_jobs(options), progress, options.spark)
+        return build(layout, inputs, options.memory, _n_jobs(options), progress, options.spark)
     except (UsageError, SourceError, SchemaError):
         # An option about the files, or what is in them, is wrong: they are read again when it is right.  A corrected
         # file must not be taken for a changed source.
         for folder in (layout.staging, layout.unfinished, layout.spill):
             remove(folder)
         raise
-    notes = [*notes, *notes_on_first_times(manifest)]
-    return _add_notes(layout, manifest, notes) if notes else manifest
+
+
+def _noted(prepared: PreparedIngest, layout: Layout, manifest: Manifest) -> Manifest:
+    """Return the manifest of a store that was built, with what is to be said of its sources."""
+    raw_files = prepared.raw_files
+    notes = (*raw_files.guesses, *raw_files.discovery.notes, *prepared.notes)
+    return _add_notes(layout, manifest, [*notes, *notes_on_first_times(manifest)])
 
 
 def _add_notes(layout: Layout, manifest: Manifest, notes: Sequence[str]) -> Manifest:
+    if not notes:
+        return manifest
     manifest = replace(manifest, notes=(*manifest.notes, *notes))
     manifest.write(layout.manifest)
     return manifest

@@ -1,6 +1,7 @@
 """Paths, files and folders, local or in a bucket: whatever is written appears whole or not at all."""
 
 from borgtrace.storage.folder import check_free, is_free, is_writable, new_folder, replacing_once
+from borgtrace.storage.freed_blocks import can_free_blocks, flush, free_blocks
 from borgtrace.storage.lock import locked
 from borgtrace.storage.outputs import download, upload, uploading
 from borgtrace.storage.paths import (
@@ -51,11 +52,14 @@ __all__ = [
     "RemotePath",
     "as_local_path",
     "as_path",
+    "can_free_blocks",
     "check_free",
     "describe_kind",
     "disk_full",
     "download",
     "expect_unchanged",
+    "flush",
+    "free_blocks",
     "incomplete_path",
     "is_writable",
     "is_free",

@@ -50,7 +50,10 @@ class Layout:
         self.next = root / "next"
         """A finished new version of tables, about to replace the present one."""
         self.unfinished = root / f"next{INCOMPLETE}"
-        """That version while it is made; its name has no process number, so that the next process can remove it."""
+        """That version while it is made; its name has no process number, so that the next process can remove it.
+
+        It keeps files that alone have rows which were staged, see `borgtrace.ingest.build.freed_rows`.
+        """
         self.spill = root / f"spill{INCOMPLETE}"
         """Where external sorts spill."""
         self.lock = root / ".lock"

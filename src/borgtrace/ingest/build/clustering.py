@@ -31,6 +31,7 @@ from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.engine.memory import parse_memory
 from borgtrace.ingest.build.coded_rows import CodedParts, added_counts
 from borgtrace.ingest.build.file_ranges import between_sql, bounds_of, plan_files
+from borgtrace.ingest.build.freed_rows import FreedRows
 from borgtrace.ingest.build.row_order import sorted_batches
 from borgtrace.ingest.build.staged_relation import PartsByColumns, show_parts
 from borgtrace.ingest.files.staged_part import StagedPart
@@ -147,6 +148,7 @@ def cluster(
     parts: PartsByColumns | None = None,
     coded: Sequence[StagedPart] = (),
     watch: Watch = nobody_watches,
+    freed: FreedRows | None = None,
 ) -> list[Path]:
     """Sort the rows of a relation by the table's key into Parquet files in `folder`, and return these in order.
 
@@ -176,17 +178,19 @@ def cluster(
         Staged parts that are read without DuckDB.
     watch
         What takes the rows that are written here.
+    freed
+        What frees rows of coded parts, where it is to be done; a killed build may have finished some files.
     """
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=freed is not None)
     coded_parts = CodedParts(table, coded)
     source = _SortedRelation(connection, table, relation_sql, coded_parts)
     n_writers, memory = writers(connection)
     most_rows = min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
     files: Iterable[_PlannedFile] = source.plan(
-        most_rows, WORTH_SHARING, folder, present, fresh_sql
+        most_rows, WORTH_SHARING, folder, present, fresh_sql, freed
     )
     if spark is None:
-        _write_files(source, files, n_writers, progress, refine, watch)
+        _write_files(source, files, n_writers, progress, refine, watch, freed)
     else:
         there = _RelationOfTasks(
             table,
@@ -211,23 +215,53 @@ def _write_files(
     progress: Callable[[int], None],
     refine: Refinement,
     watch: Watch,
+    freed: FreedRows | None,
 ) -> None:
     """Sort the rows of files here, one file at a time, and write some files at once."""
-    table = source.table
+
+    def write(file: _PlannedFile, rows: Rows) -> int:
+        n_rows = write_rows(file.path, file.first_row, source.table, rows, refine, watch)
+        if freed:
+            freed.finish(file.number)
+        return n_rows
+
     pending: deque[Future[int]] = deque()
     # The connection stays with this thread: one of a pool may outlive the work and keep its DuckDB results alive.
     with ThreadPoolExecutor(n_writers) as pool:
         for file in files:
+            if freed and freed.is_finished(file.number):
+                progress(file.n_rows)
+                continue
             rows = source.read(file)
-            pending.append(
-                pool.submit(write_rows, file.path, file.first_row, table, rows, refine, watch)
-            )
+            pending.append(pool.submit(write, file, rows))
             # A file is read while others are written; what DuckDB sorts has to be written before it is used again.
             is_streamed = isinstance(rows, pa.RecordBatchReader)
             while len(pending) >= n_writers or (pending and is_streamed):
                 progress(pending.popleft().result())
         for future in pending:
             progress(future.result())
+
+
+def rows_of_file(
+    n_rows: int, most_rows: int = MOST_ROWS, worth_sharing: int = WORTH_SHARING
+) -> int:
+    """Return the most rows of a file, by those of the table alone: files must not depend on the number of cores.
+
+    Parameters
+    ----------
+    n_rows
+        Of the table.
+    most_rows
+        That fit into memory.
+    worth_sharing
+        Below which one file is enough.
+
+    Examples
+    --------
+    >>> rows_of_file(1000), rows_of_file(8_000_000), rows_of_file(10**9)
+    (1048576, 2000000, 4194304)
+    """
+    return min(most_rows, max(worth_sharing, n_rows // MOST_WRITERS))
 
 
 def writers(connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
@@ -244,10 +278,10 @@ class _PlannedFile:
 
     Parameters
     ----------
-    path
-        The file.
-    first_row
-        Number of its first row in the whole table.
+    path, number
+        The file, and its number from 0.
+    first_row, n_rows
+        Number of its first row in the whole table, and how many it has.
     low, high
         Its first collection, and that of the file behind it; None for no bound.
     fits_memory
@@ -255,7 +289,9 @@ class _PlannedFile:
     """
 
     path: Path
+    number: int
     first_row: int
+    n_rows: int
     low: int | None
     high: int | None
     fits_memory: bool
@@ -314,15 +350,16 @@ class _SortedRelation:
         folder: Path,
         present: Sequence[Path] = (),
         fresh_sql: str = "",
+        freed: FreedRows | None = None,
     ) -> Iterator[_PlannedFile]:
-        """Yield each file that has to be made; link those that stay."""
+        """Yield each file that has to be made, or was by a killed build; link those that stay."""
         collections, counts = self._collections()
         starts = [self._first_collection(path) for path in present[1:]]
         new_collections = self._new_collections(fresh_sql) if present else ()
-        # By the rows alone: the files must not depend on the number of cores.
-        share = int(sum(counts)) // MOST_WRITERS
-        rows_of_file = min(most_rows, max(worth_sharing, share))
-        cuts, kept = plan_files(collections, counts, rows_of_file, present, starts, new_collections)
+        rows = rows_of_file(int(sum(counts)), most_rows, worth_sharing)
+        cuts, kept = plan_files(collections, counts, rows, present, starts, new_collections)
+        if freed:
+            cuts = list(freed.begin(cuts))
         file_of_collection = np.searchsorted(cuts, collections, "right")
         sizes = np.bincount(file_of_collection, counts, len(cuts) + 1).astype(np.int64)
         first_rows = np.cumsum(sizes) - sizes
@@ -333,7 +370,9 @@ class _SortedRelation:
                 continue
             yield _PlannedFile(
                 path,
+                number,
                 int(first_row),
+                int(rows),
                 *bounds_of(cuts, number),
                 fits_memory=bool(rows <= most_rows),
             )

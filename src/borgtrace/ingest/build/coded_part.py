@@ -57,6 +57,8 @@ class CodedRun:
         Its columns in the order of their places, without the collection.
     records
         The rows.
+    start
+        The byte of the part at which they begin.
     """
 
     path: Path
@@ -65,6 +67,7 @@ class CodedRun:
     distinct: dict[str, Any]
     names: tuple[str, ...]
     records: Records
+    start: int
 
     def of_range(self, low: int | None, high: int | None) -> CodedRun:
         """Return the rows of collections from `low` to below `high`; None for no bound."""
@@ -81,7 +84,30 @@ class CodedRun:
             self.distinct,
             self.names,
             self.records[before : before + n_rows],
+            self.start + before * self._row_bytes,
         )
+
+    def bounds(self, cuts: Sequence[int]) -> Index:
+        """Return where the rows of ranges of collections lie in the part.
+
+        Parameters
+        ----------
+        cuts
+            First collection of each range but the first, ascending.
+
+        Returns
+        -------
+        Index
+            The byte at which the rows of each range begin, and the one behind the last; shape (ranges + 1,).
+        """
+        rows_before = np.append(0, np.cumsum(self.counts))
+        first_rows = rows_before[np.searchsorted(self.collections, np.array(cuts, np.int64))]
+        rows = np.concatenate([[0], first_rows, rows_before[-1:]])
+        return self.start + rows * self._row_bytes
+
+    @property
+    def _row_bytes(self) -> int:
+        return self.records.shape[1] * self.records.itemsize
 
 
 def write_run(file: BinaryIO, rows: pa.Table, table: Table) -> None:
@@ -181,6 +207,7 @@ def _read_run(path: Path, content: mmap.mmap, start: int, table: Table) -> tuple
         distinct=lists,
         names=names,
         records=records.reshape(n_rows, width),
+        start=records_start,
     )
     types = {place.name: bits_type(place, table) for place in places if place.is_coded}
     is_whole = len(run.collections) == len(run.counts) and run.counts.sum() == n_rows

@@ -25,7 +25,9 @@ from borgtrace.ingest.build.coded_part import SUFFIX
 from borgtrace.ingest.build.completion import count_rows, index_and_digest
 from borgtrace.ingest.build.converted_build import convert, refuse_addition
 from borgtrace.ingest.build.file_ranges import sorted_files
+from borgtrace.ingest.build.freed_rows import FreedRows, can_free, has_freed_rows
 from borgtrace.ingest.build.identity import Identity
+from borgtrace.ingest.build.leftovers import remove_unfinished
 from borgtrace.ingest.build.staged import StagedPaths
 from borgtrace.ingest.build.staged_relation import (
     by_columns,
@@ -37,7 +39,7 @@ from borgtrace.ingest.build.staged_relation import (
 from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
-from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
+from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, Table, dialect
 from borgtrace.schema.records import MACHINE_ROWS, USAGE_ROWS
 from borgtrace.schema.time import DAY
 from borgtrace.storage import RemotePath, download, remove
@@ -115,8 +117,8 @@ def build(
     """
     layout, shared = _fetch_staged(layout, inputs)
     work = layout.unfinished
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir(parents=True)
+    remove_unfinished(layout)
+    work.mkdir(parents=True, exist_ok=True)
     folders = within_reach(layout.root, layout.staging)
     memory = memory_of_build(inputs.staged, memory, threads)
     with sorting_connection(memory, threads, folders, layout.spill) as connection:
@@ -291,13 +293,29 @@ class StoreBuild:
         }
 
     def _written_usage(self) -> WrittenUsage | None:
-        """Begin what is made of usage while it is written; None where files may stay, or tasks of Spark write them."""
+        """Begin what is made of usage while it is written; None where files may stay, or tasks of Spark write them.
+
+        Files that a killed build finished are read for it, as all others are then.
+        """
         n_rows = sum(_rows_of_table("instance_usage", entry) for entry in self.inputs.entries)
-        if self.inputs.present or self.spark or self.shared or not n_rows:
+        if not self._is_made_here_anew or not n_rows or has_freed_rows(self.layout):
             return None
         written = WrittenUsage(self.work, n_rows)
         written.begin()
         return written
+
+    @property
+    def _is_made_here_anew(self) -> bool:
+        return not (self.inputs.present or self.spark or self.shared)
+
+    def _freed_rows(self, table: Table, coded: Sequence[StagedPart]) -> FreedRows | None:
+        """Return what frees staged rows once the store has them; None where they stay."""
+        if not (coded and self._is_made_here_anew):
+            return None
+        n_bytes = sum(part.path.stat().st_size for part in coded)
+        if has_freed_rows(self.layout) or can_free(self.layout.staging, n_bytes):
+            return FreedRows(self.layout, table, coded)
+        return None
 
     def cluster_table(self, name: str, watch: Watch = nobody_watches) -> list[Path]:
         """Return the files of a table: new ones where it has new rows, else the present ones."""
@@ -336,6 +354,7 @@ class StoreBuild:
             parts=parts,
             coded=coded,
             watch=watch,
+            freed=self._freed_rows(table, coded),
         )
 
     def _read_footers(self, read: Callable[[Item], Result], files: Item) -> Result:
