@@ -354,7 +354,11 @@ def integers(block: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
     ndarray
         int64 of shape (n,).
     """
-    values = np.asarray(block[name].fill_null(missing).to_numpy(), dtype=np.int64)
+    numbers = block[name]
+    # Arrow copies all values to fill none.
+    if numbers.null_count:
+        numbers = numbers.fill_null(missing)
+    values = np.asarray(numbers.to_numpy(), dtype=np.int64)
     # As Arrow's own memory is: otherwise kernels would be compiled for both kinds.
     values.flags.writeable = False
     return values
