@@ -40,7 +40,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
 # Without looking for examples in docstrings, which are wide: that took a quarter of collecting, in each worker.
 QUICKLY := -o addopts="-ra --strict-markers --import-mode=importlib"
 
-## What needs no other program and no long wait; of a test with many cases the first and the last (tests/wide.py).
+## What needs no other program and no long wait; of a test with several cases the first (tests/wide.py).
 test: $(TESTS)
 	$(PYTEST) $(QUICKLY) -m "not scale and not wide" tests
 

@@ -1,7 +1,7 @@
 """Which tests are wide: ``make test-wide`` runs them, and CI; ``make test`` is for somebody who waits for it.
 
-Wide are, of a test with many cases, those between the first and the last; examples in docstrings; tests that start
-another program (Spark, a browser, the server of a bucket); and what is marked ``@pytest.mark.wide`` where it stands:
+Wide are, of a test with several cases, all but the first; examples in docstrings; tests that start another program
+(Spark, a browser, the server of a bucket); and what is marked ``@pytest.mark.wide`` where it stands:
 tests that take long where cheaper ones look at the same feature, replays that are compiled for half a minute and that
 no other test needs, and those of kills, crashes and damage.
 """
@@ -37,5 +37,5 @@ def mark_wide(items: list[pytest.Item]) -> None:
             test = item.nodeid.partition("[")[0]
             cases_of_test[test].append(item)
     for cases in cases_of_test.values():
-        for case in cases[1:-1]:
+        for case in cases[1:]:
             case.add_marker(pytest.mark.wide)

@@ -19,6 +19,7 @@ from tests.question.test_contract import check, check_declaration
 PARTS = 6
 
 
+@pytest.mark.wide
 def test_each_part_says_what_it_is(advice: Advice) -> None:
     names = [result.question.name for result in advice.results]
     assert len(set(names)) == PARTS

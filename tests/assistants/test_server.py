@@ -20,6 +20,8 @@ from borgtrace.schema import TABLES
 from tests.assistants.conftest import Session, session
 from tests.hostile import TEXT
 
+pytestmark = pytest.mark.wide  # starts the server, for each of several stores
+
 Command = Callable[..., list[str]]
 SYNTHETIC = (
     "The cell is synthetic: a generator made it. Its numbers were measured on no real cluster."
@@ -100,7 +102,6 @@ def test_an_answer_has_the_rows_and_the_verdicts_of_the_store(on_cell: Session, 
     )
 
 
-@pytest.mark.wide
 def test_an_advice_has_its_sentences_and_the_units_of_its_parts(
     on_cell: Session, cell: Path
 ) -> None:

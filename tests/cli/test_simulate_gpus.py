@@ -57,6 +57,7 @@ def test_nothing_is_said_of_claims_where_arrivals_are_drawn(run: Run, folder: Pa
     assert json.loads(out)["claims"] == []
 
 
+@pytest.mark.wide
 def test_two_processes_give_the_same(run: Run, folder: Path) -> None:
     words = (folder, "--runs", 1, "--policy", "best-fit", "--policy", "dot-product")
     assert run(*words, "--jobs", 2)[1] == run(*words)[1]

@@ -39,6 +39,7 @@ print(psutil.Process().memory_info().rss - before)
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the option is one of glibc")
 def test_large_arrays_of_threads_go_back_to_the_system_once_they_are_freed() -> None:
     command = [sys.executable, "-c", _SCRIPT]

@@ -79,6 +79,7 @@ def _expected(records: Records) -> np.ndarray:
     return np.array(rows).astype(np.float32)
 
 
+@pytest.mark.wide
 def test_the_series_are_the_raw_numbers_bit_by_bit(store: Store, records: Records) -> None:
     assert list(PERCENTILES) == NAMES
     found = store.traces(None, NAMES)

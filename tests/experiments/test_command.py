@@ -93,6 +93,7 @@ def test_the_answer_stands_in_the_last_lines(stores: Path, tmp_path: Path, run: 
     assert err.splitlines()[-1] == f"4 cells: 0 computed. Files: {tmp_path / 'out'}"
 
 
+@pytest.mark.wide
 def test_code_of_the_user_is_used_where_the_user_names_it(
     stores: Path, tmp_path: Path, run: Run
 ) -> None:

@@ -175,6 +175,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return invoke
 
 
+@pytest.mark.wide
 def test_the_command_runs_schedulers_of_a_file(planted: Path, tmp_path: Path, run: Run) -> None:
     own = tmp_path / "left.py"
     own.write_text(LEFT.format(name="experiment-left"), encoding="utf-8")

@@ -68,6 +68,7 @@ def test_no_query_keeps_the_explorer_busy(
     assert (answer.status_code, answer.json()) == (400, {"error": message})
 
 
+@pytest.mark.wide
 def test_queries_wait_for_one_another(cell_store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sql_box, "PATIENCE_SECONDS", 0.1)
     box = SqlBox(borgtrace.open(cell_store))

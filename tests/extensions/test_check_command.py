@@ -38,6 +38,7 @@ def test_one_that_never_ends_is_stopped_at_its_line(tmp_path: Path, run: Run) ->
     }
 
 
+@pytest.mark.wide
 def test_one_that_ends_the_process_is_named(tmp_path: Path, run: Run) -> None:
     file = write(tmp_path, "own.py", policy_with("os._exit(3)", before="import os"))
     code, _, err = run("check", file)

@@ -129,6 +129,7 @@ def test_it_is_not_saved(cell: Path, newest: Path, name: str, run: Run, tmp_path
     assert not saved.exists()
 
 
+@pytest.mark.wide
 def test_an_object_of_a_file_has_its_own_parameters(
     cell: Path, tmp_path: Path, name: str, run: Run
 ) -> None:

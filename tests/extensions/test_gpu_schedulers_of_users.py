@@ -84,6 +84,7 @@ def test_a_scheduler_of_a_file_is_replayed_beside_ours(
     assert rows[name] == rows["best-fit"]
 
 
+@pytest.mark.wide
 def test_pods_that_come_and_go(folder: Path, best_fit: Path, name: str, run: Run) -> None:
     policies = ("--policy", name, "--policy", "best-fit")
     words = ("simulate", "gpus", folder, "--departures", "--nodes", 0.5)

@@ -102,6 +102,7 @@ def test_its_own_line_is_named_where_it_fails(
     )
 
 
+@pytest.mark.wide
 def test_a_question_without_a_method_is_named_by_the_check(
     tmp_path: Path, name: str, run: Run
 ) -> None:

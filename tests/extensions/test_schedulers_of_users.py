@@ -63,6 +63,7 @@ def test_where_none_is_named_it_stands_beside_the_defaults(
     assert policies == {"recorded", "best-fit", "best-fit+preempt", name}
 
 
+@pytest.mark.wide
 def test_a_cell_is_compacted_with_it(store: Path, tight: Path, name: str, run: Run) -> None:
     words = ("compact", store, "--at", "5m", "--what-if", "limits", "--from", tight)
     code, out, err = run(*words, "--policy", name, "--json")

@@ -98,6 +98,7 @@ class Own(Estimator):
 """
 
 
+@pytest.mark.wide
 def test_an_estimator_without_parameters_to_try_is_named(
     tmp_path: Path, name: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

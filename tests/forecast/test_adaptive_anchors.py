@@ -53,6 +53,7 @@ def losses(panel: Panel, said: list[Numbers]) -> Numbers:
     return np.stack(of_windows)
 
 
+@pytest.mark.wide
 def test_it_keeps_the_contract_of_forecasters() -> None:
     check_forecaster(AdaptiveAnchors)
 

@@ -49,6 +49,7 @@ def forecast(forecaster: Anchors, panel: Panel) -> Numbers:
     return forecaster.predict_panel(panel, HORIZON, QUANTILES)
 
 
+@pytest.mark.wide
 def test_it_keeps_the_contract_of_forecasters() -> None:
     check_forecaster(Anchors)
 

@@ -75,6 +75,7 @@ def test_the_baselines_have_the_published_digits(trace: Path) -> None:
     assert len(published) == len(FAST_STORAGE.published)
 
 
+@pytest.mark.wide
 def test_rnd_works_with_its_own_files(tmp_path: Path) -> None:
     """500 made VMs of the size and clock of rnd: its published rows stand beside, and other labels do not hold."""
     made = made_readings(500, 8640, every=144)

@@ -23,6 +23,8 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.testing import check_forecaster
 from tests.forecast.test_forecast import cell
 
+pytestmark = pytest.mark.wide  # compiles for half a minute
+
 __all__ = ["cell"]
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -53,7 +55,6 @@ def test_quantiles_are_values_up_to_which_so_much_weight_lies() -> None:
     assert weighted_quantiles(values, weights, levels).tolist() == [1, 1, 3, 3, 5, 5]
 
 
-@pytest.mark.wide
 def test_no_candidate_sees_the_label_or_what_follows() -> None:
     """Whatever lies at and after the origin, the points are the same."""
     rng = np.random.default_rng(0)

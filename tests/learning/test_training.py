@@ -35,6 +35,7 @@ def is_equal(one: Any, other: Any) -> bool:
     return all(map(torch.equal, one.parameters(), other.parameters()))
 
 
+@pytest.mark.wide
 def test_threads_change_no_bit() -> None:
     table = examples_of(3 * lstm.SHARD + 100)
     layers = [learned(table, len(table), threads=threads) for threads in (1, 2, 5)]

@@ -73,6 +73,7 @@ def test_a_device_closes_at_the_first_pod_that_does_not_fit() -> None:
     assert own.worth[0, :, 0].tolist() == pytest.approx(expected)
 
 
+@pytest.mark.wide
 def test_scarce_models_are_left_to_pods_that_are_bound_to_them() -> None:
     """A pod that may go anywhere leaves the only T4, although that is the smaller node."""
     nodes = [(9000, 0, 1, "T4"), (99_000, 0, 4, "G2")]
@@ -80,6 +81,7 @@ def test_scarce_models_are_left_to_pods_that_are_bound_to_them() -> None:
     assert replay(run_of(nodes, pods), BIDS).node.tolist() == [1, 0, -1, -1]
 
 
+@pytest.mark.wide
 def test_pods_that_need_little_cpu_go_where_little_is_left() -> None:
     """Both nodes have a device left; the other pods of the list need the CPU of the second."""
     nodes = [(2000, 0, 1, "T4"), (20_000, 0, 1, "T4")]

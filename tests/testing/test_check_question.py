@@ -171,6 +171,7 @@ def failures_on_a_cell(**changes: Any) -> tuple[str, ...]:
     return caught.value.failures
 
 
+@pytest.mark.wide
 def test_what_it_prints_is_found_on_a_made_cell(capsys: pytest.CaptureFixture[str]) -> None:
     def computed(tables: Tables) -> pa.Table:
         print("here")
