@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -322,6 +323,33 @@ def test_a_rebuild_begins_anew(
     assert files_of(store) == undisturbed
 
 
+@pytest.mark.wide
+@pytest.mark.parametrize("n_renamed", range(4))
+def test_a_rebuild_that_is_cut_off_can_be_given_up(
+    raw: Path,
+    tmp_path: Path,
+    undisturbed: dict[str, str],
+    freeing: None,
+    monkeypatch: pytest.MonkeyPatch,
+    n_renamed: int,
+) -> None:
+    """Whatever was moved away of what a killed build left, no rows are missing in what is made of the rest."""
+    store = kill_ingest(raw, tmp_path / "store", LAST_FILE)
+    steps = itertools.count()
+    rename = Path.rename
+
+    def counting(path: Path, target: Path) -> Path:
+        if next(steps) == n_renamed:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        patch.setattr(Path, "rename", counting)
+        ingest([raw], store, IngestOptions(jobs=1, rebuild=True))
+    ingest([raw], store, ONE)
+    assert files_of(store) == undisturbed
+
+
 def test_rows_are_added_to_a_store_as_before(raw: Path, tmp_path: Path, freeing: None) -> None:
     parts = sorted(raw.rglob("*.gz"))
     store = tmp_path / "store"
@@ -368,9 +396,8 @@ def test_a_file_of_another_version_is_refused(raw: Path, tmp_path: Path, freeing
     finished = store / "next.incomplete" / "instance_usage" / "part-00000.parquet"
     pq.write_table(pq.read_table(finished).drop(["average_cpu"]), finished)
     record = store / "staging" / "freed.json"
-    facts = json.loads(record.read_text())
-    facts["finished"]["0"] = finished.stat().st_size
-    record.write_text(json.dumps(facts))
+    sizes = json.loads(record.read_text())["finished"]
+    _change_record(store / "staging", finished=sizes | {"0": finished.stat().st_size})
     with pytest.raises(StoreError) as refusal:
         ingest([], store, ONE)
     assert str(refusal.value) == (
@@ -383,12 +410,38 @@ def _empty_record(staging: Path) -> None:
     (staging / "freed.json").write_text("{")
 
 
+def _change_record(staging: Path, **facts: object) -> None:
+    record = staging / "freed.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | facts))
+
+
+def _cuts_in_no_order(staging: Path) -> None:
+    _change_record(staging, cuts=[7_020, 7_010, 7_030, 7_040, 7_050])
+
+
+def _larger_ids_than_there_are(staging: Path) -> None:
+    _change_record(staging, cuts=[7_010, 7_020, 7_030, 7_040, 2**63])
+
+
+def _a_file_too_many(staging: Path) -> None:
+    _change_record(staging, finished={str(N_FILES): 100})
+
+
 def _longer_part(staging: Path) -> None:
     part = min((staging / "instance_usage").iterdir())
     part.write_bytes(part.read_bytes() * 2)
 
 
-@pytest.mark.parametrize("damage", [_empty_record, _longer_part])
+DAMAGES = [
+    _empty_record,
+    _cuts_in_no_order,
+    _larger_ids_than_there_are,
+    _a_file_too_many,
+    _longer_part,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_record_that_does_not_fit_the_parts_is_refused(
     raw: Path, tmp_path: Path, freeing: None, damage: Callable[[Path], None]
 ) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.build.coded_part import damaged_part, read_runs
@@ -198,10 +200,11 @@ def _file_of(layout: Layout, number: int) -> Path:
 def _read_record(layout: Layout) -> _Record:
     try:
         fields: dict[str, Any] = json.loads(read_text(_file(layout)))
-        return _Record(
-            tuple((str(name), int(part), int(size)) for name, part, size in fields["parts"]),
-            tuple(int(cut) for cut in fields["cuts"]),
-            {int(number): int(size) for number, size in fields["finished"].items()},
-        )
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        parts = tuple((str(name), int(part), int(size)) for name, part, size in fields["parts"])
+        cuts = np.array(fields["cuts"], np.int64)
+        finished = {int(number): int(size) for number, size in fields["finished"].items()}
+        if (np.diff(cuts) <= 0).any() or not set(finished) <= set(range(len(cuts) + 1)):
+            raise ValueError
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise damaged_part(_file(layout), layout.staging) from error
+    return _Record(parts, tuple(cuts.tolist()), finished)
