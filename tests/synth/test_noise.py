@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.synth.model.cpu_process import MODEL, NOISE, begin_noise, noise_at
+from borgtrace.synth.model.cpu_process import NOISE, begin_noise, model_of_2011, noise_at
 
 
 def values_of(
@@ -15,7 +15,7 @@ def values_of(
 ) -> list[float]:
     (noise,) = np.empty(1, dtype=NOISE)
     begin_noise(noise, np.uint64(key))
-    return [noise_at(MODEL, noise, row, window) for window in windows]
+    return [noise_at(model_of_2011(), noise, row, window) for window in windows]
 
 
 @pytest.mark.parametrize("key", [1, 2**40 + 17, 2**64 - 1])

@@ -7,6 +7,7 @@ block of this one.  Whatever it does not answer, because it was killed or met a 
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -158,6 +159,8 @@ def answering_beside(
     if not questions or not can_fork():
         yield None
         return
+    # What was imported stays for good: who looks for garbage in it would copy its pages.
+    gc.freeze()
     forks = multiprocessing.get_context("fork")
     receiver, sender = forks.Pipe(duplex=False)
     process = forks.Process(target=_answer_and_send, args=(questions, answer, sender), daemon=True)

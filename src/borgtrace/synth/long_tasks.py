@@ -16,10 +16,10 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.bounds import SHARED_FACTOR, SYNTHETIC_TASKS, Bounds, check_number
 from borgtrace.synth.model.classes import CLASSES, LONG
 from borgtrace.synth.model.cpu_process import (
-    MODEL,
     NOISE,
     CpuModel,
     begin_noise,
+    model_of_2011,
     random_second,
     window_average,
 )
@@ -161,7 +161,7 @@ def draw_long_tasks(
     tasks["first"] = 0 if shared_factor else rng.integers(0, WINDOWS_PER_WEEK, size=n)
     sampled = np.empty(offsets[-1], dtype=np.float32)
     averages = np.empty(offsets[-1], dtype=np.float32)
-    model = MODEL._replace(shared_factor=shared_factor)
+    model = model_of_2011()._replace(shared_factor=shared_factor)
     process_key = np.uint64(key(seed, "process"))
     _fill(model, process_key, tasks, offsets, sampled, averages)
     return LongTasks(

@@ -298,10 +298,14 @@ class Evidence:
         lengths = self.blocks.lengths[0]
         shares = counts.sum(axis=1) / lengths.sum()
         resampled_lengths = self.blocks.times @ lengths
-        resampled_shares = (self.blocks.times @ counts.T) / resampled_lengths[:, None]
+        # Most machines never overflow, nor do they in any resample.
+        overflowing = counts[counts.any(axis=1)]
+        if not len(overflowing):
+            overflowing = counts[:1]
+        resampled_shares = (self.blocks.times @ overflowing.T) / resampled_lengths[:, None]
         above = self.blocks.interval(
             float((shares > self.target).mean()),
-            (resampled_shares > self.target).mean(axis=1),
+            (resampled_shares > self.target).sum(axis=1) / len(counts),
         )
         worst = self.blocks.interval(float(shares.max()), resampled_shares.max(axis=1))
         return above, worst
