@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import NamedTuple
 
@@ -72,7 +73,10 @@ class ChosenTraces:
         )
         # Numbered once: how traces are divided, and what sets share, depend on the same groups.
         self.groups = cache(self.traces.groups)
-        self.sets = divide(options, self.traces, self.groups)
+        with ThreadPoolExecutor(1) as background:
+            # Asked for later, but numbered now, while another core has nothing to do.
+            background.submit(lambda: [self.groups(kind) for kind in ("user", "logical name")])
+            self.sets = divide(options, self.traces, self.groups)
         # Only the columns that were read tell which static features are words.
         words = self.traces.static_words
         numbers = tuple(name for name in options.static if name not in words)

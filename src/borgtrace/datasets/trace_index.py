@@ -170,22 +170,27 @@ def select_traces(
     """
     check_predicate(store, selection)
     columns = DETAILS | {f"static {name}": sql for name, sql in statics.items()}
-    # Beside what one thread does with the answers of other queries.
+    # Beside what other threads do, since no query has work for all of them at all times.
     with ThreadPoolExecutor(1) as background:
-        counts_removed = background.submit(count_removed, store, selection)
+        counting = background.submit(count_and_shuffle, store, selection, seed)
         candidates = fetch_candidates(store, selection, columns, is_original=is_original)
-        matching = candidates.matching
-        if not len(matching):
-            raise UsageError(
-                "selection",
-                f"no {INSTANCE_NAMES[selection.instances]} matches",
-                expected="at least one",
-                got=f"0 where {selection.condition(store.manifest.dialect)}",
-                way_out=f"see borgtrace dataset {shell_word(store.path)} --histogram",
-            )
-        drawn = shuffled(matching, seed)[: selection.sample]
-        details = fetch_details(store, selection, columns, candidates, drawn)
-        removed = counts_removed.result()
+        counted = counting.result()
+    matching = candidates.matching
+    if not len(matching):
+        raise UsageError(
+            "selection",
+            f"no {INSTANCE_NAMES[selection.instances]} matches",
+            expected="at least one",
+            got=f"0 where {selection.condition(store.manifest.dialect)}",
+            way_out=f"see borgtrace dataset {shell_word(store.path)} --histogram",
+        )
+    shuffled_order = counted.shuffled_order
+    is_order_of_store = selection.gaps != "grid" and not is_original
+    if not is_order_of_store or len(shuffled_order) != len(matching):
+        shuffled_order = shuffled(matching, seed)
+    drawn = shuffled_order[: selection.sample]
+    details = fetch_details(store, selection, columns, candidates, drawn)
+    removed = counted.removed
     removed |= count_not_drawn(candidates, details.columns["n_windows"], selection)
     removed = {option: counts for option, counts in removed.items() if option == ALL or any(counts)}
     static_columns = take_statics(details.statics, statics)
@@ -197,6 +202,27 @@ def select_traces(
         n_matched=len(matching),
         removed=removed,
     )
+
+
+class CountedTasks(NamedTuple):
+    """What each criterion leaves out, and positions of as many tasks as seem to be left, shuffled."""
+
+    removed: dict[str, Counts]
+    shuffled_order: Index
+
+
+def count_and_shuffle(store: Store, selection: Selection, seed: int) -> CountedTasks:
+    """Count what each criterion leaves out, and shuffle as many tasks as are left if none is left out twice.
+
+    Parameters
+    ----------
+    store, selection, seed
+        As for :func:`select_traces`.
+    """
+    removed = count_removed(store, selection)
+    n_left_out = sum(n_traces for option, (n_traces, _) in removed.items() if option != ALL)
+    n_left = max(removed[ALL][0] - n_left_out, 0)
+    return CountedTasks(removed, shuffled(np.arange(n_left), seed))
 
 
 class StaticColumns(NamedTuple):
@@ -352,9 +378,11 @@ def fetch_candidates(
     if has_details:
         columns += f", {selected(details)}"
     table = query_tasks(store, selection, columns)
-    # The engine keeps the order of the files, but does not promise it; what is in order is sorted fast.
-    order = np.argsort(table.column("first_row").to_numpy(), kind="stable")
-    first_row = table.column("first_row").to_numpy()[order]
+    first_row = table.column("first_row").to_numpy()
+    # The engine keeps the order of the files, but does not promise it.
+    is_in_order = bool((first_row[1:] >= first_row[:-1]).all())
+    order = slice(None) if is_in_order else np.argsort(first_row, kind="stable")
+    first_row = first_row[order]
     n_windows = table.column("n_windows").to_numpy()[order]
 
     slot = np.zeros_like(first_row)
@@ -364,7 +392,8 @@ def fetch_candidates(
         slot = np.empty_like(first_row)
         length = np.empty_like(first_row)
         start_time = np.asarray(store.array("start_time"))
-        grid_spans(start_time, first_row, n_windows, GRID_SECONDS, slot, length)
+        # Copies, since compiled code takes what Arrow lends for read-only, and that for another type.
+        grid_spans(start_time, first_row.copy(), n_windows.copy(), GRID_SECONDS, slot, length)
         shortest = selection.min_length or 1
         longest = selection.max_length or np.iinfo(np.int64).max
         matching = np.flatnonzero((length >= shortest) & (length <= longest))
