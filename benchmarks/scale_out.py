@@ -294,22 +294,22 @@ def make_raw(folder: Path, rows: int) -> None:
 
 
 def ask(store: str, engine: str, answers: str, memory: str) -> None:
-    """Ask all questions, write their answers and print the elapsed seconds of each, the longest first.
+    """Ask all questions as `analyze` does, write the answers and print the elapsed seconds of each, the longest first.
 
     No chart is drawn: that is work of the driver, and the same whatever the size of the data.
     """
     from borgtrace.catalog import questions
-    from borgtrace.question import EngineTables, Question
+    from borgtrace.question import EngineTables, Question, with_subjects
 
     folder = Path(answers)
     folder.mkdir(parents=True)
     tables = EngineTables.of(store, engine, memory=memory)
     seconds_of: dict[str, float] = {}
-    for name, question in questions().items():
-        if isinstance(question, Question):
-            begun = time.perf_counter()
-            pq.write_table(question.run(tables).table, folder / f"{name}.parquet")
-            seconds_of[name] = time.perf_counter() - begun
+    asked = [question for question in questions().values() if isinstance(question, Question)]
+    for question, subject in with_subjects(asked, tables):
+        begun = time.perf_counter()
+        pq.write_table(question.run(subject).table, folder / f"{question.name}.parquet")
+        seconds_of[question.name] = time.perf_counter() - begun
     for name in sorted(seconds_of, key=lambda name: -seconds_of[name]):
         print(f"{name} {seconds_of[name]:.1f}")
 

@@ -14,6 +14,7 @@ ALLOWED = {
     "cli/bigquery.py": "names of tables declared in lifecycle",
     "cli/commands/demo.py": "the command of a demo, which is run as one",
     "datasets/trace_index.py": "columns of a dataset, declared in its own module",
+    "engine/typed_sql.py": "types that Ibis writes, and a query that it compiled",
     "export/files/raw.py": "columns of a dialect of Google's, declared in schema",
     "export/jobs/sqlite.py": "columns of canonical tables, quoted where they are listed",
     "lifecycle/cache.py": "types that Ibis writes, and a query that it compiled",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,21 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace import engine
-from borgtrace.engine.spark import frame, spark_session
+from borgtrace.engine.spark import frame, map_ranges, spark_session
 from borgtrace.errors import EngineError
 from borgtrace.schema import TABLES
 from tests.bucket import Bucket, known_to, serving
 from tests.engine.conftest import on_spark, sample
 
 # Here, not in a test: scripts/mutants.py sees what is called of modules that are loaded by then.
-source = pytest.importorskip("borgtrace.engine.bucket_source", reason="pyspark is not installed")
+ranges = pytest.importorskip("borgtrace.engine.bucket_ranges")
 TABLE = TABLES["machine_events"]
 ROWS = sample(TABLE.name)
+BY_COLLECTION = {
+    "first.parquet": pa.table({"id": [1, 3, 7], "n": [16, 32, 1]}),
+    "second.parquet": pa.table({"id": [5, 8, 9], "n": [2, 4, 8]}),
+}
+"""Two files of a table, whose ranges of collections overlap."""
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +49,13 @@ def put(bucket: Bucket, name: str, rows: pa.Table) -> str:
     """Write a file, each row a row group, and return its URL."""
     pq.write_table(rows, bucket.root / name, row_group_size=1)
     return f"{bucket.url}/{name}"
+
+
+def put_by_collection(bucket: Bucket) -> tuple[str, ...]:
+    """Write the files of `BY_COLLECTION`, each of one row group, and return their URLs."""
+    for name, rows in BY_COLLECTION.items():
+        pq.write_table(rows, bucket.root / name)
+    return tuple(f"{bucket.url}/{name}" for name in BY_COLLECTION)
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
@@ -106,84 +117,96 @@ def test_a_table_in_a_bucket_is_joined_with_one_here_and_lacks_no_column(
     )
 
 
-def test_tasks_of_spark_read_some_columns_in_pieces(server: Bucket) -> None:
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
-
-    urls = [put(server, name, ROWS) for name in ("a.parquet", "b.parquet")]
-    kinds = {
-        "platform": StringType(),
-        "machine_id": LongType(),
-        "later": LongType(),
-    }
-    names = {
-        "platform": "platform_id",
-        "machine_id": "machine_id",
-        "later": None,
-    }
-    schema = StructType([StructField(name, kind) for name, kind in kinds.items()])
-    reader = source.BucketSource({"made_of": json.dumps([urls, names, 2])}).reader(schema)
-    pieces = reader.partitions()
-    assert [piece.value for piece in pieces] == [(url, piece) for url in urls for piece in (0, 1)]
-    wanted = pa.table(
-        {
-            "platform": ROWS["platform_id"].cast(pa.string()),
-            "machine_id": ROWS["machine_id"],
-            "later": pa.nulls(len(ROWS), pa.int64()),
-        }
+def test_a_task_computes_the_rows_of_its_range(server: Bucket) -> None:
+    urls = put_by_collection(server)
+    groups = {"t": ranges.row_groups(urls, "id"), "m": [ranges.RowGroup(urls[0], 0, None, None)]}
+    halves = ranges.divide(groups, 2)
+    assert [(half.first, half.last, half.files["t"]) for half in halves] == [
+        (None, 4, urls[:1]),
+        (5, None, urls),
+    ]
+    columns_sql = 'CAST("id" AS BIGINT) AS "collection_id", CAST("n" AS BIGINT) AS "n"'
+    query = ranges.RangeQuery(
+        sql="SELECT sum(n)::BIGINT AS n, (SELECT count(*) FROM m) AS m FROM t",
+        tables={
+            "t": ranges.RemoteTable(urls, columns_sql, "id"),
+            "m": ranges.RemoteTable(urls[:1], columns_sql, None),
+        },
+        ranges=halves,
+        schema=pa.schema({"n": pa.int64(), "m": pa.int32()}),
+        memory="100MB",
     )
-    for piece, begin in zip(pieces, (0, 1, 0, 1), strict=True):
-        found = pa.Table.from_batches(reader.read(piece))
-        assert found.schema == wanted.schema
-        assert found.to_pydict() == wanted.take(list(range(begin, len(ROWS), 2))).to_pydict()
+    numbers = pa.record_batch({"id": [1, 0]})
+    found = pa.Table.from_batches(query.compute([numbers]))
+    # Of what has no collections each range has all rows.
+    assert found.to_pydict() == {"n": [1 + 2 + 4 + 8, 16 + 32], "m": [3, 3]}
+    assert found.schema == query.schema
+
+
+def test_a_function_gets_all_rows_of_a_range(server: Bucket) -> None:
+    urls = put_by_collection(server)
+    query = ranges.RangeQuery(
+        sql="SELECT n FROM t",
+        tables={"t": ranges.RemoteTable(urls, '"id" AS collection_id, "n"', "id")},
+        ranges=ranges.divide({"t": ranges.row_groups(urls, "id")}, 2),
+        schema=pa.schema({"lowest": pa.int64()}),
+        memory="100MB",
+        function=lambda rows: pa.table({"lowest": [min(rows["n"].to_pylist())]}),
+    )
+    found = pa.Table.from_batches(query.compute([pa.record_batch({"id": [0, 1]})]))
+    assert found["lowest"].to_pylist() == [16, 1]
 
 
 @pytest.mark.scale
 @on_spark
 def test_spark_reads_of_a_bucket_the_columns_of_a_question_alone(con: Any, bucket: Bucket) -> None:
-    session, far = (
-        spark_session(con),
-        engine.read_table(
-            con,
-            TABLE,
-            [put(bucket, "a.parquet", ROWS)],
-            name="far",
-        ),
+    far = engine.read_table(
+        con,
+        TABLE,
+        [put(bucket, "a.parquet", ROWS)],
+        name="far",
     )
-    absent = "a column of far that is not read"
     # Where no column is needed, one is read, as rows are counted by something.
-    for question, read in (
-        (far.count().as_table(), "time"),
-        (far.select("machine_id"), "machine_id"),
-    ):
-        assert len(engine.to_arrow(question)) == (1 if read == "time" else len(ROWS))
-        for name in TABLE.names:
-            plan = session.table("far").select(name)._jdf.queryExecution().analyzed().toString()
-            # The last line is what is read, the one above it what is made of that.
-            *_, made, files = plan.strip().splitlines()
-            assert f"{read}#" in files
-            assert name == read or f"{name}#" not in files
-            assert made.count(absent) == len(TABLE.names) - 1
+    counted = far.order_by("time").limit(3).count().as_table()
+    for question, read in ((counted, "time"), (far.order_by("time").select("time"), "time")):
+        plan = frame(con, question)._jdf.queryExecution().analyzed().toString()
+        (computed,) = (line for line in plan.splitlines() if "MapInArrow" in line)
+        assert f"{read}#" in computed
+        assert "machine_id#" not in computed
+        assert plan.count("a column that is not read") == len(TABLE.names) - 1
+
+
+@on_spark
+def test_tasks_call_a_function_with_all_rows_of_ranges(con: Any, bucket: Bucket) -> None:
+    table = TABLES["collection_events"]
+    rows = sample(table.name)
+    far = engine.read_table(con, table, [put(bucket, "events.parquet", rows)], name="far")
+
+    def largest(rows: pa.Table) -> pa.Table:
+        return pa.table({"largest": [max(rows["collection_id"].to_pylist())]})
+
+    schema = pa.schema({"largest": pa.int64()})
+    made = map_ranges(con, far.select("collection_id"), largest, schema)
+    assert made is not None
+    found = made.toArrow()["largest"].to_pylist()
+    assert len(found) == 2
+    assert max(found) == max(rows["collection_id"].to_pylist())
+    # Rows that the engine has to put together first are in no range.
+    assert map_ranges(con, far.order_by("collection_id"), largest, schema) is None
+    assert map_ranges(con, far.select("type").distinct(), largest, schema) is None
 
 
 @pytest.mark.scale
 @on_spark
-def test_few_files_of_a_bucket_are_shared_by_all_cores(con: Any, bucket: Bucket) -> None:
-    urls = [put(bucket, f"{number}.parquet", ROWS) for number in range(3)]
-    for files, tasks in ((urls[:1], 2), (urls, 3)):
-        times = engine.read_table(
-            con,
-            TABLE,
-            files,
-            name="far",
-        ).select("time")
-        assert frame(con, times).rdd.getNumPartitions() == tasks
-    one = engine.read_table(
+def test_a_table_in_a_bucket_is_read_by_tasks_alone(con: Any, bucket: Bucket) -> None:
+    engine.read_table(
         con,
         TABLE,
-        urls[:1],
+        [put(bucket, "a.parquet", ROWS)],
         name="far",
-    ).select("time")
-    assert sorted(engine.to_arrow(one)["time"].to_pylist()) == sorted(ROWS["time"].to_pylist())
+    )
+    with pytest.raises(Exception, match="far is read by tasks alone"):
+        spark_session(con).table("far").toArrow()
 
 
 @on_spark

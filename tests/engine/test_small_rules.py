@@ -209,6 +209,10 @@ def test_what_spark_is_asked_for() -> None:
         "512m",
     )
     assert "spark.driver.memory" not in there
+    # On a cluster Java compiles lightly, unless the user's own options, which come later, say otherwise.
+    for process in ("driver", "executor"):
+        assert there[f"spark.{process}.defaultJavaOptions"] == "-XX:TieredStopAtLevel=1"
+        assert f"spark.{process}.defaultJavaOptions" not in here
 
 
 def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:

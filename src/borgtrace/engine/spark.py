@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import ibis
+import ibis.expr.operations as ops
 import pyarrow as pa
 import sqlglot
-from ibis.expr.operations import PhysicalTable
 
 from borgtrace.engine.columns_read import columns_read
 from borgtrace.engine.dtypes import ibis_schema
+from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.refusal import IN_BUCKET, refusal
+from borgtrace.engine.spark_parts import (
+    MEMORY,
+    compute_rows,
+    forget_remote,
+    register_remote,
+    remote_tables,
+    show_part,
+)
 from borgtrace.engine.spark_session import divide_shuffles, open_session
+from borgtrace.engine.splitting import merge, parts_of
 from borgtrace.engine.stored import stored_names
 from borgtrace.schema import Table
 from borgtrace.storage import BUCKETS
@@ -28,8 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATTERN = re.compile(r"([*?\[\]{}\\,])")
-_IN_BUCKET = "borgtrace.in_bucket."
-"""Prefix of the session's properties that say which views are tables in a bucket."""
+_SERIAL = count()
 _VIEWS = Lock()
 """Held while a data frame is made: it keeps the views that it was made of, which other threads may then replace."""
 
@@ -63,6 +72,7 @@ def connect(
         **conf,
     )
     divide_shuffles(session, n_rows)
+    session.conf.set(MEMORY, parse_memory(memory))
     return ibis.pyspark.connect(session)
 
 
@@ -90,15 +100,9 @@ def register(
     session = spark_session(con)
     schema = ibis_schema(table)
     if paths and paths[0].startswith(BUCKETS):
-        remote = {
-            "files": list(paths),
-            "types": {column: str(dtype) for column, dtype in schema.items()},
-            "stored_names": stored_names(table, paths),
-        }
-        session.conf.set(_IN_BUCKET + name, json.dumps(remote))
-        _show_columns(session, name, remote, schema.names)
+        register_remote(session, table, paths, name)
         return
-    session.conf.unset(_IN_BUCKET + name)
+    forget_remote(name)
     if paths:
         # Spark itself reads columns that the files lack as NULL.
         names = stored_names(table, paths)
@@ -123,57 +127,65 @@ def collect(con: Backend, expr: ibis.Table) -> pa.Table:
 
 
 def frame(con: Backend, expr: ibis.Table) -> DataFrame:
-    """Return an expression as a data frame of Spark that reads of tables in a bucket only the columns it needs."""
+    """Return an expression as a data frame of Spark; what tasks can compute of tables in a bucket, they compute."""
     con._run_pre_execute_hooks(expr)  # registers in-memory tables and functions of the expression
-    session = spark_session(con)
-    query = con.compile(expr)
-    columns_of_table = {table.name: table.schema.names for table in expr.op().find(PhysicalTable)}
     with _VIEWS:
-        remote_tables = {}
-        for name in columns_of_table:
-            properties = session.conf.get(_IN_BUCKET + name, None)
-            if properties is not None:
-                remote_tables[name] = json.loads(properties)
-        if remote_tables:
-            tree = sqlglot.parse_one(query, read=con.dialect)
-            needed = columns_read(tree, columns_of_table, con.dialect)
-            for name, remote in remote_tables.items():
-                _show_columns(session, name, remote, needed[name])
+        return _frame(con, expr)
+
+
+def _frame(con: Backend, expr: ibis.Table) -> DataFrame:
+    session = spark_session(con)
+    remote = remote_tables(table.name for table in expr.op().find(ops.PhysicalTable))
+    part_of_view = {f"part_{next(_SERIAL)}": part for part in parts_of(expr, remote)}
+    replaced = {}
+    for view, part in part_of_view.items():
+        replaced[part.node] = merge(part, ops.DatabaseTable(view, part.rows.schema, con))
+    rest = expr.op().replace(replaced)
+    query = con.compile(rest.to_expr())
+    if part_of_view:
+        columns_of_table = {
+            table.name: table.schema.names for table in rest.find(ops.PhysicalTable)
+        }
+        tree = sqlglot.parse_one(query, read=con.dialect)
+        needed = columns_read(tree, columns_of_table, con.dialect)
+        for view, part in part_of_view.items():
+            show_part(session, view, part.rows, needed[view])
+    try:
         return session.sql(query)
+    finally:
+        for view in part_of_view:
+            # The data frame has the plan of the view.
+            session.catalog.dropTempView(view)
 
 
-def _show_columns(
-    session: SparkSession,
-    name: str,
-    remote: dict[str, Any],
-    columns: Collection[str],
-) -> None:
-    """Make the view of a table in a bucket with some of its columns, or its first one."""
-    from ibis.backends.pyspark.datatypes import PySparkSchema
-    from pyspark.sql import functions
+def map_ranges(
+    con: Backend,
+    rows: ibis.Table,
+    function: Callable[[pa.Table], pa.Table],
+    schema: pa.Schema,
+) -> DataFrame | None:
+    """Let tasks call a function with all rows of a range of collections at a time.
 
-    from borgtrace.engine.bucket_source import BucketSource
+    Parameters
+    ----------
+    con
+        Connection from :func:`connect`.
+    rows
+        An expression.
+    function
+        Makes rows of rows.
+    schema
+        Of the rows that it makes.
 
-    files = remote["files"]
-    schema = PySparkSchema.from_ibis(ibis.schema(remote["types"]))
-    # Where no column is needed, one is read all the same: rows are counted by something.
-    read_names = set(columns) or {schema[0].name}
-    read_fields = [field for field in schema if field.name in read_names]
-    # A file for each task, or a share of its row groups where files are fewer than cores.
-    pieces = -(-session.sparkContext.defaultParallelism // len(files))
-    session.dataSource.register(BucketSource)
-    source = session.read.format(BucketSource.name()).schema(type(schema)(read_fields))
-    made_of = json.dumps([files, remote["stored_names"], pieces])
-    rows = source.option("made_of", made_of).load()
-    # Spark drops the others, as nothing needs them; should anything do, this is an error, not a NULL.
-    absent = functions.raise_error(functions.lit(f"a column of {name} that is not read"))
-    values = []
-    for field in schema:
-        if field.name in read_names:
-            values.append(field.name)
-        else:
-            values.append(absent.cast(field.dataType).alias(field.name))
-    rows.select(*values).createOrReplaceTempView(name)
+    Returns
+    -------
+    DataFrame or None
+        None where tasks cannot compute the rows by themselves.
+    """
+    remote = remote_tables(table.name for table in rows.op().find(ops.PhysicalTable))
+    parts = [part for part in parts_of(rows, remote) if part.node == rows.op()]
+    is_spread = any(not part.is_whole and not part.is_merged for part in parts)
+    return compute_rows(spark_session(con), rows, function, schema) if is_spread else None
 
 
 def spark_session(con: Backend) -> SparkSession:

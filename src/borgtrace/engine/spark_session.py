@@ -31,6 +31,10 @@ _SHARED_PROPERTIES = {
     # A task takes one core: its kernels must not start a thread for each.
     "spark.executorEnv.NUMBA_NUM_THREADS": "1",
 }
+_COMPILED_LIGHTLY = "-XX:TieredStopAtLevel=1"
+"""Of a command, Java would spend more on making its code fast than on running it, in each executor again.
+
+`spark.executor.extraJavaOptions` of the user comes later, and counts."""
 _LEAST_MEGABYTES = 512
 """Spark refuses to start a driver with less than 450 MB."""
 PATIENCE = 20.0
@@ -119,6 +123,8 @@ def session_properties(url: str, memory: str, temp_directory: Path | None) -> di
     }
     if not url.startswith("local"):
         properties["spark.executor.memory"] = f"{megabytes}m"
+        for process in ("driver", "executor"):
+            properties[f"spark.{process}.defaultJavaOptions"] = _COMPILED_LIGHTLY
         return properties
     properties["spark.driver.memory"] = f"{megabytes}m"
     # A laptop's own host name often resolves to nothing, or to a network that is not up.

@@ -15,6 +15,7 @@ import ibis
 
 from borgtrace.engine import read_table
 from borgtrace.engine.identifiers import literal, quoted
+from borgtrace.engine.typed_sql import typed_sql
 from borgtrace.lifecycle.derived import Derived
 from borgtrace.lifecycle.pieces import PIECE, pieces
 from borgtrace.schema import Dialect
@@ -149,7 +150,7 @@ def hold(expr: ibis.Table, name: str) -> ibis.Table:
 
         frame(con, expr).cache().createOrReplaceTempView(name)
     else:
-        con.raw_sql(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS {_typed_sql(con, expr)}")
+        con.raw_sql(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS {typed_sql(con, expr)}")
     return con.table(name)
 
 
@@ -168,17 +169,6 @@ def drop(table: ibis.Table) -> None:
         con._session.catalog.dropTempView(name)
     else:
         con.raw_sql(f"DROP TABLE {quoted(name)}")
-
-
-def _typed_sql(con: ibis.backends.BaseBackend, expr: ibis.Table) -> str:
-    """Write an expression as DuckDB SQL with its exact types: DuckDB itself adds integers up as HUGEINT."""
-    con._run_pre_execute_hooks(expr)  # registers in-memory tables of the expression
-    casts = []
-    for name, dtype in expr.schema().items():
-        column = quoted(name)
-        type_name = con.compiler.type_mapper.to_string(dtype)
-        casts.append(f"CAST({column} AS {type_name}) AS {column}")
-    return f"SELECT {', '.join(casts)} FROM ({con.compile(expr)})"
 
 
 def _compute(
@@ -233,5 +223,5 @@ def _copy(
     expr: ibis.Table,
     target: Path,
 ) -> None:
-    rows = _typed_sql(con, expr)
+    rows = typed_sql(con, expr)
     con.raw_sql(f"COPY ({rows}) TO {literal(str(target))} (FORMAT parquet, COMPRESSION zstd)")

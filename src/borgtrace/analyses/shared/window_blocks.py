@@ -293,11 +293,9 @@ def sum_in_workers(tables: Tables, rows: ibis.Table, kernel: Kernel) -> NDArray[
     kernel
         From a sorted block to an array of integers, of the same shape for every block.
     """
-    from borgtrace.engine.spark import frame, frame_to_arrow
+    from borgtrace.engine.spark import frame, frame_to_arrow, map_ranges
 
     backend: Any = ibis.get_backend(rows)
-    n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_RANGE)
-    blocks = rows.mutate(block=rows.collection_id % max(n_blocks, MIN_WORKER_BLOCKS))
 
     def nonzero_sums(block: pa.Table) -> pa.Table:
         sums = kernel(in_order(block.combine_chunks())).ravel()
@@ -305,8 +303,14 @@ def sum_in_workers(tables: Tables, rows: ibis.Table, kernel: Kernel) -> NDArray[
         positions = np.flatnonzero(sums)
         return pa.table({"position": positions.astype(np.int64), "value": sums[positions]})
 
-    grouped = frame(backend, blocks).groupBy("block")
-    sums_of_blocks = frame_to_arrow(grouped.applyInArrow(nonzero_sums, "position long, value long"))
+    schema = pa.schema({"position": pa.int64(), "value": pa.int64()})
+    made = map_ranges(backend, rows, nonzero_sums, schema)
+    if made is None:
+        n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_RANGE)
+        blocks = rows.mutate(block=rows.collection_id % max(n_blocks, MIN_WORKER_BLOCKS))
+        grouped = frame(backend, blocks).groupBy("block")
+        made = grouped.applyInArrow(nonzero_sums, "position long, value long")
+    sums_of_blocks = frame_to_arrow(made)
     # The shape of a kernel's result does not depend on the rows: an empty block gives it.
     empty_result = kernel(rows.schema().to_pyarrow().empty_table())
     total = np.zeros(empty_result.size, dtype=np.int64)

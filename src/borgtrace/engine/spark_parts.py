@@ -1,0 +1,206 @@
+"""Parts of expressions over tables in a bucket, as views of Spark whose rows tasks compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import ibis
+import ibis.expr.operations as ops
+import pyarrow as pa
+
+from borgtrace.engine.bucket_ranges import (
+    KEY,
+    CollectionRange,
+    RangeQuery,
+    RemoteTable,
+    RowGroup,
+    divide,
+    row_groups,
+)
+from borgtrace.engine.dtypes import ibis_schema
+from borgtrace.engine.embedded import columns_sql
+from borgtrace.engine.identifiers import quoted
+from borgtrace.engine.stored import stored_names
+from borgtrace.engine.typed_sql import duckdb_sql
+from borgtrace.schema import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MEMORY = "borgtrace.memory"
+"""The session's property that says how many bytes DuckDB may take in an executor."""
+_BROADCAST_LIMITS = {
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "10MB",
+}
+"""Of planned sizes, and of those that were found."""
+_ROWS_OF_RANGE = 10_000_000
+"""Rows that DuckDB computes at a time, at most: groups that many collections share are merged from few ranges."""
+_ROWS_IN_MEMORY = 2_000_000
+"""The same for a function, which takes them all at once: about 200 MB."""
+_REMOTE: dict[str, RemoteTable] = {}
+"""Views that stand for tables in a bucket; a process has one session."""
+_ROW_GROUPS: dict[str, list[RowGroup]] = {}
+"""Those of tables that were read already."""
+
+
+def register_remote(
+    session: SparkSession,
+    table: Table,
+    files: Sequence[str],
+    name: str,
+) -> None:
+    """Register files of a bucket as the view `name`, by which Ibis knows its columns; tasks read the files instead.
+
+    Parameters
+    ----------
+    session
+        The session.
+    table
+        What the files hold.
+    files
+        URLs of Parquet files, at least one.
+    name
+        Name in SQL.
+    """
+    from ibis.backends.pyspark.datatypes import PySparkSchema
+    from pyspark.sql import functions
+
+    forget_remote(name)
+    # Spark takes what tasks compute for small, as it knows only how many they are: it must not send that to all
+    # executors before it knows the size.
+    for property_name, limit in _BROADCAST_LIMITS.items():
+        session.conf.set(property_name, limit)
+    names = stored_names(table, files)
+    column_sql = {column: quoted(stored) for column, stored in names.items() if stored}
+    _REMOTE[name] = RemoteTable(tuple(files), columns_sql(table, column_sql), names.get(KEY))
+    schema = PySparkSchema.from_ibis(ibis_schema(table))
+    absent = functions.raise_error(functions.lit(f"{name} is read by tasks alone"))
+    values = [functions.lit(None).cast(field.dataType).alias(field.name) for field in schema]
+    session.range(1).where(absent.isNotNull()).select(*values).createOrReplaceTempView(name)
+
+
+def forget_remote(name: str) -> None:
+    """Take note that a view stands for no table in a bucket."""
+    _REMOTE.pop(name, None)
+    _ROW_GROUPS.pop(name, None)
+
+
+def remote_tables(names: Iterable[str]) -> dict[str, RemoteTable]:
+    """Return the tables in a bucket among some names."""
+    return {name: _REMOTE[name] for name in names if name in _REMOTE}
+
+
+def show_part(
+    session: SparkSession,
+    view: str,
+    rows: ops.Relation,
+    columns: Collection[str],
+) -> None:
+    """Make a view of what tasks compute, with some of its columns, or its first one.
+
+    Parameters
+    ----------
+    session
+        The session.
+    view
+        Name of the view.
+    rows
+        What tasks compute: an expression over tables in a bucket.
+    columns
+        Those that are needed.
+    """
+    from ibis.backends.pyspark.datatypes import PySparkSchema
+    from pyspark.sql import functions
+
+    # Where no column is needed, one is made all the same: rows are counted by something.
+    names = [name for name in rows.schema if name in columns] or rows.schema.names[:1]
+    schema = PySparkSchema.from_ibis(rows.schema)
+    made = compute_rows(session, rows.to_expr().select(*names))
+    # Spark drops the others, as nothing needs them; should anything do, this is an error, not a NULL.
+    absent = functions.raise_error(functions.lit("a column that is not read"))
+    values = []
+    for field in schema:
+        if field.name in names:
+            values.append(functions.col(field.name))
+        else:
+            values.append(absent.cast(field.dataType).alias(field.name))
+    made.select(*values).createOrReplaceTempView(view)
+
+
+def compute_rows(
+    session: SparkSession,
+    rows: ibis.Table,
+    function: Callable[[pa.Table], pa.Table] | None = None,
+    schema: pa.Schema | None = None,
+) -> DataFrame:
+    """Let tasks compute an expression over tables in a bucket.
+
+    Parameters
+    ----------
+    session
+        The session.
+    rows
+        The expression.
+    function
+        What is made of all rows of a range of collections; the rows themselves where None.
+    schema
+        Of that.
+    """
+    from ibis.backends.pyspark.datatypes import PySparkSchema
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    spark_schema = from_arrow_schema(schema) if schema else PySparkSchema.from_ibis(rows.schema())
+    tables = remote_tables(table.name for table in rows.op().find(ops.PhysicalTable))
+    query = RangeQuery(
+        sql=duckdb_sql(rows),
+        tables=tables,
+        ranges=_ranges(
+            tables,
+            session.sparkContext.defaultParallelism,
+            _ROWS_IN_MEMORY if function else _ROWS_OF_RANGE,
+        ),
+        schema=to_arrow_schema(spark_schema),
+        memory=_memory_of_task(session),
+        function=function,
+    )
+    return _numbers(session, len(query.ranges)).mapInArrow(query.compute, spark_schema)
+
+
+def _numbers(session: SparkSession, n: int) -> DataFrame:
+    """Return the numbers from 0, in a partition for each core: a task costs more than a small range."""
+    return session.range(0, n, 1, min(n, session.sparkContext.defaultParallelism))
+
+
+def _ranges(
+    tables: Mapping[str, RemoteTable], n_cores: int, most_rows: int
+) -> list[CollectionRange]:
+    """Return the ranges of collections that tasks compute: one for each core, or more."""
+    groups = {}
+    files_of_whole_tables = {}
+    for name, table in tables.items():
+        if table.key is None:
+            files_of_whole_tables[name] = table.files
+            continue
+        if name not in _ROW_GROUPS:
+            _ROW_GROUPS[name] = row_groups(table.files, table.key)
+        groups[name] = _ROW_GROUPS[name]
+    if not groups:
+        return [CollectionRange(None, None, files_of_whole_tables)]
+    n_rows = max(sum(group.n_rows for group in of_table) for of_table in groups.values())
+    ranges = divide(groups, max(n_cores, -(-n_rows // most_rows)))
+    return [
+        CollectionRange(one.first, one.last, {**one.files, **files_of_whole_tables})
+        for one in ranges
+    ]
+
+
+def _memory_of_task(session: SparkSession) -> str:
+    """Return the budget of DuckDB in a task: what an executor has is shared by its tasks."""
+    context = session.sparkContext
+    is_local = context.master.startswith("local")
+    # The driver counts as one.
+    n_executors = 1 if is_local else context._jsc.sc().getExecutorMemoryStatus().size() - 1
+    tasks_at_once = -(-context.defaultParallelism // max(n_executors, 1))
+    return f"{int(session.conf.get(MEMORY)) // tasks_at_once}B"
