@@ -25,6 +25,8 @@ QUESTIONS = (
     "utilization",  # usage joined with tasks
     "resubmission_gaps",  # windows over events
     "queueing",  # not applicable to 2011
+    "window_change",  # a kernel in the workers that makes rows
+    "change_sketch",  # two of them
     "sampling_period",  # a kernel in the workers
     "reservation",  # another one, with several columns
 )

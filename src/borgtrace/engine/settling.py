@@ -11,7 +11,9 @@ def settle() -> None:
     Between two tasks Spark collects garbage, which looks at all that was ever imported (30 ms), and forgets what is
     known of places of modules: Python then reads the directory of Spark's own zip file again (110 ms).
     """
-    gc.freeze()
+    # Once: what later tasks leave behind is still collected.
+    if not gc.get_freeze_count():
+        gc.freeze()
     for place, finder in list(sys.path_importer_cache.items()):
         # The directory itself stays known to `zipimport`, should a module be looked for.
         if isinstance(finder, zipimporter):

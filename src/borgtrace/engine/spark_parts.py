@@ -35,10 +35,10 @@ _BROADCAST_LIMITS = {
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "10MB",
 }
 """Of planned sizes, and of those that were found."""
-_ROWS_OF_RANGE = 10_000_000
-"""Rows that DuckDB computes at a time, at most: groups that many collections share are merged from few ranges."""
+_BYTES_OF_ROW = 250
+"""What DuckDB may need for a row of a range, where each is a group of its own."""
 _ROWS_IN_MEMORY = 2_000_000
-"""The same for a function, which takes them all at once: about 200 MB."""
+"""Most rows of a range for a function, which takes them all at once: about 200 MB."""
 _REMOTE: dict[str, RemoteTable] = {}
 """Views that stand for tables in a bucket; a process has one session."""
 _ROW_GROUPS: dict[str, list[RowGroup]] = {}
@@ -153,16 +153,15 @@ def compute_rows(
 
     spark_schema = from_arrow_schema(schema) if schema else PySparkSchema.from_ibis(rows.schema())
     tables = remote_tables(table.name for table in rows.op().find(ops.PhysicalTable))
+    memory = _memory_of_task(session)
+    # Groups that many collections share are merged from few ranges, but those of a range should fit into memory.
+    most_rows = _ROWS_IN_MEMORY if function else memory // _BYTES_OF_ROW
     query = RangeQuery(
         sql=duckdb_sql(rows),
         tables=tables,
-        ranges=_ranges(
-            tables,
-            session.sparkContext.defaultParallelism,
-            _ROWS_IN_MEMORY if function else _ROWS_OF_RANGE,
-        ),
+        ranges=_ranges(tables, session.sparkContext.defaultParallelism, most_rows),
         schema=to_arrow_schema(spark_schema),
-        memory=_memory_of_task(session),
+        memory=f"{memory}B",
         function=function,
     )
     return _numbers(session, len(query.ranges)).mapInArrow(query.compute, spark_schema)
@@ -196,11 +195,11 @@ def _ranges(
     ]
 
 
-def _memory_of_task(session: SparkSession) -> str:
-    """Return the budget of DuckDB in a task: what an executor has is shared by its tasks."""
+def _memory_of_task(session: SparkSession) -> int:
+    """Return the bytes that DuckDB may take in a task: what an executor has is shared by its tasks."""
     context = session.sparkContext
     is_local = context.master.startswith("local")
     # The driver counts as one.
     n_executors = 1 if is_local else context._jsc.sc().getExecutorMemoryStatus().size() - 1
     tasks_at_once = -(-context.defaultParallelism // max(n_executors, 1))
-    return f"{int(session.conf.get(MEMORY)) // tasks_at_once}B"
+    return int(session.conf.get(MEMORY)) // tasks_at_once

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses.changes.relative_change import GROWN, by_resource, task_pairs
 from borgtrace.analyses.shared import window_blocks as blocks
-from borgtrace.analyses.shared.window_passes import result_of_pass
+from borgtrace.analyses.shared.window_passes import result_of_pass, rows_on_workers
 from borgtrace.analyses.shared.windows import FINE_BITS, RESOURCES, regular
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
@@ -55,9 +55,13 @@ def over_tasks(tables: Tables, summary: ChangeSummary, asked: WindowPass) -> ir.
     asked
         Its :func:`pass_of_changes`, for tables whose rows are near.
     """
-    if not tables.has_blocks:
-        return summary.query(by_resource(task_pairs(regular(tables.instance_usage), "slot")))
-    return ibis.memtable(result_of_pass(tables, asked))
+    if tables.has_blocks:
+        return ibis.memtable(result_of_pass(tables, asked))
+    if tables.engine != "duckdb":
+        rows = rows_on_workers(tables, asked)
+        if rows is not None:
+            return ibis.memtable(rows)
+    return summary.query(by_resource(task_pairs(regular(tables.instance_usage), "slot")))
 
 
 def pass_of_changes(

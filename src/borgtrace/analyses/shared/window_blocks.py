@@ -323,6 +323,32 @@ def sum_in_workers(tables: Tables, rows: ibis.Table, kernel: Kernel) -> NDArray[
     return total.reshape(empty_result.shape)
 
 
+def rows_in_workers(rows: ibis.Table, kernel: Callable[[pa.Table], pa.Table]) -> pa.Table | None:
+    """Let Spark's workers make rows of their ranges of collections; return all that they made.
+
+    Parameters
+    ----------
+    rows
+        Windows with the columns of their tasks.
+    kernel
+        From a sorted block to a few rows, with the same columns for every block.
+
+    Returns
+    -------
+    pa.Table or None
+        None where the rows are in no ranges.
+    """
+    from borgtrace.engine.spark import frame_to_arrow, map_ranges
+
+    schema = kernel(rows.schema().to_pyarrow().empty_table()).schema
+
+    def summarize(block: pa.Table) -> pa.Table:
+        return kernel(in_order(block.combine_chunks()))
+
+    made = map_ranges(ibis.get_backend(rows), rows, summarize, schema)
+    return None if made is None else frame_to_arrow(made).cast(schema)
+
+
 def column(block: pa.Table, name: str) -> NDArray[np.float64]:
     """Return a column as float64, NaN where it is NULL.
 

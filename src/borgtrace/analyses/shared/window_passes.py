@@ -69,9 +69,30 @@ def scan(tables: Tables, together: Sequence[WindowPass]) -> list[Any]:
 
 def sum_on_workers(tables: Tables, asked: WindowPass) -> Any:
     """Return the result of a pass, an array that Spark's workers add up."""
+    return blocks.sum_in_workers(
+        tables,
+        rows_of_pass(tables, asked),
+        kernel_of_pass(tables, asked),
+    )
+
+
+def rows_on_workers(tables: Tables, asked: WindowPass) -> pa.Table | None:
+    """Return the rows that Spark's workers make in a pass; None where windows do not lie in ranges that each has whole.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    asked
+        The pass, which needs no result of another.
+    """
+    return blocks.rows_in_workers(rows_of_pass(tables, asked), kernel_of_pass(tables, asked))
+
+
+def rows_of_pass(tables: Tables, asked: WindowPass) -> ir.Table:
+    """Return the windows of a pass with the columns of their tasks."""
     usage, tasks = windows_of_passes(tables, [asked])
-    rows = usage if tasks is None else lookup(usage, tasks, TASK)
-    return blocks.sum_in_workers(tables, rows, kernel_of_pass(tables, asked))
+    return usage if tasks is None else lookup(usage, tasks, TASK)
 
 
 def kernel_of_pass(tables: Tables, one: WindowPass) -> Callable[[pa.Table], Any]:
