@@ -44,7 +44,6 @@ OWN_FILES = {
     "fetch/digests.py": "what it has just fetched",
     "forecast/saved.py": "a file that open_regular has opened before",
     "ingest/build/damaged_staging.py": "a staged part, to tell whether it is damaged",
-    "ingest/build/converted_build.py": "a part that it has just written",
     "ingest/convert/conversion.py": "a part that it has just written",
     "ingest/find/recognition.py": "a file that open_regular opened",
     "ingest/read/parquet.py": "a raw file that was recognized",

@@ -11,18 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.ingest.build.converted_build import count_broken_rows
+from borgtrace.ingest.build.converted_sorting import BrokenRows
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.convert.conversion import open_rows
 from borgtrace.ingest.convert.conversion_terms import Basis, Terms
 from borgtrace.ingest.convert.converted_usage import (
+    WindowCutter,
     are_cut_when_sorted,
-    cut_windows,
     usual_step,
     windows_sql,
 )
 from borgtrace.ingest.files.staged_part import StagedPart
-from borgtrace.schema import DIALECTS
+from borgtrace.schema import DIALECTS, TABLES
 from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.dialects.declaration import declared_dialect
 from borgtrace.schema.time import SECOND
@@ -179,9 +179,16 @@ def test_sorted_windows_are_cut_where_the_next_of_the_same_task_begins(rows: int
             "end_time": pa.array([300, 590, 900, 900, 1000, 1100, 1399], pa.int64()),
         }
     )
-    cut = pa.Table.from_batches(cut_windows(windows[at : at + rows] for at in range(0, 7, rows)))
+    cutter = WindowCutter()
+    cut = pa.Table.from_batches(cutter.cut(windows[at : at + rows] for at in range(0, 7, rows)))
     assert cut.column("end_time").to_pylist() == [290, 590, 900, 900, 1000, 1099, 1399]
     assert cut.drop("end_time").equals(pa.Table.from_batches([windows]).drop("end_time"))
+    assert cutter.has_common_starts
+    # Without the second row of one time; that of another instance at the same time is none.
+    others = windows.filter(pa.array([True, True, True, False, True, True, True]))
+    cutter = WindowCutter()
+    assert pa.Table.from_batches(cutter.cut([others])).num_rows == 6
+    assert not cutter.has_common_starts
 
 
 def test_windows_that_say_their_end_or_length() -> None:
@@ -202,14 +209,14 @@ def test_windows_that_say_their_end_or_length() -> None:
 
 
 def test_rows_that_break_a_rule_and_are_stored_are_counted_over_all_files(tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in ("a.parquet", "b.parquet")]
-    for path, lengths in zip(paths, ([300, 301], [600]), strict=True):
+    broken = BrokenRows(TABLES["instance_usage"], DIALECTS["azure-2019"])
+    assert broken.total() == {}
+    for lengths in ([300, 301], [600]):
         windows = [{"start_time": 0, "end_time": length * SECOND} for length in lengths]
-        pq.write_table(arrow("instance_usage", windows), path)
-    assert count_broken_rows(DIALECTS["azure-2019"], "instance_usage", paths) == {
-        "window_over_300s": 2
-    }
-    assert count_broken_rows(DIALECTS["azure-2019"], "instance_usage", []) == {}
+        with broken.watch(tmp_path, 0) as take:
+            for batch in arrow("instance_usage", windows).to_batches():
+                take(batch)
+    assert broken.total() == {"window_over_300s": 2}
 
 
 def test_the_usual_step_of_a_counter() -> None:

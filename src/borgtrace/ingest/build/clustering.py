@@ -25,18 +25,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.engine import SparkTasks
-from borgtrace.engine.embedded import NO_TYPE, files_sql, raw_connection
+from borgtrace.engine.embedded import files_sql, raw_connection
 from borgtrace.engine.guard import lock
-from borgtrace.engine.identifiers import literal, quoted
+from borgtrace.engine.identifiers import quoted
 from borgtrace.engine.memory import parse_memory
 from borgtrace.ingest.build.coded_rows import CodedParts, added_counts
 from borgtrace.ingest.build.file_ranges import between_sql, bounds_of, plan_files
 from borgtrace.ingest.build.freed_rows import FreedRows
 from borgtrace.ingest.build.row_order import sorted_batches
+from borgtrace.ingest.build.rows_in_memory import RowsInMemory, stored_values_sql
 from borgtrace.ingest.build.staged_relation import PartsByColumns, show_parts
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.kernels.arrays import Index
-from borgtrace.schema import ENUMS, Table
+from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.storage import RemotePath, remove, replacing, user_cache
 from borgtrace.store.content import ContentSums
@@ -149,6 +150,7 @@ def cluster(
     coded: Sequence[StagedPart] = (),
     watch: Watch = nobody_watches,
     freed: FreedRows | None = None,
+    in_memory: RowsInMemory | None = None,
 ) -> list[Path]:
     """Sort the rows of a relation by the table's key into Parquet files in `folder`, and return these in order.
 
@@ -180,12 +182,14 @@ def cluster(
         What takes the rows that are written here.
     freed
         What frees rows of coded parts, where it is to be done; a killed build may have finished some files.
+    in_memory
+        All rows, where the relation was read already; no more than `most_rows_of_file`.
     """
     folder.mkdir(parents=True, exist_ok=freed is not None)
     coded_parts = CodedParts(table, coded)
-    source = _SortedRelation(connection, table, relation_sql, coded_parts)
+    source = _SortedRelation(connection, table, relation_sql, coded_parts, in_memory)
     n_writers, memory = writers(connection)
-    most_rows = min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
+    most_rows = most_rows_of_file(connection)
     files: Iterable[_PlannedFile] = source.plan(
         most_rows, WORTH_SHARING, folder, present, fresh_sql, freed
     )
@@ -272,6 +276,12 @@ def writers(connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
     return n_writers, parse_memory(memory) // n_writers
 
 
+def most_rows_of_file(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return how many rows are sorted in memory."""
+    _, memory = writers(connection)
+    return min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
+
+
 @dataclass(frozen=True)
 class _PlannedFile:
     """A file to be made.
@@ -305,9 +315,12 @@ class _SortedRelation:
     table: Table
     relation_sql: str
     coded: CodedParts
+    in_memory: RowsInMemory | None = None
 
     def read(self, file: _PlannedFile) -> Rows:
         """Return the rows of a file, without columns that nobody fills."""
+        if self.in_memory is not None:
+            return self.in_memory.sorted_batches(file.low, file.high, PIECE)
         if not self.relation_sql and file.fits_memory:
             return self.coded.sorted_batches(file.low, file.high, PIECE)
         query_sql = self._query_sql(file)
@@ -325,23 +338,9 @@ class _SortedRelation:
             self.connection.from_arrow(coded_rows).create_view(_CODED_ROWS, replace=True)
             relations.append(f"SELECT * FROM {quoted(_CODED_ROWS)}")
         rows_sql = " UNION ALL BY NAME ".join(relations)
-        relation = self.connection.sql(rows_sql)
-        values = []
-        for name, type_name in zip(relation.columns, relation.types, strict=True):
-            if name in self.table.names and str(type_name) != NO_TYPE:
-                values.append(self._value_sql(name))
-        values_sql = ", ".join(values)
+        values_sql = stored_values_sql(self.connection, self.table, rows_sql)
         condition_sql = between_sql(file.low, file.high)
         return f"SELECT {values_sql} FROM ({rows_sql}) WHERE {condition_sql}"
-
-    def _value_sql(self, name: str) -> str:
-        name_sql = quoted(name)
-        enum = self.table.column(name).enum
-        if not enum:
-            return name_sql
-        # Names of a kind as codes: texts took longer to read, to sort and to write, 5 % of the whole time.
-        words_sql = ", ".join(literal(word) for word in ENUMS[enum].names)
-        return f"CAST({name_sql} AS ENUM({words_sql})) AS {name_sql}"
 
     def plan(
         self,
@@ -379,6 +378,8 @@ class _SortedRelation:
 
     def _collections(self) -> tuple[Index, Index]:
         """Return the collections of all rows, ascending, and how many rows each has."""
+        if self.in_memory is not None:
+            return self.in_memory.collections()
         ids, counts = self.coded.collections()
         if not self.relation_sql:
             return ids, counts

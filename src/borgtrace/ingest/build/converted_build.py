@@ -1,28 +1,21 @@
 """Staged rows of converted files → sorted canonical tables, with their counts and a check of their units."""
 
-import shutil
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import NO_TYPE, files_sql
-from borgtrace.engine.identifiers import literal, number, quoted
+from borgtrace.engine.embedded import files_sql
+from borgtrace.engine.identifiers import number, quoted
 from borgtrace.errors import SourceError, StoreError, UsageError, first_line
-from borgtrace.ingest.build.clustering import MOST_ROWS, Refinement, cluster
-from borgtrace.ingest.build.completion import count_rows
+from borgtrace.ingest.build.converted_sorting import ConvertedSorting
 from borgtrace.ingest.build.staged import SERIES_TABLES, StagedPaths
+from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.convert.capacity import Capacity
-from borgtrace.ingest.convert.column_checks import count_broken
-from borgtrace.ingest.convert.conversion import derivations, open_rows, relations
+from borgtrace.ingest.convert.conversion import derivations, open_rows
 from borgtrace.ingest.convert.conversion_terms import Basis, Terms
-from borgtrace.ingest.convert.converted_events import EVENTS, instance_events_sql
-from borgtrace.ingest.convert.converted_usage import are_cut_when_sorted, cut_windows
 from borgtrace.ingest.convert.missing_rows import find_missing_rows
 from borgtrace.ingest.convert.repeated_rows import (
     RepeatedRows,
@@ -31,15 +24,13 @@ from borgtrace.ingest.convert.repeated_rows import (
 )
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
-from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.schema import TRACE_TABLES, Dialect
 from borgtrace.schema.records import RECORDS
 from borgtrace.schema.time import WINDOW
-from borgtrace.storage import INCOMPLETE
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, SourceEntry
 
 Files = Mapping[str, Sequence[Path]]
-_ROWS = "rows_of_table"
 
 
 @dataclass(frozen=True)
@@ -60,6 +51,8 @@ class ConvertedTables:
         Rows that break a rule and are stored all the same, by table and reason.
     unknown_sizes
         Resources of which nobody says how much a machine has.
+    written
+        What was made of usage while it was written; None without usage.
     """
 
     files: Files
@@ -68,6 +61,7 @@ class ConvertedTables:
     notes: tuple[str, ...]
     quality: dict[str, dict[str, int]]
     unknown_sizes: tuple[str, ...] = ()
+    written: WrittenUsage | None = None
 
 
 def convert(
@@ -142,12 +136,14 @@ def _convert(
     names = [entry.file for entry in ordered_entries]
     missing = find_missing_rows(connection, terms, dialect, names, tables)
     n_rows = sum(entry.stored for entry in entries)
-    with _Answers(connection, work, n_rows) as answers:
-        files = _sort_tables(connection, answers, terms, work, progress)
+    sorting = ConvertedSorting(connection, dialect, terms, n_rows, work, progress)
+    files = sorting.sort_tables()
     # What a whole job uses may be more than its largest machine has.
     if dialect.conversion and dialect.conversion.has_sizes:
         _check_units(connection, files["instance_usage"], terms.basis)
-    repeated = count_repeated_rows(connection, terms)
+    repeated = RepeatedRows()
+    if sorting.may_have_repeated_rows:
+        repeated = count_repeated_rows(connection, terms)
     note = note_on_repeated_rows(repeated, terms)
     notes = (*derivations(connection, terms), *missing.notes, *([note] if note else []))
     return ConvertedTables(
@@ -155,86 +151,10 @@ def _convert(
         _entries_with_rows(connection, ordered_entries, files, missing.left_out),
         terms.basis,
         notes,
-        _counters_by_table(dialect, files, terms, repeated),
+        _counters_by_table(sorting.broken, terms, repeated),
         tuple(sorted(terms.unknown_sizes)),
+        sorting.written,
     )
-
-
-@dataclass
-class _Answers:
-    """Queries over all rows, asked once: the files of a table, and their plan, would each ask them again.
-
-    Parameters
-    ----------
-    connection
-        DuckDB.
-    work
-        Where the answers are written that are too large for a table of DuckDB.
-    n_rows
-        Staged rows.
-    """
-
-    connection: duckdb.DuckDBPyConnection
-    work: Path
-    n_rows: int
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name in (EVENTS, _ROWS):
-            self._path(name).unlink(missing_ok=True)
-
-    def show(self, name: str, query_sql: str) -> None:
-        """Show the answer to a query under a name, instead of the one before."""
-        name_sql = quoted(name)
-        # Columns that nobody fills have no type in a table or a file.
-        described = self.connection.execute(f"DESCRIBE {query_sql}").fetchall()
-        untyped = [column for column, type_name, *_ in described if type_name == NO_TYPE]
-        typed_sql = query_sql
-        if untyped:
-            untyped_sql = ", ".join(quoted(column) for column in untyped)
-            typed_sql = f"SELECT * EXCLUDE ({untyped_sql}) FROM ({query_sql})"
-        nulls_sql = "".join(f", NULL AS {quoted(column)}" for column in untyped)
-        # Of few rows, too: to bind a query of many columns again takes longer than to keep its answer.
-        if self.n_rows <= MOST_ROWS:
-            table_sql = quoted(f"{name}_table")
-            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table_sql} AS {typed_sql}")
-            answer_sql = table_sql
-        else:
-            path = self._path(name)
-            file_sql = literal(str(path))
-            self.connection.execute(
-                f"COPY ({typed_sql}) TO {file_sql} (FORMAT parquet, COMPRESSION lz4)"
-            )
-            answer_sql = files_sql([path])
-        self.connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW {name_sql} AS SELECT *{nulls_sql} FROM {answer_sql}"
-        )
-
-    def _path(self, name: str) -> Path:
-        return self.work / f"{name}{INCOMPLETE}"
-
-
-def _sort_tables(
-    connection: duckdb.DuckDBPyConnection,
-    answers: _Answers,
-    terms: Terms,
-    work: Path,
-    progress: Progress,
-) -> dict[str, list[Path]]:
-    """Write the rows of every table in its order; return the files of each."""
-    files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
-    answers.show(EVENTS, instance_events_sql(terms))
-    for name, relation_sql in relations(connection, terms).items():
-        progress.begin(f"cluster {name}", 0, "rows")
-        rows_sql = relation_sql
-        # Those of instances are there already.
-        if name != "instance_events":
-            answers.show(_ROWS, relation_sql)
-            rows_sql = f"SELECT * FROM {_ROWS}"
-        files[name] = _sort_table(connection, name, rows_sql, work, terms)
-    return files
 
 
 def _staged_parts(layout: Layout, entries: Sequence[SourceEntry]) -> dict[str, list[StagedPart]]:
@@ -248,30 +168,6 @@ def _staged_parts(layout: Layout, entries: Sequence[SourceEntry]) -> dict[str, l
             if path.exists():
                 parts.setdefault(name, []).append(StagedPart(path, part))
     return parts
-
-
-def _sort_table(
-    connection: duckdb.DuckDBPyConnection,
-    name: str,
-    relation_sql: str,
-    work: Path,
-    terms: Terms,
-) -> list[Path]:
-    refine: Refinement = iter
-    if name == "instance_usage" and are_cut_when_sorted(terms):
-        refine = cut_windows
-    paths = cluster(
-        connection,
-        TABLES[name],
-        relation_sql,
-        work / name,
-        refine=refine,
-    )
-    if count_rows(paths):
-        return paths
-    # A table without rows has no files.
-    shutil.rmtree(work / name)
-    return []
 
 
 def _entries_with_rows(
@@ -299,15 +195,14 @@ def _entries_with_rows(
 
 
 def _counters_by_table(
-    dialect: Dialect,
-    files: Files,
+    broken: Mapping[str, Counter[str]],
     terms: Terms,
     repeated: RepeatedRows,
 ) -> dict[str, dict[str, int]]:
     """Count the rows that break a rule and are stored all the same, and the series that are left out."""
     quality = {}
-    for name, paths in files.items():
-        counts = count_broken_rows(dialect, name, paths)
+    for name in TRACE_TABLES:
+        counts = Counter(broken.get(name))
         if name == "instance_usage":
             counts.update(terms.counters)
             # Those that are equal are found among the windows that are stored.
@@ -315,27 +210,6 @@ def _counters_by_table(
         if counts:
             quality[name] = dict(counts)
     return quality
-
-
-def count_broken_rows(dialect: Dialect, name: str, paths: Sequence[Path]) -> Counter[str]:
-    """Count the rows of a table that break a rule and are stored all the same.
-
-    Parameters
-    ----------
-    dialect
-        The format, which does not publish all columns.
-    name, paths
-        The table and its files.
-    """
-    checked = []
-    for column in TABLES[name].columns:
-        if column.checks and dialect.publishes(column.name, name):
-            checked.append(column.name)
-    counts: Counter[str] = Counter()
-    for path in paths:
-        for batch in pq.ParquetFile(path).iter_batches(columns=checked):
-            counts += count_broken(TABLES[name], pa.Table.from_batches([batch]))
-    return counts
 
 
 def _check_units(
@@ -359,8 +233,7 @@ def _check_unit(
     whole: float,
     unit: str,
 ) -> None:
-    query_sql = _medians_sql(paths, f"average_{resource}")
-    ((median_of_rows, median_of_machines),) = connection.execute(query_sql).fetchall()
+    median_of_rows, median_of_machines = _medians(connection, paths, f"average_{resource}")
     medians = (
         ("the median of all rows", median_of_rows),
         ("the median sum of a machine's tasks", median_of_machines),
@@ -378,26 +251,35 @@ def _check_unit(
             )
 
 
-def _medians_sql(paths: Sequence[Path], column: str) -> str:
-    """Write the median of all rows, and that of what the tasks of a machine use together in a window."""
+def _medians(
+    connection: duckdb.DuckDBPyConnection,
+    paths: Sequence[Path],
+    column: str,
+) -> tuple[float | None, float | None]:
+    """Return the median of all rows, and that of what the tasks of a machine use together in a window.
+
+    The first is None where no row is above 1, and neither can the median be.
+    """
     usage_sql = files_sql(paths)
     column_sql = quoted(column)
     window_sql = number(WINDOW)
-    return f"""
-        SELECT
-            (SELECT median({column_sql}) FROM {usage_sql}),
-            (
-                SELECT median(total)
-                FROM (
-                    SELECT
-                        sum({column_sql} * least(end_time - start_time, {window_sql}))
-                            / {window_sql} AS total
-                    FROM {usage_sql}
-                    WHERE machine_id IS NOT NULL
-                    GROUP BY machine_id, start_time // {window_sql}
-                )
-            )
-    """
+    ((largest,),) = connection.execute(f"SELECT max({column_sql}) FROM {usage_sql}").fetchall()
+    median_of_rows = None
+    if largest is not None and largest > 1:
+        query_sql = f"SELECT median({column_sql}) FROM {usage_sql}"
+        ((median_of_rows,),) = connection.execute(query_sql).fetchall()
+    ((median_of_machines,),) = connection.execute(f"""
+        SELECT median(total)
+        FROM (
+            SELECT
+                sum({column_sql} * least(end_time - start_time, {window_sql}))
+                    / {window_sql} AS total
+            FROM {usage_sql}
+            WHERE machine_id IS NOT NULL
+            GROUP BY machine_id, start_time // {window_sql}
+        )
+    """).fetchall()
+    return median_of_rows, median_of_machines
 
 
 def refuse_addition(layout: Layout, present: Manifest | None, read_again: Collection[str]) -> None:

@@ -13,6 +13,10 @@ _WORD = 64
 """Bits of a word."""
 _WIDE = 48
 """Bits of which no column needs more but ids that are hashes of names; few are distinct."""
+_SOURCE = ("source_part", "source_row")
+"""The last columns of a key: where a row is from."""
+_PIECE = 1 << 16
+"""Rows that are looked at together."""
 
 
 class _Ranks(NamedTuple):
@@ -40,13 +44,27 @@ def sorted_batches(rows: pa.Table, key: Sequence[str], size: int) -> Iterator[pa
     >>> [batch.to_pydict() for batch in sorted_batches(rows, ("a", "b"), 2)]
     [{'a': [1, 2], 'b': ['z', 'w']}, {'a': [2], 'b': ['x']}]
     """
-    if not len(rows):
+    yield from taken_batches(rows, row_order(rows, key), size)
+
+
+def taken_batches(rows: pa.Table, order: Index, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield some of the rows in a given order.
+
+    Parameters
+    ----------
+    rows
+        Rows in any order.
+    order
+        Places of those that are taken.
+    size
+        Most rows of a batch.
+    """
+    if not len(order):
         return
-    order = pa.array(row_order(rows, key))
     # In one piece: looking up the chunk of every value takes longer than joining the chunks.
     (whole,) = rows.combine_chunks().to_batches()
     for first in range(0, len(order), size):
-        places = order.slice(first, size)
+        places = pa.array(order[first : first + size])
         columns = [_take(column, places) for column in whole.columns]
         yield pa.record_batch(columns, whole.schema)
 
@@ -59,8 +77,28 @@ def row_order(rows: pa.Table, key: Sequence[str]) -> Index:
     rows, key
         As for `sorted_batches`.
     """
-    key_columns = [rows.column(name) for name in key]
-    return _order_of_words(list(_packed_words(key_columns)))
+    if tuple(key[-2:]) == _SOURCE and _are_in_order_of_source(rows):
+        words = _words_of_columns(rows, key[:-2])
+        # In one word, rows of equal keys stay in their order, and there is room for the place of each.
+        if len(words) == 1:
+            return _order_of_word(words[0])
+    return _order_of_words(_words_of_columns(rows, key))
+
+
+def _words_of_columns(rows: pa.Table, names: Sequence[str]) -> list[Words]:
+    return list(_packed_words([rows.column(name) for name in names]))
+
+
+def _are_in_order_of_source(rows: pa.Table) -> bool:
+    parts, places = (np.asarray(rows.column(name)) for name in _SOURCE)
+    # Piece by piece: rows in another order mostly show it in the first one.
+    for first in range(0, len(rows), _PIECE):
+        part = parts[first : first + _PIECE + 1]
+        place = places[first : first + _PIECE + 1]
+        is_later = (part[1:] > part[:-1]) | ((part[1:] == part[:-1]) & (place[1:] >= place[:-1]))
+        if not np.all(is_later):
+            return False
+    return True
 
 
 def _take(column: pa.Array, places: pa.Array) -> pa.Array:

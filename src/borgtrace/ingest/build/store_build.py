@@ -275,7 +275,14 @@ class StoreBuild:
         )
         self.move_quarantine()
         tables = sorted_files(converted.files)
-        facts = index_and_digest(self.connection, tables, trace, self.work, self.progress)
+        facts = index_and_digest(
+            self.connection,
+            tables,
+            trace,
+            self.work,
+            self.progress,
+            written=converted.written,
+        )
         basis = {
             **asdict(converted.basis),
             "said_cores": identity.capacity.cores,

@@ -379,7 +379,7 @@ def usual_step(connection: duckdb.DuckDBPyConnection, column: str = "time") -> i
 
 
 def are_cut_when_sorted(terms: Terms) -> bool:
-    """Whether windows of a step each are cut by `cut_windows`: to find the next row of each in SQL is to sort twice."""
+    """Whether `WindowCutter` cuts windows of a step each: to find the next row of each in SQL is to sort twice."""
     conversion = terms.conversion
     if conversion.step is None or conversion.label != "start":
         return False
@@ -400,28 +400,44 @@ class _Places(NamedTuple):
     start: Index
 
 
-def cut_windows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """End windows where the next of their task begins; rows are in their order."""
-    for batch, next_batch in pairwise(chain(batches, [None])):
-        # The last row of all is followed by itself, at which nothing ends.
-        following = next_batch or batch.slice(len(batch) - 1)
-        rows = _places(batch)
-        first_following = _places(following.slice(0, 1))
-        next_rows = _Places(
-            *(
-                np.append(column[1:], first)
-                for column, first in zip(rows, first_following, strict=True)
+_NO_PLACE = _Places(*(np.array([-1], np.int64) for _ in _Places._fields))
+"""That of no row: ids and indices are not negative."""
+
+
+class WindowCutter:
+    """Ends windows where the next of their task begins.
+
+    Attributes
+    ----------
+    has_common_starts
+        Whether any two windows of a task, so far, begin together.
+    """
+
+    def __init__(self) -> None:
+        self.has_common_starts = False
+
+    def cut(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield batches of rows, which are in their order; several threads may each cut those of a file."""
+        for batch, next_batch in pairwise(chain(batches, [None])):
+            rows = _places(batch)
+            # The last row of all is followed by one of no task.
+            first_following = _places(next_batch.slice(0, 1)) if next_batch else _NO_PLACE
+            next_rows = _Places(
+                *(
+                    np.append(column[1:], first)
+                    for column, first in zip(rows, first_following, strict=True)
+                )
             )
-        )
-        is_followed = (
-            (rows.collection == next_rows.collection)
-            & (rows.instance == next_rows.instance)
-            & (rows.start < next_rows.start)
-        )
-        ends = np.asarray(batch.column("end_time"))
-        cut_ends = np.where(is_followed, np.minimum(ends, next_rows.start), ends)
-        place = batch.schema.get_field_index("end_time")
-        yield batch.set_column(place, "end_time", pa.array(cut_ends))
+            is_of_next = (rows.collection == next_rows.collection) & (
+                rows.instance == next_rows.instance
+            )
+            is_followed = is_of_next & (rows.start < next_rows.start)
+            if np.any(is_of_next & (rows.start == next_rows.start)):
+                self.has_common_starts = True
+            ends = np.asarray(batch.column("end_time"))
+            cut_ends = np.where(is_followed, np.minimum(ends, next_rows.start), ends)
+            place = batch.schema.get_field_index("end_time")
+            yield batch.set_column(place, "end_time", pa.array(cut_ends))
 
 
 def _places(batch: pa.RecordBatch) -> _Places:
