@@ -23,16 +23,20 @@ from borgtrace.schema.time import TRACE_START, WINDOW
 _IN_TASK_SQL = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, source_row"
 """Window of the rows of an instance, in order of time."""
 _REQUESTS_SQL = """
-    LEFT JOIN (
-        SELECT
-            task,
-            coalesce(instance, 0) AS instance,
-            arg_max(cpu_request, source_row) AS cpu_request,
-            arg_max(cpu_clock, source_row) AS cpu_clock,
-            arg_max(memory_request, source_row) AS memory_request
-        FROM task_rows
-        GROUP BY ALL
-    ) r ON r.task = u.task AND r.instance = coalesce(u.instance, 0)
+    SELECT
+        task,
+        coalesce(instance, 0) AS instance,
+        arg_max(cpu_request, source_row) AS cpu_request,
+        arg_max(cpu_clock, source_row) AS cpu_clock,
+        arg_max(memory_request, source_row) AS memory_request
+    FROM task_rows
+    GROUP BY ALL
+"""
+_IDS_AND_REQUESTS_SQL = f"""
+    -- Where a task has one instance, its name is looked up once in each row for both.
+    SELECT i.*, r.* EXCLUDE (task, instance)
+    FROM task_ids i
+    LEFT JOIN ({_REQUESTS_SQL}) r ON r.task = i.name AND r.instance = 0
 """
 _MACHINES_SQL = """
     LEFT JOIN (
@@ -105,6 +109,7 @@ def instance_usage_sql(terms: Terms) -> str:
     stop_sql = terms.time_sql("u.stop")
     # Columns that no file fills are not looked for in each row.
     machine_sql = "k.id" if terms.has("usage_rows", "machine") else "NULL"
+    ids_sql = f"({_IDS_AND_REQUESTS_SQL})" if _has_requests_by_name(terms) else "task_ids"
     joins_sql = _joins_sql(terms)
     # Joined with the ids of names: computing an id for each row took longer than all the rest.
     rows_sql = f"""
@@ -119,7 +124,7 @@ def instance_usage_sql(terms: Terms) -> str:
             u.source_part,
             u.source_row
         FROM ({windows_sql(terms)}) u
-        JOIN task_ids t ON t.name = u.task
+        JOIN {ids_sql} t ON t.name = u.task
         LEFT JOIN machine_ids k ON k.name = u.machine
         {joins_sql}
     """
@@ -279,11 +284,13 @@ def _share_sql(terms: Terms, measured_sql: str, resource: str) -> str:
 
 def _of_task_sql(terms: Terms, column: str) -> str:
     """Write what is said of a task: by the row itself, else by one about its life."""
+    of_life_sql = quoted("t" if _has_requests_by_name(terms) else "r", column)
     if not terms.has("usage_rows", column):
-        return f"r.{quoted(column)}"
+        return of_life_sql
+    of_row_sql = quoted("u", column)
     if not _needs_lives(terms):
-        return f"u.{quoted(column)}"
-    return f"coalesce(u.{quoted(column)}, r.{quoted(column)})"
+        return of_row_sql
+    return f"coalesce({of_row_sql}, {of_life_sql})"
 
 
 def _needs_lives(terms: Terms) -> bool:
@@ -300,11 +307,19 @@ def _needs_lives(terms: Terms) -> bool:
     return any(not terms.has("usage_rows", column) for column in needed)
 
 
+def _has_requests_by_name(terms: Terms) -> bool:
+    """Whether the name of a task says which request its usage is a share of: no row names an instance of it."""
+    of_instances = ("instance", "instance_name", "job")
+    return _needs_lives(terms) and not any(terms.has("usage_rows", name) for name in of_instances)
+
+
 def _joins_sql(terms: Terms) -> str:
     wholes = set(terms.conversion.share_of.values())
     joins = []
-    if _needs_lives(terms):
-        joins.append(_REQUESTS_SQL)
+    if _needs_lives(terms) and not _has_requests_by_name(terms):
+        joins.append(
+            f"LEFT JOIN ({_REQUESTS_SQL}) r ON r.task = u.task AND r.instance = coalesce(u.instance, 0)"
+        )
     if "machine" in wholes and terms.has("machine_rows"):
         joins.append(_MACHINES_SQL)
     return " ".join(joins)
