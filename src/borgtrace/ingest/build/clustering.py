@@ -560,6 +560,8 @@ def _stored_writer(path: Path, schema: pa.Schema, plain: Sequence[str]) -> pq.Pa
     """
     measured = {field.name for field in schema if field.type == pa.float32()}
     coded = measured - set(plain)
+    # Statistics of tasks, of which few are alike.
+    doubles = [field.name for field in schema if field.type == pa.float64()]
     codecs = {}
     levels = {}
     for field in schema:
@@ -571,7 +573,7 @@ def _stored_writer(path: Path, schema: pa.Schema, plain: Sequence[str]) -> pq.Pa
         path,
         schema,
         codecs,
-        plain,
+        [*plain, *doubles],
         compression_level=levels,
         write_statistics=[_leaf(field) for field in schema if field.name not in measured],
         store_schema=False,
@@ -593,11 +595,9 @@ def parquet_writer(
     """Open a Parquet file for rows of a table; the caller cuts row groups and chooses columns without a dictionary."""
     ascending = [name for name in schema.names if name in ASCENDING]
     # Measured values have ten significant bits: without dictionaries a usage table takes up to 1.7 × the disk.
-    # Doubles are staged only, from text of any number of digits, of which few are alike.
     dictionary_columns = []
     for field in schema:
-        is_plain = field.name in ascending or field.name in plain
-        if not is_plain and field.type != pa.float64():
+        if field.name not in ascending and field.name not in plain:
             dictionary_columns.append(_leaf(field))
     return pq.ParquetWriter(
         path,
