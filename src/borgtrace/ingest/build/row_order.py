@@ -63,9 +63,14 @@ def taken_batches(rows: pa.Table, order: Index, size: int) -> Iterator[pa.Record
         return
     # In one piece: looking up the chunk of every value takes longer than joining the chunks.
     (whole,) = rows.combine_chunks().to_batches()
+    are_alike = [_is_alike(column) for column in whole.columns]
     for first in range(0, len(order), size):
         places = pa.array(order[first : first + size])
-        columns = [_take(column, places) for column in whole.columns]
+        columns = []
+        for column, is_alike in zip(whole.columns, are_alike, strict=True):
+            # Any order does.
+            taken = column.slice(0, len(places)) if is_alike else _take(column, places)
+            columns.append(taken)
         yield pa.record_batch(columns, whole.schema)
 
 
@@ -101,10 +106,18 @@ def _are_in_order_of_source(rows: pa.Table) -> bool:
     return True
 
 
+def _is_alike(column: pa.Array) -> bool:
+    """Return whether a column is all NULL, as one that the format does not publish, or has one value throughout."""
+    if column.null_count:
+        return bool(column.null_count == len(column))
+    values = column.indices if pa.types.is_dictionary(column.type) else column
+    if not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
+        return False
+    bounds = pc.min_max(values)
+    return bool(bounds["min"] == bounds["max"])
+
+
 def _take(column: pa.Array, places: pa.Array) -> pa.Array:
-    # A column that the format does not publish is all NULL: any order does.
-    if column.null_count == len(column):
-        return column.slice(0, len(places))
     if not (column.null_count and pa.types.is_primitive(column.type)):
         return pc.take(column, places, boundscheck=False)
     # Values and their bits apart: Arrow takes five times as long for both together.
