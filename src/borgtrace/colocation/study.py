@@ -97,8 +97,8 @@ class Study:
         self.workers = spark or CORES
         self.source: GivenPool | Tables
         self.source = GivenPool(tasks) if isinstance(tasks, TaskPool) else tasks
-        # Of the budget of a store a sixteenth: more is in work, and the engine has its own.
-        memory = KEPT if isinstance(tasks, TaskPool) else min(KEPT, tasks.memory // 16)
+        # Of the budget of a store a 32nd: more is in work, and the engine has its own.
+        memory = KEPT if isinstance(tasks, TaskPool) else min(KEPT, tasks.memory // 32)
         self.room = Room(memory)
         self._made: dict[Hashable, Any] = {}
         self._planned: dict[ColocationOptions, Sequence[GridCell]] = {}
