@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 RUN_BYTES = 4_000_000
-"""Files that a thread reads before it hands on batches: to wake the caller for each took a quarter of an epoch."""
+"""Files that a thread reads before it hands on batches: to wake the caller for each took a tenth of an epoch."""
 
 
 class UnknownSetError(UsageError, KeyError):
