@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import raw_connection
+from borgtrace.engine.guard import lock
 from borgtrace.engine.identifiers import number, quoted
 from borgtrace.engine.settling import settle
 from borgtrace.engine.stored import footers
@@ -137,8 +138,10 @@ class RangeQuery:
 @cache
 def _connection(memory: str) -> duckdb.DuckDBPyConnection:
     """Return the connection of this process, which computes many parts: opening one takes as long as a small part."""
-    # A task has one core.
-    return raw_connection(memory, threads=1)
+    # A task has one core.  Rows come from the bucket by way of Arrow: no query reaches a file.
+    connection = raw_connection(memory, threads=1)
+    lock(connection)
+    return connection
 
 
 def _show(

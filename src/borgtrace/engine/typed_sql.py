@@ -7,6 +7,7 @@ import ibis
 import ibis.expr.operations as ops
 
 from borgtrace.engine.embedded import raw_connection
+from borgtrace.engine.guard import lock
 from borgtrace.engine.identifiers import quoted
 
 
@@ -50,4 +51,8 @@ def duckdb_sql(expr: ibis.Table) -> str:
 @cache
 def _compiling() -> Any:
     """Return a connection that runs nothing."""
-    return ibis.duckdb.from_connection(raw_connection("100MB", threads=1))
+    connection = raw_connection("100MB", threads=1)
+    # Ibis sets the time zone, so it is locked afterwards.
+    backend = ibis.duckdb.from_connection(connection)
+    lock(connection)
+    return backend
