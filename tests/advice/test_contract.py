@@ -16,10 +16,11 @@ from borgtrace.catalog import questions
 from borgtrace.ingest import IngestOptions, ingest
 from tests.question.test_contract import check, check_declaration
 
+pytestmark = pytest.mark.wide  # an advice for each kind of store
+
 PARTS = 6
 
 
-@pytest.mark.wide
 def test_each_part_says_what_it_is(advice: Advice) -> None:
     names = [result.question.name for result in advice.results]
     assert len(set(names)) == PARTS

@@ -22,6 +22,7 @@ def run(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.wide
 def test_one_experiment_prints_its_table(capsys):
     assert (
         run(

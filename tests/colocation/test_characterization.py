@@ -224,6 +224,7 @@ def test_shapes_are_found_again() -> None:
     assert sum({row["cluster"]: row["share"] for row in rows}.values()) == pytest.approx(1)
 
 
+@pytest.mark.wide
 def test_totals_of_gaussian_tasks_are_normal() -> None:
     """Tasks that are normal themselves: 5 % of totals are rejected, percentiles are right, Fig. 5 fits."""
     rng = np.random.default_rng(1)

@@ -15,6 +15,8 @@ from tests.extensions.conftest import Run
 from tests.extensions.own_code import write
 from tests.gpu_files import write_gpu_files
 
+pytestmark = pytest.mark.wide  # replays of its own: they are compiled for half a minute
+
 BEST_FIT = '''"""Our best fit, as somebody else would write it."""
 
 from borgtrace import Scheduler
@@ -84,7 +86,6 @@ def test_a_scheduler_of_a_file_is_replayed_beside_ours(
     assert rows[name] == rows["best-fit"]
 
 
-@pytest.mark.wide
 def test_pods_that_come_and_go(folder: Path, best_fit: Path, name: str, run: Run) -> None:
     policies = ("--policy", name, "--policy", "best-fit")
     words = ("simulate", "gpus", folder, "--departures", "--nodes", 0.5)
@@ -96,7 +97,6 @@ def test_pods_that_come_and_go(folder: Path, best_fit: Path, name: str, run: Run
     assert rows[name] == rows["best-fit"]
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -15,6 +15,8 @@ from borgtrace.scheduling import COMPACT, SIMULATE, PlacementPolicy
 from tests.extensions.conftest import Run
 from tests.extensions.own_code import write
 
+pytestmark = pytest.mark.wide  # replays of its own: they are compiled for half a minute
+
 TIGHT = '''"""The machine with the least CPU left."""
 
 from borgtrace import Scheduler
@@ -37,7 +39,6 @@ def without_name(rows: list[dict]) -> list[dict]:
     return [{**row, "policy": ""} for row in rows]
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_scheduler_of_a_file_is_replayed_beside_ours(
     store: Path, tight: Path, name: str, run: Run, jobs: int
@@ -53,7 +54,6 @@ def test_a_scheduler_of_a_file_is_replayed_beside_ours(
     assert without_name(own) == without_name(ours)
 
 
-@pytest.mark.wide
 def test_where_none_is_named_it_stands_beside_the_defaults(
     store: Path, tight: Path, name: str, run: Run
 ) -> None:
@@ -63,7 +63,6 @@ def test_where_none_is_named_it_stands_beside_the_defaults(
     assert policies == {"recorded", "best-fit", "best-fit+preempt", name}
 
 
-@pytest.mark.wide
 def test_a_cell_is_compacted_with_it(store: Path, tight: Path, name: str, run: Run) -> None:
     words = ("compact", store, "--at", "5m", "--what-if", "limits", "--from", tight)
     code, out, err = run(*words, "--policy", name, "--json")
@@ -104,7 +103,6 @@ def test_an_answer_says_whose_code_it_was_made_with(store: Path, tight: Path, na
     assert opened.ask(SIMULATE, policies=("best-fit",)).provenance.extensions == {}
 
 
-@pytest.mark.wide
 def test_one_that_never_ends_is_stopped_at_its_line(tmp_path: Path, name: str, run: Run) -> None:
     text = TIGHT.format(name=name, score="0.0").replace(
         "    return", "    while True:\n        pass\n    return"
@@ -187,7 +185,6 @@ SCHEDULER = Scheduler(name="{name}", about="of a test", score=score, {declared})
 '''
 
 
-@pytest.mark.wide
 def test_lifetimes_are_chosen_where_it_is_named(
     store: Path, tmp_path: Path, name: str, run: Run
 ) -> None:

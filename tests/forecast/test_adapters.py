@@ -48,6 +48,7 @@ def test_a_function_keeps_the_contract() -> None:
     check_forecaster(adapters.from_function("own", newest))
 
 
+@pytest.mark.wide
 def test_regressors_of_scikit_learn_learn() -> None:
     linear_model = pytest.importorskip("sklearn.linear_model")
     ensemble = pytest.importorskip("sklearn.ensemble")
@@ -100,6 +101,7 @@ def test_a_regressor_keeps_the_contract() -> None:
     check_forecaster(adapters.from_scikit_learn("own", linear_model.Ridge()))
 
 
+@pytest.mark.wide
 def test_a_module_of_torch_learns_and_keeps_the_contract() -> None:
     torch = pytest.importorskip("torch")
     with torch.random.fork_rng(devices=[]):

@@ -27,6 +27,8 @@ from borgtrace.store.verify import verify
 from tests.forked import CLEAN
 from tests.ingest.raw import write_part
 
+pytestmark = pytest.mark.wide  # kills
+
 ONE = IngestOptions(jobs=1)
 ROWS_OF_FILE = 6_000
 N_FILES = 6
@@ -228,7 +230,6 @@ def test_the_same_command_goes_on_with_a_killed_build(
     assert files_of(store) == undisturbed
 
 
-@pytest.mark.wide
 def test_finished_files_are_kept_and_not_made_again(
     raw: Path, tmp_path: Path, undisturbed: dict[str, str], freeing: None
 ) -> None:
@@ -244,7 +245,6 @@ def test_finished_files_are_kept_and_not_made_again(
     assert files_of(store) == undisturbed
 
 
-@pytest.mark.wide
 def test_rows_that_a_killed_build_did_not_free_are_freed_by_the_next(
     raw: Path, tmp_path: Path, freeing: None
 ) -> None:
@@ -270,7 +270,6 @@ def test_a_file_that_comes_later_is_added_to_the_completed_store(
     assert all(check.holds for check in verify(store))
 
 
-@pytest.mark.wide
 def test_a_file_that_is_staged_after_a_kill_does_not_join_the_parts(
     raw: Path, tmp_path: Path, undisturbed: dict[str, str], freeing: None
 ) -> None:
@@ -285,7 +284,6 @@ def test_a_file_that_is_staged_after_a_kill_does_not_join_the_parts(
     assert borgtrace.open(store).digest == borgtrace.open(tmp_path / "at once").digest
 
 
-@pytest.mark.wide
 def test_a_part_that_has_changed_takes_the_place_of_one_with_freed_rows(
     raw: Path, tmp_path: Path, freeing: None
 ) -> None:
@@ -297,7 +295,6 @@ def test_a_part_that_has_changed_takes_the_place_of_one_with_freed_rows(
     assert borgtrace.open(store).digest == borgtrace.open(tmp_path / "at once").digest
 
 
-@pytest.mark.wide
 def test_less_memory_after_a_kill_changes_nothing(
     raw: Path,
     tmp_path: Path,
@@ -313,7 +310,6 @@ def test_less_memory_after_a_kill_changes_nothing(
     assert borgtrace.open(store).digest == borgtrace.open(whole_store).digest
 
 
-@pytest.mark.wide
 def test_a_rebuild_begins_anew(
     raw: Path, tmp_path: Path, undisturbed: dict[str, str], freeing: None
 ) -> None:
@@ -323,7 +319,6 @@ def test_a_rebuild_begins_anew(
     assert files_of(store) == undisturbed
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("n_renamed", range(4))
 def test_a_rebuild_that_is_cut_off_can_be_given_up(
     raw: Path,
@@ -390,7 +385,6 @@ def test_a_finished_file_that_is_not_as_it_was_is_refused(
     assert all(check.holds for check in verify(store))
 
 
-@pytest.mark.wide
 def test_a_file_of_another_version_is_refused(raw: Path, tmp_path: Path, freeing: None) -> None:
     store = kill_ingest(raw, tmp_path / "store", LAST_FILE)
     finished = store / "next.incomplete" / "instance_usage" / "part-00000.parquet"

@@ -12,6 +12,8 @@ import pytest
 from borgtrace import report
 from borgtrace.store import open as open_store
 
+pytestmark = pytest.mark.wide  # kills, and pages that are computed twice
+
 ASKED = ("machine_shapes", "usage_shapes", "queue_length", "sum_examples")
 """Two of a study between two of tables."""
 SCRIPT = """

@@ -53,6 +53,7 @@ def test_what_is_kept_is_what_was_answered(store: Store, name: str) -> None:
     assert shown(found) == shown(given)
 
 
+@pytest.mark.wide
 def test_a_page_that_is_written_again_computes_nothing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,8 @@ from borgtrace.scheduling.gpus.replay import GpuRun, Placements, make_cell, repl
 from tests.conftest import real_folder
 from tests.scheduling.gpu_cells import Node, Pod, nodes_of, pods_of, run_of
 
+pytestmark = pytest.mark.wide  # replays of its own: they are compiled for half a minute
+
 BIDS = GPU_POLICIES["bids"]
 MODELS = ["G2", "P100", "T4"]
 
@@ -73,7 +75,6 @@ def test_a_device_closes_at_the_first_pod_that_does_not_fit() -> None:
     assert own.worth[0, :, 0].tolist() == pytest.approx(expected)
 
 
-@pytest.mark.wide
 def test_scarce_models_are_left_to_pods_that_are_bound_to_them() -> None:
     """A pod that may go anywhere leaves the only T4, although that is the smaller node."""
     nodes = [(9000, 0, 1, "T4"), (99_000, 0, 4, "G2")]
@@ -81,7 +82,6 @@ def test_scarce_models_are_left_to_pods_that_are_bound_to_them() -> None:
     assert replay(run_of(nodes, pods), BIDS).node.tolist() == [1, 0, -1, -1]
 
 
-@pytest.mark.wide
 def test_pods_that_need_little_cpu_go_where_little_is_left() -> None:
     """Both nodes have a device left; the other pods of the list need the CPU of the second."""
     nodes = [(2000, 0, 1, "T4"), (20_000, 0, 1, "T4")]
@@ -177,7 +177,6 @@ def test_one_run_of_each_workload_beats_fgd(openb: Path) -> None:
         assert mean > BARS[workload.name], workload.name
 
 
-@pytest.mark.wide
 @pytest.mark.parametrize("ties", ["rank", "drawn", "file"])
 def test_fgd_is_beaten_by_ten_runs_under_each_rule_for_ties(openb: Path, ties: str) -> None:
     result = GPU_SCHEDULING.run(openb, policies=("bids", "fgd"), ties=(ties,), loads=(90, 95, 100))

@@ -25,6 +25,8 @@ from borgtrace.schema.time import DAY, HOUR, MINUTE
 from tests.scheduling.plain_lifetimes import PlainLava, PlainNilas
 from tests.scheduling.traces import trace_of
 
+pytestmark = pytest.mark.wide  # replays of its own: they are compiled for half a minute
+
 NEVER = -1
 PLAIN = {"nilas": PlainNilas, "lava": PlainLava}
 SPAN = 3 * DAY

@@ -190,6 +190,7 @@ def test_added_machines_have_none() -> None:
     assert replayed(more, ONLY_NEW, 1.0)[:, RAN_ON].tolist() == [1, -1, -1]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("seed", range(3))
 def test_a_cell_is_compacted_by_what_its_machines_are(seed: int) -> None:
     # A filter by attributes is what a constraint on them is.
