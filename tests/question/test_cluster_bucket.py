@@ -93,7 +93,7 @@ def test_a_dataset_is_written_by_the_workers(
 def test_what_a_task_is_refused_is_one_line(bucket: Bucket, cells: dict[str, Path]) -> None:
     # The driver has read the first footers when the account is shut out.
     script = (
-        "import sys; from borgtrace.question import EngineTables, find; import os\n"
+        "import sys; from borgtrace.catalog import find; from borgtrace.question import EngineTables\n"
         "tables = EngineTables.of(sys.argv[1], 'local[2]', memory='900MB')\n"
         "print('opened', flush=True); input()\n"
         "from borgtrace.errors import BorgtraceError\n"
