@@ -3,10 +3,11 @@
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from isal import isal_zlib
 
@@ -118,23 +119,10 @@ def estimate(
     rows_per_byte = {
         table: sample.lines_per_byte.get(table, usual) for table, usual in _ROWS_PER_BYTE.items()
     }
-    gzip_bytes = 0.0
-    usage_rows = 0.0
-    record_bytes = 0.0
-    other_bytes = 0.0
-    for source in discovery.sources:
-        size = _gzip_size(source)
-        rows = size * rows_per_byte.get(source.table, 0)
-        gzip_bytes += size
-        usage_rows += rows
-        if source.table in _RECORD_BYTES:
-            record_bytes += rows * _RECORD_BYTES[source.table]
-        else:
-            other_bytes += size * _STAGED
-    stored_bytes = _STORED * gzip_bytes + _ARRAY_BYTES_PER_ROW * usage_rows
-    disk_needed = other_bytes + record_bytes + stored_bytes
-    if frees_rows and _frees_records(store, record_bytes):
-        disk_needed = other_bytes + _disk_while_freed(record_bytes, stored_bytes, usage_rows, jobs)
+    expected = _expect(discovery.sources, rows_per_byte)
+    disk_needed = expected.other_bytes + expected.record_bytes + expected.stored_bytes
+    if frees_rows and _frees_records(store, expected.record_bytes):
+        disk_needed = expected.other_bytes + _disk_while_freed(expected, jobs)
     sizes = _sizes_of_files(discovery.sources)
     return IngestPlan(
         generation=discovery.generation,
@@ -146,21 +134,51 @@ def estimate(
         size=sum(sizes.values()),
         disk_needed=int(disk_needed),
         disk_free=_free_disk(store),
-        seconds=_WHOLE_INGEST * gzip_bytes * sample.seconds_per_byte / jobs,
+        seconds=_WHOLE_INGEST * expected.gzip_bytes * sample.seconds_per_byte / jobs,
     )
 
 
-def _disk_while_freed(
-    record_bytes: float,
-    stored_bytes: float,
-    n_rows: float,
-    jobs: int,
-) -> float:
+class _Expected(NamedTuple):
+    """What is expected of raw files: their bytes as gzip, rows of usage, and the bytes that these and others take."""
+
+    gzip_bytes: float
+    usage_rows: float
+    record_bytes: float
+    """Of usage that waits as records of codes."""
+    other_bytes: float
+    """Of what waits as Parquet."""
+
+    @property
+    def stored_bytes(self) -> float:
+        """Bytes of the store."""
+        return _STORED * self.gzip_bytes + _ARRAY_BYTES_PER_ROW * self.usage_rows
+
+
+def _expect(sources: Iterable[Source], rows_per_byte: Mapping[str, float]) -> _Expected:
+    """Return what is expected of raw files, from their sizes and the rows that a byte of gzip holds, by table."""
+    gzip_bytes = 0.0
+    usage_rows = 0.0
+    record_bytes = 0.0
+    other_bytes = 0.0
+    for source in sources:
+        size = _gzip_size(source)
+        rows = size * rows_per_byte.get(source.table, 0)
+        gzip_bytes += size
+        usage_rows += rows
+        if source.table in _RECORD_BYTES:
+            record_bytes += rows * _RECORD_BYTES[source.table]
+        else:
+            other_bytes += size * _STAGED
+    return _Expected(gzip_bytes, usage_rows, record_bytes, other_bytes)
+
+
+def _disk_while_freed(expected: _Expected, jobs: int) -> float:
     """Return the most that records and the store take, where records of finished files are freed."""
+    n_rows = expected.usage_rows
     # Those of files that are being made are not: of a small store all, where there are as many writers.
     rows_in_work = min(jobs, MOST_WRITERS) * rows_of_file(int(n_rows))
     in_work = min(1, rows_in_work / n_rows)
-    smaller, larger = sorted((record_bytes, stored_bytes))
+    smaller, larger = sorted((expected.record_bytes, expected.stored_bytes))
     return min(smaller + larger, in_work * smaller + _WHILE_FREED * larger)
 
 
