@@ -389,11 +389,7 @@ def fetch_candidates(
     length = n_windows
     matching = np.arange(len(first_row))
     if selection.gaps == "grid":
-        slot = np.empty_like(first_row)
-        length = np.empty_like(first_row)
-        start_time = np.asarray(store.array("start_time"))
-        # Copies, since compiled code takes what Arrow lends for read-only, and that for another type.
-        grid_spans(start_time, first_row.copy(), n_windows.copy(), GRID_SECONDS, slot, length)
+        slot, length = spans_on_grid(store, first_row, n_windows)
         shortest = selection.min_length or 1
         longest = selection.max_length or np.iinfo(np.int64).max
         matching = np.flatnonzero((length >= shortest) & (length <= longest))
@@ -409,6 +405,24 @@ def fetch_candidates(
     )
 
 
+def spans_on_grid(store: Store, first_row: Index, n_windows: Index) -> tuple[Index, Index]:
+    """Return the first slot of the grid of each task, and how many slots it spans, shape (n,) each.
+
+    Parameters
+    ----------
+    store
+        Where from.
+    first_row, n_windows
+        Where the windows of each task begin, and how many they are.
+    """
+    slot = np.empty_like(first_row)
+    length = np.empty_like(first_row)
+    start_time = np.asarray(store.array("start_time"))
+    # Copies, since compiled code takes what Arrow lends for read-only, and that for another type.
+    grid_spans(start_time, first_row.copy(), n_windows.copy(), GRID_SECONDS, slot, length)
+    return slot, length
+
+
 def selected(columns: Mapping[str, str]) -> str:
     """Return what stands after ``select`` for columns: names, and SQL."""
     return ", ".join(f"{sql} as {quoted(name)}" for name, sql in columns.items())
@@ -419,6 +433,19 @@ class Details(NamedTuple):
 
     columns: dict[str, NDArray[Any]]
     statics: pa.Table
+
+
+def batches_of_details(
+    store: Store,
+    selection: Selection,
+    columns: Mapping[str, str],
+    candidates: Candidates,
+) -> Iterable[pa.RecordBatch]:
+    """Return what is known of all candidates, from memory or as the store streams it: see :func:`fetch_details`."""
+    if candidates.details is not None:
+        return candidates.details.to_batches()
+    condition = selection.condition(store.manifest.dialect)
+    return store.stream(f"select first_row, {selected(columns)} from tasks where {condition}")
 
 
 def fetch_details(
@@ -443,14 +470,6 @@ def fetch_details(
     drawn
         Positions of those that were drawn.
     """
-    batches: Iterable[pa.RecordBatch]
-    if candidates.details is not None:
-        batches = candidates.details.to_batches()
-    else:
-        condition = selection.condition(store.manifest.dialect)
-        batches = store.stream(
-            f"select first_row, {selected(columns)} from tasks where {condition}"
-        )
     has_statics = len(columns) > len(DETAILS)
     # Which place each candidate has in the random order; −1 where it was not drawn.
     place = np.full(len(candidates.first_row), -1)
@@ -461,7 +480,7 @@ def fetch_details(
     row_of_place = np.empty(len(drawn), np.int64)
     n_streamed = 0
     n_kept = 0
-    for batch in batches:
+    for batch in batches_of_details(store, selection, columns, candidates):
         positions = find_rows(
             candidates.first_row, batch.column("first_row").to_numpy(), n_streamed
         )
