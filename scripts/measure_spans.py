@@ -24,9 +24,8 @@ from pathlib import Path
 from borgtrace.catalog import experiments, questions
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import subset
-from borgtrace.question import Claim, EngineTables, Question, Scope
+from borgtrace.question import Claim, EngineTables, Question, Scope, with_subjects
 from borgtrace.question.claims import JUDGED
-from borgtrace.question.question import with_subjects
 from borgtrace.schema.time import DAY, HOUR, TRACE_START
 from borgtrace.store.coverage import Coverage, StoreCoverage
 from borgtrace.store.criteria import Criteria

@@ -17,20 +17,28 @@ pytestmark = pytest.mark.wide  # kills, and pages that are computed twice
 ASKED = ("machine_shapes", "usage_shapes", "queue_length", "sum_examples")
 """Two of a study between two of tables."""
 SCRIPT = """
-import os, signal, sys, time
+import multiprocessing, os, signal, time
 from borgtrace.catalog import find
 from borgtrace.errors import UsageError
 from borgtrace.question import EngineTables, Provenance, Result
 from borgtrace.question.beside import answering_beside
 
-ASKED = [find("queue_length"), find("machine_shapes"), find("transitions")]
+ASKED = [find("transitions"), find("machine_shapes"), find("queue_length")]
+GROUPS = [[question] for question in ASKED]
 TABLES = EngineTables({})
 
 def answer_of(question):
     return Result(question, question.answer.empty(), Provenance(where=str(os.getpid())))
 
+def answer(asked):
+    return map(answer_of, asked)
+
 def is_running(pid):
     return os.path.exists(f"/proc/{pid}")
+
+def pid_of(sent):
+    name, answer = sent
+    return answer.provenance.where
 
 """
 
@@ -69,31 +77,47 @@ def test_a_page_is_the_same_with_a_second_process(
 
 def test_answers_come_from_another_process(run: Callable[[str], list[str]]) -> None:
     printed = run("""
-with answering_beside(ASKED, lambda asked: map(answer_of, asked)) as process:
-    pids = {process.answer(question, TABLES).provenance.where for question in reversed(ASKED)}
+with answering_beside(GROUPS, lambda: answer) as process:
+    pids = {pid_of(process.wait()) for question in ASKED}
+    print(process.wait(), process.take_group())
 print(len(pids), str(os.getpid()) in pids, any(map(is_running, pids)))
 """)
-    assert printed == ["1 False False"]
+    assert printed == ["None ()", "1 False False"]
 
 
-def test_a_refusal_is_raised_here(run: Callable[[str], list[str]]) -> None:
+def test_groups_are_taken_from_both_ends(run: Callable[[str], list[str]]) -> None:
     printed = run("""
-def answer(asked):
+may_answer = multiprocessing.get_context("fork").Event()
+
+def answer_later(asked):
+    may_answer.wait()
+    return answer(asked)
+
+with answering_beside(GROUPS, lambda: answer_later) as process:
+    # A group is handed out as soon as it can be taken; that of the other process is the last.
+    print([question.name for question in process.take_group()])
+    may_answer.set()
+    print(process.wait()[0])
+""")
+    assert printed == ["['transitions']", "queue_length"]
+
+
+def test_a_refusal_is_sent(run: Callable[[str], list[str]]) -> None:
+    printed = run("""
+def refuse(asked):
     yield answer_of(asked[0])
     yield UsageError("--step", "too short", expected="1 s", got="0 s")
     yield answer_of(asked[2])
 
-with answering_beside(ASKED, answer) as process:
-    for question in ASKED:
-        try:
-            print(process.answer(question, TABLES).question.name)
-        except UsageError as error:
-            print(error)
+with answering_beside([ASKED], lambda: refuse) as process:
+    for _ in ASKED:
+        name, outcome = process.wait()
+        print(name, outcome if isinstance(outcome, UsageError) else "answered")
 """)
     assert printed == [
-        "queue_length",
-        "--step: too short: expected 1 s, got 0 s",
-        "transitions",
+        "transitions answered",
+        "machine_shapes --step: too short: expected 1 s, got 0 s",
+        "queue_length answered",
     ]
 
 
@@ -102,26 +126,27 @@ def test_a_process_that_ends_too_early_leaves_the_rest(
     run: Callable[[str], list[str]], end: str
 ) -> None:
     printed = run(f"""
-def answer(asked):
+def answer_one(asked):
     yield answer_of(asked[0])
     {end}
 
-with answering_beside(ASKED, answer) as process:
-    print([process.answer(question, TABLES) is None for question in ASKED])
+with answering_beside([ASKED[:1], ASKED[1:]], lambda: answer_one) as process:
+    print(process.wait()[0], process.wait(), process.wait())
+    print([question.name for question in process.take_group()], process.take_group())
 """)
-    assert printed == ["[False, True, True]"]
+    assert printed == ["machine_shapes None None", "['transitions'] ()"]
 
 
 def test_ctrl_c_ends_both_processes(run: Callable[[str], list[str]]) -> None:
     printed = run("""
-def answer(asked):
+def answer_one(asked):
     yield answer_of(asked[0])
     time.sleep(60)
 
 began = time.monotonic()
 try:
-    with answering_beside(ASKED, answer) as process:
-        pid = process.answer(ASKED[0], TABLES).provenance.where
+    with answering_beside([ASKED], lambda: answer_one) as process:
+        pid = pid_of(process.wait())
         os.kill(os.getpid(), signal.SIGINT)
 except KeyboardInterrupt:
     print(is_running(pid), time.monotonic() - began < 30)
@@ -135,10 +160,10 @@ import threading
 
 may_end = threading.Event()
 threading.Thread(target=may_end.wait).start()
-with answering_beside(ASKED, lambda asked: map(answer_of, asked)) as process:
+with answering_beside(GROUPS, lambda: answer) as process:
     print(process)
 may_end.set()
-with answering_beside([], lambda asked: map(answer_of, asked)) as process:
+with answering_beside([], lambda: answer) as process:
     print(process)
 """)
     assert printed == ["None", "None"]

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,20 +14,35 @@ from borgtrace.cli.parameters import own_parameters
 from borgtrace.cli.printing import print_csv, print_json
 from borgtrace.cli.terminal import data_stream
 from borgtrace.engine.csv_text import write_csv
+from borgtrace.errors import BorgtraceError
 from borgtrace.notation.numbers import with_commas
-from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
+from borgtrace.question import (
+    EngineTables,
+    Finding,
+    Question,
+    Result,
+    Subjects,
+    headline,
+    unjudged,
+)
+from borgtrace.question.answering import answering_studies_beside, answers_when_ready, in_order
+from borgtrace.question.beside import AnswerQuestions, Outcome, QuestionsBeside
 from borgtrace.question.claims import UNMEASURED
 from borgtrace.question.facts import facts_of, sentence_of
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.report.answer_files import claim_rows, claims_csv, write_result
 from borgtrace.storage import write_file
+from borgtrace.store import Store
 
 _SHOWN_NAMES = 6
 """Of claims that are not judged for one reason; all of them are in the table of claims."""
 
 
 def run(
-    questions: Sequence[Question], tables: Any, parameters: Mapping[str, Any]
+    questions: Sequence[Question],
+    tables: Any,
+    parameters: Mapping[str, Any],
+    beside: QuestionsBeside | None = None,
 ) -> Iterator[Result]:
     """Answer questions one after the other, as they are asked for.
 
@@ -38,13 +54,74 @@ def run(
         What they are asked of: tables of a store, or a study.
     parameters
         Values that were set; each question takes its own.
+    beside
+        Those that a second process answers, from :func:`answering_beside`.
+
+    Raises
+    ------
+    BorgtraceError
+        A question was refused; those before it are answered.
     """
+    answer = answers_with(tables, parameters)
     with steps() as report:
-        for number, (question, subject) in enumerate(with_subjects(questions, tables, parameters)):
-            report(question.name, number, len(questions))
-            result = question.run(subject, **own_parameters(question, parameters))
-            say(result)
-            yield result
+        answered = answers_when_ready(questions, answer, tables, beside, report)
+        for outcome in in_order(questions, answered):
+            if isinstance(outcome, BorgtraceError):
+                raise outcome
+            say(outcome)
+            yield outcome
+
+
+def answering_beside(
+    questions: Sequence[Question],
+    store: Store,
+    parameters: Mapping[str, Any],
+    *,
+    engine: str,
+    where: str,
+    memory: str,
+) -> AbstractContextManager[QuestionsBeside | None]:
+    """Let a second process answer what is asked of studies while the block runs; None where all is answered here.
+
+    Parameters
+    ----------
+    questions
+        What :func:`run` will be asked.
+    store
+        An open store.
+    parameters
+        As for :func:`run`.
+    engine, where, memory
+        As for :meth:`~borgtrace.question.EngineTables.of`.
+    """
+
+    def prepare() -> AnswerQuestions:
+        tables = EngineTables.of(store, engine, where=where, memory=memory)
+        return answers_with(tables, parameters)
+
+    return answering_studies_beside(questions, store, engine, prepare)
+
+
+def answers_with(tables: Any, parameters: Mapping[str, Any]) -> AnswerQuestions:
+    """Return what answers questions with parameters.
+
+    Parameters
+    ----------
+    tables, parameters
+        As for :func:`run`.
+    """
+    subjects = Subjects(tables, parameters)
+
+    def outcomes(questions: Sequence[Question]) -> Iterator[Outcome]:
+        for question, subject in subjects.pairs(questions):
+            try:
+                result = question.run(subject, **own_parameters(question, parameters))
+            except BorgtraceError as error:
+                yield error
+            else:
+                yield result
+
+    return outcomes
 
 
 def ask(

@@ -62,6 +62,13 @@ class Experiment(Question):
         """No unit: no option is a time on the trace's clock."""
         return {}
 
+    @property
+    def group(self) -> str:
+        """Of the common grid, of the sums of random tasks, or none."""
+        if self.cells is not None:
+            return "grid"
+        return "sums" if self.options == SUMS else self.name
+
     def subject(self, tables: Any) -> Study:
         """Return the study of a store, of its tables, or of a pool; a study is its own."""
         if isinstance(tables, Study):

@@ -67,6 +67,10 @@ class Stoppable:
             wait([future], _PATIENCE)
 
 
+class _TimeIsOver(BaseException):
+    """Ends the work at once: it is nothing that who asks several questions may take for the failure of one."""
+
+
 def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[], None]) -> T:
     """Do `work` in the main thread, and stop it when the time is over: queries, and any work between them.
 
@@ -88,13 +92,12 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
     """
     if timeout is None:
         return work()
-    error_of_time = timed_out(timeout)
     is_over = threading.Event()
     ended = threading.Event()
 
     def stop(*_: Any) -> None:
         if not ended.is_set():
-            raise error_of_time
+            raise _TimeIsOver
 
     def watch(main: int) -> None:
         if ended.wait(timeout):
@@ -115,10 +118,12 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
         finally:
             # The signal may arrive here, once; after this line its handler does nothing.
             ended.set()
+    except _TimeIsOver:
+        raise timed_out(timeout) from None
     except Exception as error:
         # The interrupted query's own error may arrive before the signal does.
-        if is_over.is_set() and error is not error_of_time:
-            raise error_of_time from error
+        if is_over.is_set():
+            raise timed_out(timeout) from error
         raise
     finally:
         ended.set()

@@ -23,10 +23,11 @@ from borgtrace.question.measures import Measure, query_answer, sql
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.planned_tables import PlannedTables
 from borgtrace.question.provenance import Provenance
-from borgtrace.question.question import Question, Result, with_subjects
+from borgtrace.question.question import Question, Result
 from borgtrace.question.scope import Scope
 from borgtrace.question.shared_tables import SharedTable
 from borgtrace.question.store_question import Report, StoreQuestion
+from borgtrace.question.subjects import Subjects, with_subjects
 from borgtrace.question.tables import Tables
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Scope",
     "SharedTable",
     "StoreQuestion",
+    "Subjects",
     "Tables",
     "above",
     "at_least",

@@ -2,7 +2,9 @@
 
 Two threads would not do: charts and relational questions are mostly Python, as is a third of a packing study, and
 threads take turns at Python.  The process is a fork, which shares what was imported before, and lives as long as a
-block of this one.  Whatever it does not answer, because it was killed or met a mistake, is answered here.
+block of this one.  It takes groups of questions from the end of a list, and this process from its beginning when it
+has nothing else to do, so that both end at about the same time.  Whatever the fork does not answer, because it was
+killed or met a mistake, is answered here.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -36,8 +39,11 @@ if TYPE_CHECKING:
 PATIENCE_S = 2
 """How long the process may take to end by itself, which lets it remove what it was writing."""
 
-AnswerQuestions = Callable[[Sequence[Question]], Iterator["Result | BorgtraceError"]]
-"""Yields the answer to each question in turn, or why there is none."""
+Outcome = Result | BorgtraceError
+"""An answer, or why there is none."""
+
+AnswerQuestions = Callable[[Sequence[Question]], Iterator[Outcome]]
+"""Yields the answer to each question in turn, or why there is none; called again, it keeps what questions share."""
 
 
 class SentAnswer(NamedTuple):
@@ -87,91 +93,96 @@ Sent = tuple[str, SentAnswer | BorgtraceError]
 
 
 class QuestionsBeside:
-    """Answers of a second process, taken as they arrive.
+    """Groups of questions for a second process, and its answers as they arrive.
 
     Parameters
     ----------
-    questions
-        What it answers, in this order.
-    answers
-        Where they arrive.
+    groups
+        What it may answer: groups from the end, and the questions of one in their order.
+    pipe
+        Takes the numbers of groups there, and answers back.
     """
 
-    def __init__(self, questions: Sequence[Question], answers: Connection) -> None:
-        self._names = frozenset(question.name for question in questions)
-        self._arrived: dict[str, SentAnswer | BorgtraceError] = {}
+    def __init__(self, groups: Sequence[Sequence[Question]], pipe: Connection) -> None:
+        self._groups = groups
+        self._names = frozenset(question.name for group in groups for question in group)
+        # Its ends are taken by two threads, each in one step.
+        self._open_groups = deque(range(len(groups)))
         self._queue: SimpleQueue[Sent | None] = SimpleQueue()
         # A thread takes them from the pipe, or the other process would wait when it is full.
-        threading.Thread(target=self._receive, args=(answers,), daemon=True).start()
+        threading.Thread(target=self._exchange, args=(pipe,), daemon=True).start()
 
     def __contains__(self, question: Question) -> bool:
-        """Whether a question is answered there."""
+        """Whether a question may be answered there."""
         return question.name in self._names
 
-    def answer(self, question: Question, tables: EngineTables) -> Result | None:
-        """Wait for an answer and return it; None where the process has ended without one.
+    def take_group(self) -> Sequence[Question]:
+        """Return the first group that nobody has begun, which is to be answered here; empty where there is none."""
+        try:
+            return self._groups[self._open_groups.popleft()]
+        except IndexError:
+            return ()
 
-        Parameters
-        ----------
-        question
-            One of those that it answers.
-        tables
-            Of the store.
-
-        Raises
-        ------
-        BorgtraceError
-            The question was refused.
-        """
-        while question.name not in self._arrived:
+    def arrived(self) -> Iterator[tuple[str, SentAnswer | BorgtraceError]]:
+        """Yield what has arrived since the last call: names of questions with the answer or why there is none."""
+        while not self._queue.empty():
             sent = self._queue.get()
             if sent is None:
                 # For the next one who asks.
                 self._queue.put(None)
-                return None
-            name, outcome = sent
-            self._arrived[name] = outcome
-        outcome = self._arrived.pop(question.name)
-        if isinstance(outcome, BorgtraceError):
-            raise outcome
-        return outcome.result(question, tables)
+                return
+            yield sent
 
-    def _receive(self, answers: Connection) -> None:
-        with suppress(EOFError, OSError):
+    def wait(self) -> Sent | None:
+        """Wait for the next answer and return it; None where the process has ended and sends no more."""
+        sent = self._queue.get()
+        if sent is None:
+            self._queue.put(None)
+        return sent
+
+    def _exchange(self, pipe: Connection) -> None:
+        with suppress(EOFError, OSError, IndexError):
             while True:
-                self._queue.put(answers.recv())
+                group = self._open_groups.pop()
+                pipe.send(group)
+                for _ in self._groups[group]:
+                    self._queue.put(pipe.recv())
         self._queue.put(None)
+        # The end of the pipe lets the other process end.
+        pipe.close()
 
 
 @contextmanager
 def answering_beside(
-    questions: Sequence[Question], answer: AnswerQuestions
+    groups: Sequence[Sequence[Question]], prepare: Callable[[], AnswerQuestions]
 ) -> Iterator[QuestionsBeside | None]:
     """Answer questions in a fork of this process while the block runs; None where there cannot be one.
 
     Parameters
     ----------
-    questions
-        What is asked there.
-    answer
-        Answers them, in the fork.
+    groups
+        What may be answered there; questions of a group are answered by one process.
+    prepare
+        Called in the fork: returns what answers questions there.
     """
-    if not questions or not can_fork():
+    if not groups or not can_fork():
         yield None
         return
     # What was imported stays for good: who looks for garbage in it would copy its pages.
     gc.freeze()
     forks = multiprocessing.get_context("fork")
-    receiver, sender = forks.Pipe(duplex=False)
-    process = forks.Process(target=_answer_and_send, args=(questions, answer, sender), daemon=True)
+    here, there = forks.Pipe()
+    process = forks.Process(
+        target=_answer_and_send, args=(groups, prepare, here, there), daemon=True
+    )
     with warnings.catch_warnings():
         # Python counts the idle threads of libraries, which have handlers for a fork.
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     # The end of the pipe shows only when nobody else holds it open.
-    sender.close()
+    there.close()
     try:
-        yield QuestionsBeside(questions, receiver)
+        yield QuestionsBeside(groups, here)
     except BaseException:
         _interrupt(process)
         raise
@@ -189,18 +200,26 @@ def can_fork() -> bool:
 
 
 def _answer_and_send(
-    questions: Sequence[Question], answer: AnswerQuestions, answers: Connection
+    groups: Sequence[Sequence[Question]],
+    prepare: Callable[[], AnswerQuestions],
+    here: Connection,
+    there: Connection,
 ) -> None:
+    # The fork holds a copy of this end, too.
+    here.close()
     end_with(os.getppid())
     signal.signal(signal.SIGINT, _stop)
     # Ctrl-C reaches both processes: the other one says so.  A reader that is gone needs no answers, and whatever else
     # goes wrong here happens there again, where it is shown.
     with suppress(KeyboardInterrupt, Exception):
-        for question, outcome in zip(questions, answer(questions), strict=True):
-            sent = SentAnswer.of(outcome) if isinstance(outcome, Result) else outcome
-            answers.send((question.name, sent))
+        answer = prepare()
+        while True:
+            group = groups[there.recv()]
+            for question, outcome in zip(group, answer(group), strict=True):
+                sent = SentAnswer.of(outcome) if isinstance(outcome, Result) else outcome
+                there.send((question.name, sent))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers.close()
+    there.close()
 
 
 def _stop(*_: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -145,6 +145,11 @@ class Question:
             if declaration.time_unit is not None:
                 units[name] = declaration.time_unit
         return units
+
+    @property
+    def group(self) -> str:
+        """Name of the questions that share most of their work, and are answered by one process; else its own."""
+        return self.name
 
     def subject(self, tables: Any) -> Any:
         """Make what the question is asked of from a store's tables; questions of one kind share it."""
@@ -457,34 +462,3 @@ def _result_template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
     )
     return environment.get_template("result.html.j2")
-
-
-def with_subjects(
-    questions: Iterable[Question],
-    tables: Any,
-    parameters: Mapping[str, Any] | None = None,
-) -> Iterator[tuple[Question, Any]]:
-    """Pair each question with what it is asked of; questions of one kind get the same subject and what it keeps.
-
-    Parameters
-    ----------
-    questions
-        Questions of any kind.
-    tables
-        Tables of the store, from which subjects are made.
-    parameters
-        Values that were set; each question takes its own.
-    """
-    questions = list(questions)
-    subjects: dict[type[Question], Any] = {}
-    for number, question in enumerate(questions):
-        if isinstance(tables, EngineTables):
-            # What no later question reads is dropped.
-            tables.plan(questions[number:], parameters)
-        # What an experiment is asked of (a study of a task pool) is large: one is made for all of them.
-        kind = type(question)
-        if kind not in subjects:
-            subjects[kind] = question.subject(tables)
-            of_kind = [other for other in questions if type(other) is kind]
-            question.plan(subjects[kind], of_kind, parameters or {})
-        yield question, subjects[kind]

@@ -6,9 +6,8 @@ byte for the same store and version.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +15,8 @@ from borgtrace.errors import BorgtraceError
 from borgtrace.storage import as_path, write_file
 
 if TYPE_CHECKING:
-    from borgtrace.question import EngineTables, Question, Result
-    from borgtrace.question.beside import QuestionsBeside
-    from borgtrace.question.kept_answers import KeptAnswers
-    from borgtrace.report.answering import Outcome
+    from borgtrace.question import Question
+    from borgtrace.question.beside import Outcome, QuestionsBeside
     from borgtrace.report.sections import PageSection
     from borgtrace.store import Store
 
@@ -71,7 +68,7 @@ def write(
     theme, width
         See :func:`borgtrace.report.page.report_html`.
     progress
-        Called before each question.
+        Called before a question is answered, or waited for.
     beside
         Questions that a second process answers, from :func:`borgtrace.report.answering.answering_beside`.
 
@@ -86,7 +83,8 @@ def write(
     """
     # Inside, here and below: the explorer writes values as the report does, and questions take half a second to import.
     from borgtrace.question import EngineTables
-    from borgtrace.report.answering import chosen_questions, kept_answers
+    from borgtrace.question.answering import answers_when_ready
+    from borgtrace.report.answering import answers_of_page, chosen_questions, kept_answers
     from borgtrace.report.page import report_html
 
     chosen = chosen_questions(names)
@@ -95,7 +93,10 @@ def write(
     kept = kept_answers(store, tables, engine)
     here = [question for question in chosen if beside is None or question not in beside]
     known = kept.find_all(here) if kept else {}
-    sections = list(sections_of(chosen, tables, known, kept, progress, beside))
+    answer = answers_of_page(tables, kept, known)
+    answered = answers_when_ready(chosen, answer, tables, beside, progress)
+    by_name = {question.name: section_of(question, outcome) for question, outcome in answered}
+    sections = [by_name[question.name] for question in chosen]
     html = report_html(store.manifest, store.path.name, sections, theme=theme, width=width)
     page = html.encode()
     path = as_path(path)
@@ -108,35 +109,6 @@ def write(
         size=len(page),
         refused={item.question.name: item.error for item in sections if item.error},
     )
-
-
-def sections_of(
-    chosen: Sequence[Question],
-    tables: EngineTables,
-    known: Mapping[str, Result],
-    kept: KeptAnswers | None,
-    progress: Progress,
-    beside: QuestionsBeside | None,
-) -> list[PageSection]:
-    """Return a section for each question, in their order, with the answer or why there is none.
-
-    What a second process answers comes last, when most of it is there.
-    """
-    from borgtrace.report.answering import outcomes, outcomes_from_beside
-
-    here = list(chosen)
-    there: list[Question] = []
-    if beside is not None:
-        here = [question for question in chosen if question not in beside]
-        there = [question for question in chosen if question in beside]
-    answered = outcomes(here, tables, kept, known)
-    if beside is not None:
-        answered = chain(answered, outcomes_from_beside(there, tables, kept, beside))
-    sections = {}
-    for number, question in enumerate([*here, *there]):
-        progress(question.name, number, len(chosen))
-        sections[question.name] = section_of(question, next(answered))
-    return [sections[question.name] for question in chosen]
 
 
 def section_of(question: Question, outcome: Outcome) -> PageSection:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 
 from borgtrace import catalog
 from borgtrace.errors import BorgtraceError
-from borgtrace.question import EngineTables, Question, Result, beside, with_subjects
-from borgtrace.question.beside import QuestionsBeside
+from borgtrace.question import EngineTables, Question, Result, Subjects
+from borgtrace.question.answering import answering_studies_beside
+from borgtrace.question.beside import AnswerQuestions, Outcome, QuestionsBeside
 from borgtrace.question.kept_answers import KeptAnswers, is_kept
 from borgtrace.store import Store
-
-Outcome = Result | BorgtraceError
-"""An answer, or why there is none."""
 
 
 def chosen_questions(names: Sequence[str]) -> list[Question]:
@@ -46,20 +44,15 @@ def answering_beside(
     UsageError
         For an unknown question.
     """
-    chosen = chosen_questions(names)
-    # What is asked of tables is answered here: such questions share passes over them.
-    others = [question for question in chosen if type(question) is not Question]
-    unknown = [question for question in others if not is_kept(store.keeper, question)]
-    # A client of a bucket does not survive a fork, and a cluster has workers of its own.
-    is_local = engine == "duckdb" and not store.layout.is_remote
-    if not is_local or len(others) == len(chosen):
-        return nullcontext()
 
-    def answer_there(asked: Sequence[Question]) -> Iterator[Outcome]:
+    def prepare() -> AnswerQuestions:
         tables = EngineTables.of(store, engine, memory=memory)
-        yield from outcomes(asked, tables, kept_answers(store, tables, engine), {})
+        return answers_of_page(tables, kept_answers(store, tables, engine), {})
 
-    return beside.answering_beside(unknown, answer_there)
+    unknown = [
+        question for question in chosen_questions(names) if not is_kept(store.keeper, question)
+    ]
+    return answering_studies_beside(unknown, store, engine, prepare)
 
 
 def kept_answers(store: Store, tables: EngineTables, engine: str) -> KeptAnswers | None:
@@ -71,18 +64,13 @@ def kept_answers(store: Store, tables: EngineTables, engine: str) -> KeptAnswers
     )
 
 
-def outcomes(
-    asked: Sequence[Question],
-    tables: EngineTables,
-    kept: KeptAnswers | None,
-    known: Mapping[str, Result],
-) -> Iterator[Outcome]:
-    """Yield the answer to each question, or why there is none.
+def answers_of_page(
+    tables: EngineTables, kept: KeptAnswers | None, known: Mapping[str, Result]
+) -> AnswerQuestions:
+    """Return what answers questions of a page.
 
     Parameters
     ----------
-    asked
-        The questions.
     tables
         Of the store.
     kept
@@ -90,48 +78,24 @@ def outcomes(
     known
         What is known already, by the names of the questions.
     """
-    # Planned together: what nobody asks any more makes no pass.
-    unknown = with_subjects([one for one in asked if one.name not in known], tables)
-    for question in asked:
-        if question.name in known:
-            yield known[question.name]
-            continue
-        # Anything else is a mistake of ours and ends the report: a page with a silent gap would look complete.
-        try:
-            _, subject = next(unknown)
-            result = question.run(subject)
-            if kept:
-                kept.keep(result)
-        except BorgtraceError as error:
-            yield error
-        else:
-            yield result
+    subjects = Subjects(tables)
 
+    def outcomes(asked: Sequence[Question]) -> Iterator[Outcome]:
+        # Planned together: what nobody asks any more makes no pass.
+        unknown = subjects.pairs(question for question in asked if question.name not in known)
+        for question in asked:
+            if question.name in known:
+                yield known[question.name]
+                continue
+            # Anything else is a mistake of ours and ends the report: a page with a silent gap would look complete.
+            try:
+                _, subject = next(unknown)
+                result = question.run(subject)
+                if kept:
+                    kept.keep(result)
+            except BorgtraceError as error:
+                yield error
+            else:
+                yield result
 
-def outcomes_from_beside(
-    asked: Sequence[Question],
-    tables: EngineTables,
-    kept: KeptAnswers | None,
-    process: QuestionsBeside,
-) -> Iterator[Outcome]:
-    """Yield what a second process answers; what it has left when it ends too early is answered here.
-
-    Parameters
-    ----------
-    asked
-        The questions that it was given, in their order.
-    tables, kept
-        As for :func:`outcomes`.
-    process
-        Where they are answered.
-    """
-    for number, question in enumerate(asked):
-        try:
-            result = process.answer(question, tables)
-        except BorgtraceError as error:
-            yield error
-            continue
-        if result is None:
-            yield from outcomes(asked[number:], tables, kept, {})
-            return
-        yield result
+    return outcomes

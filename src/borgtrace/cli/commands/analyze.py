@@ -82,8 +82,9 @@ def analyze(
 
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
+    import borgtrace
     from borgtrace.catalog import QUESTION_KINDS
-    from borgtrace.cli.answers import publish, run
+    from borgtrace.cli.answers import answering_beside, publish, run
     from borgtrace.cli.options import seconds_of
     from borgtrace.cli.own_code import names_in_own_code
     from borgtrace.cli.parameters import parse_settings, print_list
@@ -109,11 +110,17 @@ def analyze(
         print_sql_in(show_sql, chosen, parameters)
     elif store is not None:
         check_png(png, out)
-        tables = EngineTables.of(store, engine, where=where, memory=memory)
-        # Lazy: each answer is computed when it is asked for.
-        results = run(chosen, tables, parameters)
-        write = partial(publish, results, out=out, png=png, as_json=as_json, raw=raw)
-        within(seconds, write, tables.interrupt)
+        opened = borgtrace.open(store, memory=memory)
+        # Before the engine and the bar, which have threads of their own.
+        aside = answering_beside(
+            chosen, opened, parameters, engine=engine, where=where, memory=memory
+        )
+        with aside as beside:
+            tables = EngineTables.of(opened, engine, where=where, memory=memory)
+            # Lazy: each answer is computed when it is asked for.
+            results = run(chosen, tables, parameters, beside)
+            write = partial(publish, results, out=out, png=png, as_json=as_json, raw=raw)
+            within(seconds, write, tables.interrupt)
         if out is None and not as_json and len(chosen) > 1:
             page = f"borgtrace report {shell_word(store)} report.html"
             print(f"The answers with their charts: {page}, or add --out DIR.", file=sys.stderr)
