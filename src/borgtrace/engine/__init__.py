@@ -6,7 +6,7 @@ opens the connection, reads the tables with their declared types, and brings res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.sql import SQLBackend
 
-__all__ = ["SparkTasks", "connect", "put_table", "read_table", "tasks_on", "to_arrow", "to_batches"]
+__all__ = [
+    "SparkTasks",
+    "connect",
+    "put_parts",
+    "put_table",
+    "read_table",
+    "tasks_on",
+    "to_arrow",
+    "to_batches",
+]
 
 
 def connect(
@@ -184,11 +193,30 @@ def put_table(con: SQLBackend, name: str, rows: pa.Table) -> ir.Table:
 
         put(con, name, rows)
         return con.table(name)
+    return put_parts(con, name, [rows])
+
+
+def put_parts(
+    con: SQLBackend, name: str, parts: Iterable[pa.Table | pa.RecordBatchReader]
+) -> ir.Table:
+    """Give rows to the embedded engine part by part, as the table `name` for as long as the connection lives.
+
+    Parameters
+    ----------
+    con, name
+        As for :func:`put_table`.
+    parts
+        At least one, all with the same columns.  A part is taken before the next one is asked for, so it may be made
+        of what the engine holds.
+    """
     # Copied, so that DuckDB counts it within its budget and can spill it.
     arrow_view = f"{name}_arrow"
-    con.con.register(arrow_view, rows)
-    con.raw_sql(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS FROM {quoted(arrow_view)}")
-    con.con.unregister(arrow_view)
+    statement = f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS FROM {quoted(arrow_view)}"
+    for part in parts:
+        con.con.register(arrow_view, part)
+        con.raw_sql(statement)
+        con.con.unregister(arrow_view)
+        statement = f"INSERT INTO {quoted(name)} FROM {quoted(arrow_view)}"
     return con.table(name)
 
 

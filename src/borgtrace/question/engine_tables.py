@@ -14,14 +14,19 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import pyarrow as pa
 
-from borgtrace.engine import connect, guard, put_table, read_table, to_arrow, to_batches
+from borgtrace.engine import connect, guard, put_parts, put_table, read_table, to_arrow, to_batches
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.engine.memory import parse_memory
 from borgtrace.errors import BorgtraceError, UsageError, shell_word
 from borgtrace.lifecycle import DERIVED, Cache, drop, hold
 from borgtrace.notation import Names, ResourceAmounts
 from borgtrace.question.provenance import Provenance
-from borgtrace.question.shared_tables import PlannedQuestion, SharedTable, reads_of
+from borgtrace.question.shared_tables import (
+    LeftToSQLError,
+    PlannedQuestion,
+    SharedTable,
+    reads_of,
+)
 from borgtrace.question.tables import Tables
 from borgtrace.question.window_passes import PlannedPasses, WindowPass
 from borgtrace.schema import TABLES
@@ -196,9 +201,18 @@ class EngineTables(Tables):
             return table.build(self)
         if table not in self._shared:
             with self.expect_current():
-                # Counts within the engine's memory, and is spilled like all that it holds.
-                self._shared[table] = hold(table.build(self), f"{table.name}_{next(_SERIAL)}")
+                self._shared[table] = self._hold_shared(table, f"{table.name}_{next(_SERIAL)}")
         return self._shared[table]
+
+    def _hold_shared(self, table: SharedTable, name: str) -> ibis.Table:
+        # Counts within the engine's memory, and is spilled like all that it holds.
+        expr = table.build(self)
+        if table.parts is None or not self.has_blocks:
+            return hold(expr, name)
+        try:
+            return put_parts(ibis.get_backend(expr), name, table.parts(self))
+        except LeftToSQLError:
+            return hold(expr, name)
 
     def n_rows(self, name: str) -> int:
         """Return the number of rows of a table, counting them on first use."""

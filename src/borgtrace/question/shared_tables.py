@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import ibis.expr.types as ir
+import pyarrow as pa
 
 from borgtrace.question.window_passes import WindowPass
 
@@ -22,10 +23,19 @@ class SharedTable:
         Of the table on the engine.
     build
         Its expression over the :class:`~borgtrace.question.Tables` of a store.
+    parts
+        Makes the same rows of the same tables by compiled code, part by part; None where SQL does.  An engine has taken
+        each part when the next one is asked for.  It raises `LeftToSQLError` where the expression is what can be
+        computed.
     """
 
     name: str
     build: Callable[[Any], ir.Table]
+    parts: Callable[[Any], Iterator[pa.RecordBatchReader]] | None = None
+
+
+class LeftToSQLError(Exception):
+    """Compiled code cannot make these rows, or not faster."""
 
 
 class PlannedQuestion(Protocol):

@@ -2,6 +2,7 @@
 
 import ibis
 
+from borgtrace.analyses.shared.slot_pages import slot_sums_in_parts
 from borgtrace.analyses.shared.windows import RESOURCES, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import SharedTable, Tables
@@ -64,7 +65,7 @@ def sum_slots(tables: Tables) -> ibis.Table:
     )
 
 
-SLOT_SUMS = SharedTable("slot_sums", sum_slots)
+SLOT_SUMS = SharedTable("slot_sums", sum_slots, slot_sums_in_parts)
 """What ran on each machine in each slot: see :func:`sum_slots`."""
 
 
