@@ -2,7 +2,8 @@
 
 Each work runs in a process of its own on each size; questions of one store run in one process, one after the other, and
 share tables as `borgtrace analyze` does: the first question that needs a shared table pays for it, at both sizes, and
-the first experiment that packs pays for the packings of all.
+the first experiment that packs pays for the packings of all.  `analyze` is the command as a user runs it, with all of
+them in as many processes as it takes.
 CPU counts all threads and children.  The exponent is log(CPU ratio) ÷ log(ratio of usage rows); what takes less than a
 second at the large size is mostly start-up and gets none.  Extrapolated: the large size × (real rows ÷ its rows) to the
 power of the exponent, at least 1; without an exponent, along the line through both sizes.  The sum is also printed with
@@ -69,13 +70,24 @@ def questions(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
     }
 
 
+def analyze(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
+    from borgtrace.catalog import questions
+
+    asked = [name for name in questions() if name not in OF_SYNTHETIC]
+    command = [sys.executable, "-m", "borgtrace", "analyze", str(store), *asked, "--memory", MEMORY]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return {}
+
+
 def pool(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
     from borgtrace.colocation.tasks.preparation import prepare_pool
 
     return {"task pool": cost(lambda: prepare_pool(store))}
 
 
-WORK = {"ingest": ingest_, "questions": questions, "pool": pool}
+WORK = {"ingest": ingest_, "questions": questions, "analyze": analyze, "pool": pool}
+IN_CHILDREN = ("ingest", "analyze")
+"""Work whose processes are children of a child: what they took is told when that has ended."""
 
 
 def rows_of(store: Path) -> int:
@@ -95,9 +107,8 @@ def alone(what: str, raw: Path, store: Path) -> dict[str, tuple[float, float]]:
             ).stdout.splitlines()
         )
     )
-    if what == "ingest":
-        # Its workers are children of a child: what they took is told when that has ended.
-        return {"ingest": whole}
+    if what in IN_CHILDREN:
+        return {what: whole}
     found: dict[str, tuple[float, float]] = json.loads(told[-1])
     return found
 
