@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-
+from borgtrace.engine.compressed import compress, decompress
 from borgtrace.engine.refusal import refusal
+from borgtrace.engine.settling import settle
 from borgtrace.errors import BorgtraceError
 from borgtrace.extensions import guarded
 
 _FEWEST_TASKS = 16
 """Tasks that small items are divided among."""
-_ZSTD_LEVEL = 9
-"""How hard results are compressed: a sixth smaller than by zlib, in half of its time (scores of a replay)."""
 
 
 @dataclass(frozen=True)
@@ -175,14 +173,11 @@ def _run(context: Any, shared: Any, item: Any) -> Any:
     except Exception as error:  # Py4J and pyspark raise unrelated classes
         raise refusal(context.master, str(error)) from error
     size, compressed = result
-    return pickle.loads(pa.decompress(compressed, decompressed_size=size, codec="zstd"))
+    return pickle.loads(decompress(compressed, size))
 
 
 def _call(shared: Any, item: Any) -> tuple[int, bytes]:
-    """Return the size of the pickled result, and what it is compressed to.
-
-    Spark itself compresses what it sends, and not what comes back.
-    """
+    """Return the size of the pickled result, and what it is compressed to."""
     from pyspark import cloudpickle
 
     try:
@@ -191,5 +186,5 @@ def _call(shared: Any, item: Any) -> tuple[int, bytes]:
         # Raised, Spark would try again in vain, and make another error of it.
         result = error
     pickled = cloudpickle.dumps(result)
-    codec = pa.Codec("zstd", compression_level=_ZSTD_LEVEL)
-    return len(pickled), codec.compress(pickled, asbytes=True)
+    settle()
+    return len(pickled), compress(pickled)
