@@ -29,7 +29,7 @@ from borgtrace.engine import SparkTasks, spark_session, tasks_on
 from borgtrace.engine.refusal import refusal
 from borgtrace.errors import EngineError, SourceError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.build import clustering, staging
+from borgtrace.ingest.build import sorting_limits, staging
 from borgtrace.ingest.find.discovery import discover
 from borgtrace.overcommit import ADVICE, RECLAIMED, REPLAY
 from borgtrace.overcommit.recommenders import RECOMMENDERS
@@ -252,7 +252,7 @@ def test_a_store_made_on_spark_is_that_of_this_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In two steps, of several files, by paths that only this process understands."""
-    monkeypatch.setattr(clustering, "MOST_ROWS", 400)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", 400)
     monkeypatch.chdir(here)
     options = IngestOptions(engine=tasks.url, memory="1GB")
     store = Path(os.path.relpath(tmp_path / "store", here))

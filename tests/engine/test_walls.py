@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.engine import guard
-from borgtrace.ingest.build.clustering import sorting_connection, within_reach
+from borgtrace.ingest.build.sorting_limits import sorting_connection, within_reach
 from tests.architecture.test_outputs import modules_with
 
 Opener = Callable[[Path], duckdb.DuckDBPyConnection]
@@ -66,7 +66,7 @@ def test_connections_come_from_here() -> None:
         "engine/embedded.py",  # claims: whole queries of questions over their answers
         "engine/guard.py",
         "engine/typed_sql.py",  # runs nothing; locked
-        "ingest/build/clustering.py",  # locked where it is opened
+        "ingest/build/sorting_limits.py",  # locked where it is opened
         "store/ibis_tables.py",  # the user's own connection in Python
         "synth/truth.py",  # our own trace
     }

@@ -9,10 +9,10 @@ import pytest
 
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.build import clustering
-from borgtrace.ingest.build.clustering import sorting_connection, within_reach
+from borgtrace.ingest.build import sorting_limits
 from borgtrace.ingest.build.row_order import row_order
 from borgtrace.ingest.build.rows_in_memory import RowsInMemory
+from borgtrace.ingest.build.sorting_limits import sorting_connection, within_reach
 from borgtrace.schema import TABLES
 from borgtrace.store import Store
 
@@ -66,7 +66,7 @@ def test_the_store_does_not_depend_on_what_fits_into_memory(
     most: int,
 ) -> None:
     in_memory = ingest_text(tmp_path / "in_memory", files).manifest
-    monkeypatch.setattr(clustering, "MOST_ROWS", most)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", most)
     in_parts = ingest_text(tmp_path / "in_parts", files).manifest
     assert in_memory.tables["instance_usage"] == n_windows
     assert in_parts.digest == in_memory.digest

@@ -21,7 +21,7 @@ import pytest
 import borgtrace
 from borgtrace.errors import StoreError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.build import clustering, freed_rows
+from borgtrace.ingest.build import freed_rows, sorting_limits
 from borgtrace.ingest.progress import Progress
 from borgtrace.store.verify import verify
 from tests.forked import CLEAN
@@ -60,7 +60,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clustering, "MOST_ROWS", ROWS_OF_FILE)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", ROWS_OF_FILE)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def whole_store(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a store for which all staged rows stayed to the end."""
     store = tmp_path_factory.mktemp("undisturbed") / "store"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clustering, "MOST_ROWS", ROWS_OF_FILE)
+        patch.setattr(sorting_limits, "MOST_ROWS", ROWS_OF_FILE)
         ingest([raw], store, ONE)
     assert len(list((store / "instance_usage").iterdir())) == N_FILES
     return store
@@ -131,7 +131,7 @@ class Deadly(Progress):
 
 def _run(raw: Path, store: Path, moment: int | str) -> None:
     """Ingest, and die when the step of this name begins, or before something is flushed to the disk for this time."""
-    clustering.MOST_ROWS = ROWS_OF_FILE
+    sorting_limits.MOST_ROWS = ROWS_OF_FILE
     freed_rows.LEAST_STAGED = 0
     calls = itertools.count(1)
     flush = freed_rows.flush
@@ -303,7 +303,7 @@ def test_less_memory_after_a_kill_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = kill_ingest(raw, tmp_path / "store", 3 * FLUSHES)
-    monkeypatch.setattr(clustering, "MOST_ROWS", ROWS_OF_FILE // 4)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", ROWS_OF_FILE // 4)
     ingest([], store, ONE)
     # The plan is that of the first run. What is too large for memory now is encoded by other batches.
     assert files_of(store).keys() == files_of(whole_store).keys()

@@ -13,19 +13,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest.build import clustering, usage_index
-from borgtrace.ingest.build.clustering import (
-    cluster,
-    diverse_columns,
-    parquet_writer,
-    sorting_connection,
-    within_reach,
+from borgtrace.ingest.build import (
+    clustering,
+    sorted_relation,
+    sorting_limits,
+    table_files,
+    usage_index,
 )
+from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import count_rows, is_kept
 from borgtrace.ingest.build.crosschecks import FILE
 from borgtrace.ingest.build.file_ranges import SortedFiles, cut_ranges, plan_files, range_sql
 from borgtrace.ingest.build.row_order import sorted_batches
+from borgtrace.ingest.build.sorted_relation import UnsortedRows
 from borgtrace.ingest.build.sorted_tables import FileFacts, time_span, whole_span
+from borgtrace.ingest.build.sorting_limits import sorting_connection, within_reach
+from borgtrace.ingest.build.table_files import diverse_columns, parquet_writer
 from borgtrace.ingest.convert.column_checks import count_out_of_order
 from borgtrace.schema import TABLES
 from borgtrace.schema.time import AFTER_TRACE
@@ -178,7 +181,9 @@ def test_a_table_is_cut_for_several_cores_from_a_size_on(
         done: list[int] = []
         folder = tmp_path / f"{sizes} {threads}"
         with sorting_connection("200MB", threads, within_reach(tmp_path)) as connection:
-            cluster(connection, TABLES["instance_events"], relation, folder, done.append)
+            cluster(
+                connection, TABLES["instance_events"], UnsortedRows(relation), folder, done.append
+            )
         return done
 
     assert [files([2, 2], threads) for threads in (1, 2)] == [[4], [4]]
@@ -234,7 +239,7 @@ def test_a_sorted_file_notes_what_it_holds(tmp_path: Path) -> None:
         (path,) = cluster(
             connection,
             table,
-            f"SELECT {columns} FROM (VALUES (9), (5)) AS t(v)",
+            UnsortedRows(f"SELECT {columns} FROM (VALUES (9), (5)) AS t(v)"),
             tmp_path / "new" / "it",
         )
     assert pq.read_table(path).column("machine_id").to_pylist() == [5, 9]
@@ -253,8 +258,9 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """DuckDB sorts them: what it has not handed over is lost where its connection is asked again."""
-    monkeypatch.setattr(clustering, "MOST_ROWS", 100)
-    monkeypatch.setattr(clustering, "PIECE", 2048)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", 100)
+    for module in (sorted_relation, table_files):
+        monkeypatch.setattr(module, "PIECE", 2048)
     sizes = {
         1: 20_000,
         2: 60,
@@ -275,7 +281,7 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
         files = cluster(
             connection,
             TABLES["instance_events"],
-            relation,
+            UnsortedRows(relation),
             tmp_path / "new",
             done.append,
         )
@@ -330,7 +336,7 @@ def test_codecs_and_bounds_of_a_stored_file(tmp_path: Path) -> None:
         (path,) = cluster(
             connection,
             table,
-            f"SELECT {columns} FROM range(9) AS t(n)",
+            UnsortedRows(f"SELECT {columns} FROM range(9) AS t(n)"),
             tmp_path / "new",
         )
     group = pq.read_metadata(path).row_group(0)

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest.build import store_build
-from borgtrace.ingest.build.clustering import sorting_connection, within_reach
+from borgtrace.ingest.build.build_inputs import BuildInputs
 from borgtrace.ingest.build.completion import index_and_digest
 from borgtrace.ingest.build.converted_build import convert
 from borgtrace.ingest.build.file_ranges import sorted_files
 from borgtrace.ingest.build.identity import Identity
+from borgtrace.ingest.build.sorting_limits import sorting_connection, within_reach
 from borgtrace.ingest.build.staged import StagedPaths
-from borgtrace.ingest.build.store_build import BuildInputs
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import DIALECTS, TRACE_TABLES
@@ -70,12 +70,12 @@ def builder(folder: Path, held: list[SourceEntry], staged: list[SourceEntry]) ->
 def test_parts_get_other_numbers_in_the_tables_that_they_feed(tmp_path: Path) -> None:
     # By their digests: the one that comes now is the first, and what was the first becomes the second.
     found = builder(tmp_path, [MACHINE, LATE], [EARLY])
-    assert found.moved_parts_of("collection_events") == {0: 1}
-    assert found.moved_parts_of("machine_events") == {0: 0}
-    assert found.moved_parts_of("instance_usage") == {}
+    assert found.inputs.moved_parts_of("collection_events") == {0: 1}
+    assert found.inputs.moved_parts_of("machine_events") == {0: 0}
+    assert found.inputs.moved_parts_of("instance_usage") == {}
     # Rows of the same source come anew.
     again = builder(tmp_path, [MACHINE, replace(LATE, also={"instance_constraints": 2})], [LATE])
-    assert again.moved_parts_of("instance_constraints") == {0: None}
+    assert again.inputs.moved_parts_of("instance_constraints") == {0: None}
 
 
 def test_a_table_without_new_rows_keeps_its_files(

@@ -13,7 +13,7 @@ import pytest
 import borgtrace
 from borgtrace.errors import QualityError, SourceError, StoreError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.build import clustering, staging
+from borgtrace.ingest.build import sorting_limits, staging
 from borgtrace.storage import locked
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
@@ -116,14 +116,14 @@ def test_the_digest_is_the_same_in_any_number_of_files(
     memory,
 ):
     """Where a file may hold 1 row, each of the 5 collections is larger than that, and sorted by DuckDB."""
-    monkeypatch.setattr(clustering, "MOST_ROWS", most)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", most)
     ingest([raw], tmp_path / "store", IngestOptions(jobs=2, memory=memory))
     assert _digest(tmp_path / "store") == expected
     assert len(_files(tmp_path / "store")) == 5
 
 
 def test_added_rows_touch_the_files_of_their_collections_alone(raw, tmp_path, monkeypatch):
-    monkeypatch.setattr(clustering, "MOST_ROWS", 40)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", 40)
     store = tmp_path / "store"
     ingest([raw], store, ONE)
     before = _files(store)

@@ -8,7 +8,7 @@ import pytest
 
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.build import clustering, usage_index
+from borgtrace.ingest.build import sorted_relation, sorting_limits, table_files, usage_index
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.verify import verify
@@ -56,7 +56,7 @@ def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files
     most,
 ):
     """Jobs 10, 20, 30, 40: with events alone before, between and behind those with usage."""
-    monkeypatch.setattr(clustering, "MOST_ROWS", most)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", most)
     raw = tmp_path / "raw"
     write_part(raw, "machine_events", TABLES["machine_events"])  # of machine 5
     events = [
@@ -128,8 +128,9 @@ def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files
 def test_arrays_and_index_are_the_same_made_while_writing_or_from_files(tmp_path, monkeypatch):
     """Rows of a new store are taken as they are written; files of one that is added to are read."""
     # A file for each of the three jobs, of which the second part adds to the last two.
-    monkeypatch.setattr(clustering, "MOST_ROWS", 1)
-    monkeypatch.setattr(clustering, "PIECE", 2)
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", 1)
+    for module in (sorted_relation, table_files):
+        monkeypatch.setattr(module, "PIECE", 2)
     parts = [
         [(10, 0), (10, 0), (10, 1), (20, 0)],
         [(20, 0), (20, 0), (20, 2), (30, 0), (30, 0)],

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from isal import isal_zlib
 
 from borgtrace.errors import StoreError
-from borgtrace.ingest.build.clustering import MOST_WRITERS, rows_of_file
 from borgtrace.ingest.build.coded_part import SUFFIX
 from borgtrace.ingest.build.freed_rows import can_free
+from borgtrace.ingest.build.sorting_limits import MOST_WRITERS, rows_of_file
 from borgtrace.ingest.files.limits import FREE_EXPANSION
 from borgtrace.ingest.files.packing import DAMAGE
 from borgtrace.ingest.files.sources import Source

@@ -20,6 +20,7 @@ from borgtrace.errors import (
     StoreError,
     UsageError,
 )
+from borgtrace.ingest.build.build_inputs import BuildInputs
 from borgtrace.ingest.build.damaged_staging import refuse_damaged_staging, require_staged_parts
 from borgtrace.ingest.build.first_times import notes_on_first_times
 from borgtrace.ingest.build.freed_rows import has_freed_rows
@@ -29,7 +30,7 @@ from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.build.rowless import entries_without_rows, no_rows_error
 from borgtrace.ingest.build.staged import StagedPaths
 from borgtrace.ingest.build.staging import refuse_staging_shortage, stage_all
-from borgtrace.ingest.build.store_build import BuildInputs, build
+from borgtrace.ingest.build.store_build import build
 from borgtrace.ingest.convert.capacity import parse_capacity
 from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.ingest.find.raw_files import RawFiles, find_raw_files

@@ -11,10 +11,11 @@ import duckdb
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
+from borgtrace.ingest.build.conservation import conserve
 from borgtrace.ingest.build.file_ranges import sorted_files
 from borgtrace.ingest.build.identity import Identity, agree, identity_of
+from borgtrace.ingest.build.sorted_relation import UnsortedRows
 from borgtrace.ingest.build.staged_relation import moved_parts, number_parts, present_relation
-from borgtrace.ingest.build.store_build import conserve
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TRACE_TABLES, Table
 from borgtrace.storage import as_path
@@ -141,7 +142,7 @@ def _merge_tables(
             files[name] = cluster(
                 connection,
                 table,
-                relation_sql,
+                UnsortedRows(relation_sql),
                 work / name,
                 lambda rows: progress.advance("merge", rows),
             )

@@ -13,6 +13,7 @@ from borgtrace.errors import UsageError, shell_word
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
 from borgtrace.ingest.build.file_ranges import sorted_files
+from borgtrace.ingest.build.sorted_relation import UnsortedRows
 from borgtrace.ingest.progress import Progress
 from borgtrace.notation import WallClock, span_option
 from borgtrace.schema import TABLES, TRACE_TABLES
@@ -174,7 +175,7 @@ def _copy(
         if source.parts(name):
             condition_sql = selection.condition_sql(name)
             relation_sql = f"SELECT * FROM {quoted(name)} AS t WHERE {condition_sql}"
-            files[name] = cluster(connection, TABLES[name], relation_sql, work / name)
+            files[name] = cluster(connection, TABLES[name], UnsortedRows(relation_sql), work / name)
         progress.advance(f"copy {name}", rows)
     tables = sorted_files(files)
     facts = index_and_digest(connection, tables, manifest.dialect, work, progress)

@@ -14,6 +14,7 @@ from borgtrace.engine.identifiers import quoted
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
 from borgtrace.ingest.build.file_ranges import sorted_files
+from borgtrace.ingest.build.sorted_relation import UnsortedRows
 from borgtrace.ingest.progress import Progress
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.machines import CPU, MEMORY, UNIT
@@ -106,7 +107,7 @@ def write_table(
     query = f"SELECT * FROM {quoted(name)}"
     if is_changed:
         query = (QUERIES / f"{name}.sql").read_text("utf-8")
-    return cluster(connection, TABLES[name], query, work / name)
+    return cluster(connection, TABLES[name], UnsortedRows(query), work / name)
 
 
 def events_of(trace: ScheduleInput, submissions: Index) -> pa.Table:

@@ -13,13 +13,18 @@ import duckdb
 
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.processes import Run, map_threads
-from borgtrace.ingest.build.clustering import reach_of, sorting_connection, within_reach, writers
 from borgtrace.ingest.build.file_ranges import SortedFiles
 from borgtrace.ingest.build.sorted_tables import (
     FileFacts,
     FileToSummarize,
     SortedTables,
     whole_span,
+)
+from borgtrace.ingest.build.sorting_limits import (
+    reach_of,
+    sorting_connection,
+    within_reach,
+    writers,
 )
 from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.progress import Progress

@@ -14,14 +14,11 @@ import pyarrow as pa
 
 from borgtrace.engine.embedded import NO_TYPE, files_sql
 from borgtrace.engine.identifiers import literal, quoted
-from borgtrace.ingest.build.clustering import (
-    MOST_ROWS,
-    Refinement,
-    Watch,
-    cluster,
-    most_rows_of_file,
-)
+from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.rows_in_memory import RowsInMemory
+from borgtrace.ingest.build.sorted_relation import UnsortedRows
+from borgtrace.ingest.build.sorting_limits import MOST_ROWS, most_rows_of_file
+from borgtrace.ingest.build.table_files import Refinement, Watch, WriteHooks
 from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.convert.column_checks import count_broken
 from borgtrace.ingest.convert.conversion import relations
@@ -105,11 +102,9 @@ class ConvertedSorting:
         paths = cluster(
             self.connection,
             table,
-            relation_sql,
+            UnsortedRows(relation_sql, in_memory=in_memory),
             self.work / name,
-            refine=refine,
-            watch=_all_of(watches),
-            in_memory=in_memory,
+            hooks=WriteHooks(refine, _all_of(watches)),
         )
         self.broken[name] = broken_rows.total()
         if refine is not iter:

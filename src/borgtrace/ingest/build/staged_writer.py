@@ -10,11 +10,11 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.ingest.build.clustering import differing_columns, parquet_writer
 from borgtrace.ingest.build.coded_columns import NotCodableError
 from borgtrace.ingest.build.coded_part import read_runs, write_run
 from borgtrace.ingest.build.coded_rows import rows_of_run
 from borgtrace.ingest.build.row_order import sorted_batches
+from borgtrace.ingest.build.table_files import differing_columns, parquet_writer
 from borgtrace.schema import Table
 from borgtrace.storage import incomplete_path
 

@@ -2,86 +2,46 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from borgtrace.engine import SparkTasks
-from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.processes import Item, Result
 from borgtrace.engine.stored import is_current
-from borgtrace.errors import StoreError
-from borgtrace.ingest.build.clustering import (
-    MOST_WRITERS,
-    Watch,
-    cluster,
-    nobody_watches,
-    sorting_connection,
-    within_reach,
-)
+from borgtrace.ingest.build.build_inputs import BuildInputs, memory_of_build
+from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.coded_part import SUFFIX
 from borgtrace.ingest.build.completion import count_rows, index_and_digest
+from borgtrace.ingest.build.conservation import conserve, not_conserved, rows_of_table
+from borgtrace.ingest.build.conversion_facts import basis_of, notes_on_time
 from borgtrace.ingest.build.converted_build import convert, refuse_addition
 from borgtrace.ingest.build.file_ranges import sorted_files
 from borgtrace.ingest.build.freed_rows import FreedRows, can_free, has_freed_rows
-from borgtrace.ingest.build.identity import Identity
 from borgtrace.ingest.build.leftovers import remove_unfinished
+from borgtrace.ingest.build.sorted_relation import NO_FILES, PresentFiles, UnsortedRows
+from borgtrace.ingest.build.sorting_limits import (
+    sorting_connection,
+    within_reach,
+)
 from borgtrace.ingest.build.staged import StagedPaths
 from borgtrace.ingest.build.staged_relation import (
     by_columns,
-    moved_parts,
-    number_parts,
     present_relation,
     staged_relation,
 )
+from borgtrace.ingest.build.table_files import Watch, WriteHooks, nobody_watches
 from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, Table, dialect
-from borgtrace.schema.records import MACHINE_ROWS, USAGE_ROWS
-from borgtrace.schema.time import DAY
 from borgtrace.storage import RemotePath, download, remove
 from borgtrace.store.integrity import check_unchanged
 from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import commit_next
-
-_FIRST_LOGS = 10 * 365 * DAY
-"""µs since 1970: no log is older."""
-
-
-LEAST_MEMORY = 400_000_000
-"""Bytes that a build of series may take, however small their files are."""
-MEMORY_OF_WRITER = 150_000_000
-MEMORY_OF_ROW = 90
-"""Bytes that a build of other converted rows may take: of 3.2 M rows it takes 41 s with 300 MB as with 4 GB."""
-
-
-@dataclass(frozen=True)
-class BuildInputs:
-    """Inputs of a build: the store as it is, and the sources staged beside it."""
-
-    identity: Identity
-    present: Manifest | None
-    staged: tuple[SourceEntry, ...]
-
-    @property
-    def present_sources(self) -> tuple[SourceEntry, ...]:
-        """Sources whose rows the store has."""
-        return self.present.sources if self.present else ()
-
-    @property
-    def replaced(self) -> set[str]:
-        """Names of sources whose rows, if the store has any, are not kept."""
-        return {entry.name for entry in self.staged}
-
-    @property
-    def entries(self) -> tuple[SourceEntry, ...]:
-        """Sources of the next version, by name."""
-        kept = [entry for entry in self.present_sources if entry.name not in self.replaced]
-        return tuple(sorted((*kept, *self.staged), key=lambda entry: entry.name))
 
 
 def build(
@@ -138,32 +98,6 @@ def build(
     commit_next(layout)
     shutil.rmtree(layout.spill, ignore_errors=True)
     return manifest
-
-
-def memory_of_build(entries: Sequence[SourceEntry], most: str, threads: int) -> str:
-    """Return what DuckDB may hold: no more than makes the build of so few rows faster, where they are converted.
-
-    Parameters
-    ----------
-    entries
-        The staged sources.
-    most
-        What the user allows, such as ``"4GB"``.
-    threads
-        Of DuckDB.
-    """
-    tables = {entry.table for entry in entries}
-    # A row about a whole task becomes several, which are joined: what these take hangs on more than their number.
-    if not tables or not tables <= {"samples", USAGE_ROWS.name, MACHINE_ROWS.name}:
-        return most
-    if tables == {"samples"}:
-        # The text of series takes several times what their rows do.
-        n_bytes = max(LEAST_MEMORY, sum(entry.size for entry in entries))
-    else:
-        n_writers = min(threads, MOST_WRITERS)
-        least = max(2, n_writers) * MEMORY_OF_WRITER
-        n_bytes = max(least, sum(entry.stored for entry in entries) * MEMORY_OF_ROW)
-    return most if n_bytes > parse_memory(most) else f"{n_bytes}B"
 
 
 def _fetch_staged(layout: Layout, inputs: BuildInputs) -> tuple[Layout, RemotePath | None]:
@@ -283,19 +217,11 @@ class StoreBuild:
             self.progress,
             written=converted.written,
         )
-        basis = {
-            **asdict(converted.basis),
-            "said_cores": identity.capacity.cores,
-            "said_bytes": identity.capacity.bytes,
-            "said_megahertz": identity.capacity.megahertz,
-            "has_time_zone": True if identity.time_zone else None,
-            "unknown_sizes": list(converted.unknown_sizes) or None,
-        }
         return {
             **facts,
-            "notes": (*converted.notes, *_notes_on_time(trace, identity, converted.basis.zero)),
+            "notes": (*converted.notes, *notes_on_time(trace, identity, converted.basis.zero)),
             "sources": converted.entries,
-            "basis": {name: value for name, value in basis.items() if value is not None},
+            "basis": basis_of(converted, identity),
             "quality": _merged_counters(facts["quality"], converted.quality),
         }
 
@@ -304,7 +230,7 @@ class StoreBuild:
 
         Files that a killed build finished are read for it, as all others are then.
         """
-        n_rows = sum(_rows_of_table("instance_usage", entry) for entry in self.inputs.entries)
+        n_rows = sum(rows_of_table("instance_usage", entry) for entry in self.inputs.entries)
         if not self._is_made_here_anew or not n_rows or has_freed_rows(self.layout):
             return None
         written = WrittenUsage(self.work, n_rows)
@@ -327,12 +253,14 @@ class StoreBuild:
     def cluster_table(self, name: str, watch: Watch = nobody_watches) -> list[Path]:
         """Return the files of a table: new ones where it has new rows, else the present ones."""
         table = TABLES[name]
-        staged = self._staged_parts(name)
+        shared = self.shared
+        staging = shared / self.layout.staging.name if shared else self.layout.staging
+        staged = self.inputs.staged_parts(name, staging, is_in_bucket=shared is not None)
         coded = [StagedPart(path, part) for path, part in staged.items() if path.suffix == SUFFIX]
         parquet = {path: part for path, part in staged.items() if path.suffix != SUFFIX}
         parts = self._read_footers(by_columns, parquet)
         present = self.layout.parts(name)
-        moved = self.moved_parts_of(name)
+        moved = self.inputs.moved_parts_of(name)
         # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is rebuilt,
         # as is one that an earlier version wrote: its rows and their order must be those of an ingest of all at once.
         is_unmoved = all(before == now for before, now in moved.items())
@@ -345,23 +273,20 @@ class StoreBuild:
             self._check_unchanged(present)
             relations.append(present_relation(table, present, moved))
         label = f"cluster {name}"
-        expected = sum(_rows_of_table(name, entry) for entry in self.inputs.staged)
+        expected = sum(rows_of_table(name, entry) for entry in self.inputs.staged)
         self.progress.begin(label, expected, "rows")
         # Machine tables are one file; of a table of collections, only the files where new rows belong are rebuilt.
         may_stay = is_kept and table.key[0] == "collection_id"
         return cluster(
             self.connection,
             table,
-            " UNION ALL ".join(relations),
+            UnsortedRows(" UNION ALL ".join(relations), parts, coded),
             (self.shared or self.work) / name,
             lambda rows: self.progress.advance(label, rows),
-            present if may_stay else (),
-            fresh_sql,
+            PresentFiles(present, fresh_sql) if may_stay else NO_FILES,
             self.spark,
-            parts=parts,
-            coded=coded,
-            watch=watch,
-            freed=self._freed_rows(table, coded),
+            WriteHooks(watch=watch),
+            self._freed_rows(table, coded),
         )
 
     def _read_footers(self, read: Callable[[Item], Result], files: Item) -> Result:
@@ -370,31 +295,6 @@ class StoreBuild:
             return read(files)
         (facts,) = self.spark.map(read, [files])
         return facts
-
-    def moved_parts_of(self, name: str) -> dict[int, int | None]:
-        """Return what the source_part of each present row of a table becomes; None where its source is replaced."""
-        numbers = number_parts(self.inputs.entries)
-        for replaced in self.inputs.replaced:
-            numbers.pop(replaced, None)
-        return moved_parts(name, self.inputs.present_sources, numbers)
-
-    def _staged_parts(self, name: str) -> dict[Path, int]:
-        """Return the staged files of a table, with the source_part that their rows get."""
-        numbers = number_parts(self.inputs.entries)
-        staging = self.layout.staging
-        if self.shared:
-            staging = self.shared / staging.name
-        parts = {}
-        for entry in self.inputs.staged:
-            paths = StagedPaths.of(staging, entry.name)
-            path = paths.table(name)
-            # In a bucket the ledger decides: a request for each part is slow, and a killed run may have left others.
-            has_rows = bool(_rows_of_table(name, entry)) if self.shared else path.exists()
-            if has_rows:
-                parts[path] = numbers[entry.name]
-            elif not self.shared and paths.coded(name).exists():
-                parts[paths.coded(name)] = numbers[entry.name]
-        return parts
 
     def move_quarantine(self) -> None:
         """Collect refused rows: those the store keeps already, and those of the staged sources."""
@@ -417,7 +317,7 @@ class StoreBuild:
         path = StagedPaths.of(self.layout.staging, entry.name).quarantine(entry.table)
         rows = count_rows([path]) if path.exists() else 0
         if rows != entry.quarantined:
-            raise _not_conserved(
+            raise not_conserved(
                 self.layout.root,
                 f"the quarantine of {entry.name}",
                 entry.quarantined,
@@ -431,77 +331,9 @@ class StoreBuild:
             check_unchanged(self.layout, self.inputs.present, paths, self.threads)
 
 
-def _notes_on_time(trace: Dialect, identity: Identity, zero: int) -> list[str]:
-    """Return sentences about dates and hours that no file says.
-
-    Parameters
-    ----------
-    trace
-        The format.
-    identity
-        What the files and the user said.
-    zero
-        The first instant in the files, in µs since 1970.
-    """
-    if trace.conversion is None or not trace.conversion.is_local:
-        return []
-    if zero < _FIRST_LOGS:
-        return ["No file says when it began: its times count from 1970-01-01."]
-    if not identity.time_zone:
-        return ["No file says its time zone: times are taken as UTC; --time-zone says another."]
-    return []
-
-
 def _merged_counters(
     first: Mapping[str, Mapping[str, int]],
     second: Mapping[str, Mapping[str, int]],
 ) -> dict[str, dict[str, int]]:
     """Return the counters of two by table; no reason is in both."""
     return {name: {**first.get(name, {}), **second.get(name, {})} for name in TRACE_TABLES}
-
-
-def _rows_of_table(name: str, entry: SourceEntry) -> int:
-    """Return how many rows of a table a source gave."""
-    return entry.stored if entry.table == name else entry.also.get(name, 0)
-
-
-def conserve(root: Path, entries: Sequence[SourceEntry], rows: Mapping[str, int]) -> None:
-    """Check the law of conservation: every row of every file is accounted for.
-
-    Parameters
-    ----------
-    root
-        The store, for the message.
-    entries
-        Its ledger.
-    rows
-        What each table has.
-
-    Raises
-    ------
-    StoreError
-        When rows went missing on the way, which would be our fault.
-    """
-    for entry in entries:
-        if not entry.is_conserved:
-            accounted = entry.stored + entry.quarantined
-            raise _not_conserved(root, entry.name, entry.rows_in, accounted)
-    for name, n_stored in rows.items():
-        expected = sum(_rows_of_table(name, entry) for entry in entries)
-        if n_stored != expected:
-            raise _not_conserved(root, name, expected, n_stored)
-
-
-def _not_conserved(
-    root: Path,
-    what: str,
-    expected: int,
-    got: int,
-) -> StoreError:
-    return StoreError(
-        str(root),
-        f"rows of {what} are not conserved",
-        expected=f"{expected} rows",
-        got=f"{got}",
-        way_out="this is a bug in borgtrace, and the store was not changed; please report it",
-    )

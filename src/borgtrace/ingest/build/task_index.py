@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from borgtrace.engine.embedded import add_view, columns_sql, files_sql, select_sql
 from borgtrace.engine.identifiers import literal, quoted
-from borgtrace.ingest.build.clustering import PIECE, write_rows
 from borgtrace.ingest.build.file_ranges import SortedFiles
+from borgtrace.ingest.build.table_files import PIECE, write_rows
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.tables import LAST_KNOWN_COLUMNS
