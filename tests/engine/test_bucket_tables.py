@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,7 @@ from tests.engine.conftest import on_spark, sample
 
 # Here, not in a test: scripts/mutants.py sees what is called of modules that are loaded by then.
 ranges = pytest.importorskip("borgtrace.engine.bucket_ranges")
+spark_parts = pytest.importorskip("borgtrace.engine.spark_parts")
 TABLE = TABLES["machine_events"]
 ROWS = sample(TABLE.name)
 BY_COLLECTION = {
@@ -117,6 +119,30 @@ def test_a_table_in_a_bucket_is_joined_with_one_here_and_lacks_no_column(
     )
 
 
+@pytest.mark.parametrize("most_rows_of_one_task", [0, 100])
+def test_rows_of_a_bucket_come_in_the_order_of_the_question(
+    con: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, most_rows_of_one_task: int
+) -> None:
+    monkeypatch.setattr(spark_parts, "MOST_ROWS_OF_ONE_TASK", most_rows_of_one_task)
+    url = put(bucket, "events.parquet", sample("collection_events"))
+    far = engine.read_table(con, TABLES["collection_events"], [url], name="far")
+    expected = [
+        # By their bytes, of which the minus sign's is the largest; what is not known comes last.
+        ("−1", 2**53 + 1),
+        ("naïve 'quote' \\ \"x\"", 2**63 - 1),
+        ("4Ljgw1sq=", -5),
+        ("", 0),
+        (None, -5),
+    ]
+    for rows in (
+        far.select("user", "collection_id"),
+        far.group_by("user").aggregate(collection_id=far.collection_id.max()),
+    ):
+        found = engine.to_arrow(rows.order_by(ibis.desc("user")))
+        assert list(zip(*found.to_pydict().values(), strict=True)) == expected
+        assert found.schema == rows.schema().to_pyarrow()
+
+
 def test_a_task_computes_the_rows_of_its_range(server: Bucket) -> None:
     urls = put_by_collection(server)
     groups = {"t": ranges.row_groups(urls, "id"), "m": [ranges.RowGroup(urls[0], 0, None, None)]}
@@ -166,9 +192,10 @@ def test_spark_reads_of_a_bucket_the_columns_of_a_question_alone(con: Any, bucke
         [put(bucket, "a.parquet", ROWS)],
         name="far",
     )
+    near = engine.put_table(con, "near", pa.table({"n": [1, 2]}))
+    joined = far.cross_join(near)
     # Where no column is needed, one is read, as rows are counted by something.
-    counted = far.order_by("time").limit(3).count().as_table()
-    for question, read in ((counted, "time"), (far.order_by("time").select("time"), "time")):
+    for question, read in ((joined.count().as_table(), "time"), (joined.select("time"), "time")):
         plan = frame(con, question)._jdf.queryExecution().analyzed().toString()
         (computed,) = (line for line in plan.splitlines() if "MapInArrow" in line)
         assert f"{read}#" in computed
@@ -188,7 +215,7 @@ def test_tasks_call_a_function_with_all_rows_of_ranges(con: Any, bucket: Bucket)
     schema = pa.schema({"largest": pa.int64()})
     made = map_ranges(con, far.select("collection_id"), largest, schema)
     assert made is not None
-    found = made.toArrow()["largest"].to_pylist()
+    found = made["largest"].to_pylist()
     assert len(found) == 2
     assert max(found) == max(rows["collection_id"].to_pylist())
     # Rows that the engine has to put together first are in no range.

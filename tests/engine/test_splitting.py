@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.engine import connect, put_table, to_arrow
-from borgtrace.engine.splitting import merge, parts_of
+from borgtrace.engine.splitting import Part, merge, parts_of
 
 USAGE = pa.table(
     {
@@ -157,6 +157,28 @@ def test_what_concerns_collections_is_left_to_tasks(con: ibis.BaseBackend, name:
 def test_what_concerns_several_is_left_to_the_engine(con: ibis.BaseBackend, name: str) -> None:
     expr = LEFT[name](*tables_of(con))
     assert expr.op() not in [part.node for part in parts_of(expr, {"usage", "tasks", "machines"})]
+
+
+@pytest.mark.parametrize("name", [*COMPUTED, *LEFT])
+def test_of_few_rows_one_task_computes_all(con: ibis.BaseBackend, name: str) -> None:
+    expr = {**COMPUTED, **LEFT}[name](*tables_of(con))
+    (part,) = parts_of(expr, {"usage", "tasks", "machines"}, in_one_task=True)
+    assert part == Part(expr.op(), expr.op(), is_whole=True)
+
+
+def test_of_few_rows_what_another_table_has_is_left_to_the_engine(con: ibis.BaseBackend) -> None:
+    usage, tasks, machines = tables_of(con)
+    largest = usage.order_by("slot").limit(2)
+    expr = largest.inner_join(machines, "machine_id").inner_join(tasks, "collection_id")
+    parts = parts_of(expr, {"usage", "machines"}, in_one_task=True)
+    assert {part.node for part in parts} == {largest.op(), machines.op()}
+    assert all(part.is_whole and part.rows == part.node for part in parts)
+    chosen = usage.filter(usage.cpu == tasks.priority.max().as_scalar())
+    (part,) = parts_of(chosen, {"usage"}, in_one_task=True)
+    assert part.node == usage.op()
+    # Each time it is another one.
+    (part,) = parts_of(usage.filter(ibis.random() > 0.5), {"usage"}, in_one_task=True)
+    assert part.node == usage.op()
 
 
 def test_tables_elsewhere_are_left_to_the_engine(con: ibis.BaseBackend) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from borgtrace.engine.compressed import compress_rows
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.engine.guard import lock
 from borgtrace.engine.identifiers import number, quoted
@@ -119,9 +120,14 @@ class RangeQuery:
                     yield rows.cast(self.schema)
         settle()
 
+    def compute_compressed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that `compute` yields as :data:`COMPRESSED_ROWS`, for the driver."""
+        for rows in self.compute(batches):
+            yield compress_rows(rows)
+
     def results_of(self, collections: CollectionRange) -> Iterator[pa.RecordBatch]:
         """Yield what is made of the rows of a range."""
-        with _connection(self.memory).cursor() as cursor:
+        with connection_of_task(self.memory).cursor() as cursor:
             for name, table in self.tables.items():
                 files = collections.files[name]
                 with translate_bucket_errors(RemotePath(files[0])):
@@ -136,7 +142,7 @@ class RangeQuery:
 
 
 @cache
-def _connection(memory: str) -> duckdb.DuckDBPyConnection:
+def connection_of_task(memory: str) -> duckdb.DuckDBPyConnection:
     """Return the connection of this process, which computes many parts: opening one takes as long as a small part."""
     # A task has one core.  Rows come from the bucket by way of Arrow: no query reaches a file.
     connection = raw_connection(memory, threads=1)

@@ -15,21 +15,25 @@ import ibis.expr.operations as ops
 import pyarrow as pa
 import sqlglot
 
+from borgtrace.engine.bucket_ranges import connection_of_task
 from borgtrace.engine.columns_read import columns_read
+from borgtrace.engine.compressed import decompress_rows
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.refusal import IN_BUCKET, refusal
 from borgtrace.engine.spark_parts import (
     MEMORY,
-    compute_rows,
     forget_remote,
+    is_for_one_task,
     register_remote,
     remote_tables,
+    send_rows,
     show_part,
 )
 from borgtrace.engine.spark_session import divide_shuffles, open_session
-from borgtrace.engine.splitting import merge, parts_of
+from borgtrace.engine.splitting import Part, merge, parts_of
 from borgtrace.engine.stored import stored_names
+from borgtrace.engine.typed_sql import duckdb_sql
 from borgtrace.schema import Table
 from borgtrace.storage import BUCKETS
 
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PATTERN = re.compile(r"([*?\[\]{}\\,])")
+_UNSORTED = "unsorted_rows"
 _SERIAL = count()
 _VIEWS = Lock()
 """Held while a data frame is made: it keeps the views that it was made of, which other threads may then replace."""
@@ -123,7 +128,40 @@ def put(con: Backend, name: str, rows: pa.Table) -> None:
 
 def collect(con: Backend, expr: ibis.Table) -> pa.Table:
     """Run an expression and return its rows; see :func:`borgtrace.engine.to_arrow`."""
-    return frame_to_arrow(frame(con, expr)).cast(expr.schema().to_pyarrow())
+    root = expr.op()
+    if isinstance(root, ops.Sort):
+        # All rows come here anyway: Spark would first sample, deal and sort them, in three more stages.
+        return _sorted(con, root, collect(con, root.parent.to_expr()))
+    con._run_pre_execute_hooks(expr)
+    schema = expr.schema().to_pyarrow()
+    if _is_left_to_tasks(con, expr):
+        sent = frame_to_arrow(send_rows(spark_session(con), expr, schema))
+        return decompress_rows(sent, schema)
+    return frame_to_arrow(frame(con, expr)).cast(schema)
+
+
+def _sorted(con: Backend, root: ops.Sort, rows: pa.Table) -> pa.Table:
+    """Return rows in the order in which an expression puts them."""
+    table = ops.UnboundTable(_UNSORTED, root.parent.schema)
+    # One connection writes SQL for all threads.
+    with _VIEWS:
+        query_sql = duckdb_sql(root.replace({root.parent: table}).to_expr())
+    memory = f"{spark_session(con).conf.get(MEMORY)}B"
+    with connection_of_task(memory).cursor() as cursor:
+        cursor.register(_UNSORTED, rows)
+        return cursor.sql(query_sql).to_arrow_table().cast(rows.schema)
+
+
+def _is_left_to_tasks(con: Backend, expr: ibis.Table) -> bool:
+    """Whether the rows of an expression are those that tasks compute, put together."""
+    return any(part.node == expr.op() and not part.is_merged for part in _parts(con, expr))
+
+
+def _parts(con: Backend, expr: ibis.Table) -> list[Part]:
+    """Return what tasks compute of an expression."""
+    remote = remote_tables(table.name for table in expr.op().find(ops.PhysicalTable))
+    in_one_task = is_for_one_task(spark_session(con), remote)
+    return parts_of(expr, remote, in_one_task=in_one_task)
 
 
 def frame(con: Backend, expr: ibis.Table) -> DataFrame:
@@ -135,8 +173,7 @@ def frame(con: Backend, expr: ibis.Table) -> DataFrame:
 
 def _frame(con: Backend, expr: ibis.Table) -> DataFrame:
     session = spark_session(con)
-    remote = remote_tables(table.name for table in expr.op().find(ops.PhysicalTable))
-    part_of_view = {f"part_{next(_SERIAL)}": part for part in parts_of(expr, remote)}
+    part_of_view = {f"part_{next(_SERIAL)}": part for part in _parts(con, expr)}
     replaced = {}
     for view, part in part_of_view.items():
         replaced[part.node] = merge(part, ops.DatabaseTable(view, part.rows.schema, con))
@@ -163,8 +200,8 @@ def map_ranges(
     rows: ibis.Table,
     function: Callable[[pa.Table], pa.Table],
     schema: pa.Schema,
-) -> DataFrame | None:
-    """Let tasks call a function with all rows of a range of collections at a time.
+) -> pa.Table | None:
+    """Let tasks call a function with all rows of a range of collections at a time, and return what it makes.
 
     Parameters
     ----------
@@ -179,13 +216,16 @@ def map_ranges(
 
     Returns
     -------
-    DataFrame or None
+    pa.Table or None
         None where tasks cannot compute the rows by themselves.
     """
     remote = remote_tables(table.name for table in rows.op().find(ops.PhysicalTable))
     parts = [part for part in parts_of(rows, remote) if part.node == rows.op()]
     is_spread = any(not part.is_whole and not part.is_merged for part in parts)
-    return compute_rows(spark_session(con), rows, function, schema) if is_spread else None
+    if not is_spread:
+        return None
+    sent = frame_to_arrow(send_rows(spark_session(con), rows, schema, function))
+    return decompress_rows(sent, schema)
 
 
 def spark_session(con: Backend) -> SparkSession:

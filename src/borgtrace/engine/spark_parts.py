@@ -18,6 +18,7 @@ from borgtrace.engine.bucket_ranges import (
     divide,
     row_groups,
 )
+from borgtrace.engine.compressed import COMPRESSED_ROWS
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.engine.embedded import columns_sql
 from borgtrace.engine.identifiers import quoted
@@ -30,15 +31,18 @@ if TYPE_CHECKING:
 
 MEMORY = "borgtrace.memory"
 """The session's property that says how many bytes DuckDB may take in an executor."""
-_BROADCAST_LIMITS = {
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.adaptive.autoBroadcastJoinThreshold": "10MB",
-}
-"""Of planned sizes, and of those that were found."""
+_NEVER_BROADCAST = (
+    "spark.sql.autoBroadcastJoinThreshold",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold",
+)
+"""By what was planned, and by what was found."""
 _BYTES_OF_ROW = 250
 """What DuckDB may need for a row of a range, where each is a group of its own."""
 _ROWS_IN_MEMORY = 2_000_000
 """Most rows of a range for a function, which takes them all at once: about 200 MB."""
+MOST_ROWS_OF_ONE_TASK = 1 << 22
+"""Rows that one task reads in a second or two: several would cost more than they save, as would the stages that put
+together what they make."""
 _REMOTE: dict[str, RemoteTable] = {}
 """Views that stand for tables in a bucket; a process has one session."""
 _ROW_GROUPS: dict[str, list[RowGroup]] = {}
@@ -68,10 +72,10 @@ def register_remote(
     from pyspark.sql import functions
 
     forget_remote(name)
-    # Spark takes what tasks compute for small, as it knows only how many they are: it must not send that to all
-    # executors before it knows the size.
-    for property_name, limit in _BROADCAST_LIMITS.items():
-        session.conf.set(property_name, limit)
+    # What is broadcast comes to the driver, which sends it to all executors: a third of the store in all questions.
+    # Spark takes what tasks compute for small, as it knows only how many they are.
+    for property_name in _NEVER_BROADCAST:
+        session.conf.set(property_name, "-1")
     names = stored_names(table, files)
     column_sql = {column: quoted(stored) for column, stored in names.items() if stored}
     _REMOTE[name] = RemoteTable(tuple(files), columns_sql(table, column_sql), names.get(KEY))
@@ -129,12 +133,7 @@ def show_part(
     made.select(*values).createOrReplaceTempView(view)
 
 
-def compute_rows(
-    session: SparkSession,
-    rows: ibis.Table,
-    function: Callable[[pa.Table], pa.Table] | None = None,
-    schema: pa.Schema | None = None,
-) -> DataFrame:
+def compute_rows(session: SparkSession, rows: ibis.Table) -> DataFrame:
     """Let tasks compute an expression over tables in a bucket.
 
     Parameters
@@ -143,28 +142,66 @@ def compute_rows(
         The session.
     rows
         The expression.
-    function
-        What is made of all rows of a range of collections; the rows themselves where None.
-    schema
-        Of that.
     """
     from ibis.backends.pyspark.datatypes import PySparkSchema
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+    from pyspark.sql.pandas.types import to_arrow_schema
 
-    spark_schema = from_arrow_schema(schema) if schema else PySparkSchema.from_ibis(rows.schema())
+    spark_schema = PySparkSchema.from_ibis(rows.schema())
+    query = _query(session, rows, to_arrow_schema(spark_schema))
+    return _numbers(session, len(query.ranges)).mapInArrow(query.compute, spark_schema)
+
+
+def send_rows(
+    session: SparkSession,
+    rows: ibis.Table,
+    schema: pa.Schema,
+    function: Callable[[pa.Table], pa.Table] | None = None,
+) -> DataFrame:
+    """Let tasks compute an expression over tables in a bucket; return what they send, as :data:`COMPRESSED_ROWS`.
+
+    Parameters
+    ----------
+    session
+        The session.
+    rows
+        The expression.
+    schema
+        Of the result.
+    function
+        What is made of all rows of a range of collections; the rows themselves where None.
+    """
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    query = _query(session, rows, schema, function)
+    numbers = _numbers(session, len(query.ranges))
+    return numbers.mapInArrow(query.compute_compressed, from_arrow_schema(COMPRESSED_ROWS))
+
+
+def _query(
+    session: SparkSession,
+    rows: ibis.Table,
+    schema: pa.Schema,
+    function: Callable[[pa.Table], pa.Table] | None = None,
+) -> RangeQuery:
     tables = remote_tables(table.name for table in rows.op().find(ops.PhysicalTable))
     memory = _memory_of_task(session)
     # Groups that many collections share are merged from few ranges, but those of a range should fit into memory.
     most_rows = _ROWS_IN_MEMORY if function else memory // _BYTES_OF_ROW
-    query = RangeQuery(
-        sql=duckdb_sql(rows),
-        tables=tables,
-        ranges=_ranges(tables, session.sparkContext.defaultParallelism, most_rows),
-        schema=to_arrow_schema(spark_schema),
-        memory=f"{memory}B",
-        function=function,
-    )
-    return _numbers(session, len(query.ranges)).mapInArrow(query.compute, spark_schema)
+    if function is None and is_for_one_task(session, tables):
+        files = {name: table.files for name, table in tables.items()}
+        ranges = [CollectionRange(None, None, files)]
+    else:
+        ranges = _ranges(tables, session.sparkContext.defaultParallelism, most_rows)
+    return RangeQuery(duckdb_sql(rows), tables, ranges, schema, f"{memory}B", function)
+
+
+def is_for_one_task(session: SparkSession, tables: Mapping[str, RemoteTable]) -> bool:
+    """Whether one task computes what is asked of all rows of some tables, as they are few.
+
+    Tables without collections are read by each task anyway, so that theirs do not count.
+    """
+    n_rows = sum(group.n_rows for groups in _row_groups(tables).values() for group in groups)
+    return n_rows <= min(MOST_ROWS_OF_ONE_TASK, _memory_of_task(session) // _BYTES_OF_ROW)
 
 
 def _numbers(session: SparkSession, n: int) -> DataFrame:
@@ -176,15 +213,10 @@ def _ranges(
     tables: Mapping[str, RemoteTable], n_cores: int, most_rows: int
 ) -> list[CollectionRange]:
     """Return the ranges of collections that tasks compute: one for each core, or more."""
-    groups = {}
-    files_of_whole_tables = {}
-    for name, table in tables.items():
-        if table.key is None:
-            files_of_whole_tables[name] = table.files
-            continue
-        if name not in _ROW_GROUPS:
-            _ROW_GROUPS[name] = row_groups(table.files, table.key)
-        groups[name] = _ROW_GROUPS[name]
+    groups = _row_groups(tables)
+    files_of_whole_tables = {
+        name: table.files for name, table in tables.items() if name not in groups
+    }
     if not groups:
         return [CollectionRange(None, None, files_of_whole_tables)]
     n_rows = max(sum(group.n_rows for group in of_table) for of_table in groups.values())
@@ -193,6 +225,18 @@ def _ranges(
         CollectionRange(one.first, one.last, {**one.files, **files_of_whole_tables})
         for one in ranges
     ]
+
+
+def _row_groups(tables: Mapping[str, RemoteTable]) -> dict[str, list[RowGroup]]:
+    """Return the row groups of those tables that have collections; their footers are read once."""
+    groups = {}
+    for name, table in tables.items():
+        if table.key is None:
+            continue
+        if name not in _ROW_GROUPS:
+            _ROW_GROUPS[name] = row_groups(table.files, table.key)
+        groups[name] = _ROW_GROUPS[name]
+    return groups
 
 
 def _memory_of_task(session: SparkSession) -> int:

@@ -43,6 +43,9 @@ _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 _ROWS_OF_PARTITION = 2_000_000
 """Rows of usage of which a partition has some columns: about 100 MB."""
 _ON_DEMAND = "spark.dynamicAllocation.enabled"
+_KEEPS_CORE_PROPERTIES = "spark.sql.legacy.setCommandRejectsSparkCoreConfs"
+_OF_STARTED_JAVA = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
+"""Spark writes its own options there: 2 kB, which it sends with each task of a query, as all that a session knows."""
 
 
 def open_session(
@@ -81,9 +84,18 @@ def open_session(
     session = start_session(builder.master(url).appName("borgtrace"), url)
     # A page of Java for each failed task, and warnings about the host, would drown what the command itself prints.
     session.sparkContext.setLogLevel("FATAL")
+    _forget_java_options(session)
     if not url.startswith("local"):
         await_executor(session, url)
     return session
+
+
+def _forget_java_options(session: SparkSession) -> None:
+    """Take from a session what it will not need again; the application, which starts executors, keeps it."""
+    session.conf.set(_KEEPS_CORE_PROPERTIES, "false")
+    for name in _OF_STARTED_JAVA:
+        session.conf.unset(name)
+    session.conf.unset(_KEEPS_CORE_PROPERTIES)
 
 
 def divide_shuffles(session: SparkSession, n_rows: int) -> None:

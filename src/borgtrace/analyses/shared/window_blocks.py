@@ -304,13 +304,13 @@ def sum_in_workers(tables: Tables, rows: ibis.Table, kernel: Kernel) -> NDArray[
         return pa.table({"position": positions.astype(np.int64), "value": sums[positions]})
 
     schema = pa.schema({"position": pa.int64(), "value": pa.int64()})
-    made = map_ranges(backend, rows, nonzero_sums, schema)
-    if made is None:
+    sums_of_blocks = map_ranges(backend, rows, nonzero_sums, schema)
+    if sums_of_blocks is None:
         n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_RANGE)
         blocks = rows.mutate(block=rows.collection_id % max(n_blocks, MIN_WORKER_BLOCKS))
         grouped = frame(backend, blocks).groupBy("block")
         made = grouped.applyInArrow(nonzero_sums, "position long, value long")
-    sums_of_blocks = frame_to_arrow(made)
+        sums_of_blocks = frame_to_arrow(made)
     # The shape of a kernel's result does not depend on the rows: an empty block gives it.
     empty_result = kernel(rows.schema().to_pyarrow().empty_table())
     total = np.zeros(empty_result.size, dtype=np.int64)
@@ -338,15 +338,14 @@ def rows_in_workers(rows: ibis.Table, kernel: Callable[[pa.Table], pa.Table]) ->
     pa.Table or None
         None where the rows are in no ranges.
     """
-    from borgtrace.engine.spark import frame_to_arrow, map_ranges
+    from borgtrace.engine.spark import map_ranges
 
     schema = kernel(rows.schema().to_pyarrow().empty_table()).schema
 
     def summarize(block: pa.Table) -> pa.Table:
         return kernel(in_order(block.combine_chunks()))
 
-    made = map_ranges(ibis.get_backend(rows), rows, summarize, schema)
-    return None if made is None else frame_to_arrow(made).cast(schema)
+    return map_ranges(ibis.get_backend(rows), rows, summarize, schema)
 
 
 def column(block: pa.Table, name: str) -> NDArray[np.float64]:
