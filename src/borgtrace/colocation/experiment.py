@@ -10,6 +10,7 @@ from typing import Any
 from borgtrace.colocation.options import ColocationOptions
 from borgtrace.colocation.packing.grid import GridCell
 from borgtrace.colocation.study import Study
+from borgtrace.colocation.study_in_task import AskedExperiment, StudyInTask, study_of
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.preparation import stages
 from borgtrace.engine.memory import return_large_arrays
@@ -75,13 +76,21 @@ class Experiment(Question):
             return tables
         if isinstance(tables, TaskPool):
             return Study(tables)
-        return Study.of_store(tables)
+        return study_of(tables)
 
     def plan(
         self, subject: Study, questions: Sequence[Question], parameters: Mapping[str, Any]
     ) -> None:
         """Let a study run the ways of packing of all experiments in one pass over the instances."""
         plan_cells(subject, questions, parameters)
+        if isinstance(subject, StudyInTask):
+            experiments = [one for one in questions if isinstance(one, Experiment)]
+            subject.plan_experiments([one.asked(parameters) for one in experiments])
+
+    def asked(self, parameters: Mapping[str, Any]) -> AskedExperiment:
+        """Return the experiment as a task computes it, with its own among some parameters."""
+        own = {name: value for name, value in parameters.items() if name in self.options}
+        return AskedExperiment(self.compute, ColocationOptions(**self.with_defaults(own)))
 
     def run(self, store: Any, engine: str | None = None, **parameters: Any) -> Result:
         """Run the experiment.
@@ -105,11 +114,19 @@ class Experiment(Question):
         study = self.subject(store) if engine is None else Study.of_store(store, engine)
         # Draws of all tasks of an instance come and go, several at a time.
         return_large_arrays()
+        if isinstance(study, StudyInTask):
+            asked = AskedExperiment(self.compute, options)
+            compute, coverage = partial(study.rows, asked), partial(study.coverage_of, asked)
+        else:
+            compute, coverage = (
+                partial(self.compute, study, options),
+                partial(study.coverage, options),
+            )
         return self.result(
             study.source,
             values,
-            partial(self.compute, study, options),
-            partial(study.coverage, options),
+            compute,
+            coverage,
             # An experiment may try all of those that the user named.
             code={name: ESTIMATOR_KINDS[name] for name in ESTIMATOR_KINDS.named},
         )
