@@ -13,6 +13,13 @@ BINS_PER_OCTAVE = 64
 OCTAVES = 9
 N_BINS = FINE + BINS_PER_OCTAVE * OCTAVES + 2
 """Bin 0: no margin needed; the last: none below 655 times the usage suffices."""
+ABOVE_ALL = FINE * 2.0**OCTAVES + 1.0
+"""A margin in the last bin, %."""
+DIGITS_SHIFT = 46
+"""Binary digits of a float after the first six behind its point."""
+DIGITS_BELOW = 2**DIGITS_SHIFT - 1
+DIGITS_OF_FINE = (1023 + 7) * BINS_PER_OCTAVE
+"""Exponent and first six digits of 128."""
 NO_PERIOD = -10
 """No period has a number near this one: the first period of a task follows none."""
 
@@ -52,22 +59,18 @@ def margin_bin(usage: float, base: float) -> int:
     >>> margin_bin(0.5, 0.5), margin_bin(0.504, 0.5), margin_bin(0.0, 0.0), margin_bin(0.1, 0.0) == N_BINS - 1
     (0, 1, 0, True)
     """
-    if usage <= base:
-        return 0
+    # Without branches: whether usage grows, no processor foresees.
+    increase = usage - base if usage > base else 0.0
     # Where nothing was used before, no relative margin is enough.
-    if base <= 0.0:
-        return N_BINS - 1
-    percent = (usage - base) * 100.0 / base
-    if percent <= FINE:
-        # Upper edges belong to their bins, as in `upper_edges`.
-        return int(np.ceil(percent))
-    low = float(FINE)
-    for octave in range(OCTAVES):
-        if percent <= 2.0 * low:
-            bin_in_octave = int(np.ceil((percent - low) * BINS_PER_OCTAVE / low))
-            return FINE + BINS_PER_OCTAVE * octave + bin_in_octave
-        low *= 2.0
-    return N_BINS - 1
+    finite_percent = increase * 100.0 / (base if base > 0.0 else 1.0)
+    infinite_percent = ABOVE_ALL if increase > 0.0 else 0.0
+    percent = finite_percent if base > 0.0 else infinite_percent
+    percent = percent if percent < ABOVE_ALL else ABOVE_ALL
+    # Upper edges belong to their bins, as in `upper_edges`.
+    whole_percent = int(np.ceil(percent))
+    # The exponent of a number is its octave, and its first six binary digits are the bin there: rounded up.
+    digits = (np.float64(percent).view(np.int64) + DIGITS_BELOW) >> DIGITS_SHIFT
+    return whole_percent if percent <= FINE else FINE + digits - DIGITS_OF_FINE
 
 
 class MeasuredWindows(NamedTuple):
@@ -120,39 +123,49 @@ def needed_margins(
         Hundredths of a second.  First axis: demand of whole windows, of single seconds.  Second: each
         period, then "as if the mean of the running window were known" (only for single seconds).
     """
-    task = windows.task
-    slot = windows.slot
-    seconds = windows.seconds
-    average = windows.average
     counts = np.zeros((2, periods.size + 1, n_groups, N_BINS), dtype=np.int64)
     for k in range(periods.size):
-        period = periods[k]
-        previous_mean = np.nan
-        previous_number = NO_PERIOD
-        start = 0
-        while start < task.size:
-            number = slot[start] // period
-            total = 0.0
-            weight = 0
-            end = start
-            while end < task.size and task[end] == task[start] and slot[end] // period == number:
-                if not np.isnan(average[end]):
-                    total += average[end] * seconds[end]
-                    weight += seconds[end]
-                end += 1
-            # Only the very next period has a reservation: after a gap there is no usage to start from.
-            if previous_number == number - 1 and not np.isnan(previous_mean):
-                count_margins(counts[:, k], start, end, previous_mean, windows)
-            previous_mean = total / weight if weight > 0 else np.nan
-            # The history ends with the task: the next one starts without.
-            is_same_task = end < task.size and task[end] == task[start]
-            previous_number = number if is_same_task else NO_PERIOD
-            start = end
+        count_margins_of_period(counts[:, k], periods[k], windows)
     count_margins_within_windows(counts[1, periods.size], windows)
     return counts
 
 
-@compiled()
+@compiled(makes_arrays=False)
+def count_margins_of_period(
+    counts: NDArray[np.int64],
+    period: int,
+    windows: MeasuredWindows,
+) -> None:
+    """Add all windows whose reservation is based on the mean of the period before, in slots, to both demands."""
+    task, slot, seconds, average, _, _, _ = windows
+    previous_mean = np.nan
+    previous_number = NO_PERIOD
+    start = 0
+    while start < task.size:
+        # Divided only after a gap: that takes longer than all the rest of a short period.
+        number = previous_number + 1
+        if not number * period <= slot[start] < (number + 1) * period:
+            number = slot[start] // period
+        next_slot = (number + 1) * period
+        total = 0.0
+        weight = 0
+        end = start
+        while end < task.size and task[end] == task[start] and slot[end] < next_slot:
+            if not np.isnan(average[end]):
+                total += average[end] * seconds[end]
+                weight += seconds[end]
+            end += 1
+        # Only the very next period has a reservation: after a gap there is no usage to start from.
+        if previous_number == number - 1 and not np.isnan(previous_mean):
+            count_margins(counts, start, end, previous_mean, windows)
+        previous_mean = total / weight if weight > 0 else np.nan
+        # The history ends with the task: the next one starts without.
+        is_same_task = end < task.size and task[end] == task[start]
+        previous_number = number if is_same_task else NO_PERIOD
+        start = end
+
+
+@compiled(makes_arrays=False)
 def count_margins_within_windows(
     counts: NDArray[np.int64],
     windows: MeasuredWindows,
@@ -166,7 +179,7 @@ def count_margins_within_windows(
                 counts[group[i], margin] += seconds[i] * weights[j]
 
 
-@compiled()
+@compiled(inline=True, makes_arrays=False)
 def count_margins(
     counts: NDArray[np.int64],
     start: int,
