@@ -7,10 +7,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from borgtrace.analyses.changes import change_sketch
+from borgtrace.analyses.changes import change_sketch, machine_changes
 from borgtrace.analyses.changes.change_sketch import ZERO_BUCKET, locate, middle, rank
 from tests.analyses.tiny import answer, tiny, window
 
@@ -101,3 +101,56 @@ def test_one_window_is_too_short() -> None:
     result = change_sketch.QUESTION.run(tiny(instance_usage=[window(1, 0, 0.5)]))
     assert result.not_applicable == "no two consecutive windows"
     assert math.isfinite(result.provenance.seconds)
+
+
+USAGE = (
+    st.none() | st.sampled_from([0.0, 0.125, 0.25, 0.375]) | st.floats(0.001953125, 0.5, width=16)
+)
+"""Few values, which make ties and zeros, and any others."""
+
+
+@settings(max_examples=25)
+@given(
+    usage=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 8), USAGE, USAGE), max_size=30),
+    rows_per_batch=st.integers(1, 7),
+)
+def test_quantiles_are_those_of_sorting_all_changes(
+    usage: list[tuple[int, int, float | None, float | None]], rows_per_batch: int
+) -> None:
+    # One task on each machine, and one window of it in a slot: both levels have the same changes.
+    series = {(machine, slot): (cpu, memory) for machine, slot, cpu, memory in usage}
+    # At least one change.
+    series |= {(4, 0): (0.25, 0.25), (4, 1): (0.25, 0.25)}
+    windows = [
+        window(machine, 300 * slot, cpu, memory, machine_id=machine)
+        for (machine, slot), (cpu, memory) in series.items()
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine_changes, "ROWS_PER_BATCH", rows_per_batch)
+        rows = answer(change_sketch.QUESTION, tiny(instance_usage=windows))
+    exact: dict[str, list[float | None]] = {}
+    for row in rows:
+        exact.setdefault(f"{row['level']} {row['resource']}", []).append(row["exact"])
+
+    expected = {}
+    for position, resource in enumerate(("cpu", "memory")):
+        changes = sorted(changes_by_hand({key: both[position] for key, both in series.items()}))
+        quantiles = [changes[rank(q, len(changes)) - 1] for q in change_sketch.QUANTILES if changes]
+        if quantiles:
+            values = [None if change == math.inf else change for change in quantiles]
+            expected |= {f"{level} {resource}": values for level in ("machine", "task")}
+    assert exact == expected
+
+
+def changes_by_hand(series: dict[tuple[int, int], float | None]) -> list[float]:
+    """Return |later − earlier| ÷ earlier of neighboring slots, infinite from zero to something."""
+    changes = []
+    for (machine, slot), later in series.items():
+        earlier = series.get((machine, slot - 1))
+        if later is None or earlier is None:
+            continue
+        if earlier > 0.0:
+            changes.append(abs(later - earlier) / earlier)
+        else:
+            changes.append(math.inf if later else 0.0)
+    return changes

@@ -10,8 +10,7 @@ whatever the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -21,7 +20,8 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses.changes.relative_change import GROWN, by_resource, slot_pairs
+from borgtrace.analyses.changes.machine_changes import over_machines
+from borgtrace.analyses.changes.relative_change import GROWN
 from borgtrace.analyses.changes.task_changes import ChangeSummary, over_tasks, pass_of_changes
 from borgtrace.analyses.shared.machine_slots import SLOT_SUMS
 from borgtrace.kernels.arrays import Index, Numbers
@@ -136,8 +136,7 @@ def bucket_counts(alpha: float) -> ChangeSummary:
         return changes.group_by(["resource", "bucket"]).aggregate(n=changes.count())
 
     def count_buckets(resource: str, changes: Numbers, seconds: Index) -> dict[str, Index]:
-        buckets = buckets_of(changes, math.log(growth(alpha)))
-        return count_numbers(buckets)
+        return count_numbers(buckets_of(changes, math.log(growth(alpha))))
 
     return ChangeSummary(count_by_bucket, count_buckets)
 
@@ -146,7 +145,7 @@ def fetch_sketches(tables: Tables, alpha: float) -> pa.Table:
     """Return the merged sketches: how many changes each bucket holds, by level and resource."""
     summary = bucket_counts(alpha)
     (counting,) = passes(tables, alpha=alpha)
-    counts = tables.fetch(query_levels(tables, summary.query, summary, counting), "sketch")
+    counts = tables.fetch(query_levels(tables, summary, summary, counting), "sketch")
     # Each block of tasks has counts of its own.
     merged = counts.group_by(list(SKETCH_KEY)).aggregate([("n", "sum")])
     merged = merged.rename_columns([*SKETCH_KEY, "n"])
@@ -155,12 +154,12 @@ def fetch_sketches(tables: Tables, alpha: float) -> pa.Table:
 
 def query_levels(
     tables: Tables,
-    query_machines: Callable[[ir.Table], ir.Table],
+    of_machines: ChangeSummary,
     of_tasks: ChangeSummary,
     over_windows: WindowPass,
 ) -> ir.Table:
-    """Return the rows of a query over changes of machines, and of a summary of those of tasks, with their ``level``."""
-    machine_rows = query_machines(by_resource(slot_pairs(tables).machines))
+    """Return the rows of summaries of the changes of machines and of those of tasks, with their ``level``."""
+    machine_rows = over_machines(tables, of_machines, f"machine_{over_windows.stage}")
     task_rows = over_tasks(tables, of_tasks, over_windows)
     return ibis.union(
         machine_rows.mutate(level=ibis.literal("machine")),
@@ -315,30 +314,10 @@ def rank(quantile: float, total: int) -> int:
 
 def fetch_exact_values(tables: Tables, alpha: float, places: Sequence[Place]) -> dict[Place, float]:
     """Return the exact values at some places, sorting only the buckets of these."""
-
-    def query_near_quantiles(changes: ir.Table, level: str) -> ir.Table:
-        # Of each level and resource only its own buckets, for all these changes are in memory at once.
-        changes = with_buckets(changes, alpha).select("resource", "bucket", "change")
-        buckets_by_resource = buckets_to_sort(places, level)
-        conditions = [
-            (changes.resource == resource) & changes.bucket.isin(buckets)
-            for resource, buckets in buckets_by_resource.items()
-        ]
-        return changes.filter(ibis.or_(*conditions))
-
-    task_buckets = buckets_to_sort(places, "task")
-
-    def changes_near_quantiles(
-        resource: str, changes: Numbers, seconds: Index
-    ) -> dict[str, Index | Numbers]:
-        buckets = buckets_of(changes, math.log(growth(alpha)))
-        chosen = np.isin(buckets, task_buckets.get(resource, []))
-        return {"bucket": buckets[chosen], "change": changes[chosen]}
-
-    summary = ChangeSummary(partial(query_near_quantiles, level="task"), changes_near_quantiles)
-    query_machines = partial(query_near_quantiles, level="machine")
-    finding = pass_of_changes("change_sketch", "task_values", summary, alpha, *places)
-    changes = query_levels(tables, query_machines, summary, finding)
+    of_machines = changes_near_quantiles(alpha, places, "machine")
+    of_tasks = changes_near_quantiles(alpha, places, "task")
+    finding = pass_of_changes("change_sketch", "task_values", of_tasks, alpha, *places)
+    changes = query_levels(tables, of_machines, of_tasks, finding)
     # Equal changes are equal values: which of them comes first does not matter.
     order = ibis.row_number().over(group_by=list(SKETCH_KEY), order_by="change")
     ranked = changes.mutate(rank_in_bucket=order + 1)
@@ -346,6 +325,70 @@ def fetch_exact_values(tables: Tables, alpha: float, places: Sequence[Place]) ->
     ranked = ranked.filter(ranked.rank_in_bucket.isin(ranks))
     rows = tables.fetch(ranked.select(*Place._fields, "change"), "exact").to_pylist()
     return {Place(*(row[name] for name in Place._fields)): row["change"] for row in rows}
+
+
+def changes_near_quantiles(alpha: float, places: Sequence[Place], level: str) -> ChangeSummary:
+    """Return the summary that keeps the changes of a level that lie in the bucket of one of its quantiles."""
+    # Of each level and resource only its own buckets, for all these changes are in memory at once.
+    buckets_by_resource = buckets_to_sort(places, level)
+    log_growth = math.log(growth(alpha))
+
+    def query_near_quantiles(changes: ir.Table) -> ir.Table:
+        changes = with_buckets(changes, alpha).select("resource", "bucket", "change")
+        conditions = [
+            (changes.resource == resource) & changes.bucket.isin(buckets)
+            for resource, buckets in buckets_by_resource.items()
+        ]
+        return changes.filter(ibis.or_(*conditions))
+
+    def find_near_quantiles(
+        resource: str, changes: Numbers, seconds: Index
+    ) -> dict[str, Index | Numbers]:
+        chosen_buckets = np.array(buckets_by_resource.get(resource, []), dtype=np.int64)
+        # Few changes are near an edge or between two: only these need a logarithm.
+        candidates = changes_within(changes, *edges_of(chosen_buckets, log_growth))
+        buckets = buckets_of(candidates, log_growth)
+        is_chosen = np.isin(buckets, chosen_buckets)
+        return {"bucket": buckets[is_chosen], "change": candidates[is_chosen]}
+
+    return ChangeSummary(query_near_quantiles, find_near_quantiles)
+
+
+def edges_of(buckets: Index, log_growth: float) -> tuple[Numbers, Numbers]:
+    """Return edges a hair below and above all that some buckets hold, however logarithms are rounded.
+
+    Examples
+    --------
+    >>> low, high = edges_of(np.array([1, 3]), math.log(2.0))
+    >>> low.round(5).tolist(), high.round(5).tolist()
+    ([1.0, 4.0], [2.0, 8.00001])
+    """
+    # The narrowest bucket is 0.0002 of its value wide, and a logarithm off by less than 10⁻¹² of it.
+    low = np.exp((buckets - 1) * log_growth) * (1.0 - 1e-6)
+    high = np.exp(buckets * log_growth) * (1.0 + 1e-6)
+    return low, high
+
+
+@compiled()
+def changes_within(changes: Numbers, low: Numbers, high: Numbers) -> Numbers:
+    """Return the changes that lie in one of a few intervals, ends included, in their order.
+
+    Examples
+    --------
+    >>> changes = np.array([0.5, 3.0, 1.0, 2.5, 9.0])
+    >>> changes_within(changes, np.array([1.0, 2.5]), np.array([2.0, 3.0])).tolist()
+    [3.0, 1.0, 2.5]
+    """
+    inside = np.empty(len(changes))
+    n_inside = 0
+    for i in range(len(changes)):
+        is_inside = False
+        # Without branches: each quantile lies between others of its kind, which no processor foresees.
+        for k in range(len(low)):
+            is_inside |= (changes[i] >= low[k]) & (changes[i] <= high[k])
+        inside[n_inside] = changes[i]
+        n_inside += is_inside
+    return inside[:n_inside]
 
 
 def buckets_to_sort(places: Sequence[Place], level: str) -> dict[str, list[int]]:

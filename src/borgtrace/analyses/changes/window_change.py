@@ -15,6 +15,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses.changes.machine_changes import over_machines
 from borgtrace.analyses.changes.relative_change import (
     HIGHEST,
     count_changes,
@@ -46,11 +47,10 @@ ANSWER = Answer(
 
 def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the change between neighboring slots at three levels."""
-    pairs = slot_pairs(tables)
     # The published figure is the cell's sum; a margin per task (Measure 1) needs the change of each task.
     pairs_by_level = {
-        "cell": pairs.cell,
-        "machine": pairs.machines,
+        "cell": slot_pairs(tables).cell,
+        "machine": over_machines(tables, PERCENT_COUNTS, "machine_changes"),
         "task": over_tasks(tables, PERCENT_COUNTS, COUNTING),
     }
     levels = [
@@ -172,7 +172,8 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_usage"],
-    shares=[SLOT_SUMS],
+    # For the cell, and again for machines.
+    shares=[SLOT_SUMS, SLOT_SUMS],
     passes=passes,
     reference="Zhu et al., Fig. 10",
 )
