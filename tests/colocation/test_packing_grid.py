@@ -13,10 +13,12 @@ from borgtrace.colocation.experiments.shared.outcomes import paper_estimators
 from borgtrace.colocation.options import ColocationOptions
 from borgtrace.colocation.packing import shared_draws
 from borgtrace.colocation.packing.grid import GridCell, PackingGrid, judge_instance
-from borgtrace.colocation.packing.instances import Instance, Instances, split
+from borgtrace.colocation.packing.instances import Instance, Instances, Room, split
+from borgtrace.colocation.packing.quality import overflow_counts
 from borgtrace.colocation.study import Study
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.errors import UsageError
+from borgtrace.placement import Packing
 from borgtrace.placement.estimators.bounds import Chernoff
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.estimator import Estimator
@@ -391,7 +393,7 @@ def test_instances_of_a_small_pool_are_judged_as_if_each_had_drawn_alone():
         assert instance.seen.percentile(90).tolist() == pytest.approx(
             np.percentile(instance.inst.astype(float), 90, axis=1), rel=1e-6
         )
-        alone = replace(instance, inst=pool.draw(instance.tasks, 300, 1), shared=None)
+        alone = replace(instance, drawn=pool.draw(instance.tasks, 300, 1), shared=None)
         assert (alone.avg == instance.avg).all()
         assert judge_instance(instance, cells) == judge_instance(alone, cells)
 
@@ -414,3 +416,39 @@ def test_instances_of_a_large_pool_share_nothing():
     assert Instances(synthetic_pool(41, seed=2), size=40, realizations=100).shared is None
     # 5 × 40 × 400,000 × 4 bytes are 320 MB: what is kept for all instances has a bound.
     assert Instances(synthetic_pool(40, seed=2), size=40, realizations=400_000).shared is None
+
+
+def test_draws_of_one_experiment_make_way_for_those_of_the_next():
+    """Both share a room, in which the draws of one pool and seed are held at a time; drawn again, they are the same."""
+    room = Room()
+    pool = synthetic_pool(20, seed=2)
+    first = Instances(pool, size=20, realizations=50, seed=1, room=room).shared
+    second = Instances(pool, size=20, realizations=50, seed=3, room=room).shared
+    assert first is not None
+    assert second is not None
+    drawn = first.draws("inst")
+    assert first.draws("inst") is drawn
+    assert second.draws("inst").tolist() != drawn.tolist()
+    again = first.draws("inst")
+    assert again is not drawn
+    assert again.tolist() == drawn.tolist()
+
+
+def test_a_prediction_that_nobody_asks_for_is_not_made():
+    usage = np.float32([[0.5, 0.5], [0.25, 0.75]])
+    drawn = Instance(0, np.arange(2), usage, lambda column: usage)
+    asked = GridCell(Gpa(0.1), is_rebalanced=False)
+    not_asked = replace(asked, has_prediction=False)
+    with_prediction, without = judge_instance(drawn, [asked, not_asked])
+    assert with_prediction.predicted is not None
+    assert without.predicted is not None  # packed together with one that asks
+    (alone,) = judge_instance(drawn, [not_asked])
+    assert alone.predicted is None
+    assert replace(alone, predicted=without.predicted) == without
+
+
+def test_rows_of_usage_may_stand_in_another_order_than_tasks():
+    """Tasks 0 and 1 share a bin: .5 + .75 exceed it in the first column alone."""
+    packing = Packing(np.array([0, 0, 1]), np.ones((2, 1)), np.arange(2))
+    usage = np.float32([[0.75, 0.25], [2, 2], [0.5, 0.5]])
+    assert overflow_counts(usage, [packing], rows=np.array([2, 0, 1])).tolist() == [1 + 2]

@@ -69,7 +69,7 @@ def two_alike() -> Instances:
         kept[number] = Instance(
             number,
             tasks=np.array([2, 0, 1]),
-            inst=usage,
+            drawn=usage,
             draw=lambda column, salt=0: FRESH,
         )
     return Instances(on_clock(usage), count=2, kept=kept)

@@ -107,7 +107,7 @@ class DistinctBins:
             numbers=numbers,
         )
 
-    def overflows(self, values: Values, edges: Index) -> Index:
+    def overflows(self, values: Values, edges: Index, rows: Index | None = None) -> Index:
         """Count the columns of each block in which the tasks of each bin exceed its limit.
 
         Parameters
@@ -116,22 +116,26 @@ class DistinctBins:
             float32 (n, R): usage, one row per task.
         edges
             int64 (blocks + 1,), ascending from 0 to R: block k is the columns from ``edges[k]`` to ``edges[k + 1]``.
+        rows
+            int64 (n,): the row of each task; None where row i is task i.
 
         Returns
         -------
         int64 (P, B, blocks)
         """
         values = np.ascontiguousarray(values)
+        # Tasks are added up in their order, wherever their rows are.
+        members = self.members if rows is None else rows[self.members]
         # One more row than there are bins: place −1 is of those that hold nothing.
         counts = np.zeros((len(self.limits) + 1, len(edges) - 1), np.int64)
         # Additions round monotonically: what the peaks do not exceed, added in the same order, nothing exceeds.
-        may_exceed = _exceed(values.max(axis=1), self.members, self.offsets, self.limits)
+        may_exceed = _exceed(values.max(axis=1), members, self.offsets, self.limits)
         # Made here: the kernel neither makes arrays nor counts references to them.
         tile = np.zeros((len(values), TILE), np.float32)
         sums = np.zeros(TILE, np.float32)
         count_overflow(
             values,
-            self.members,
+            members,
             self.offsets,
             self.limits,
             self.first,

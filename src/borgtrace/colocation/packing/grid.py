@@ -48,6 +48,8 @@ class GridCell:
         Share of the R realizations the estimator sees: the first ones.  The rest judge, or all R at 1.
     fill
         The bin size multiplier e of §5.3: machines are filled to e times their capacity, and judged by all of it.
+    has_prediction
+        Whether the overflow that the estimator predicts is asked for, which takes as long as packing.
     """
 
     estimator: Estimator
@@ -57,6 +59,7 @@ class GridCell:
     capacity: float = 1.0
     clairvoyance: float = 1.0
     fill: float = 1.0
+    has_prediction: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.clairvoyance <= 1:
@@ -139,14 +142,14 @@ def judge_instance(
     """
     placements = _place_cells(instance, cells)
     packings = [placements[cell].packing for cell in cells]
-    full = instance.inst.shape[1]
+    full = instance.n_realizations
     # Judged by what was not seen, except where all was: the paper's O = E = R.
     first_columns = []
     for cell in cells:
         n_seen = n_realizations_seen(instance, cell)
         first_columns.append(0 if on_fresh or n_seen == full else n_seen)
-    judging = instance.fresh if on_fresh else instance.inst
-    counts = overflow_counts(judging, packings, first_columns)
+    judging, rows = instance.usage(is_fresh=on_fresh)
+    counts = overflow_counts(judging, packings, first_columns, rows=rows)
 
     # Of all realizations, whatever the estimator saw: the bound is that of §5.1, and the same for every cell.
     means = instance.seen.mean
@@ -189,7 +192,9 @@ def _place_cells(instance: Instance, cells: Sequence[GridCell]) -> dict[GridCell
             of_packer = group_cells(testing_alike, lambda cell: cell.packer)
             for packer, packing_alike in of_packer.items():
                 plain = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
-                predicted = _predicted_overflow(plain, fitted)
+                predicted = None
+                if any(cell.has_prediction for cell in packing_alike):
+                    predicted = _predicted_overflow(plain, fitted)
                 for cell in packing_alike:
                     packing = plain
                     if cell.is_rebalanced:
@@ -218,7 +223,7 @@ def n_realizations_seen(instance: Instance, cell: GridCell) -> int:
         Its clairvoyance is the share that is seen.
     """
     # .001 of a few hundred realizations rounds to none, and estimators need one.
-    return max(1, round(cell.clairvoyance * instance.inst.shape[1]))
+    return max(1, round(cell.clairvoyance * instance.n_realizations))
 
 
 def group_cells(
@@ -293,7 +298,7 @@ class PackingGrid:
             How its tasks are packed while it learns.
         """
         # Rebalancing mostly lowers overflow; an estimator that learned with it would promise too much without it.
-        plain = replace(cell, is_rebalanced=False)
+        plain = replace(cell, is_rebalanced=False, has_prediction=False)
 
         def qualities(tried: Sequence[Estimator]) -> list[float]:
             cells = [replace(plain, estimator=candidate) for candidate in tried]

@@ -16,7 +16,12 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from borgtrace.colocation.packing.shared_draws import MOST_SHARED, SharedDraws, draw_alone
+from borgtrace.colocation.packing.shared_draws import (
+    MOST_SHARED,
+    LatestDraws,
+    SharedDraws,
+    draw_alone,
+)
 from borgtrace.colocation.tasks.pool import TaskPool, UsageColumn
 from borgtrace.colocation.tasks.streams import DIVISION
 from borgtrace.engine import SparkTasks
@@ -45,8 +50,8 @@ class Instance:
         Which instance of the experiment it is, from 0.
     tasks
         int64 (n,): indices into the pool.
-    inst
-        float32 (n, R): realizations of instantaneous usage.
+    drawn
+        float32 (n, R): realizations of instantaneous usage; None where they are among the `shared` ones.
     draw
         ``draw(column, salt)`` makes realizations of another usage, or with a salt other ones.
     request
@@ -57,10 +62,33 @@ class Instance:
 
     number: int
     tasks: Index
-    inst: Values
+    drawn: Values | None
     draw: Callable[..., Values]
     request: Numbers | None = None
     shared: SharedDraws | None = None
+
+    @property
+    def n_realizations(self) -> int:
+        """R."""
+        if self.drawn is not None:
+            return self.drawn.shape[1]
+        assert self.shared is not None
+        return self.shared.realizations
+
+    @property
+    def size(self) -> int:
+        """Bytes of realizations that it may hold."""
+        # What is derived of shared draws is held once for all instances.
+        copies = _COPIES if self.shared is None else 1
+        return copies * len(self.tasks) * self.n_realizations * np.dtype(np.float32).itemsize
+
+    @cached_property
+    def inst(self) -> Values:
+        """Realizations of instantaneous usage, float32 (n, R)."""
+        if self.drawn is not None:
+            return self.drawn
+        assert self.shared is not None
+        return self.shared.draws("inst")[self.tasks]
 
     @cached_property
     def avg(self) -> Values:
@@ -77,7 +105,7 @@ class Instance:
     @cached_property
     def seen(self) -> Observation:
         """All instantaneous usage, as estimators see it."""
-        return self._observation(self.inst, "inst")
+        return self._observation("inst", self.n_realizations)
 
     def observed(self, data: Data = "inst", first: int | None = None) -> Observation:
         """Return the first realizations of one kind, by default all, as estimators see them.
@@ -89,16 +117,32 @@ class Instance:
         first
             Number of realizations.
         """
-        if data == "inst" and (first is None or first == self.inst.shape[1]):
+        if first is None:
+            first = self.n_realizations
+        if data == "inst" and first == self.n_realizations:
             return self.seen
-        realizations = self.inst if data == "inst" else self.avg
-        return self._observation(realizations[:, :first], data)
+        return self._observation(data, first)
 
-    def _observation(self, values: Values, data: Data) -> Observation:
+    def usage(self, *, is_fresh: bool) -> tuple[Values, Index | None]:
+        """Return realizations that judge, with the row of each task among them; None where rows are tasks.
+
+        Parameters
+        ----------
+        is_fresh
+            Whether no estimator has seen them.
+        """
+        if is_fresh:
+            return self.fresh, None
         if self.shared is None:
-            return Observation(values, request=self.request)
-        whole = self.shared.observed(data, values.shape[1])
-        return PartOfObservation(values, self.request, whole=whole, rows=self.tasks)
+            return self.inst, None
+        return self.shared.draws("inst"), self.tasks
+
+    def _observation(self, data: Data, first: int) -> Observation:
+        if self.shared is not None:
+            whole = self.shared.observed(data, first)
+            return PartOfObservation(whole, self.tasks, request=self.request)
+        realizations = self.inst if data == "inst" else self.avg
+        return Observation(realizations[:, :first], request=self.request)
 
 
 class Room:
@@ -112,6 +156,7 @@ class Room:
 
     def __init__(self, size: int = KEPT) -> None:
         self.size = size
+        self.draws = LatestDraws()
         self._lock = Lock()
         self._kept: list[tuple[dict[int, Instance], int, int]] = []
 
@@ -129,7 +174,7 @@ class Room:
         instance
             One more of these.
         """
-        size = _COPIES * instance.inst.nbytes
+        size = instance.size
         with self._lock:
             # What was cleared takes no room any more.
             self._kept = [entry for entry in self._kept if entry[1] in entry[0]]
@@ -197,7 +242,7 @@ class Instances:
         size = _COPIES * len(self.pool) * self.realizations * np.dtype(np.float32).itemsize
         if self.shared is None and len(self.pool) <= self.size and size <= MOST_SHARED:
             # Frozen: this is set once, like what the caller gives.
-            shared = SharedDraws(self.pool, self.realizations, self.seed)
+            shared = SharedDraws(self.pool, self.realizations, self.seed, self.room.draws)
             object.__setattr__(self, "shared", shared)
 
     def tasks(self, number: int) -> Index:
@@ -244,19 +289,12 @@ class Instances:
         return Instance(
             number,
             tasks,
-            inst=self._draw_seen(tasks),
+            drawn=None if self.shared is not None else self._draw(tasks, "inst"),
             # Other kinds only on demand: most cells see instantaneous usage only, and each kind is as large.
             draw=partial(self._draw, tasks),
             request=request,
             shared=self.shared,
         )
-
-    def _draw_seen(self, tasks: Index) -> Values:
-        """Return the draws that estimators see."""
-        if self.shared is None:
-            return self._draw(tasks, "inst")
-        # A task has the same draws in every instance.
-        return self.shared.draws("inst")[tasks]
 
     def _draw(
         self,

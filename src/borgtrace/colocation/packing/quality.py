@@ -43,6 +43,7 @@ def overflow_counts(
     packings: Sequence[Packing],
     first: Sequence[int] | None = None,
     resource: int = 0,
+    rows: Index | None = None,
 ) -> Index:
     """Count the pairs of bin and realization in which the bin's tasks exceed its capacity.
 
@@ -50,14 +51,14 @@ def overflow_counts(
 
     Parameters
     ----------
-    values, packings, first, resource
+    values, packings, first, resource, rows
         As there.
 
     Returns
     -------
     int64 (P,)
     """
-    return np.asarray(machine_overflows(values, packings, first, resource).sum(axis=1))
+    return np.asarray(machine_overflows(values, packings, first, resource, rows).sum(axis=1))
 
 
 def machine_overflows(
@@ -65,6 +66,7 @@ def machine_overflows(
     packings: Sequence[Packing],
     first: Sequence[int] | None = None,
     resource: int = 0,
+    rows: Index | None = None,
 ) -> Index:
     """Count the realizations in which the tasks of each bin exceed its capacity.
 
@@ -75,11 +77,13 @@ def machine_overflows(
     values
         float32 (n, R): instantaneous usage, one row per task.
     packings
-        P packings of these n tasks.
+        P packings of n tasks.
     first
         Per packing, the first column that counts (those before were for the estimator); default 0.
     resource
         Which of the machines' capacities: 0 is the CPU.
+    rows
+        int64 (n,): the row of each task; None where row i is task i.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def machine_overflows(
             got=str(max(first)),
         )
     bins = DistinctBins.of(packings, first, resource)
-    return bins.overflows(values, np.array([0, n_realizations]))[:, :, 0]
+    return bins.overflows(values, np.array([0, n_realizations]), rows)[:, :, 0]
 
 
 def quality(

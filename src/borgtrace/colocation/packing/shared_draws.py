@@ -41,6 +41,28 @@ def draw_alone(
         return pool.draw(tasks, realizations, seed, column)
 
 
+class LatestDraws:
+    """Lets shared draws of one kind be held at a time: those of an experiment before are forgotten."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._latest: SharedDraws | None = None
+
+    def take_turn(self, draws: SharedDraws) -> None:
+        """Forget other draws than these.
+
+        Parameters
+        ----------
+        draws
+            What is asked for now.
+        """
+        with self._lock:
+            before = self._latest
+            self._latest = draws
+        if before is not None and before is not draws:
+            before.clear()
+
+
 class SharedDraws:
     """Draws of all tasks of a pool in its order, each made when it is first asked for.
 
@@ -50,6 +72,8 @@ class SharedDraws:
         The tasks.
     realizations, seed
         Number of draws of each task, and their seed.
+    latest
+        What else is forgotten when these are asked for.
 
     Examples
     --------
@@ -59,10 +83,13 @@ class SharedDraws:
     ((30, 100), True)
     """
 
-    def __init__(self, pool: TaskPool, realizations: int, seed: int) -> None:
+    def __init__(
+        self, pool: TaskPool, realizations: int, seed: int, latest: LatestDraws | None = None
+    ) -> None:
         self.pool = pool
         self.realizations = realizations
         self.seed = seed
+        self._latest = latest or LatestDraws()
         self._lock = Lock()
         self._draws: dict[SeenColumn, Values] = {}
         self._observed: dict[tuple[SeenColumn, int], Observation] = {}
@@ -79,6 +106,7 @@ class SharedDraws:
         column
             Instantaneous usage or window averages.
         """
+        self._latest.take_turn(self)
         with self._lock:
             if column not in self._draws:
                 tasks = np.arange(len(self.pool))

@@ -184,9 +184,10 @@ class Observation:
         return known
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class PartOfObservation(Observation):
     """Some tasks of an observation, in an order of their own: numbers of a task are derived once for all parts.
+
+    Its values are copied only where somebody asks for them.
 
     Attributes
     ----------
@@ -198,15 +199,41 @@ class PartOfObservation(Observation):
     Examples
     --------
     >>> seen = Observation(np.float32([[0.25, 0.75], [1, 1]]))
-    >>> PartOfObservation(seen.values[[1]], whole=seen, rows=np.array([1])).mean
+    >>> PartOfObservation(seen, np.array([1])).mean
     array([1.])
     """
 
     whole: Observation
     rows: Index
 
-    def __post_init__(self) -> None:
-        """Check nothing: the values of the whole were checked."""
+    def __init__(
+        self,
+        whole: Observation,
+        rows: Index,
+        request: Numbers | None = None,
+        memory: Observation | None = None,
+        series: Values | None = None,
+    ) -> None:
+        # As in any frozen class; the values of the whole were checked.
+        vars(self).update(whole=whole, rows=rows, request=request, memory=memory, series=series)
+        vars(self).update(_derived={}, _deriving=RLock())
+
+    def __getattr__(self, name: str) -> Values:
+        """Return the values, which are no attribute before they are asked for."""
+        if name != "values":
+            raise AttributeError(name)
+        values = self.whole.values[self.rows]
+        vars(self)["values"] = values
+        return values
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def with_more(self, **known: Any) -> Observation:
+        """Return the same values with `memory`, `series` or `request`; what was derived from the values is shared."""
+        more = PartOfObservation(self.whole, self.rows)
+        vars(more).update(vars(self) | known)
+        return more
 
     def percentile(self, level: float) -> Numbers:
         """Return a percentile of each task with linear interpolation (NumPy's default), (n,)."""

@@ -191,7 +191,7 @@ def cells_of_curve(target: float) -> list[GridCell]:
     """Return GPA, without rebalancing, at many targets around the one wanted."""
     # Far down: on the heavier tail only targets many powers of ten below keep q within the one wanted.
     targets = target * np.geomspace(1e-14, 3, 100)
-    return [GridCell(Gpa(float(rho)), is_rebalanced=False) for rho in targets]
+    return [GridCell(Gpa(float(rho)), is_rebalanced=False, has_prediction=False) for rho in targets]
 
 
 def chart(answer: pa.Table) -> charts.Chart:
