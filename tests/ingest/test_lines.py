@@ -161,6 +161,8 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
         ([b"1\r2\n"], True),
         ([b"1\n2\r3"], True),  # in the last line, which has no end
         ([b"0", b"x10\n"], True),  # cut in the middle of what is strange
+        ([b"1,", b"2", b"\n", b"3\n"], False),
+        ([b"1", b"\n\n2\n"], True),  # an empty line after the one that is cut
         ([b'"1"\n'], True),  # the validating reader takes quotes off
     ],
 )

@@ -19,7 +19,7 @@ from borgtrace.ingest.convert.capacity import parse_capacity
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.find.raw_files import read_declaration
 from borgtrace.ingest.read.json_token_counts import tokens_in
-from borgtrace.ingest.read.strange_text import is_strange
+from borgtrace.ingest.read.strange_text import is_foreign, is_strange
 from borgtrace.schema.dialects import KAGGLE_2019
 
 
@@ -120,6 +120,22 @@ def test_strange_text_is_found_around_the_ends_of_chunks(place: int, rest: bytes
     assert is_strange(before + b",0x1F" + rest)
     assert not is_strange(before + b"70x1F" + rest)
     assert not is_strange(before + b",0xG" + rest)
+
+
+# Chunks have 512 bytes and begin at the second one; the first and the last byte of a text are looked at alone.
+@pytest.mark.parametrize("place", [0, 1, 2, 511, 512, 513, 514, 1024, 1025])
+@pytest.mark.parametrize("rest", [b"", b"\n", b",5.0" * 300])
+def test_lines_that_arrow_takes_otherwise_are_found_anywhere(place: int, rest: bytes) -> None:
+    before = b"7" * place
+    for mark in (b'"', b"\0", b"\r", b"\xef\xbf\xbd", b"\n\n", b"\n0x1F"):
+        is_pair = mark == b"\r" and rest == b"\n"
+        assert is_foreign(before + mark + rest) is not is_pair
+    for mark in (b"'", b"\r\n", b"\xef\xbf\xbe", b"\n5", b"\n0xG", b"70x1F"):
+        # Two line ends are an empty line.
+        is_empty_line = mark == b"\r\n" and rest == b"\n"
+        assert is_foreign(before + mark + rest) is is_empty_line
+    # What lies outside of the lines is not looked at.
+    assert not is_foreign(b'"' + before + b'5"', 1, len(before) + 2)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from borgtrace.ingest.files.separators import DOUBLE_QUOTE
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import open_lines
 from borgtrace.ingest.read.number_reader import NotPlainNumbers, read_numbers
-from borgtrace.ingest.read.strange_text import has_empty_line, is_strange
+from borgtrace.ingest.read.strange_text import is_foreign
 from borgtrace.ingest.read.validating_reader import LineFormat
 from borgtrace.schema.arrow import arrow_field
 
@@ -144,18 +144,19 @@ class PlainLines:
         block = self._stream.read(size)
         # Whole lines, so that nothing is looked at in two halves.
         end = block.rfind(b"\n") + 1
-        whole = b""
-        if end == len(block) and not self._rest:
-            whole = block
-        elif end or not block:
-            whole = b"".join((self._rest, memoryview(block)[:end]))
-        self._rest = block[end:] if end else self._rest + block
-        # Arrow takes a carriage return alone for the end of a line.
-        has_lone_return = b"\r" in whole and whole.count(b"\r") != whole.count(b"\r\n")
-        has_quote = b'"' in whole
-        # Of a block of nothing but empty lines Arrow would make eight million rows.
-        if has_lone_return or has_quote or has_empty_line(whole) or is_strange(whole):
+        if block and not end:
+            self._rest += block
+            return block
+        first_end = 0
+        if self._rest:
+            # Alone: joined with all of the block, the line would be copied with it.
+            first_end = block.find(b"\n") + 1
+            if is_foreign(self._rest + block[:first_end]):
+                raise NeedsValidation
+        # From the end of that line on, which an empty one may follow.
+        if is_foreign(block, max(first_end - 1, 0), end):
             raise NeedsValidation
+        self._rest = block[end:]
         return block
 
 
