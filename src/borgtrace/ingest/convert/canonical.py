@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from borgtrace.engine.guard import open_values
 from borgtrace.ingest.convert.column_checks import breaks_a_rule
+from borgtrace.ingest.convert.outer_blanks import has_outer_blanks
 from borgtrace.ingest.files.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
 from borgtrace.ingest.read.date_texts import date_sql
 from borgtrace.ingest.read.number_reader import UNSIGNED
@@ -105,6 +106,9 @@ def _canonical_texts(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _names_without_blanks(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return names as the validating reader reads them: one of blanks alone is none."""
+    is_plain = pa.types.is_string(values.type)
+    if is_plain and not any(has_outer_blanks(chunk) for chunk in values.chunks):
+        return values
     names = pc.utf8_trim(values, BLANKS)
     # Mostly none is empty, and to choose between all names and NULL copies them once more.
     if pc.min(pc.binary_length(names)).as_py() == 0:
