@@ -217,14 +217,18 @@ def _count_shares(
 ) -> tuple[int, int]:
     """Count the rows that measure a resource, and those of them whose task requests nobody knows what."""
     measured_sql = ", ".join(quoted(column) for column in columns)
+    known_sql = f"SELECT task FROM task_rows WHERE {quoted(request)} IS NOT NULL"
+    n_tasks, n_unknown_tasks = _only_row(
+        connection,
+        f"SELECT count(*), count(*) FILTER (name NOT IN ({known_sql})) FROM task_ids",
+    )
+    # Mostly all are known, and none is looked up once more in each row.
+    are_all_known = n_tasks > 0 and n_unknown_tasks == 0
+    is_unknown_sql = "false" if are_all_known else f"task NOT IN ({known_sql})"
     n_measured, n_unknown = _only_row(
         connection,
         f"""
-        SELECT
-            count(*),
-            count(*) FILTER (
-                task NOT IN (SELECT task FROM task_rows WHERE {quoted(request)} IS NOT NULL)
-            )
+        SELECT count(*), count(*) FILTER ({is_unknown_sql})
         FROM measured_rows
         WHERE coalesce({measured_sql}) IS NOT NULL AND NOT {_has_no_time_sql(terms)}
         """,
