@@ -19,9 +19,6 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.runs import run_starts
 from borgtrace.schema import ENUMS, Table
 
-_READ_ROWS = 1 << 17
-"""Rows that DuckDB hands over at a time."""
-
 
 @dataclass(frozen=True)
 class RowsInMemory:
@@ -48,8 +45,9 @@ class RowsInMemory:
     ) -> Self | None:
         """Return the rows of a relation; None where there are more than so many."""
         values_sql = stored_values_sql(connection, table, relation_sql)
+        # All at once: rows in pieces are copied into one before they are sorted, into as much new memory.
         reader = connection.sql(f"SELECT {values_sql} FROM ({relation_sql})").to_arrow_reader(
-            _READ_ROWS
+            most_rows
         )
         batches = []
         n_rows = 0
