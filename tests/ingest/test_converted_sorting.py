@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import borgtrace
+from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build import sorting_limits
 from borgtrace.ingest.build.row_order import row_order
@@ -72,6 +73,51 @@ def test_the_store_does_not_depend_on_what_fits_into_memory(
     assert in_parts.digest == in_memory.digest
     assert in_parts.counters == in_memory.counters
     assert in_parts.notes == in_memory.notes
+
+
+def containers_that_use(rows: tuple[tuple[str, int, int], ...]) -> dict[str, str]:
+    """Return files of two containers that request all 96 cores of a machine: rows of (container, time, percent)."""
+    meta = "".join(f"{name},m_1,0,app_1,started,9600,9600,1.5\n" for name in ("c_1", "c_2"))
+    usage = "".join(f"{name},m_1,{time},{cpu},1,1.5,0.5,3,0.1,0.1,5\n" for name, time, cpu in rows)
+    return CONTAINERS | {"container_meta.csv": meta, "container_usage.csv": usage}
+
+
+# Each uses less than the machine has, and both together 60 % + 60 % of 96 cores; with all rows in memory, and without.
+@pytest.mark.parametrize("most", [1, 100])
+def test_tasks_that_together_use_more_than_a_machine_has_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", most)
+    used = tuple((name, time, 60) for name in ("c_1", "c_2") for time in (300, 600, 900))
+    with pytest.raises(UsageError) as error:
+        ingest_text(tmp_path / "cell", containers_that_use(used))
+    assert str(error.value).startswith(
+        "cpu usage: the median sum of a machine's tasks is above the largest machine: "
+        "expected at most 96 cores, got 115.2; "
+    )
+
+
+@pytest.mark.parametrize("most", [1, 100])
+@pytest.mark.parametrize(
+    "used",
+    [
+        # More than the machine has in one of its three windows.
+        (("c_1", 300, 60), ("c_1", 600, 60), ("c_1", 900, 60), ("c_2", 900, 60)),
+        # Of 60 s and 300 s of a window of 300 s: 0.9 / 5 + 0.8 is less than 1.
+        (("c_1", 300, 90), ("c_1", 360, 80)),
+        # Nobody measures CPU (101 says so).
+        (("c_1", 300, 101), ("c_2", 300, 101)),
+    ],
+)
+def test_machines_that_are_full_now_and_then_are_plausible(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    used: tuple[tuple[str, int, int], ...],
+) -> None:
+    monkeypatch.setattr(sorting_limits, "MOST_ROWS", most)
+    store = ingest_text(tmp_path / "cell", containers_that_use(used))
+    assert store.manifest.tables["instance_usage"] == len(used)
 
 
 def test_rows_of_a_range_of_collections(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from borgtrace.engine.embedded import files_sql
 from borgtrace.engine.identifiers import number, quoted
 from borgtrace.errors import SourceError, StoreError, UsageError, first_line
 from borgtrace.ingest.build.converted_sorting import ConvertedSorting
+from borgtrace.ingest.build.machine_totals import MachineTotals
 from borgtrace.ingest.build.staged import SERIES_TABLES, StagedPaths
 from borgtrace.ingest.build.written_usage import WrittenUsage
 from borgtrace.ingest.convert.capacity import Capacity
@@ -140,7 +141,7 @@ def _convert(
     files = sorting.sort_tables()
     # What a whole job uses may be more than its largest machine has.
     if dialect.conversion and dialect.conversion.has_sizes:
-        _check_units(connection, files["instance_usage"], terms.basis)
+        _check_units(connection, files["instance_usage"], terms.basis, sorting.machine_totals)
     repeated = RepeatedRows()
     if sorting.may_have_repeated_rows:
         repeated = count_repeated_rows(connection, terms)
@@ -216,14 +217,16 @@ def _check_units(
     connection: duckdb.DuckDBPyConnection,
     paths: Sequence[Path],
     basis: Basis,
+    totals: MachineTotals | None,
 ) -> None:
     """Refuse usage that is more than machines have: its unit is another than was said."""
     if not paths:
         return
-    if basis.cores is not None:
-        _check_unit(connection, paths, "cpu", basis.cores, "cores")
-    if basis.bytes is not None:
-        _check_unit(connection, paths, "memory", basis.bytes, "bytes")
+    for resource, whole, unit in (("cpu", basis.cores, "cores"), ("memory", basis.bytes, "bytes")):
+        # The exact medians take another look at all rows.
+        is_plausible = totals is not None and totals.are_plausible(f"average_{resource}")
+        if whole is not None and not is_plausible:
+            _check_unit(connection, paths, resource, whole, unit)
 
 
 def _check_unit(

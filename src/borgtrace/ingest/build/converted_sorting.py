@@ -15,6 +15,7 @@ import pyarrow as pa
 from borgtrace.engine.embedded import NO_TYPE, files_sql
 from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.ingest.build.clustering import cluster
+from borgtrace.ingest.build.machine_totals import MachineTotals
 from borgtrace.ingest.build.rows_in_memory import RowsInMemory
 from borgtrace.ingest.build.sorted_relation import UnsortedRows
 from borgtrace.ingest.build.sorting_limits import MOST_ROWS, most_rows_of_file
@@ -55,6 +56,8 @@ class ConvertedSorting:
         Rows of each table that break a rule and are stored all the same, by reason.
     written
         What was made of usage while it was written; None without usage.
+    machine_totals
+        What usage adds up to; None where its rows are not in memory together.
     may_have_repeated_rows
         Whether two rows of usage may have the same task and time, as far as that shows in sorted rows.
     """
@@ -67,6 +70,7 @@ class ConvertedSorting:
     progress: Progress
     broken: dict[str, Counter[str]] = field(default_factory=dict, init=False)
     written: WrittenUsage | None = field(default=None, init=False)
+    machine_totals: MachineTotals | None = field(default=None, init=False)
     may_have_repeated_rows: bool = field(default=True, init=False)
 
     def sort_tables(self) -> dict[str, list[Path]]:
@@ -98,6 +102,9 @@ class ConvertedSorting:
             self.written = WrittenUsage(self.work, n_rows)
             self.written.begin()
             watches.append(self.written.watch)
+            self.machine_totals = MachineTotals.of(in_memory.rows) if in_memory else None
+            if self.machine_totals:
+                watches.append(self.machine_totals.watch)
             refine = cutter.cut if are_cut_when_sorted(self.terms) else iter
         paths = cluster(
             self.connection,

@@ -182,7 +182,7 @@ def _sort_ties(order: Index, is_same: Flags, words: Sequence[Words]) -> None:
     tied = np.flatnonzero(_either_neighbor(is_same))
     members = order[tied]
     begins_group = np.insert(~is_same, 0, False)
-    groups = np.cumsum(begins_group)[tied]
+    groups = np.cumsum(begins_group, dtype=np.int64)[tied]
     later_words = [word[members] for word in words]
     order[tied] = members[_order_of_ties(groups, later_words)]
 
