@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
-from borgtrace.analyses.interference import interference, over_request
+from borgtrace.analyses.interference import condition_grid, interference, over_request
 from tests.analyses.tiny import answer, tiny, window
 from tests.rows import chosen_columns
 
@@ -53,6 +55,37 @@ def test_cpi_by_tasks_and_by_cpu() -> None:
     finding = interference.QUESTION.run(tables).findings[0]
     assert float(finding.measured) == pytest.approx(1.25 / (5.5 / 3), rel=1e-3)
     assert finding.verdict == "does not hold"
+
+
+@pytest.mark.parametrize("most_tasks", [1, 3, 10_000])
+def test_windows_are_summed_by_grid_as_in_sql(
+    most_tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several machines, one without capacity and windows without a machine; the grid needs 16 and 32 bits."""
+    rng = random.Random(5)
+    usage = [
+        window(
+            task,
+            300 * slot,
+            rng.choice((None, 0.0, 0.0625, 0.25, 1.0)),
+            machine_id=rng.choice((None, 1, 2, 7)),
+            length=rng.choice((1, 100, 300)),
+            cycles_per_instruction=rng.choice((None, 0.05, 0.1, 1.3, 50.0, 51.0)),
+            memory_accesses_per_instruction=rng.choice((None, 0.0, 0.013, 1.0, 1.5)),
+        )
+        for task in range(1, 9)
+        for slot in range(5, 30)
+    ]
+    machines = [*MACHINE, {**MACHINE[0], "machine_id": 7, "cpu_capacity": 1.0}]
+
+    def ask() -> list[dict[str, object]]:
+        tables = tiny(machine_events=machines, instance_usage=usage)
+        return answer(interference.QUESTION, tables, most_tasks=most_tasks)
+
+    by_grid = ask()
+    assert {row["condition"] for row in by_grid} == {"tasks", "cpu percent"}
+    monkeypatch.setattr(condition_grid, "MOST_CELLS", 0)
+    assert ask() == by_grid
 
 
 def test_a_slot_of_unknown_cpu_counts_by_its_tasks_alone() -> None:

@@ -14,7 +14,7 @@ from borgtrace.question import EngineTables, with_subjects
 from tests.analyses.tiny import tiny, window
 
 PASSING = [question for question in questions().values() if question.passes is not None]
-NAMES = ["window_change", "change_sketch", "reservation", "sampling_period"]
+NAMES = ["window_change", "change_sketch", "reservation", "sampling_period", "interference"]
 
 
 def cell() -> EngineTables:
@@ -27,6 +27,7 @@ def cell() -> EngineTables:
             rng.choice((None, 0.0, 0.1, 0.2, 0.3)),
             rng.choice((None, 0.0, 0.125, 0.25)),
             sampled_cpu=rng.choice((None, 0.1, 0.4)),
+            cycles_per_instruction=1.5,
         )
         for task in range(1, 13)
         for slot in range(40)
@@ -44,7 +45,8 @@ def cell() -> EngineTables:
         }
         for task in range(1, 12)
     ]
-    return tiny(instance_usage=usage, tasks=tasks)
+    machines = [{"machine_id": 1, "type": "ADD", "cpu_capacity": 1.0, "memory_capacity": 1.0}]
+    return tiny(instance_usage=usage, tasks=tasks, machine_events=machines)
 
 
 class ScannedTables:
@@ -125,7 +127,7 @@ def test_results_are_dropped_with_the_last_question_that_reads_them() -> None:
         n_kept.append(len(tables.passes.results))
         question.run(subject)
     # Before each question; at the first nothing was read, and each scan leaves those of later questions alone.
-    assert n_kept == [0, 3, 3, 1]
+    assert n_kept == [0, 4, 4, 2, 1]
 
 
 def test_a_wrong_value_is_said_when_its_question_is_asked() -> None:

@@ -11,6 +11,7 @@ machines hold more tasks and run other programs.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import ibis
@@ -18,6 +19,19 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses.interference.condition_grid import (
+    ABOVE_ALL_BINS,
+    CONDITIONS,
+    NO_MACHINE,
+    PERCENT_PER_BIN,
+    SECONDS,
+    SQUARES,
+    TOTAL,
+    ConditionGrid,
+    conditions_of_codes,
+    grid_of_conditions,
+)
+from borgtrace.analyses.shared import window_blocks as blocks
 from borgtrace.analyses.shared.attempts import of_jobs
 from borgtrace.analyses.shared.machine_slots import (
     SLOT_SUMS,
@@ -25,6 +39,7 @@ from borgtrace.analyses.shared.machine_slots import (
     slots_of_machines,
     with_capacity,
 )
+from borgtrace.analyses.shared.window_passes import result_of_pass
 from borgtrace.analyses.shared.windows import (
     POSSIBLE,
     SLOT_SECONDS,
@@ -33,6 +48,7 @@ from borgtrace.analyses.shared.windows import (
     level,
     regular,
 )
+from borgtrace.kernels.arrays import Index
 from borgtrace.question import (
     Answer,
     Claim,
@@ -47,6 +63,7 @@ from borgtrace.question import (
     query_answer,
 )
 from borgtrace.question.scopes import LIKE_2014
+from borgtrace.question.window_passes import WindowPass
 
 if TYPE_CHECKING:
     import altair as alt
@@ -90,17 +107,76 @@ METRICS = {
     "cpi": HardwareCounter("cycles_per_instruction", 14),
     "mai": HardwareCounter("memory_accesses_per_instruction", 24),
 }
-CONDITIONS = ("tasks", "cpu percent")
-PERCENT_PER_BIN = 5
-ABOVE_ALL_BINS = 155
-"""Bin of the slots that use more than 150 % of the machine's CPU."""
 
 
 def compute(tables: Tables, *, most_tasks: Annotated[int, Bounds(1, 10_000)] = 60) -> ir.Table:
     """Return mean and deviation of CPI and MAI per number of tasks and per CPU use of the machine."""
-    sums = condition_sums(tables, most_tasks)
+    sums = sums_over_windows(tables, most_tasks) if tables.has_blocks else None
+    if sums is None:
+        sums = condition_sums(tables, most_tasks)
     curves = [curve(sums, metric, condition) for metric in METRICS for condition in CONDITIONS]
     return ibis.union(*curves)
+
+
+def passes(tables: Tables, *, most_tasks: int) -> tuple[WindowPass]:
+    """Return the pass over the windows of tasks."""
+    return (
+        WindowPass(
+            question="interference",
+            stage="windows",
+            parameters=(most_tasks,),
+            columns=["machine_id", *(counter.column for counter in METRICS.values())],
+            of_tasks=None,
+            kernel=lambda tables: partial(sum_block, grid=grid_of_machines(tables, most_tasks)),
+        ),
+    )
+
+
+def grid_of_machines(tables: Tables, most_tasks: int) -> ConditionGrid | None:
+    """Return the grid of :func:`machine_conditions`."""
+    conditions = machine_conditions(tables, most_tasks)
+    return grid_of_conditions(tables, slots_of_machines(tables), conditions, most_tasks)
+
+
+def sums_over_windows(tables: Tables, most_tasks: int) -> ir.Table | None:
+    """Return the rows of :func:`condition_sums` by compiled code; None where slots and machines are too many.
+
+    In SQL the slot of each window is looked for among millions, at random in memory.  In the order of tasks a machine
+    and its slots follow each other: that takes a fifth.
+    """
+    (summing,) = passes(tables, most_tasks=most_tasks)
+    sums = result_of_pass(tables, summing)
+    return None if sums is None else ibis.memtable(rows_of_sums(sums))
+
+
+def sum_block(block: pa.Table, grid: ConditionGrid | None) -> Index | None:
+    """Return the sums of a block of windows by code of the condition; None without a grid."""
+    if grid is None:
+        return None
+    counters = METRICS.values()
+    return grid.sum_windows(
+        machine=blocks.integers(block, "machine_id", NO_MACHINE),
+        slot=blocks.integers(block, "slot"),
+        seconds=blocks.integers(block, "seconds"),
+        values=np.stack([blocks.column(block, counter.column) for counter in counters]),
+        possible=np.array([POSSIBLE[counter.column] for counter in counters]),
+        one=np.array([2.0**counter.bits for counter in counters]),
+    )
+
+
+def rows_of_sums(sums: Index) -> pa.Table:
+    """Return sums of shape (codes, metrics, 3) as rows of :func:`condition_sums`, without those of nothing."""
+    codes = np.flatnonzero(sums[:, :, SECONDS].any(axis=1))
+    tasks, percent = conditions_of_codes(codes)
+    columns = {"tasks": pa.array(tasks), "cpu percent": percent}
+    for position, metric in enumerate(METRICS):
+        of_metric = sums[codes, position]
+        # As a sum of no rows is none in SQL.
+        is_missing = of_metric[:, SECONDS] == 0
+        columns[f"{metric}_seconds"] = pa.array(of_metric[:, SECONDS], mask=is_missing)
+        columns[f"{metric}_total"] = pa.array(of_metric[:, TOTAL], mask=is_missing)
+        columns[f"{metric}_squares"] = pa.array(of_metric[:, SQUARES], mask=is_missing)
+    return pa.table(columns)
 
 
 def condition_sums(tables: Tables, most_tasks: int) -> ir.Table:
@@ -265,6 +341,8 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_usage", "machine_events"],
-    shares=[SLOT_SUMS],
+    # For the size of the grid of conditions, and again for what is in it.
+    shares=[SLOT_SUMS, SLOT_SUMS],
+    passes=passes,
     reference="Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1",
 )
