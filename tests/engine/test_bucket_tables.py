@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,14 @@ import pytest
 from borgtrace import engine
 from borgtrace.engine.spark import frame, map_ranges, spark_session
 from borgtrace.errors import EngineError
+from borgtrace.lifecycle.cache import drop, hold
 from borgtrace.schema import TABLES
 from tests.bucket import Bucket, known_to, serving
 from tests.engine.conftest import on_spark, sample
 
 # Here, not in a test: scripts/mutants.py sees what is called of modules that are loaded by then.
 ranges = pytest.importorskip("borgtrace.engine.bucket_ranges")
+task_tables = pytest.importorskip("borgtrace.engine.task_tables")
 spark_parts = pytest.importorskip("borgtrace.engine.spark_parts")
 TABLE = TABLES["machine_events"]
 ROWS = sample(TABLE.name)
@@ -143,6 +147,76 @@ def test_rows_of_a_bucket_come_in_the_order_of_the_question(
         assert found.schema == rows.schema().to_pyarrow()
 
 
+def test_held_rows_are_those_of_the_bucket_until_others_take_their_name(
+    con: Any, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = sample("collection_events")
+    far = engine.read_table(
+        con,
+        TABLES["collection_events"],
+        [put(bucket, "events.parquet", rows)],
+        name="far",
+    )
+    n_of_type = Counter(rows["type"].to_pylist())
+    counted = hold(far.group_by("type").aggregate(n=far.count()), "counted")
+    assert rows_of(counted) == expected(
+        pa.table({"type": list(n_of_type), "n": list(n_of_type.values())})
+    )
+    # Of what is held, too, and of rows with their collections.
+    common = hold(counted.filter(counted.n > 1), "common")
+    chosen = hold(far.semi_join(common, "type").select("collection_id", "type"), "chosen")
+    of_common = [row for row in rows.to_pylist() if n_of_type[row["type"]] > 1]
+    assert len(of_common) < rows.num_rows
+    found = far.inner_join(chosen, ["collection_id", "type"]).select("collection_id", "type")
+    asked = found.distinct()
+    distinct = {(row["collection_id"], row["type"]) for row in of_common}
+    for most_rows in (100, 0):
+        # In one task, and in several ranges of collections.
+        monkeypatch.setattr(spark_parts, "MOST_ROWS_OF_ONE_TASK", most_rows)
+        assert {tuple(row.values()) for row in engine.to_arrow(asked).to_pylist()} == distinct
+        # Of what this process has in memory, too; collections that are in the bucket alone have no number.
+        numbers = ibis.memtable(pa.table({"collection_id": [-5, 7], "number": [1, 2]}))
+        numbered = far.left_join(numbers, "collection_id").select("collection_id", "number")
+        found_numbers = {tuple(row.values()) for row in engine.to_arrow(numbered).to_pylist()}
+        assert found_numbers == {
+            (id, 1 if id == -5 else None) for id in rows["collection_id"].to_pylist()
+        }
+    drop(chosen)
+    monkeypatch.setattr(spark_parts, "MOST_ROWS_OF_ONE_TASK", 100)
+    again = hold(far.filter(far.collection_id == 0).select("collection_id"), "chosen")
+    assert rows_of(again) == [{"collection_id": 0}]
+
+
+def test_a_process_keeps_the_rows_that_may_be_asked_for(server: Bucket) -> None:
+    urls = put_by_collection(server)
+    table = task_tables.RemoteTable(urls, '"id" AS collection_id, "n"', "id")
+    more = pa.table({"collection_id": [1], "n": [100]})
+    first = task_tables.HeldTable(
+        "SELECT sum(n) AS n FROM (FROM t UNION ALL FROM more)",
+        {"t": table},
+        {"more": more},
+        False,
+        "stored_first",
+    )
+    second = task_tables.HeldTable("SELECT n + 1 AS n FROM first", {}, {}, False, "stored_second")
+    connection = task_tables.connection_of_task("101MB")
+
+    def stored() -> set[str]:
+        names = connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()
+        return {name for (name,) in names}
+
+    both = {"first": first, "second": second}
+    task_tables.compute_held(connection, both, ["stored_first", "stored_second"])
+    assert connection.execute("SELECT n FROM stored_second").fetchall() == [(164,)]
+    # What is there already is not read again.
+    shutil.rmtree(server.root)
+    server.root.mkdir()
+    task_tables.compute_held(connection, both, ["stored_first", "stored_second"])
+    assert stored() == {"stored_first", "stored_second"}
+    task_tables.compute_held(connection, {}, ["stored_second"])
+    assert stored() == {"stored_second"}
+
+
 def test_a_task_computes_the_rows_of_its_range(server: Bucket) -> None:
     urls = put_by_collection(server)
     groups = {"t": ranges.row_groups(urls, "id"), "m": [ranges.RowGroup(urls[0], 0, None, None)]}
@@ -155,9 +229,12 @@ def test_a_task_computes_the_rows_of_its_range(server: Bucket) -> None:
     query = ranges.RangeQuery(
         sql="SELECT sum(n)::BIGINT AS n, (SELECT count(*) FROM m) AS m FROM t",
         tables={
-            "t": ranges.RemoteTable(urls, columns_sql, "id"),
-            "m": ranges.RemoteTable(urls[:1], columns_sql, None),
+            "t": task_tables.RemoteTable(urls, columns_sql, "id"),
+            "m": task_tables.RemoteTable(urls[:1], columns_sql, None),
         },
+        sent={},
+        held={},
+        kept=[],
         ranges=halves,
         schema=pa.schema({"n": pa.int64(), "m": pa.int32()}),
         memory="100MB",
@@ -173,7 +250,10 @@ def test_a_function_gets_all_rows_of_a_range(server: Bucket) -> None:
     urls = put_by_collection(server)
     query = ranges.RangeQuery(
         sql="SELECT n FROM t",
-        tables={"t": ranges.RemoteTable(urls, '"id" AS collection_id, "n"', "id")},
+        tables={"t": task_tables.RemoteTable(urls, '"id" AS collection_id, "n"', "id")},
+        sent={},
+        held={},
+        kept=[],
         ranges=ranges.divide({"t": ranges.row_groups(urls, "id")}, 2),
         schema=pa.schema({"lowest": pa.int64()}),
         memory="100MB",

@@ -1,31 +1,30 @@
-"""Ranges of collections of tables in a bucket, on which tasks of Spark compute parts of an expression with DuckDB.
-
-A task opens the bucket by its URL, with the credentials of the environment in which it runs; no plan holds any.
-"""
+"""Ranges of collections of tables in a bucket, on which tasks of Spark compute parts of an expression with DuckDB."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from borgtrace.engine.compressed import compress_rows
-from borgtrace.engine.embedded import raw_connection
-from borgtrace.engine.guard import lock
-from borgtrace.engine.identifiers import number, quoted
 from borgtrace.engine.settling import settle
 from borgtrace.engine.stored import footers
+from borgtrace.engine.task_tables import (
+    CollectionRange,
+    HeldTable,
+    RemoteTable,
+    compute_held,
+    connection_of_task,
+    reading,
+    show_held,
+    show_remote,
+    show_sent,
+)
 from borgtrace.storage import as_path
-from borgtrace.storage.remote import RemotePath, translate_bucket_errors
 
-KEY = "collection_id"
-"""Column by which tables are divided into ranges."""
 _ROWS_OF_BATCH = 100_000
 
 
@@ -50,42 +49,6 @@ class RowGroup:
 
 
 @dataclass(frozen=True)
-class RemoteTable:
-    """A table in a bucket.
-
-    Attributes
-    ----------
-    files
-        URLs of its Parquet files, at least one.
-    columns_sql
-        SQL that makes its columns of those of the files.
-    key
-        How its column `KEY` is called in the files; None where it has none, so that each range has all of its rows.
-    """
-
-    files: tuple[str, ...]
-    columns_sql: str
-    key: str | None
-
-
-@dataclass(frozen=True)
-class CollectionRange:
-    """A range of collections.
-
-    Attributes
-    ----------
-    first, last
-        Least and greatest collection; None without a bound.
-    files
-        Files that may hold some of its rows, by table; at least one of each.
-    """
-
-    first: int | None
-    last: int | None
-    files: Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
 class RangeQuery:
     """What tasks compute.
 
@@ -94,7 +57,13 @@ class RangeQuery:
     sql
         The query of DuckDB.
     tables
-        Those that it reads, by name.
+        Tables in the bucket that it reads, by name.
+    sent
+        Tables that are sent to it, by name.
+    held
+        Tables that processes compute, by name: those that it reads, and before each what that is computed of.
+    kept
+        Stored names of all tables that processes keep.
     ranges
         On which it runs.
     schema
@@ -107,6 +76,9 @@ class RangeQuery:
 
     sql: str
     tables: Mapping[str, RemoteTable]
+    sent: Mapping[str, pa.Table]
+    held: Mapping[str, HeldTable]
+    kept: Collection[str]
     ranges: Sequence[CollectionRange]
     schema: pa.Schema
     memory: str
@@ -127,48 +99,19 @@ class RangeQuery:
 
     def results_of(self, collections: CollectionRange) -> Iterator[pa.RecordBatch]:
         """Yield what is made of the rows of a range."""
-        with connection_of_task(self.memory).cursor() as cursor:
+        connection = connection_of_task(self.memory)
+        compute_held(connection, self.held, self.kept)
+        with connection.cursor() as cursor:
+            show_held(cursor, self.held, collections)
+            show_sent(cursor, self.sent, collections)
             for name, table in self.tables.items():
-                files = collections.files[name]
-                with translate_bucket_errors(RemotePath(files[0])):
-                    _show(cursor, name, table, files, collections)
-            place = next(iter(collections.files.values()))[0]
-            with translate_bucket_errors(RemotePath(place)):
+                show_remote(cursor, name, table, collections.files[name], collections)
+            with reading(self.tables.values()):
                 reader = cursor.sql(self.sql).to_arrow_reader(_ROWS_OF_BATCH)
                 if self.function is None:
                     yield from reader
                 else:
                     yield from self.function(reader.read_all()).to_batches()
-
-
-@cache
-def connection_of_task(memory: str) -> duckdb.DuckDBPyConnection:
-    """Return the connection of this process, which computes many parts: opening one takes as long as a small part."""
-    # A task has one core.  Rows come from the bucket by way of Arrow: no query reaches a file.
-    connection = raw_connection(memory, threads=1)
-    lock(connection)
-    return connection
-
-
-def _show(
-    cursor: duckdb.DuckDBPyConnection,
-    name: str,
-    table: RemoteTable,
-    files: Sequence[str],
-    collections: CollectionRange,
-) -> None:
-    """Make a view of the rows that a table has in a range."""
-    paths = [RemotePath(file) for file in files]
-    filesystem, _ = paths[0].located
-    keys = [path.located[1] for path in paths]
-    files_view = f"{name}_files"
-    cursor.register(files_view, ds.dataset(keys, filesystem=filesystem, format="parquet"))
-    query_sql = f"SELECT {table.columns_sql} FROM {quoted(files_view)}"
-    if table.key is not None and collections.first is not None:
-        query_sql = f"FROM ({query_sql}) WHERE {quoted(KEY)} >= {number(collections.first)}"
-    if table.key is not None and collections.last is not None:
-        query_sql = f"FROM ({query_sql}) WHERE {quoted(KEY)} <= {number(collections.last)}"
-    cursor.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {query_sql}")
 
 
 def row_groups(files: Sequence[str], key: str) -> list[RowGroup]:

@@ -35,12 +35,17 @@ def decompress(compressed: bytes, size: int) -> pa.Buffer:
     return pa.decompress(compressed, decompressed_size=size, codec=_CODEC)
 
 
-def compress_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows as one row of `COMPRESSED_ROWS`."""
+def arrow_bytes(rows: pa.RecordBatch | pa.Table) -> pa.Buffer:
+    """Return rows in Arrow's format for streams."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_batch(rows)
-    content = sink.getvalue()
+        stream.write(rows)
+    return sink.getvalue()
+
+
+def compress_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows as one row of `COMPRESSED_ROWS`."""
+    content = arrow_bytes(rows)
     columns = [pa.array([content.size]), pa.array([compress(content)], pa.binary())]
     return pa.record_batch(columns, COMPRESSED_ROWS)
 

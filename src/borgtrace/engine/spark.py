@@ -15,7 +15,6 @@ import ibis.expr.operations as ops
 import pyarrow as pa
 import sqlglot
 
-from borgtrace.engine.bucket_ranges import connection_of_task
 from borgtrace.engine.columns_read import columns_read
 from borgtrace.engine.compressed import decompress_rows
 from borgtrace.engine.dtypes import ibis_schema
@@ -23,16 +22,20 @@ from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.refusal import IN_BUCKET, refusal
 from borgtrace.engine.spark_parts import (
     MEMORY,
-    forget_remote,
     is_for_one_task,
-    register_remote,
-    remote_tables,
     send_rows,
     show_part,
 )
 from borgtrace.engine.spark_session import divide_shuffles, open_session
+from borgtrace.engine.spark_tables import (
+    forget_table,
+    register_held,
+    register_remote,
+    tables_of_tasks,
+)
 from borgtrace.engine.splitting import Part, merge, parts_of
 from borgtrace.engine.stored import stored_names
+from borgtrace.engine.task_tables import connection_of_task
 from borgtrace.engine.typed_sql import duckdb_sql
 from borgtrace.schema import Table
 from borgtrace.storage import BUCKETS
@@ -107,7 +110,7 @@ def register(
     if paths and paths[0].startswith(BUCKETS):
         register_remote(session, table, paths, name)
         return
-    forget_remote(name)
+    forget_table(name)
     if paths:
         # Spark itself reads columns that the files lack as NULL.
         names = stored_names(table, paths)
@@ -124,6 +127,24 @@ def register(
 def put(con: Backend, name: str, rows: pa.Table) -> None:
     """Register rows in memory as the view `name`; see :func:`borgtrace.engine.put_table`."""
     spark_session(con).createDataFrame(rows).createOrReplaceTempView(name)
+
+
+def hold(con: Backend, expr: ibis.Table, name: str) -> None:
+    """Keep the rows of an expression as the view `name`; see :func:`borgtrace.lifecycle.cache.hold`."""
+    session = spark_session(con)
+    if is_for_one_task(session, tables_of_tasks(expr)) and _is_left_to_tasks(con, expr):
+        # Each process computes them once: kept by Spark, all that is asked of them would be stages of Spark's own.
+        register_held(session, expr, name)
+    else:
+        frame(con, expr).cache().createOrReplaceTempView(name)
+
+
+def drop(con: Backend, name: str) -> None:
+    """Drop a view from `hold`."""
+    session = spark_session(con)
+    if not forget_table(name):
+        session.catalog.uncacheTable(name)
+    session.catalog.dropTempView(name)
 
 
 def collect(con: Backend, expr: ibis.Table) -> pa.Table:
@@ -159,9 +180,9 @@ def _is_left_to_tasks(con: Backend, expr: ibis.Table) -> bool:
 
 def _parts(con: Backend, expr: ibis.Table) -> list[Part]:
     """Return what tasks compute of an expression."""
-    remote = remote_tables(table.name for table in expr.op().find(ops.PhysicalTable))
-    in_one_task = is_for_one_task(spark_session(con), remote)
-    return parts_of(expr, remote, in_one_task=in_one_task)
+    tables = tables_of_tasks(expr)
+    in_one_task = is_for_one_task(spark_session(con), tables)
+    return parts_of(expr, tables.names, in_one_task=in_one_task)
 
 
 def frame(con: Backend, expr: ibis.Table) -> DataFrame:
@@ -219,8 +240,8 @@ def map_ranges(
     pa.Table or None
         None where tasks cannot compute the rows by themselves.
     """
-    remote = remote_tables(table.name for table in rows.op().find(ops.PhysicalTable))
-    parts = [part for part in parts_of(rows, remote) if part.node == rows.op()]
+    tables = tables_of_tasks(rows)
+    parts = [part for part in parts_of(rows, tables.names) if part.node == rows.op()]
     is_spread = any(not part.is_whole and not part.is_merged for part in parts)
     if not is_spread:
         return None

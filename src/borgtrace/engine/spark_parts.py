@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.operations as ops
 import pyarrow as pa
 
-from borgtrace.engine.bucket_ranges import (
-    KEY,
-    CollectionRange,
-    RangeQuery,
-    RemoteTable,
-    RowGroup,
-    divide,
-    row_groups,
-)
+from borgtrace.engine.bucket_ranges import RangeQuery, divide
 from borgtrace.engine.compressed import COMPRESSED_ROWS
-from borgtrace.engine.dtypes import ibis_schema
-from borgtrace.engine.embedded import columns_sql
-from borgtrace.engine.identifiers import quoted
-from borgtrace.engine.stored import stored_names
+from borgtrace.engine.spark_tables import TaskTables, kept_tables, row_groups_of, tables_of_tasks
+from borgtrace.engine.task_tables import CollectionRange, RemoteTable
 from borgtrace.engine.typed_sql import duckdb_sql
-from borgtrace.schema import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MEMORY = "borgtrace.memory"
 """The session's property that says how many bytes DuckDB may take in an executor."""
-_NEVER_BROADCAST = (
-    "spark.sql.autoBroadcastJoinThreshold",
-    "spark.sql.adaptive.autoBroadcastJoinThreshold",
-)
-"""By what was planned, and by what was found."""
 _BYTES_OF_ROW = 250
 """What DuckDB may need for a row of a range, where each is a group of its own."""
 _ROWS_IN_MEMORY = 2_000_000
@@ -43,57 +27,6 @@ _ROWS_IN_MEMORY = 2_000_000
 MOST_ROWS_OF_ONE_TASK = 1 << 22
 """Rows that one task reads in a second or two: several would cost more than they save, as would the stages that put
 together what they make."""
-_REMOTE: dict[str, RemoteTable] = {}
-"""Views that stand for tables in a bucket; a process has one session."""
-_ROW_GROUPS: dict[str, list[RowGroup]] = {}
-"""Those of tables that were read already."""
-
-
-def register_remote(
-    session: SparkSession,
-    table: Table,
-    files: Sequence[str],
-    name: str,
-) -> None:
-    """Register files of a bucket as the view `name`, by which Ibis knows its columns; tasks read the files instead.
-
-    Parameters
-    ----------
-    session
-        The session.
-    table
-        What the files hold.
-    files
-        URLs of Parquet files, at least one.
-    name
-        Name in SQL.
-    """
-    from ibis.backends.pyspark.datatypes import PySparkSchema
-    from pyspark.sql import functions
-
-    forget_remote(name)
-    # What is broadcast comes to the driver, which sends it to all executors: a third of the store in all questions.
-    # Spark takes what tasks compute for small, as it knows only how many they are.
-    for property_name in _NEVER_BROADCAST:
-        session.conf.set(property_name, "-1")
-    names = stored_names(table, files)
-    column_sql = {column: quoted(stored) for column, stored in names.items() if stored}
-    _REMOTE[name] = RemoteTable(tuple(files), columns_sql(table, column_sql), names.get(KEY))
-    schema = PySparkSchema.from_ibis(ibis_schema(table))
-    absent = functions.raise_error(functions.lit(f"{name} is read by tasks alone"))
-    values = [functions.lit(None).cast(field.dataType).alias(field.name) for field in schema]
-    session.range(1).where(absent.isNotNull()).select(*values).createOrReplaceTempView(name)
-
-
-def forget_remote(name: str) -> None:
-    """Take note that a view stands for no table in a bucket."""
-    _REMOTE.pop(name, None)
-    _ROW_GROUPS.pop(name, None)
-
-
-def remote_tables(names: Iterable[str]) -> dict[str, RemoteTable]:
-    """Return the tables in a bucket among some names."""
-    return {name: _REMOTE[name] for name in names if name in _REMOTE}
 
 
 def show_part(
@@ -183,24 +116,35 @@ def _query(
     schema: pa.Schema,
     function: Callable[[pa.Table], pa.Table] | None = None,
 ) -> RangeQuery:
-    tables = remote_tables(table.name for table in rows.op().find(ops.PhysicalTable))
+    tables = tables_of_tasks(rows)
     memory = _memory_of_task(session)
     # Groups that many collections share are merged from few ranges, but those of a range should fit into memory.
     most_rows = _ROWS_IN_MEMORY if function else memory // _BYTES_OF_ROW
     if function is None and is_for_one_task(session, tables):
-        files = {name: table.files for name, table in tables.items()}
+        files = {name: table.files for name, table in tables.remote.items()}
         ranges = [CollectionRange(None, None, files)]
     else:
-        ranges = _ranges(tables, session.sparkContext.defaultParallelism, most_rows)
-    return RangeQuery(duckdb_sql(rows), tables, ranges, schema, f"{memory}B", function)
+        ranges = _ranges(tables.remote, session.sparkContext.defaultParallelism, most_rows)
+    return RangeQuery(
+        sql=duckdb_sql(rows),
+        tables=tables.remote,
+        sent=tables.sent,
+        held=tables.held,
+        kept=kept_tables(),
+        ranges=ranges,
+        schema=schema,
+        memory=f"{memory}B",
+        function=function,
+    )
 
 
-def is_for_one_task(session: SparkSession, tables: Mapping[str, RemoteTable]) -> bool:
+def is_for_one_task(session: SparkSession, tables: TaskTables) -> bool:
     """Whether one task computes what is asked of all rows of some tables, as they are few.
 
     Tables without collections are read by each task anyway, so that theirs do not count.
     """
-    n_rows = sum(group.n_rows for groups in _row_groups(tables).values() for group in groups)
+    groups_of_table = row_groups_of(tables.sources)
+    n_rows = sum(group.n_rows for groups in groups_of_table.values() for group in groups)
     return n_rows <= min(MOST_ROWS_OF_ONE_TASK, _memory_of_task(session) // _BYTES_OF_ROW)
 
 
@@ -213,7 +157,7 @@ def _ranges(
     tables: Mapping[str, RemoteTable], n_cores: int, most_rows: int
 ) -> list[CollectionRange]:
     """Return the ranges of collections that tasks compute: one for each core, or more."""
-    groups = _row_groups(tables)
+    groups = row_groups_of(tables)
     files_of_whole_tables = {
         name: table.files for name, table in tables.items() if name not in groups
     }
@@ -225,18 +169,6 @@ def _ranges(
         CollectionRange(one.first, one.last, {**one.files, **files_of_whole_tables})
         for one in ranges
     ]
-
-
-def _row_groups(tables: Mapping[str, RemoteTable]) -> dict[str, list[RowGroup]]:
-    """Return the row groups of those tables that have collections; their footers are read once."""
-    groups = {}
-    for name, table in tables.items():
-        if table.key is None:
-            continue
-        if name not in _ROW_GROUPS:
-            _ROW_GROUPS[name] = row_groups(table.files, table.key)
-        groups[name] = _ROW_GROUPS[name]
-    return groups
 
 
 def _memory_of_task(session: SparkSession) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import ibis.expr.operations as ops
 
-from borgtrace.engine.bucket_ranges import KEY
+from borgtrace.engine.task_tables import KEY
 
 
 class Spread(NamedTuple):

@@ -146,9 +146,9 @@ def hold(expr: ibis.Table, name: str) -> ibis.Table:
     con = ibis.get_backend(expr)
     if con.name == "pyspark":
         # pyspark is an extra: it is imported only where Spark is the engine.
-        from borgtrace.engine.spark import frame
+        from borgtrace.engine import spark
 
-        frame(con, expr).cache().createOrReplaceTempView(name)
+        spark.hold(con, expr, name)
     else:
         con.raw_sql(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS {typed_sql(con, expr)}")
     return con.table(name)
@@ -165,8 +165,9 @@ def drop(table: ibis.Table) -> None:
     con = ibis.get_backend(table)
     name = table.get_name()
     if con.name == "pyspark":
-        con._session.catalog.uncacheTable(name)
-        con._session.catalog.dropTempView(name)
+        from borgtrace.engine import spark
+
+        spark.drop(con, name)
     else:
         con.raw_sql(f"DROP TABLE {quoted(name)}")
 
