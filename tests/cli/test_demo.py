@@ -228,5 +228,5 @@ def test_a_step_takes_the_time_between(tmp_path: Path, monkeypatch: pytest.Monke
 def test_what_is_left_follows_the_pace_of_the_steps_that_are_done(tmp_path: Path) -> None:
     steps = steps_of_demo(tmp_path, 10, 1, 1)
     assert sum(step.share for step in steps) == pytest.approx(1)
-    # Five steps are 26 % of the work: 74 % more take 100 s ÷ 0.26 × 0.74 = 285 s.
-    assert demo.time_left(steps[:5], 100.0) == "running; about 280 s to go"
+    # Five steps are 49 % of the work: 51 % more take 100 s ÷ 0.49 × 0.51 = 104 s.
+    assert demo.time_left(steps[:5], 100.0) == "running; about 100 s to go"

@@ -129,7 +129,7 @@ def steps_to_store(
             ),
             command=f"synth {raw} --generation 2011 {size} --seed {seed}",
             next="borgtrace fetch 2011 raw --parts 0-9   # Google's own trace",
-            share=0.03,
+            share=0.09,
         ),
         DemoStep(
             title="Check every row, sort and index: a store",
@@ -137,7 +137,7 @@ def steps_to_store(
             next=(
                 f'borgtrace sql {store} "select type, count(*) from instance_events group by type"'
             ),
-            share=0.04,
+            share=0.11,
         ),
     ]
 
@@ -155,13 +155,13 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
                 f"--out {quoted_path(folder, 'answers')}"
             ),
             next=f"borgtrace analyze {store} --list",
-            share=0.06,
+            share=0.11,
         ),
         DemoStep(
             title="Build a learning dataset: select, split, standardize, shard",
             command=f"dataset {store} {quoted_path(folder, 'dataset')} --format npz",
             next=f"borgtrace dataset {store} records --format tfrecord",
-            share=0.03,
+            share=0.06,
         ),
         DemoStep(
             title="Pack tasks by their CPU usage in seconds, to choose an overcommit value",
@@ -170,13 +170,13 @@ def steps_on_store(folder: Path) -> list[DemoStep]:
                 f"--out {quoted_path(folder, 'packing')}"
             ),
             next="borgtrace colocate --estimators",
-            share=0.1,
+            share=0.12,
         ),
         DemoStep(
             title="Write the report: everything on one page",
             command=f"report {store} {quoted_path(folder, 'report.html')}",
             next=f"borgtrace report {store} paper.html --theme paper   # light, for print",
-            share=0.74,
+            share=0.51,
         ),
     ]
 
