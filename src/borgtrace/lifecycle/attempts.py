@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import ibis
 
 from borgtrace.lifecycle.order import in_order
-from borgtrace.lifecycle.requests import in_force
+from borgtrace.lifecycle.requests import in_force, only
 from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
@@ -121,22 +121,23 @@ def _summarize_attempts(
     for name in carried:
         if name != "collection_type":
             carried_values[name] = in_force(steps[name], is_schedule=is_schedule, is_end=is_end)
+    is_waiting_step = step.isin((_SUBMIT, _SCHEDULE))
     return steps.group_by(*key, "attempt").aggregate(
         is_job=steps.is_job.max(),
         **carried_values,
         begin_time=time.min(),
-        submit_time=time.min(where=is_submit),
-        submit_priority=steps.priority.max(where=is_submit),
+        submit_time=only(time, is_submit).min(),
+        submit_priority=only(steps.priority, is_submit).max(),
         # The batch queue may hold an attempt more than once: from the first QUEUE to the last ENABLE.
-        queue_time=time.min(where=step == _QUEUE),
-        enable_time=time.max(where=step == _ENABLE),
-        schedule_time=time.min(where=is_schedule),
-        end_time=time.max(where=is_end),
-        end=step.max(where=is_end),
-        cut_time=steps.next_time.max(where=is_cut),
-        next_time=steps.next_time.max(where=is_end),
-        is_wait_seen=steps.is_seen.min(where=step.isin((_SUBMIT, _SCHEDULE))),
-        is_run_seen=steps.is_seen.min(where=step >= _SCHEDULE),
+        queue_time=only(time, step == _QUEUE).min(),
+        enable_time=only(time, step == _ENABLE).max(),
+        schedule_time=only(time, is_schedule).min(),
+        end_time=only(time, is_end).max(),
+        end=only(step, is_end).max(),
+        cut_time=only(steps.next_time, is_cut).max(),
+        next_time=only(steps.next_time, is_end).max(),
+        is_wait_seen=only(steps.is_seen, is_waiting_step).min(),
+        is_run_seen=only(steps.is_seen, step >= _SCHEDULE).min(),
     )
 
 

@@ -36,10 +36,24 @@ def in_force(
         Which events are SCHEDULE, and which end the attempt.
     """
     return ibis.coalesce(
-        value.max(where=is_schedule),
-        value.max(where=is_end),
+        only(value, is_schedule).max(),
+        only(value, is_end).max(),
         value.max(),
     )
+
+
+def only(value: ir.Column, where: ir.BooleanValue) -> ir.Column:
+    """Return a column that is NULL on all other rows, to be aggregated.
+
+    Parameters
+    ----------
+    value
+        A column.
+    where
+        Rows that keep their values.
+    """
+    # Not max(where=…): DuckDB copies what passes each filter.
+    return where.ifelse(value, ibis.null(value.type()))
 
 
 def last_in_force(

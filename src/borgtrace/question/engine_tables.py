@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import copy
 from dataclasses import replace
 from itertools import count
@@ -195,24 +195,26 @@ class EngineTables(Tables):
             drop(self._shared.pop(table))
 
     def shared(self, table: SharedTable) -> ibis.Table:
-        """Return a shared table: computed once into the engine where the plan reads it more than once."""
-        if table not in self._shared and self._planned_reads[table] <= 1:
-            # Within its one query nothing is written, and columns that nobody reads are not computed.
-            return table.build(self)
-        if table not in self._shared:
-            with self.expect_current():
-                self._shared[table] = self._hold_shared(table, f"{table.name}_{next(_SERIAL)}")
+        """Return a shared table: made by compiled code where it can be, or where the plan reads it more than once."""
+        if table in self._shared:
+            return self._shared[table]
+        expr = table.build(self)
+        name = f"{table.name}_{next(_SERIAL)}"
+        with self.expect_current():
+            held = self._hold_parts(table, expr, name)
+            if held is None and self._planned_reads[table] <= 1:
+                # Within its one query nothing is written, and columns that nobody reads are not computed.
+                return expr
+            # Counts within the engine's memory, and is spilled like all that it holds.
+            self._shared[table] = hold(expr, name) if held is None else held
         return self._shared[table]
 
-    def _hold_shared(self, table: SharedTable, name: str) -> ibis.Table:
-        # Counts within the engine's memory, and is spilled like all that it holds.
-        expr = table.build(self)
+    def _hold_parts(self, table: SharedTable, expr: ibis.Table, name: str) -> ibis.Table | None:
         if table.parts is None or not self.has_blocks:
-            return hold(expr, name)
-        try:
+            return None
+        with suppress(LeftToSQLError):
             return put_parts(ibis.get_backend(expr), name, table.parts(self))
-        except LeftToSQLError:
-            return hold(expr, name)
+        return None
 
     def n_rows(self, name: str) -> int:
         """Return the number of rows of a table, counting them on first use."""

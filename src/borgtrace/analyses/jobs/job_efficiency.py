@@ -31,6 +31,7 @@ from borgtrace.question import (
     NotApplicable,
     Question,
     Row,
+    SharedTable,
     Tables,
     charts,
 )
@@ -72,7 +73,7 @@ def compute(tables: Tables, *, curve: Curve = "few") -> list[Row]:
         At how many percentiles: ``"few"`` for a table, ``"full"`` for every tenth of a percent.
     """
     percents = percents_of_curve(REPORTED_PERCENTS, curve)
-    lives = whole_lives(tables)
+    lives = tables.shared(WHOLE_LIVES)
     ratios = ibis.union(*(ratios_of(lives, resource) for resource in RESOURCES))
     groups = fetch_counts(tables, ratios, ratios.steps, "efficiencies", ["resource"], per=STEPS)
     totals = ratios.group_by("resource").aggregate(
@@ -118,6 +119,10 @@ def whole_lives(tables: Tables) -> ir.Table:
     return used.inner_join(requests, list(TASK))
 
 
+WHOLE_LIVES = SharedTable("whole_lives", whole_lives)
+"""What tasks asked for and used: see :func:`whole_lives`."""
+
+
 def ratios_of(lives: ir.Table, resource: str) -> ir.Table:
     """Return used ÷ requested of a resource in whole steps, and both as amounts."""
     # NULL, not 0: engines may divide before they filter.
@@ -158,5 +163,7 @@ QUESTION = Question(
     compute=compute,
     chart=chart,
     reads=["instance_usage"],
+    # For the quantiles, and for the totals.
+    shares=[WHOLE_LIVES, WHOLE_LIVES],
     reference="SchedMD/slurm, contribs/seff (CPU and memory efficiency of a job)",
 )

@@ -10,7 +10,7 @@ by the store itself (`borgtrace info`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -112,8 +112,11 @@ class Stage(NamedTuple):
     reads: Sequence[str]
 
 
-Condition = tuple[ir.BooleanColumn, ir.BooleanValue]
-"""Whether a row has an anomaly, and whether it could have it: a column, or true for all."""
+class Counts(NamedTuple):
+    """How many rows have an anomaly, of how many that could have it; a count of no rows may be NULL."""
+
+    n: ir.IntegerScalar
+    of: ir.IntegerScalar
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -177,15 +180,29 @@ def fetch_shares(tables: Tables, stages: Sequence[Stage]) -> dict[str, Shares]:
     return shares
 
 
-def count_rows(table: ir.Table, conditions: dict[str, Condition]) -> ir.Table:
-    """Count the rows that have each anomaly, and those that could have it."""
+def count_rows(table: ir.Table, anomalies: Mapping[str, Counts]) -> ir.Table:
+    """Count all anomalies of a table, by code."""
     columns = {}
-    for code, (has_anomaly, could_have_it) in conditions.items():
-        # A comparison with NULL is no anomaly: it adds nothing.
-        columns[f"{code}__n"] = count_true(has_anomaly & could_have_it)
-        is_always = isinstance(could_have_it, ir.Scalar)
-        columns[f"{code}__of"] = table.count() if is_always else count_true(could_have_it)
+    for code, counts in anomalies.items():
+        columns[f"{code}__n"] = counts.n
+        columns[f"{code}__of"] = counts.of
     return table.aggregate(**columns)
+
+
+def of_all(table: ir.Table, has_anomaly: ir.BooleanColumn) -> Counts:
+    """Count an anomaly that every row could have."""
+    return Counts(count_true(has_anomaly), table.count())
+
+
+def of_known(values: ir.Column, has_anomaly: ir.BooleanColumn) -> Counts:
+    """Count an anomaly of values, which is NULL where there is no value."""
+    # A comparison with NULL adds nothing: to rule it out as well takes as long as the comparison.
+    return Counts(count_true(has_anomaly), values.count())
+
+
+def of_some(could_have_it: ir.BooleanColumn, has_anomaly: ir.BooleanColumn) -> Counts:
+    """Count an anomaly that some rows could have."""
+    return Counts(count_true(has_anomaly & could_have_it), count_true(could_have_it))
 
 
 def count_true(condition: ir.BooleanColumn) -> ir.IntegerColumn:
@@ -197,45 +214,44 @@ def count_true(condition: ir.BooleanColumn) -> ir.IntegerColumn:
 def count_events(tables: Tables) -> ir.Table:
     """Count anomalies of task events."""
     e = tables.instance_events
-    always = ibis.literal(True)
     is_submit = e.type == "SUBMIT"
     is_first = e.time == BEFORE_TRACE
     # In the real files these always name a machine; KILL and the first SUBMIT only sometimes do.
     needs_machine = e.type.isin(("SCHEDULE", "EVICT", "FAIL", "FINISH"))
+    names_machine = e.machine_id.notnull()
     has_no_request = e.cpu_request.isnull() & e.memory_request.isnull() & e.disk_request.isnull()
-    conditions = {
-        "missing_info_instances": (e.missing_type.notnull(), always),
-        "missing_info_is_update": (
-            e.type == "UPDATE_RUNNING",
-            e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION",
+    is_update = e.type == "UPDATE_RUNNING"
+    anomalies = {
+        "missing_info_instances": of_all(e, e.missing_type.notnull()),
+        "missing_info_is_update": of_some(
+            e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION", is_update
         ),
-        "missing_creation_no_request": (
-            has_no_request,
-            e.missing_type == "EXISTS_BUT_NO_CREATION",
+        "missing_creation_no_request": of_some(
+            e.missing_type == "EXISTS_BUT_NO_CREATION", has_no_request
         ),
-        "machine_missing": (e.machine_id.isnull(), needs_machine),
-        "machine_on_kill": (e.machine_id.notnull(), e.type == "KILL"),
-        "machine_on_submit": (e.machine_id.notnull(), is_submit & ~is_first),
-        "machine_on_first_submit": (e.machine_id.notnull(), is_submit & is_first),
-        "cpu_request_zero": (e.cpu_request == 0.0, e.cpu_request.notnull()),
-        "after_trace": (e.time == AFTER_TRACE, always),
+        "machine_missing": of_some(needs_machine, e.machine_id.isnull()),
+        "machine_on_kill": of_some(e.type == "KILL", names_machine),
+        "machine_on_submit": of_some(is_submit & ~is_first, names_machine),
+        "machine_on_first_submit": of_some(is_submit & is_first, names_machine),
+        "cpu_request_zero": of_known(e.cpu_request, e.cpu_request == 0.0),
+        "after_trace": of_all(e, e.time == AFTER_TRACE),
     }
-    return count_rows(e, conditions)
+    return count_rows(e, anomalies)
 
 
 def count_attempts(tables: Tables) -> ir.Table:
     """Count finished attempts without a SCHEDULE."""
     a = tables.instance_attempts
-    return count_rows(a, {"schedule_missing": (a.schedule_time.isnull(), a.end_type == "FINISH")})
+    return count_rows(
+        a, {"schedule_missing": of_some(a.end_type == "FINISH", a.schedule_time.isnull())}
+    )
 
 
 def count_collections(tables: Tables) -> ir.Table:
     """Count anomalies of job events, and ids that are used again."""
     c = tables.collection_events
     attempts = tables.collection_attempts
-    missing_info = count_rows(
-        c, {"missing_info_collections": (c.missing_type.notnull(), ibis.literal(True))}
-    )
+    missing_info = count_rows(c, {"missing_info_collections": of_all(c, c.missing_type.notnull())})
     # In 2011 jobs, unlike tasks, are not resubmitted under their id: a second attempt is an id used again.
     reused_ids = attempts.aggregate(
         job_id_reused__n=attempts.count(where=attempts.attempt == 2),
@@ -250,7 +266,7 @@ def count_jobs(tables: Tables) -> ir.Table:
     with_tasks = tables.instance_events.select("collection_id").distinct().mutate(has_tasks=True)
     # A join, because a job without tasks appears only in the events of jobs.
     jobs = jobs.left_join(with_tasks, "collection_id")
-    return count_rows(jobs, {"jobs_without_tasks": (jobs.has_tasks.isnull(), ibis.literal(True))})
+    return count_rows(jobs, {"jobs_without_tasks": of_all(jobs, jobs.has_tasks.isnull())})
 
 
 def count_machines(tables: Tables) -> ir.Table:
@@ -259,95 +275,90 @@ def count_machines(tables: Tables) -> ir.Table:
     history = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
     is_doubled = (events.time.lag().over(history) == events.time).fill_null(False)
     m = events.mutate(is_doubled=is_doubled)
-    always = ibis.literal(True)
     lacks_capacity = m.cpu_capacity.isnull() | m.memory_capacity.isnull()
-    conditions = {
-        "capacity_missing": (lacks_capacity, m.type == "ADD"),
-        "machine_events_doubled": (m.is_doubled, always),
-        "missing_data_reason": (m.missing_data_reason.notnull(), always),
+    anomalies = {
+        "capacity_missing": of_some(m.type == "ADD", lacks_capacity),
+        "machine_events_doubled": of_all(m, m.is_doubled),
+        "missing_data_reason": of_all(m, m.missing_data_reason.notnull()),
     }
-    return count_rows(m, conditions)
+    return count_rows(m, anomalies)
 
 
 def count_windows(tables: Tables) -> ir.Table:
     """Count anomalies of usage windows."""
     u = tables.instance_usage
-    conditions = {
+    anomalies = {
         **anomalies_of_times(u, tables.dialect.span),
         **anomalies_of_cpu(u),
         **anomalies_of_counters(u),
         **anomalies_of_other_columns(u),
     }
-    return count_rows(u, conditions)
+    return count_rows(u, anomalies)
 
 
-def anomalies_of_times(u: ir.Table, span: timedelta) -> dict[str, Condition]:
-    """Return the conditions about when windows begin and end."""
+def anomalies_of_times(u: ir.Table, span: timedelta) -> dict[str, Counts]:
+    """Count anomalies of when windows begin and end."""
     length = u.end_time - u.start_time
     is_inside_trace = (u.start_time >= TRACE_START) & (u.end_time < AFTER_TRACE)
-    # The last µs of the window, not its end: one that ends on the grid does not cross it.
-    first_slot = (u.start_time - TRACE_START) // WINDOW
-    last_slot = (u.end_time - 1 - TRACE_START) // WINDOW
-    is_off_grid = (first_slot != last_slot) & (length > 0)
+    # A window that ends on the grid does not cross it.
+    time_to_grid = WINDOW - (u.start_time - TRACE_START) % WINDOW
+    is_off_grid = (length > time_to_grid) & (length > 0)
     end_of_trace = TRACE_START + span // timedelta(microseconds=1)
     return {
-        "window_over_300s": (length > WINDOW, is_inside_trace),
-        "window_off_grid": (is_off_grid, is_inside_trace & (length <= WINDOW)),
-        "window_full": (length == WINDOW, is_inside_trace),
-        "late_windows": (u.end_time > end_of_trace, ibis.literal(True)),
+        "window_over_300s": of_some(is_inside_trace, length > WINDOW),
+        "window_off_grid": of_some(is_inside_trace & (length <= WINDOW), is_off_grid),
+        "window_full": of_some(is_inside_trace, length == WINDOW),
+        "late_windows": of_all(u, u.end_time > end_of_trace),
     }
 
 
-def anomalies_of_cpu(u: ir.Table) -> dict[str, Condition]:
-    """Return the conditions about CPU usage and how it was sampled."""
+def anomalies_of_cpu(u: ir.Table) -> dict[str, Counts]:
+    """Count anomalies of CPU usage and of how it was sampled."""
     # With aggregation_type 1 the maximum is a sum over sub-containers (2011 document): not of one time.
-    has_maximum = u.maximum_cpu.notnull() & ~u.aggregation_type.fill_null(False)
+    is_of_one_time = ~u.aggregation_type.fill_null(False)
+    has_maximum = u.maximum_cpu.notnull() & is_of_one_time
+    is_mean_over = (u.average_cpu > u.maximum_cpu) & is_of_one_time
+    is_sample_over = (u.sampled_cpu > u.maximum_cpu) & is_of_one_time
+    is_idle = (u.average_cpu == 0.0) & (u.average_memory == 0.0)
+    has_mean = u.average_cpu.notnull()
+    has_sample = u.sampled_cpu.notnull()
+    has_no_percentiles = u.cpu_usage_distribution.length().fill_null(0) == 0
     return {
-        "cpu_over_1": (u.average_cpu > 1.0, u.average_cpu.notnull()),
-        "sampled_cpu_over_1": (u.sampled_cpu > 1.0, u.sampled_cpu.notnull()),
-        "mean_over_maximum": (
-            u.average_cpu > u.maximum_cpu,
-            u.average_cpu.notnull() & has_maximum,
+        "cpu_over_1": of_known(u.average_cpu, u.average_cpu > 1.0),
+        "sampled_cpu_over_1": of_known(u.sampled_cpu, u.sampled_cpu > 1.0),
+        "mean_over_maximum": Counts(count_true(is_mean_over), count_true(has_mean & has_maximum)),
+        "sample_over_maximum": Counts(
+            count_true(is_sample_over), count_true(has_sample & has_maximum)
         ),
-        "sample_over_maximum": (
-            u.sampled_cpu > u.maximum_cpu,
-            u.sampled_cpu.notnull() & has_maximum,
-        ),
-        "zero_usage": (
-            (u.average_cpu == 0.0) & (u.average_memory == 0.0),
-            u.average_memory.notnull(),
-        ),
-        "sample_portion_high": (u.sample_portion > 1.0, u.sample_portion.notnull()),
-        "sample_rate_low": (u.sample_rate < UNDER_SAMPLED, u.sample_rate.notnull()),
-        "percentiles_empty": (
-            u.cpu_usage_distribution.length().fill_null(0) == 0,
-            ibis.literal(True),
-        ),
+        "zero_usage": of_known(u.average_memory, is_idle),
+        "sample_portion_high": of_known(u.sample_portion, u.sample_portion > 1.0),
+        "sample_rate_low": of_known(u.sample_rate, u.sample_rate < UNDER_SAMPLED),
+        "percentiles_empty": of_all(u, has_no_percentiles),
     }
 
 
-def anomalies_of_counters(u: ir.Table) -> dict[str, Condition]:
-    """Return the conditions about hardware counters."""
+def anomalies_of_counters(u: ir.Table) -> dict[str, Counts]:
+    """Count anomalies of hardware counters."""
     cpi = u.cycles_per_instruction
     mai = u.memory_accesses_per_instruction
     is_possible_cpi = cpi.between(*POSSIBLE["cycles_per_instruction"])
     is_possible_mai = mai.between(*POSSIBLE["memory_accesses_per_instruction"])
     return {
-        "cpi_null": (cpi.isnull(), ibis.literal(True)),
-        "cpi_impossible": (~is_possible_cpi, cpi.notnull()),
-        "mai_impossible": (~is_possible_mai, mai.notnull()),
+        "cpi_null": of_all(u, cpi.isnull()),
+        "cpi_impossible": of_known(cpi, ~is_possible_cpi),
+        "mai_impossible": of_known(mai, ~is_possible_mai),
     }
 
 
-def anomalies_of_other_columns(u: ir.Table) -> dict[str, Condition]:
-    """Return the conditions about disk I/O, assigned memory and dedicated machines."""
+def anomalies_of_other_columns(u: ir.Table) -> dict[str, Counts]:
+    """Count anomalies of disk I/O, assigned memory and dedicated machines."""
     # Disk I/O times are documented to be void from day 14 on.
     is_late = u.start_time >= TRACE_START + 14 * DAY
     return {
-        "disk_io_late": (u.mean_disk_io_time.notnull(), is_late),
-        "disk_io_null": (u.mean_disk_io_time.isnull(), ~is_late),
-        "assigned_memory_zero": (u.assigned_memory == 0.0, u.assigned_memory.notnull()),
-        "dedicated_usage": (u.is_on_dedicated_machine, ibis.literal(True)),
+        "disk_io_late": of_some(is_late, u.mean_disk_io_time.notnull()),
+        "disk_io_null": of_some(~is_late, u.mean_disk_io_time.isnull()),
+        "assigned_memory_zero": of_known(u.assigned_memory, u.assigned_memory == 0.0),
+        "dedicated_usage": of_all(u, u.is_on_dedicated_machine),
     }
 
 

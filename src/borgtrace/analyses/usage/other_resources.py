@@ -8,7 +8,7 @@ Assigned memory is the limit that a container ran under; page caches are part of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import ibis
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK
 from borgtrace.analyses.shared.joins import lookup
+from borgtrace.analyses.shared.window_blocks import task_windows
 from borgtrace.analyses.shared.windows import (
     UNKNOWN,
     amount,
@@ -25,7 +26,17 @@ from borgtrace.analyses.shared.windows import (
     regular,
     task_tiers,
 )
-from borgtrace.question import Answer, Column, NotApplicable, Question, Tables, charts, query_answer
+from borgtrace.analyses.usage.quantity_sums import sums_by_tier
+from borgtrace.question import (
+    Answer,
+    Column,
+    NotApplicable,
+    Question,
+    SharedTable,
+    Tables,
+    charts,
+    query_answer,
+)
 
 if TYPE_CHECKING:
     import altair as alt
@@ -72,15 +83,16 @@ BITS = 20
 
 def compute(tables: Tables) -> ir.Table:
     """Return means, largest values and missing shares."""
-    windows = outermost(regular(tables.instance_usage))
-    windows = lookup(windows, tiers_and_disk_requests(tables), TASK)
-    windows = windows.mutate(tier=windows.tier.fill_null(UNKNOWN))
-    # A quantity that a trace does not publish is left out: it is not missing.
-    published = [name for name in COMPARED_COLUMNS if tables.dialect.publishes(name)]
+    published = published_quantities(tables)
     if not published:
         raise NotApplicable(f"{tables.dialect.spoken_name} publishes none of these quantities")
-    sums = quantity_sums(windows, published)
+    sums = tables.shared(QUANTITY_SUMS)
     return ibis.union(*(summarize_quantity(sums, name) for name in published))
+
+
+def published_quantities(tables: Tables) -> list[str]:
+    """Return the quantities of the trace: one that it does not publish is left out, as it is not missing."""
+    return [name for name in COMPARED_COLUMNS if tables.dialect.publishes(name)]
 
 
 def tiers_and_disk_requests(tables: Tables) -> ir.Table:
@@ -91,10 +103,13 @@ def tiers_and_disk_requests(tables: Tables) -> ir.Table:
     return tasks.mutate(disk_request=tasks.disk_request.cast("float64"))
 
 
-def quantity_sums(windows: ir.Table, quantities: Sequence[str]) -> ir.Table:
+def quantity_sums(tables: Tables) -> ir.Table:
     """Return the sums of all quantities by tier, in one pass over the windows."""
+    windows = outermost(regular(tables.instance_usage))
+    windows = lookup(windows, tiers_and_disk_requests(tables), TASK)
+    windows = windows.mutate(tier=windows.tier.fill_null(UNKNOWN))
     sums: dict[str, ir.Value] = {"n_windows": windows.count()}
-    for name in quantities:
+    for name in published_quantities(tables):
         value = windows[name]
         compared_column = COMPARED_COLUMNS[name]
         compared = windows[compared_column] if compared_column else ibis.null("float64")
@@ -108,6 +123,20 @@ def quantity_sums(windows: ir.Table, quantities: Sequence[str]) -> ir.Table:
         sums[f"{name}_of_both"] = int_sum(value_amount, has_both)
         sums[f"{name}_compared"] = int_sum(compared_amount, has_both)
     return windows.group_by("tier").aggregate(**sums)
+
+
+def compiled_quantity_sums(tables: Tables) -> Iterator[pa.RecordBatchReader]:
+    """Yield the rows of :func:`quantity_sums` as compiled code adds them up."""
+    compared_columns = {name: COMPARED_COLUMNS[name] for name in published_quantities(tables)}
+    has_disk_request = tables.dialect.publishes("disk_request")
+    disk_request = tables.tasks.disk_request if has_disk_request else ibis.null("float64")
+    _, tasks = task_windows(tables, disk_request=disk_request.cast("float64"))
+    rows = sums_by_tier(tables, compared_columns, tasks, BITS)
+    yield pa.RecordBatchReader.from_batches(rows.schema, [rows])
+
+
+QUANTITY_SUMS = SharedTable("quantity_sums", quantity_sums, compiled_quantity_sums)
+"""Sums of all quantities by tier: see :func:`quantity_sums`."""
 
 
 def summarize_quantity(sums: ir.Table, quantity: str) -> ir.Table:
@@ -157,5 +186,6 @@ QUESTION = Question(
     compute=compute,
     chart=chart,
     reads=["instance_usage", "tasks"],
+    shares=[QUANTITY_SUMS],
     reference="format documents (task resource usage)",
 )
