@@ -112,7 +112,7 @@ class Stage(NamedTuple):
     reads: Sequence[str]
 
 
-class Counts(NamedTuple):
+class AnomalyCounts(NamedTuple):
     """How many rows have an anomaly, of how many that could have it; a count of no rows may be NULL."""
 
     n: ir.IntegerScalar
@@ -180,7 +180,7 @@ def fetch_shares(tables: Tables, stages: Sequence[Stage]) -> dict[str, Shares]:
     return shares
 
 
-def count_rows(table: ir.Table, anomalies: Mapping[str, Counts]) -> ir.Table:
+def count_rows(table: ir.Table, anomalies: Mapping[str, AnomalyCounts]) -> ir.Table:
     """Count all anomalies of a table, by code."""
     columns = {}
     for code, counts in anomalies.items():
@@ -189,20 +189,20 @@ def count_rows(table: ir.Table, anomalies: Mapping[str, Counts]) -> ir.Table:
     return table.aggregate(**columns)
 
 
-def of_all(table: ir.Table, has_anomaly: ir.BooleanColumn) -> Counts:
+def of_all(table: ir.Table, has_anomaly: ir.BooleanColumn) -> AnomalyCounts:
     """Count an anomaly that every row could have."""
-    return Counts(count_true(has_anomaly), table.count())
+    return AnomalyCounts(count_true(has_anomaly), table.count())
 
 
-def of_known(values: ir.Column, has_anomaly: ir.BooleanColumn) -> Counts:
+def of_known(values: ir.Column, has_anomaly: ir.BooleanColumn) -> AnomalyCounts:
     """Count an anomaly of values, which is NULL where there is no value."""
     # A comparison with NULL adds nothing: to rule it out as well takes as long as the comparison.
-    return Counts(count_true(has_anomaly), values.count())
+    return AnomalyCounts(count_true(has_anomaly), values.count())
 
 
-def of_some(could_have_it: ir.BooleanColumn, has_anomaly: ir.BooleanColumn) -> Counts:
+def of_some(could_have_it: ir.BooleanColumn, has_anomaly: ir.BooleanColumn) -> AnomalyCounts:
     """Count an anomaly that some rows could have."""
-    return Counts(count_true(has_anomaly & could_have_it), count_true(could_have_it))
+    return AnomalyCounts(count_true(has_anomaly & could_have_it), count_true(could_have_it))
 
 
 def count_true(condition: ir.BooleanColumn) -> ir.IntegerColumn:
@@ -296,7 +296,7 @@ def count_windows(tables: Tables) -> ir.Table:
     return count_rows(u, anomalies)
 
 
-def anomalies_of_times(u: ir.Table, span: timedelta) -> dict[str, Counts]:
+def anomalies_of_times(u: ir.Table, span: timedelta) -> dict[str, AnomalyCounts]:
     """Count anomalies of when windows begin and end."""
     length = u.end_time - u.start_time
     is_inside_trace = (u.start_time >= TRACE_START) & (u.end_time < AFTER_TRACE)
@@ -312,7 +312,7 @@ def anomalies_of_times(u: ir.Table, span: timedelta) -> dict[str, Counts]:
     }
 
 
-def anomalies_of_cpu(u: ir.Table) -> dict[str, Counts]:
+def anomalies_of_cpu(u: ir.Table) -> dict[str, AnomalyCounts]:
     """Count anomalies of CPU usage and of how it was sampled."""
     # With aggregation_type 1 the maximum is a sum over sub-containers (2011 document): not of one time.
     is_of_one_time = ~u.aggregation_type.fill_null(False)
@@ -326,8 +326,10 @@ def anomalies_of_cpu(u: ir.Table) -> dict[str, Counts]:
     return {
         "cpu_over_1": of_known(u.average_cpu, u.average_cpu > 1.0),
         "sampled_cpu_over_1": of_known(u.sampled_cpu, u.sampled_cpu > 1.0),
-        "mean_over_maximum": Counts(count_true(is_mean_over), count_true(has_mean & has_maximum)),
-        "sample_over_maximum": Counts(
+        "mean_over_maximum": AnomalyCounts(
+            count_true(is_mean_over), count_true(has_mean & has_maximum)
+        ),
+        "sample_over_maximum": AnomalyCounts(
             count_true(is_sample_over), count_true(has_sample & has_maximum)
         ),
         "zero_usage": of_known(u.average_memory, is_idle),
@@ -337,7 +339,7 @@ def anomalies_of_cpu(u: ir.Table) -> dict[str, Counts]:
     }
 
 
-def anomalies_of_counters(u: ir.Table) -> dict[str, Counts]:
+def anomalies_of_counters(u: ir.Table) -> dict[str, AnomalyCounts]:
     """Count anomalies of hardware counters."""
     cpi = u.cycles_per_instruction
     mai = u.memory_accesses_per_instruction
@@ -350,7 +352,7 @@ def anomalies_of_counters(u: ir.Table) -> dict[str, Counts]:
     }
 
 
-def anomalies_of_other_columns(u: ir.Table) -> dict[str, Counts]:
+def anomalies_of_other_columns(u: ir.Table) -> dict[str, AnomalyCounts]:
     """Count anomalies of disk I/O, assigned memory and dedicated machines."""
     # Disk I/O times are documented to be void from day 14 on.
     is_late = u.start_time >= TRACE_START + 14 * DAY
