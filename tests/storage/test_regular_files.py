@@ -11,19 +11,22 @@ import pytest
 
 from borgtrace.storage import (
     NotRegularError,
+    OpenedFile,
     describe_kind,
     open_regular,
     read_regular,
-    read_regular_into,
     read_text,
     readable,
+    regular_files_in,
     require_regular,
 )
 
 
 def read_into_new_memory(path: Path) -> bytes:
-    memory = bytearray(8)
-    return bytes(memory[: read_regular_into(path, lambda size: memoryview(memory)[:size])])
+    with OpenedFile(path) as file:
+        memory = bytearray(file.size)
+        assert file.read_into(memoryview(memory)) == file.size
+    return bytes(memory)
 
 
 OPENERS = (
@@ -70,6 +73,18 @@ def test_what_is_no_file_is_not_opened(
         assert str(caught.value) == f"[Errno 22] {kind}, not a file: '{path}'"
 
 
+def test_what_is_no_file_any_more_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "odd"
+    path.write_bytes(b"a")
+    (tmp_path / "link").symlink_to("odd")
+    (tmp_path / "folder").mkdir()
+    assert regular_files_in(tmp_path) == {"odd"}
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(NotRegularError, match="a pipe, not a file"):
+        OpenedFile(path, was_regular=True)
+
+
 def test_a_file_is_read_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes("é".encode())
     (tmp_path / "link").symlink_to("file")
@@ -85,13 +100,10 @@ def test_a_file_is_read_through_a_link(tmp_path: Path) -> None:
 def test_a_file_that_is_cut_short_while_it_is_read_gives_what_is_left(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"abcdef")
-    memory = bytearray(6)
-
-    def cut(size: int) -> memoryview:
+    with OpenedFile(path) as file:
+        memory = bytearray(file.size)
         os.truncate(path, 2)
-        return memoryview(memory)[:size]
-
-    assert read_regular_into(path, cut) == 2
+        assert file.read_into(memoryview(memory)) == 2
     assert memory == b"ab\0\0\0\0"
 
 

@@ -1,9 +1,10 @@
 """Put traces of similar length into batches, so that little of a batch is padding."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -116,7 +117,7 @@ def check_size(option: str, size: int) -> None:
 
 def ahead(
     function: Callable[[Item], Result],
-    items: Sequence[Item],
+    items: Iterable[Item],
     threads: int,
 ) -> Iterator[Result]:
     """Yield the results of a function, in order, while threads work on the next ones.
@@ -126,7 +127,7 @@ def ahead(
     function
         What to do with each item.
     items
-        In the order of the results.
+        In the order of the results; each is asked for when the work on it is about to begin.
     threads
         How many work at a time; below 1 the caller's own thread works.
     """
@@ -135,8 +136,9 @@ def ahead(
         return
     with ThreadPoolExecutor(threads) as pool:
         # One more than threads: a worker that ends early finds its next item while the caller uses a result.
-        waiting = deque(pool.submit(function, item) for item in items[: threads + 1])
-        for item in items[threads + 1 :]:
+        remaining = iter(items)
+        waiting = deque(pool.submit(function, item) for item in islice(remaining, threads + 1))
+        for item in remaining:
             result = waiting.popleft().result()
             waiting.append(pool.submit(function, item))
             yield result

@@ -7,6 +7,7 @@ from pathlib import Path
 from borgtrace.datasets.formats import FORMATS, tfrecord
 from borgtrace.datasets.formats.arrays import BufferedTraces, TraceArrays, buffered, concatenated
 from borgtrace.datasets.metadata import DatasetFile, Metadata
+from borgtrace.storage import OpenedFile
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,19 @@ class TraceFiles:
         """Number of series features."""
         return len(self.metadata.names.series)
 
-    def buffered(self, path: Path, *, is_verified: bool = True) -> BufferedTraces:
+    def open_ahead(self, path: Path, *, was_regular: bool) -> OpenedFile | None:
+        """Open a file that :meth:`buffered` will read in another thread; None where it opens the file itself."""
+        if self.metadata.format != "tfrecord":
+            return None
+        return tfrecord.open_ahead(path, was_regular=was_regular)
+
+    def buffered(
+        self,
+        path: Path,
+        *,
+        is_verified: bool = True,
+        opened: OpenedFile | None = None,
+    ) -> BufferedTraces:
         """Read one file for batches; what it returns is valid until this thread reads its next file."""
         # Records are copied into batches from where they are in the file.
         if self.metadata.format == "tfrecord":
@@ -48,6 +61,7 @@ class TraceFiles:
                 path,
                 self.metadata.names,
                 is_verified=is_verified,
+                opened=opened,
             )
         # Other formats hold values as arrays already.
         return buffered(self.arrays(path, is_verified=is_verified))

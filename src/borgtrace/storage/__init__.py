@@ -14,12 +14,13 @@ from borgtrace.storage.paths import (
 from borgtrace.storage.plain_paths import plain_path
 from borgtrace.storage.regular_files import (
     NotRegularError,
+    OpenedFile,
     describe_kind,
     open_regular,
     read_regular,
-    read_regular_into,
     read_text,
     readable,
+    regular_files_in,
     require_regular,
 )
 from borgtrace.storage.remote import RemotePath, expect_unchanged, translate_bucket_errors
@@ -49,6 +50,7 @@ __all__ = [
     "INCOMPLETE",
     "NOT_WRITABLE",
     "NotRegularError",
+    "OpenedFile",
     "RemotePath",
     "as_local_path",
     "as_path",
@@ -71,10 +73,10 @@ __all__ = [
     "plain_path",
     "printable_name",
     "read_regular",
-    "read_regular_into",
     "read_text",
     "readable",
     "refuse_shortage",
+    "regular_files_in",
     "remove",
     "replacing",
     "replacing_once",

@@ -3,11 +3,10 @@
 import errno
 import os
 import stat
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from borgtrace.storage.remote import RemotePath, translate_bucket_errors
 
@@ -56,6 +55,8 @@ def open_regular(path: Path, *, buffering: int = -1) -> BufferedReader:
     if isinstance(path, RemotePath):
         remote_file: BufferedReader = path.open()
         return remote_file
+    # Asked first: to open some devices has an effect.
+    require_regular(path)
     descriptor, _ = _open_descriptor(path)
     try:
         file: BufferedReader = os.fdopen(descriptor, "rb", buffering)  # type: ignore[assignment]
@@ -65,8 +66,8 @@ def open_regular(path: Path, *, buffering: int = -1) -> BufferedReader:
         raise
 
 
-def read_regular_into(path: Path, memory_of: Callable[[int], memoryview]) -> int:
-    """Read a whole regular file of this machine, as :func:`open_regular` opens it; return the bytes that were read.
+class OpenedFile:
+    """A regular file of this machine that is open: one thread may open it, and another one read it.
 
     A file object asks the system twice as often, which threads that read many files side by side notice.
 
@@ -74,45 +75,59 @@ def read_regular_into(path: Path, memory_of: Callable[[int], memoryview]) -> int
     ----------
     path
         The file; a link is followed.
-    memory_of
-        Returns memory of so many bytes, which is filled.
+    was_regular
+        Whether it was seen to be regular, as `regular_files_in` sees it: its kind is then asked for once it is open.
+
+    Attributes
+    ----------
+    size
+        Its bytes, when it was opened.
 
     Raises
     ------
     NotRegularError
         It is a pipe, a device, a socket or a folder.
     OSError
-        It cannot be read.
+        It cannot be opened.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "three"
     >>> _ = path.write_bytes(b"abc")
-    >>> memory = bytearray(4)
-    >>> read_regular_into(path, lambda size: memoryview(memory)[:size]), memory[:3].decode()
-    (3, 'abc')
+    >>> memory = bytearray(3)
+    >>> with OpenedFile(path) as file:
+    ...     file.size, file.read_into(memoryview(memory)), memory.decode()
+    (3, 3, 'abc')
     """
-    descriptor, size = _open_descriptor(path)
-    try:
-        memory = memory_of(size)
+
+    def __init__(self, path: Path, *, was_regular: bool = False) -> None:
+        # To open some devices has an effect.
+        if not was_regular:
+            require_regular(path)
+        self._descriptor, self.size = _open_descriptor(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+    def read_into(self, memory: memoryview) -> int:
+        """Fill memory with the first bytes; return how many there are."""
         n_read = 0
-        while n_read < size:
-            n_more = os.readv(descriptor, [memory[n_read:]])
+        while n_read < len(memory):
+            n_more = os.readv(self._descriptor, [memory[n_read:]])
             # Cut short since it was opened.
             if not n_more:
                 break
             n_read += n_more
         return n_read
-    finally:
-        os.close(descriptor)
 
 
 def _open_descriptor(path: Path) -> tuple[int, int]:
     """Open a regular file of this machine without waiting; return its descriptor and its size."""
-    # Asked first: to open some devices has an effect.
-    require_regular(path)
-    # And asked again: the name may stand for something else meanwhile.
+    # What was asked before is asked again: the name may stand for something else meanwhile.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
@@ -122,6 +137,15 @@ def _open_descriptor(path: Path) -> tuple[int, int]:
         os.close(descriptor)
         raise
     return descriptor, status.st_size
+
+
+def regular_files_in(folder: Path) -> frozenset[str]:
+    """Return the names of all regular files in a folder of this machine, without those of links.
+
+    The system says kinds with names, so that files are not asked for theirs one by one.
+    """
+    with os.scandir(folder) as entries:
+        return frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
 
 
 def require_regular(path: Path) -> Path:

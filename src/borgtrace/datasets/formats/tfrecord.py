@@ -7,6 +7,7 @@ static features under their own names (a word that is unknown is left out).
 
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from borgtrace.datasets.formats.arrays import (
 )
 from borgtrace.errors import StoreError
 from borgtrace.kernels.arrays import Index
-from borgtrace.storage import read_regular, read_regular_into
+from borgtrace.storage import OpenedFile, read_regular
 
 SERIES = "data"
 MASK = "mask"
@@ -36,6 +37,7 @@ FLOAT_LIST = 2
 INT64_LIST = 3
 # Tells zlib to write and expect gzip's header; it carries no time, so equal content gives equal bytes.
 GZIP = 16 + zlib.MAX_WBITS
+_GZIP_SUFFIX = ".gz"
 Buffer = NDArray[np.uint8]
 
 
@@ -97,15 +99,25 @@ def read_buffered(
     names: FeatureNames,
     *,
     is_verified: bool = True,
+    opened: OpenedFile | None = None,
 ) -> BufferedTraces:
     """Read one file as it is, and find the series in it; the bytes are this thread's reused memory.
+
+    Parameters
+    ----------
+    path, names
+        The file, and what its traces have.
+    is_verified
+        Whether checksums are checked.
+    opened
+        The file, where it is open already.
 
     Raises
     ------
     StoreError
         The file is cut short or damaged.
     """
-    buffer = file_bytes(path)
+    buffer = file_bytes(path, opened)
     feature_names = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
     # A record lacks words that are unknown.
     n_usual = len(feature_names) - len(names.words)
@@ -318,11 +330,20 @@ def field(number: int, content: bytes) -> bytes:
     return bytes([tag, *size, rest]) + content
 
 
-def file_bytes(path: Path) -> Buffer:
+def open_ahead(path: Path, *, was_regular: bool) -> OpenedFile | None:
+    """Open a file that :func:`read_buffered` will read; None of one that is compressed, which is read as a stream."""
+    if path.suffix == _GZIP_SUFFIX:
+        return None
+    return OpenedFile(path, was_regular=was_regular)
+
+
+def file_bytes(path: Path, opened: OpenedFile | None) -> Buffer:
     """Read a whole file, into this thread's reused memory where it is not compressed."""
-    if path.suffix == ".gz":
+    if path.suffix == _GZIP_SUFFIX:
         return np.frombuffer(zlib.decompress(read_regular(path), GZIP), np.uint8)
-    n_read = read_regular_into(path, lambda size: reused_array("file", size, np.uint8).data)
+    # Who opened a file closes it.
+    with nullcontext(opened) if opened else OpenedFile(path) as file:
+        n_read = file.read_into(reused_array("file", file.size, np.uint8).data)
     return reused_array("file", n_read, np.uint8)
 
 
