@@ -176,6 +176,16 @@ with answering_studies_beside({asked}, {store}, "{engine}", lambda: answer) as p
     assert printed == ["None"]
 
 
+def test_a_study_that_is_named_twice_is_answered_once(run: Callable[[str], list[str]]) -> None:
+    printed = run("""
+TWICE = [*ASKED, *ASKED[1:3]]
+with answering_studies_beside(TWICE, LOCAL, "duckdb", lambda: answer) as process:
+    answered = answers_when_ready(TWICE, answer, TABLES, process, lambda *_: None)
+    print(*sorted(question.name for question, _ in answered))
+""")
+    assert printed == ["machine_shapes percentile_error sum_normality transitions usage_shapes"]
+
+
 def test_one_core_keeps_all_in_one_process(run: Callable[[str], list[str]]) -> None:
     printed = run("""
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])

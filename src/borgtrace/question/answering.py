@@ -49,7 +49,7 @@ def answering_studies_beside(
 
 
 def study_groups(questions: Iterable[Question]) -> list[list[Question]]:
-    """Return the questions that are asked of studies, in groups that share most of their work.
+    """Return the questions that are asked of studies, each once, in groups that share most of their work.
 
     What is asked of tables is in none: such questions share passes over them.
 
@@ -59,7 +59,9 @@ def study_groups(questions: Iterable[Question]) -> list[list[Question]]:
         Questions of any kind.
     """
     groups: dict[str, list[Question]] = {}
-    for question in questions:
+    # A page may name a question twice.
+    by_name = {question.name: question for question in questions}
+    for question in by_name.values():
         if type(question) is not Question:
             groups.setdefault(question.group, []).append(question)
     return list(groups.values())

@@ -141,15 +141,17 @@ class QuestionsBeside:
         return sent
 
     def _exchange(self, pipe: Connection) -> None:
-        with suppress(EOFError, OSError, IndexError):
-            while True:
-                group = self._open_groups.pop()
-                pipe.send(group)
-                for _ in self._groups[group]:
-                    self._queue.put(pipe.recv())
-        self._queue.put(None)
-        # The end of the pipe lets the other process end.
-        pipe.close()
+        try:
+            with suppress(EOFError, OSError, IndexError):
+                while True:
+                    group = self._open_groups.pop()
+                    pipe.send(group)
+                    for _ in self._groups[group]:
+                        self._queue.put(pipe.recv())
+        finally:
+            # Whatever happened, nobody waits for ever; the end of the pipe lets the other process end.
+            self._queue.put(None)
+            pipe.close()
 
 
 @contextmanager
