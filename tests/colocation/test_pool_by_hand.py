@@ -20,8 +20,8 @@ from borgtrace.colocation.tasks.heavy_tail import heavy_tail
 from borgtrace.colocation.tasks.pool import TaskPool
 from borgtrace.colocation.tasks.simultaneous import (
     busiest_span,
+    count_slots_within,
     longest_busy_span,
-    n_slots_within,
     series,
     shuffled,
 )
@@ -119,7 +119,9 @@ def test_a_task_with_nine_tenths_of_the_slots_runs_through_them() -> None:
 
 
 def test_slots_of_a_span_end_before_its_end() -> None:
-    assert n_slots_within(np.array([2, 3, 3, 4, 5]), 3, 2) == 2
+    offsets, tasks = np.array([0, 2, 7]), np.array([1, 0])
+    slot = np.array([4, 6, 2, 3, 3, 4, 5])
+    assert count_slots_within(offsets, slot, tasks, 3, 2).tolist() == [2, 1]
 
 
 def test_spans_are_halved_until_enough_tasks_run_through_one() -> None:

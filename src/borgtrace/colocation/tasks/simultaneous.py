@@ -10,6 +10,7 @@ import numpy as np
 from borgtrace.colocation.tasks.pool import SLOT, TaskPool, UsageColumn
 from borgtrace.colocation.tasks.streams import SHUFFLES, SPAN
 from borgtrace.kernels.arrays import Index, Numbers, Values
+from borgtrace.kernels.compiled import compiled
 from borgtrace.question import NotApplicable
 
 SLOTS_PER_HOUR = 3600 // SLOT
@@ -137,29 +138,42 @@ def busiest_span(
     first = int(starts[np.argmax(n_begun - n_ended)])
 
     candidates = np.flatnonzero((begin <= first) & (end >= first + slots))
-    n_present = []
-    for task in candidates.tolist():
-        of_task = slice(pool.offsets[task], pool.offsets[task + 1])
-        n_present.append(n_slots_within(slot[of_task], first, slots))
-    tasks = candidates[np.array(n_present) >= LEAST_PRESENCE * slots]
+    n_present = count_slots_within(pool.offsets, slot, candidates, first, slots)
+    tasks = candidates[n_present >= LEAST_PRESENCE * slots]
     NotApplicable.unless(len(tasks) >= 2, f"fewer than two tasks run through the same {hours}")
     if most is not None and len(tasks) > most:
         tasks = np.random.default_rng([seed, SPAN]).permutation(tasks)[:most]
     return BusySpan(first, slots, tasks.astype(np.int64))
 
 
-def n_slots_within(slot: Index, first: int, slots: int) -> int:
-    """Count the slots of an interval in which a task was measured.
+@compiled()
+def count_slots_within(offsets: Index, slot: Index, tasks: Index, first: int, slots: int) -> Index:
+    """Count the slots of an interval in which each of some tasks was measured, int64 (n,).
 
     Parameters
     ----------
-    slot
-        int64 (windows,): slot of each window of the task.
+    offsets, slot
+        Windows of task i are ``offsets[i]:offsets[i + 1]``, and the slot of each window, ascending within a task.
+    tasks
+        int64 (n,): which tasks.
     first, slots
         First slot of the interval, and its length.
+
+    Examples
+    --------
+    >>> slot = np.array([7, 2, 3, 3, 4, 5])
+    >>> count_slots_within(np.array([0, 1, 6]), slot, np.array([1, 0]), first=3, slots=2).tolist()
+    [2, 0]
     """
-    is_inside = (slot >= first) & (slot < first + slots)
-    return len(np.unique(slot[is_inside]))
+    counts = np.zeros(len(tasks), np.int64)
+    for i in range(len(tasks)):
+        last_slot = first - 1
+        for window in range(offsets[tasks[i]], offsets[tasks[i] + 1]):
+            # Several windows of one slot follow each other.
+            if slot[window] > last_slot and slot[window] < first + slots:
+                counts[i] += 1
+                last_slot = slot[window]
+    return counts
 
 
 def longest_busy_span(
@@ -221,28 +235,61 @@ def series(pool: TaskPool, span: BusySpan, column: UsageColumn = "inst") -> Valu
     column
         Which usage.
     """
-    values = np.asarray(getattr(pool, column), np.float64)
-    slot_of_window = pool.slots()
-    weights = window_weights(pool)
-    every_slot = np.arange(span.slots)
     out = np.zeros((len(span.tasks), span.slots), np.float32)
-    for row, task in enumerate(span.tasks):
-        of_task = slice(pool.offsets[task], pool.offsets[task + 1])
-        slot = slot_of_window[of_task] - span.first
-        is_inside = (slot >= 0) & (slot < span.slots)
-        slot = slot[is_inside]
-        weight = weights[of_task][is_inside]
-        usage = weight * values[of_task][is_inside]
-
-        total = np.bincount(slot, usage, span.slots)
-        length = np.bincount(slot, weight, span.slots)
-        mean = np.zeros(span.slots)
-        np.divide(total, length, out=mean, where=length > 0)
-
-        measured_slots = np.flatnonzero(length)
-        last_measured = np.searchsorted(measured_slots, every_slot, "right") - 1
-        out[row] = mean[measured_slots[np.maximum(last_measured, 0)]]
+    fill_series(
+        pool.offsets,
+        pool.slots(),
+        getattr(pool, column),
+        window_weights(pool),
+        span.tasks,
+        span.first,
+        out,
+    )
     return out
+
+
+@compiled()
+def fill_series(
+    offsets: Index,
+    slot: Index,
+    values: Values,
+    weights: Numbers,
+    tasks: Index,
+    first: int,
+    out: Values,
+) -> None:
+    """Fill `out`, float32 (n, T), with the means of some tasks in the slots from `first` on, as :func:`series` says.
+
+    Parameters
+    ----------
+    offsets, slot, values, weights
+        Windows of task i are ``offsets[i]:offsets[i + 1]``; slot, usage and weight of each window.
+    tasks, first
+        int64 (n,): which tasks; the first slot.
+    out
+        What is filled.
+    """
+    slots = out.shape[1]
+    total = np.zeros(slots)
+    length = np.zeros(slots)
+    for row in range(len(tasks)):
+        total[:] = 0.0
+        length[:] = 0.0
+        for window in range(offsets[tasks[row]], offsets[tasks[row] + 1]):
+            position = slot[window] - first
+            if 0 <= position < slots:
+                total[position] += weights[window] * np.float64(values[window])
+                length[position] += weights[window]
+        mean = 0.0
+        for position in range(slots):
+            # What comes before the first measured slot repeats it.
+            if length[position] > 0.0:
+                mean = total[position] / length[position]
+                break
+        for position in range(slots):
+            if length[position] > 0.0:
+                mean = total[position] / length[position]
+            out[row, position] = mean
 
 
 def shuffled(values: Values, seed: int) -> Values:
