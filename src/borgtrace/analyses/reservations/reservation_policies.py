@@ -155,7 +155,12 @@ def replay(
     # These are the same under every policy: added up once.
     common = np.zeros((n_groups, N_SUMS), np.int64)
     _add_windows(windows, firsts, factor, half_life, sums, common)
-    following = FollowingWindows(*np.empty((3, MOST_PENDING)), np.empty(MOST_PENDING, np.int64))
+    following = FollowingWindows(
+        base=np.empty(MOST_PENDING),
+        usage=np.empty(MOST_PENDING),
+        limit=np.empty(MOST_PENDING),
+        seconds=np.empty(MOST_PENDING, np.int64),
+    )
     _add_previous(windows, firsts, factor, following, sums)
     # Outside of compiled code: arithmetic of whole arrays takes seconds to compile.
     sums += common[:, np.newaxis]
@@ -291,8 +296,8 @@ def _add_windows_of_policy(
     at once.  A whole number below 2⁵¹ is turned into an integer by its digits behind `MAGIC`, as no instruction for
     several numbers does that on all processors.
     """
-    reserved_sum = 0
-    overload_sum = 0
+    reserved_sum = np.int64(0)
+    overload_sum = np.int64(0)
     violated_sum = 0
     above_margin_sum = 0
     for i in range(base.size):
