@@ -106,7 +106,7 @@ def windows(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(windows(), min_size=1, max_size=40), st.sampled_from([1, 2, 8]))
+@given(st.lists(windows(), min_size=1, max_size=40), st.sampled_from([1, 2, 4]))
 def test_compiled_sums_are_those_of_sql(rows: list[dict[str, Any]], n_parts: int) -> None:
     tables = tiny("2019", instance_usage=rows)
     with pytest.MonkeyPatch.context() as patch:

@@ -22,16 +22,38 @@ from borgtrace.question.curve_distance import distance_interval, farthest
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.store import Manifest, Store
 
+_SCALE = 2**30
+
+
+def _sum_sql(value: str) -> str:
+    """Return the sum of a value, added up in whole numbers: the same in whatever order an engine takes the rows.
+
+    It is NULL where a value is not finite.
+    """
+    whole = f"round(if(isfinite({value}), {value}, 0) * {_SCALE})::hugeint"
+    return f"if(bool_and(isfinite({value})), sum({whole}) / {_SCALE}, NULL)"
+
+
+def _mean_sql(value: str) -> str:
+    return f"{_sum_sql(value)} / count({value})"
+
+
 MEASURES = {
     "tasks of a job": ("count(*)", "count"),
     "windows of a job": ("sum(n_windows)", "count"),
     "hours measured of a job": ("sum(seconds) / 3600", "h"),
-    "CPU-hours of a job": ("sum(weighted_mean_average_cpu * seconds) / 3600", "capacity × h"),
-    "memory-hours of a job": ("sum(weighted_mean_average_memory * seconds) / 3600", "capacity × h"),
-    "mean CPU of a job's tasks": ("avg(mean_average_cpu)", "capacity"),
-    "mean memory of a job's tasks": ("avg(mean_average_memory)", "capacity"),
-    "CPU request of a job's tasks": ("avg(cpu_request)", "capacity"),
-    "memory request of a job's tasks": ("avg(memory_request)", "capacity"),
+    "CPU-hours of a job": (
+        f"{_sum_sql('weighted_mean_average_cpu * seconds')} / 3600",
+        "capacity × h",
+    ),
+    "memory-hours of a job": (
+        f"{_sum_sql('weighted_mean_average_memory * seconds')} / 3600",
+        "capacity × h",
+    ),
+    "mean CPU of a job's tasks": (_mean_sql("mean_average_cpu"), "capacity"),
+    "mean memory of a job's tasks": (_mean_sql("mean_average_memory"), "capacity"),
+    "CPU request of a job's tasks": (_mean_sql("cpu_request"), "capacity"),
+    "memory request of a job's tasks": (_mean_sql("memory_request"), "capacity"),
 }
 """What is measured of each job: SQL over its tasks, and the unit.  A capacity is that of the largest machine."""
 

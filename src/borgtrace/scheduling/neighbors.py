@@ -14,9 +14,11 @@ import pyarrow as pa
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.scheduling.workload import TASK, TaskAttempts, matched
+from borgtrace.schema.time import SECOND, WINDOW
 
-SLOT = 300_000_000
-"""µs."""
+SLOT_SECONDS = WINDOW // SECOND
+CPI_SCALE = 2**18
+"""CPI is added up in whole numbers of these parts: 50,000 squares of the largest fit into 64 bits."""
 LEAST_CPI = 0.1
 MOST_CPI = 50.0
 WINDOWS = 12
@@ -38,9 +40,15 @@ def slowdown(tables: Tables, tasks: TaskAttempts) -> Numbers:
         Where no task has an hour of windows with CPI.
     """
     lines = fetch_lines(tables)
-    n, mean, least, spread, cpi, cpi_spread, product = (
+    n, least, load_sum, load_squares, cpi_sum, cpi_squares, products = (
         lines[name].to_numpy() for name in lines.column_names[2:]
     )
+    least = least / SLOT_SECONDS
+    mean = load_sum / n / SLOT_SECONDS
+    spread = load_squares / n / SLOT_SECONDS**2 - mean**2
+    cpi = cpi_sum / n / CPI_SCALE
+    cpi_spread = cpi_squares / n / CPI_SCALE**2 - cpi**2
+    product = products / n / (SLOT_SECONDS * CPI_SCALE)
     is_long = n >= WINDOWS
     NotApplicable.unless(
         is_long.any(), "needs CPI of 12 windows of a task on a machine that is known"
@@ -68,25 +76,35 @@ def slowdown(tables: Tables, tasks: TaskAttempts) -> Numbers:
 
 
 def fetch_lines(tables: Tables) -> pa.Table:
-    """Fetch of each task what a straight line through its windows needs: CPI by tasks on its machine."""
+    """Fetch of each task what a straight line through its windows needs: sums of CPI and of tasks on its machine.
+
+    They are whole numbers, whose sums are the same in whatever order an engine adds them up: tasks of a slot
+    in seconds, CPI in 262,144ths.
+
+    Parameters
+    ----------
+    tables
+        Of a store.
+    """
     usage = tables.instance_usage.filter(
         lambda row: row.machine_id.notnull() & (row.collection_type == "JOB")
     )
     placed = usage.mutate(
-        slot=usage.start_time // SLOT,
-        share=(usage.end_time - usage.start_time).cast("float64") / SLOT,
-        cpi=usage.cycles_per_instruction.cast("float64"),
+        slot=usage.start_time // WINDOW,
+        seconds=(usage.end_time - usage.start_time) // SECOND,
     )
-    n_tasks = placed.group_by("machine_id", "slot").aggregate(n_tasks=placed.share.sum())
-    plausible = placed.filter(placed.cpi.between(LEAST_CPI, MOST_CPI))
-    windows = plausible.inner_join(n_tasks, ["machine_id", "slot"])
+    loads = placed.group_by("machine_id", "slot").aggregate(load=placed.seconds.sum().cast("int64"))
+    plausible = placed.filter(placed.cycles_per_instruction.between(LEAST_CPI, MOST_CPI))
+    windows = plausible.inner_join(loads, ["machine_id", "slot"])
+    scaled = windows.cycles_per_instruction.cast("float64") * CPI_SCALE
+    windows = windows.mutate(cpi=(scaled + 0.5).floor().cast("int64"))
     by_task = windows.group_by(*TASK).aggregate(
         n=windows.count(),
-        mean=windows.n_tasks.mean(),
-        least=windows.n_tasks.min(),
-        spread=windows.n_tasks.var(how="pop"),
-        cpi=windows.cpi.mean(),
-        cpi_spread=windows.cpi.var(how="pop"),
-        product=(windows.n_tasks * windows.cpi).mean(),
+        least=windows.load.min(),
+        load_sum=windows.load.sum().cast("int64"),
+        load_squares=(windows.load * windows.load).sum().cast("int64"),
+        cpi_sum=windows.cpi.sum().cast("int64"),
+        cpi_squares=(windows.cpi * windows.cpi).sum().cast("int64"),
+        products=(windows.load * windows.cpi).sum().cast("int64"),
     )
     return tables.fetch(by_task)

@@ -19,10 +19,18 @@ from borgtrace.analyses.fidelity.weighted_measures import (
 )
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
 from borgtrace.analyses.shared.window_blocks import column
-from borgtrace.analyses.shared.windows import int_sum, regular, task_means, task_tiers
+from borgtrace.analyses.shared.windows import (
+    SLOT_SECONDS,
+    amount,
+    int_sum,
+    level,
+    regular,
+    task_means,
+    task_tiers,
+)
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import Tables
-from borgtrace.schema.time import DAY, HOUR, SECOND, TRACE_START, WINDOW
+from borgtrace.schema.time import DAY, HOUR, TRACE_START, WINDOW
 
 SLOTS = DAY // WINDOW
 """Slots of a period that is a whole day."""
@@ -31,7 +39,6 @@ MOST_LEVEL = 0.90
 """CPU and memory of the jobs whose series are published, as shares of the largest machine."""
 HOURLY_CHANGE = 0.15
 """Change from hour to hour that 60 % of the tasks, by duration, stay below (Reiss et al., SoCC'12)."""
-SECOND_OF_SLOT = SECOND / WINDOW
 HOURLY_LAG = HOUR // WINDOW
 """Slots of an hour."""
 
@@ -115,7 +122,7 @@ SUMS_KEY = ("period", "collection_id", "tier")
 
 
 def sums_of_jobs(tables: Tables, usage: ir.Table) -> ir.Table:
-    """Return windows of each job in each period, and what they use and request, weighted by their length.
+    """Return windows of each job in each period, and the amounts that they use and request.
 
     Parameters
     ----------
@@ -125,12 +132,11 @@ def sums_of_jobs(tables: Tables, usage: ir.Table) -> ir.Table:
         Windows with their ``period``.
     """
     windows = usage.inner_join(task_tiers(tables, "cpu_request", "memory_request"), list(TASK))
-    seconds = windows.seconds.cast("float64")
     return windows.group_by(SUMS_KEY).aggregate(
         n_windows=windows.count(),
-        used_cpu=(windows.average_cpu * seconds).sum(),
-        used_memory=(windows.average_memory * seconds).sum(),
-        requested_cpu=(windows.cpu_request * seconds).sum(),
+        used_cpu=int_sum(amount(windows.average_cpu, windows.seconds)),
+        used_memory=int_sum(amount(windows.average_memory, windows.seconds)),
+        requested_cpu=int_sum(amount(windows.cpu_request, windows.seconds)),
         no_disk_io=int_sum(windows.mean_disk_io_time.isnull()),
     )
 
@@ -247,10 +253,13 @@ def series_of_jobs(usage: ir.Table) -> ir.Table:
     usage
         Windows of the periods.
     """
-    seconds = usage.seconds.cast("float64")
-    slots = usage.group_by(SERIES_KEY).aggregate(
-        cpu=(usage.average_cpu * seconds).sum() * SECOND_OF_SLOT,
-        memory=(usage.average_memory * seconds).sum() * SECOND_OF_SLOT,
+    sums = usage.group_by(SERIES_KEY).aggregate(
+        cpu=int_sum(amount(usage.average_cpu, usage.seconds)),
+        memory=int_sum(amount(usage.average_memory, usage.seconds)),
+    )
+    slots = sums.mutate(
+        cpu=level(sums.cpu, SLOT_SECONDS),
+        memory=level(sums.memory, SLOT_SECONDS),
     )
     of_job = ibis.window(group_by=["period", "collection_id"])
     slots = slots.mutate(

@@ -41,9 +41,10 @@ LEAST_ROWS = 1_000_000
 """Windows below which SQL is done before a kernel is compiled."""
 ROWS = 250_000
 """Windows that are handed to the kernel at a time."""
-SHARE_OF_BUDGET = 8
-FULLNESS = 0.75
-MOST_PARTS = 8
+SHARE_OF_BUDGET = 4
+FULLNESS = 0.9
+MOST_PARTS = 4
+"""Reading usage four times takes as long as SQL does where all sums fit into memory."""
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("machine_id", "slot", *COLUMNS)])
 TOO_MANY, TOO_LARGE = -1, -2
 """Instead of a number of pages: there is no room for one more; a sum may not fit into 64 bits."""

@@ -6,8 +6,8 @@ from borgtrace.schema.time import TRACE_START
 from borgtrace.store import Store
 
 _CELL_CPU = """
-    SELECT coalesce(sum(cpu), 1) AS cpu
-    FROM (SELECT max(cpu_capacity) AS cpu FROM machine_events GROUP BY machine_id)
+    SELECT coalesce(sum(cpu ORDER BY machine_id), 1) AS cpu
+    FROM (SELECT machine_id, max(cpu_capacity) AS cpu FROM machine_events GROUP BY machine_id)
 """
 
 
