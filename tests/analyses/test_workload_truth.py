@@ -6,11 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from borgtrace.analyses.fidelity.period_measures import SUMS_KEY, sums_of_jobs
+from borgtrace.analyses.fidelity.weighted_measures import fetch_sorted
+from borgtrace.analyses.shared.attempts import of_jobs
+from borgtrace.analyses.shared.windows import regular
 from borgtrace.catalog import find
 from borgtrace.engine import connect, read_table
 from borgtrace.question import EngineTables, Provenance, Tables
@@ -165,3 +170,16 @@ def test_answers_do_not_depend_on_row_order_or_files(
             [claim.judge(result.table) for claim in question.claims] for result in (first, other)
         )
         assert next(measured) == next(measured), name
+
+
+def test_fidelity_adds_up_usage_alike_in_any_order(
+    cell: Path, tables: Tables, tmp_path: Path
+) -> None:
+    others = shuffled(cell, tmp_path, tables.generation, 3)
+    in_two_orders = []
+    for ordered in (tables, others):
+        usage = regular(of_jobs(ordered.instance_usage)).mutate(period=ibis.literal("start"))
+        sums = fetch_sorted(ordered, sums_of_jobs(ordered, usage), "sums", SUMS_KEY)
+        in_two_orders.append(sums)
+    assert in_two_orders[0].num_rows > 0
+    assert in_two_orders[0].equals(in_two_orders[1])

@@ -2,7 +2,7 @@
 
 `slot_pairs` and `by_resource` of `relative_change` define them in SQL, for engines that are far from the rows.  There
 each column of the slot before is a window function of its own, and both resources are made rows of: sorting the sums
-once and comparing neighbors here takes a fifth of that.
+once and comparing neighbors here takes half as long.
 """
 
 from collections.abc import Iterator
