@@ -30,11 +30,12 @@ from borgtrace.analyses.shared import window_blocks
 from borgtrace.analyses.shared.power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses.shared.trends import rank_correlation, ranks, slope
 from borgtrace.analyses.waits import load_and_times, moving_averages
+from borgtrace.engine.spark_parts import MEMORY
 from borgtrace.errors import UsageError
 from borgtrace.question import NotApplicable, window_passes
 from borgtrace.schema.time import DAY, WINDOW
 from tests.analyses.test_claims import cpi, finding
-from tests.analyses.tiny import arrow, at, tiny, window
+from tests.analyses.tiny import arrow, at, on, tiny, window
 
 
 def steps(n: int, **columns: list[float]) -> pa.Table:
@@ -538,7 +539,8 @@ class Frame:
 def test_workers_add_up_to_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     from borgtrace.engine import spark
 
-    tables = tiny(instance_usage=USAGE, tasks=TASKS)
+    # In files: what is in memory goes to tasks with the query.
+    tables = on("duckdb", "2011", instance_usage=USAGE, tasks=TASKS)
     blocks = []
 
     def session(backend: Any) -> Any:
@@ -547,7 +549,8 @@ def test_workers_add_up_to_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> Non
             blocks.append(len(frame.rows["block"].unique()))
             return frame
 
-        return SimpleNamespace(sql=sql, conf={})
+        context = SimpleNamespace(master="local[2]", defaultParallelism=2)
+        return SimpleNamespace(sql=sql, conf={MEMORY: 2**30}, sparkContext=context)
 
     monkeypatch.setattr(spark, "spark_session", session)
     monkeypatch.setattr(spark, "frame_to_arrow", pa.concat_tables)

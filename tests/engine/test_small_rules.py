@@ -226,7 +226,8 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
             self.sparkContext = SimpleNamespace(
                 setLogLevel=level, defaultParallelism=3, getConf=lambda: self.set_by_user
             )
-            self.conf = SimpleNamespace(set=self.config)
+            self.not_sent: list[str] = []
+            self.conf = SimpleNamespace(set=self.config, unset=self.not_sent.append)
             self.master, self.appName = partial(self.config, "master"), partial(self.config, "name")
 
         def config(self, name: str, value: object) -> Builder:
@@ -254,6 +255,8 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     # Two pieces for each thread, and one for two million rows of a large store.
     wanted |= {"spark.sql.shuffle.partitions": 6}
     assert wanted.items() <= builder.asked.items()
+    # Each task would carry them.
+    assert "spark.executor.extraJavaOptions" in builder.not_sent
     spark.connect("local[1]", n_rows=12_000_001)
     assert builder.asked["spark.sql.shuffle.partitions"] == 7
     # What the user says counts.
