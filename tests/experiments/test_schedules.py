@@ -67,6 +67,7 @@ def run_on(store: Path, out: Path | None = None, **settings: Any) -> ExperimentR
     return borgtrace.experiment(**{**described, **settings})
 
 
+@pytest.mark.wide
 def test_what_tasks_waited_in_the_trace_and_what_an_empty_machine_spares_them(
     planted: Path,
 ) -> None:

@@ -161,6 +161,7 @@ def with_attributes(
     return trace
 
 
+@pytest.mark.wide
 def test_a_score_reads_them_as_they_are_now() -> None:
     attempts = [(job, 0, 10 * job, 10 * job, -1, 0.125, FREE) for job in range(4)]
     trace = with_attributes(

@@ -299,6 +299,7 @@ def kept_longest(task, machine):
     return -min(machine.remaining_life, 1000.0)
 
 
+@pytest.mark.wide
 def test_a_scheduler_that_looks_ahead_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     # None can by itself: here what is learned is taken from the trace itself.
     monkeypatch.setattr("borgtrace.testing.scheduler_replays.LEARNED", ORACLE)
